@@ -1,0 +1,69 @@
+/*
+ * The sequence lock of a cell. Its writer never waits, and can be killed between any two of its
+ * instructions: the blob in use is the one that it isn't writing.
+ */
+#define _GNU_SOURCE /* clock_gettime in C99 */
+#include "cell.h"
+
+#include <string.h>
+#include <time.h>
+
+#define SKEP_NONE 0xffff
+#define SKEP_FIRST_RESERVED 8
+
+_Static_assert(sizeof(struct skep_cell) == SKEP_CELL, "a cell is 1,024 bytes");
+
+void
+skep_cell_beat(struct skep_cell *cell)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    __atomic_store_n(&cell->words[SKEP_BEAT],
+                     (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec, __ATOMIC_RELAXED);
+}
+
+/* The fence keeps this blob's bytes from being seen before the last one's sequence. */
+static void
+skep_cell_publish(struct skep_cell *cell, uint16_t length, const char *bytes)
+{
+    uint64_t sequence = __atomic_load_n(&cell->words[0], __ATOMIC_RELAXED) + 1;
+    struct skep_blob *blob = &cell->blobs[sequence % 2];
+
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    blob->length = length;
+    if (length <= SKEP_BLOB) memcpy(blob->bytes, bytes, length);
+    __atomic_store_n(&cell->words[0], sequence, __ATOMIC_RELEASE);
+}
+
+void
+skep_cell_write(struct skep_cell *cell, const char *bytes, uint16_t length)
+{
+    skep_cell_publish(cell, length, bytes);
+}
+
+/* The copy counts only if the sequence stood still meanwhile. */
+int
+skep_cell_read(const struct skep_cell *cell, struct skep_blob *copy)
+{
+    uint64_t before, after;
+
+    do {
+        before = __atomic_load_n(&cell->words[0], __ATOMIC_ACQUIRE);
+        if (before == 0) return 0;
+        memcpy(copy, &cell->blobs[before % 2], sizeof(*copy));
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        after = __atomic_load_n(&cell->words[0], __ATOMIC_RELAXED);
+    } while (before != after);
+    return copy->length <= SKEP_BLOB;
+}
+
+void
+skep_cell_clear(struct skep_cell *cell)
+{
+    int word;
+
+    skep_cell_publish(cell, SKEP_NONE, NULL);
+    for (word = SKEP_BEAT; word < SKEP_FIRST_RESERVED; word++)
+        __atomic_store_n(&cell->words[word], 0, __ATOMIC_RELEASE);
+}

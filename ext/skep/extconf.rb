@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+# Makes the Makefile of skep_ext; never fails an install. Without Linux, a compiler or Ruby's headers
+# the Makefile does nothing, and the Ruby twins do the work.
+#
+#   mkdir -p tmp/build && cd tmp/build && ruby ../../ext/skep/extconf.rb && make
+#
+#   SKEP_WERROR=1            warnings are errors
+#   SKEP_SANITIZE=address    a build for AddressSanitizer; README.md tells how to run the tests on it
+
+# Raised when there is nothing to build with, or for.
+NothingToBuild = Class.new(StandardError)
+
+#: (Hash[String, String] env) -> void
+def build(env)
+  raise NothingToBuild, "this is no Linux" unless RUBY_PLATFORM.include?("linux")
+
+  require "mkmf"
+  raise NothingToBuild, "there is no C compiler that works" unless try_compile("int main(void) { return 0; }")
+  raise NothingToBuild, "the C library has no memfd_create" unless have_func("memfd_create", "sys/mman.h")
+
+  have_func("malloc_trim", "malloc.h")
+  set_flags(env)
+  create_makefile("skep/skep_ext")
+end
+
+#: (Hash[String, String] env) -> void
+def set_flags(env)
+  $CFLAGS << " -std=c99 -Wall -Wextra"
+  $CFLAGS << " -Werror" if env["SKEP_WERROR"]
+  return unless (sanitizer = env["SKEP_SANITIZE"])
+
+  $CFLAGS << " -fsanitize=#{sanitizer} -fno-omit-frame-pointer -g -O1"
+  $LDFLAGS << " -fsanitize=#{sanitizer}"
+end
+
+#: (String why) -> void
+def build_nothing(why)
+  puts "skep: the C extension isn't built (#{why}); the Ruby twins do its work."
+  File.write("Makefile", <<~MAKEFILE)
+    all install clean distclean install-so install-rb:
+    \t@:
+    .PHONY: all install clean distclean install-so install-rb
+  MAKEFILE
+end
+
+begin
+  build(ENV)
+rescue NothingToBuild, LoadError, RuntimeError, SystemExit => error
+  # mkmf exits without headers and raises without a compiler.
+  build_nothing(error.message.lines.first.to_s.strip)
+end

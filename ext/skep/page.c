@@ -1,0 +1,129 @@
+/*
+ * Skep::OS::Page over a mapping of a memfd. The fd belongs to @io; the mapping to this
+ * typed data. What is done with its cells: page_cells.c.
+ */
+#include "page.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define SKEP_MFD_NOEXEC_SEAL 8U
+
+struct skep_page {
+    struct skep_cell *cells;
+    size_t count;
+};
+
+static void
+skep_page_unmap(struct skep_page *page)
+{
+    if (page->cells) munmap(page->cells, page->count * SKEP_CELL);
+    page->cells = NULL;
+}
+
+static void
+skep_page_free(void *data)
+{
+    skep_page_unmap(data);
+    ruby_xfree(data);
+}
+
+static size_t
+skep_page_size(const void *data)
+{
+    const struct skep_page *page = data;
+
+    return sizeof(*page) + (page->cells ? page->count * SKEP_CELL : 0);
+}
+
+static const rb_data_type_t skep_page_type = {
+    .wrap_struct_name = "Skep::OS::Page",
+    .function = { .dfree = skep_page_free, .dsize = skep_page_size },
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static VALUE
+skep_page_allocate(VALUE class)
+{
+    struct skep_page *page;
+
+    return TypedData_Make_Struct(class, struct skep_page, &skep_page_type, page);
+}
+
+static struct skep_page *
+skep_page_of(VALUE self)
+{
+    return rb_check_typeddata(self, &skep_page_type);
+}
+
+struct skep_cell *
+skep_page_cells(VALUE self, size_t *count)
+{
+    struct skep_page *page = skep_page_of(self);
+
+    *count = page->count;
+    return page->cells;
+}
+
+/* Linux 6.3 wants to be told that it needn't be executable, older kernels refuse to hear it. */
+static int
+skep_page_memfd(void)
+{
+    int fd = memfd_create("skep", MFD_CLOEXEC | MFD_ALLOW_SEALING | SKEP_MFD_NOEXEC_SEAL);
+
+    if (fd >= 0 || errno != EINVAL) return fd;
+    return memfd_create("skep", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+}
+
+static VALUE
+skep_page_backing(VALUE self, VALUE bytes)
+{
+    off_t size = NUM2OFFT(bytes);
+    int fd = skep_page_memfd();
+
+    if (fd < 0) rb_sys_fail("memfd_create(2)");
+    /* Sealed, as a page cut short would kill its readers with SIGBUS. */
+    if (ftruncate(fd, size) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0) {
+        int error = errno;
+
+        close(fd);
+        rb_syserr_fail(error, "memfd_create(2)");
+    }
+    return skep_own_fd(fd, O_RDWR);
+}
+
+static VALUE
+skep_page_attach(VALUE self)
+{
+    struct skep_page *page = skep_page_of(self);
+    size_t count = NUM2SIZET(rb_iv_get(self, "@cells"));
+    void *cells = mmap(NULL, count * SKEP_CELL, PROT_READ | PROT_WRITE, MAP_SHARED,
+                       skep_fd_of(self, "@io"), 0);
+
+    if (cells == MAP_FAILED) rb_sys_fail("mmap(2)");
+    skep_page_unmap(page);
+    page->cells = cells;
+    page->count = count;
+    return Qnil;
+}
+
+static VALUE
+skep_page_release(VALUE self)
+{
+    skep_page_unmap(skep_page_of(self));
+    return Qnil;
+}
+
+void
+skep_init_page(VALUE os)
+{
+    VALUE page = rb_define_class_under(os, "Page", rb_cObject);
+
+    rb_define_alloc_func(page, skep_page_allocate);
+    rb_define_private_method(page, "backing", skep_page_backing, 1);
+    rb_define_private_method(page, "attach", skep_page_attach, 0);
+    rb_define_private_method(page, "release", skep_page_release, 0);
+    skep_init_page_cells(page);
+}

@@ -1,0 +1,14 @@
+/* What the two halves of Skep::OS::Page share. */
+#ifndef SKEP_PAGE_H
+#define SKEP_PAGE_H
+
+#include "skep.h"
+
+#include "cell.h"
+
+/* The mapped cells and their number; NULL once the page is closed. */
+struct skep_cell *skep_page_cells(VALUE self, size_t *count);
+
+void skep_init_page_cells(VALUE page);
+
+#endif

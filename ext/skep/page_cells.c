@@ -1,0 +1,110 @@
+/*
+ * The methods of Skep::OS::Page that read and write its cells. Each converts its arguments before it
+ * looks for the cell, as a conversion may run Ruby code, which may close the page.
+ */
+#include "page.h"
+
+static struct skep_cell *
+skep_page_cell(VALUE self, long index)
+{
+    size_t count;
+    struct skep_cell *cells = skep_page_cells(self, &count);
+
+    if (!cells) rb_funcall(self, rb_intern("closed!"), 0);
+    if (index < 0 || (size_t)index >= count)
+        rb_raise(rb_eIndexError, "no cell %ld among %lu", index, (unsigned long)count);
+    return &cells[index];
+}
+
+static uint64_t *
+skep_page_word(VALUE self, long cell, long word)
+{
+    if (word < 0 || word >= SKEP_WORDS)
+        rb_raise(rb_eIndexError, "no word %ld among %d", word, SKEP_WORDS);
+    return &skep_page_cell(self, cell)->words[word];
+}
+
+static uint64_t *
+skep_page_writable(VALUE self, long cell, long word)
+{
+    if (word == 0)
+        rb_raise(rb_eIndexError, "word 0 is the sequence, which only write and clear move");
+    return skep_page_word(self, cell, word);
+}
+
+static VALUE
+skep_page_beat(VALUE self, VALUE cell)
+{
+    skep_cell_beat(skep_page_cell(self, NUM2LONG(cell)));
+    return Qnil;
+}
+
+static VALUE
+skep_page_get(VALUE self, VALUE cell, VALUE word)
+{
+    long at = NUM2LONG(cell), which = NUM2LONG(word);
+
+    return ULL2NUM(__atomic_load_n(skep_page_word(self, at, which), __ATOMIC_ACQUIRE));
+}
+
+static VALUE
+skep_page_set(VALUE self, VALUE cell, VALUE word, VALUE integer)
+{
+    uint64_t value = NUM2ULL(integer);
+    long at = NUM2LONG(cell), which = NUM2LONG(word);
+
+    __atomic_store_n(skep_page_writable(self, at, which), value, __ATOMIC_RELEASE);
+    return Qnil;
+}
+
+static VALUE
+skep_page_add(VALUE self, VALUE cell, VALUE word, VALUE integer)
+{
+    uint64_t value = NUM2ULL(integer);
+    long at = NUM2LONG(cell), which = NUM2LONG(word);
+
+    return ULL2NUM(__atomic_add_fetch(skep_page_writable(self, at, which), value,
+                                      __ATOMIC_ACQ_REL));
+}
+
+static VALUE
+skep_page_write(VALUE self, VALUE cell, VALUE string)
+{
+    long at = NUM2LONG(cell);
+
+    StringValue(string);
+    if (RSTRING_LEN(string) > SKEP_BLOB)
+        rb_raise(rb_eArgError, "a blob has %d bytes at most, not %ld", SKEP_BLOB,
+                 RSTRING_LEN(string));
+    skep_cell_write(skep_page_cell(self, at), RSTRING_PTR(string), (uint16_t)RSTRING_LEN(string));
+    RB_GC_GUARD(string);
+    return Qnil;
+}
+
+static VALUE
+skep_page_read(VALUE self, VALUE cell)
+{
+    struct skep_blob copy;
+
+    if (!skep_cell_read(skep_page_cell(self, NUM2LONG(cell)), &copy)) return Qnil;
+    return rb_utf8_str_new(copy.bytes, copy.length);
+}
+
+static VALUE
+skep_page_clear(VALUE self, VALUE cell)
+{
+    skep_cell_clear(skep_page_cell(self, NUM2LONG(cell)));
+    return Qnil;
+}
+
+void
+skep_init_page_cells(VALUE page)
+{
+    rb_define_method(page, "beat", skep_page_beat, 1);
+    rb_define_method(page, "get", skep_page_get, 2);
+    rb_define_method(page, "set", skep_page_set, 3);
+    rb_define_method(page, "add", skep_page_add, 3);
+    rb_define_method(page, "write", skep_page_write, 2);
+    rb_define_method(page, "read", skep_page_read, 1);
+    rb_define_method(page, "clear", skep_page_clear, 1);
+}

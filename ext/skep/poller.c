@@ -1,0 +1,94 @@
+/*
+ * Skep::OS::Poller over epoll(7). The set belongs to @epoll, an IO. An epoll fd is itself readable
+ * when one of its own is: rb_io_wait waits for that (GVL released, Fiber scheduler asked), and
+ * epoll_wait then only collects.
+ */
+#include "skep.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/epoll.h>
+
+#define SKEP_EVENTS 64
+
+static VALUE
+skep_poller_open(VALUE self)
+{
+    int fd = epoll_create1(EPOLL_CLOEXEC);
+
+    if (fd < 0 && skep_freed_fds(errno)) fd = epoll_create1(EPOLL_CLOEXEC);
+    if (fd < 0) rb_sys_fail("epoll_create1(2)");
+    return rb_iv_set(self, "@epoll", skep_own_fd(fd, O_RDONLY));
+}
+
+static VALUE
+skep_poller_control(VALUE self, int operation, VALUE fd, VALUE serial, VALUE read, VALUE write)
+{
+    struct epoll_event event = { .events = 0 };
+
+    event.data.u64 = NUM2ULL(serial);
+    if (RTEST(read)) event.events |= EPOLLIN | EPOLLRDHUP;
+    if (RTEST(write)) event.events |= EPOLLOUT;
+    if (epoll_ctl(skep_fd_of(self, "@epoll"), operation, NUM2INT(fd), &event) < 0)
+        rb_sys_fail("epoll_ctl(2)");
+    return Qnil;
+}
+
+static VALUE
+skep_poller_enter(VALUE self, VALUE fd, VALUE serial, VALUE read, VALUE write)
+{
+    return skep_poller_control(self, EPOLL_CTL_ADD, fd, serial, read, write);
+}
+
+static VALUE
+skep_poller_alter(VALUE self, VALUE fd, VALUE serial, VALUE read, VALUE write)
+{
+    return skep_poller_control(self, EPOLL_CTL_MOD, fd, serial, read, write);
+}
+
+static VALUE
+skep_poller_leave(VALUE self, VALUE fd)
+{
+    return skep_poller_control(self, EPOLL_CTL_DEL, fd, INT2FIX(0), Qfalse, Qfalse);
+}
+
+static VALUE
+skep_poller_event(const struct epoll_event *event)
+{
+    const uint32_t broken = EPOLLHUP | EPOLLERR;
+
+    return rb_ary_new_from_args(3, ULL2NUM(event->data.u64),
+                                event->events & (EPOLLIN | EPOLLRDHUP | broken) ? Qtrue : Qfalse,
+                                event->events & (EPOLLOUT | broken) ? Qtrue : Qfalse);
+}
+
+/* [[serial, readable, writable], ...]: at most SKEP_EVENTS, the kernel tells the others next time. */
+static VALUE
+skep_poller_collect(VALUE self, VALUE seconds)
+{
+    struct epoll_event events[SKEP_EVENTS];
+    VALUE epoll = rb_iv_get(self, "@epoll");
+    VALUE found = rb_ary_new();
+    int count, i;
+
+    if (!RTEST(rb_io_wait(epoll, INT2FIX(RUBY_IO_READABLE), seconds))) return found;
+    do count = epoll_wait(rb_io_descriptor(epoll), events, SKEP_EVENTS, 0);
+    while (count < 0 && errno == EINTR);
+    if (count < 0) rb_sys_fail("epoll_wait(2)");
+    for (i = 0; i < count; i++) rb_ary_push(found, skep_poller_event(&events[i]));
+    return found;
+}
+
+void
+skep_init_poller(VALUE os)
+{
+    VALUE poller = rb_define_class_under(os, "Poller", rb_cObject);
+    VALUE epoll = rb_define_module_under(poller, "Epoll");
+
+    rb_define_private_method(epoll, "epoll_open", skep_poller_open, 0);
+    rb_define_private_method(epoll, "epoll_enter", skep_poller_enter, 4);
+    rb_define_private_method(epoll, "epoll_alter", skep_poller_alter, 4);
+    rb_define_private_method(epoll, "epoll_leave", skep_poller_leave, 1);
+    rb_define_private_method(epoll, "epoll_collect", skep_poller_collect, 1);
+    rb_include_module(poller, epoll);
+}

@@ -1,0 +1,55 @@
+/* Skep::OS::Prctl over prctl(2). Names of signals become numbers in Ruby. */
+#include "skep.h"
+
+#include <sys/prctl.h>
+
+static VALUE
+skep_prctl_supported(VALUE self)
+{
+    return Qtrue;
+}
+
+static VALUE
+skep_prctl_set_subreaper(VALUE self)
+{
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0) rb_sys_fail("prctl(PR_SET_CHILD_SUBREAPER)");
+    return Qtrue;
+}
+
+static VALUE
+skep_prctl_subreaper(VALUE self)
+{
+    int on = 0;
+
+    if (prctl(PR_GET_CHILD_SUBREAPER, &on, 0, 0, 0) < 0) rb_sys_fail("prctl(PR_GET_CHILD_SUBREAPER)");
+    return on ? Qtrue : Qfalse;
+}
+
+static VALUE
+skep_prctl_send_at_parents_death(VALUE self, VALUE number)
+{
+    if (prctl(PR_SET_PDEATHSIG, NUM2INT(number), 0, 0, 0) < 0) rb_sys_fail("prctl(PR_SET_PDEATHSIG)");
+    return Qtrue;
+}
+
+static VALUE
+skep_prctl_parent_death_signal(VALUE self)
+{
+    int number = 0;
+
+    if (prctl(PR_GET_PDEATHSIG, &number, 0, 0, 0) < 0) rb_sys_fail("prctl(PR_GET_PDEATHSIG)");
+    return number ? INT2FIX(number) : Qnil;
+}
+
+void
+skep_init_prctl(VALUE os)
+{
+    VALUE module = rb_define_module_under(os, "Prctl");
+
+    rb_define_singleton_method(module, "supported?", skep_prctl_supported, 0);
+    rb_define_singleton_method(module, "subreaper!", skep_prctl_set_subreaper, 0);
+    rb_define_singleton_method(module, "subreaper?", skep_prctl_subreaper, 0);
+    rb_define_singleton_method(module, "parent_death_signal", skep_prctl_parent_death_signal, 0);
+    rb_define_private_method(rb_singleton_class(module), "send_at_parents_death",
+                             skep_prctl_send_at_parents_death, 1);
+}

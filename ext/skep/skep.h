@@ -1,0 +1,33 @@
+/* What the files of this extension share. Each skep_init_x overrides a Ruby twin in lib/skep/os. */
+#ifndef SKEP_H
+#define SKEP_H
+
+/* Ruby calls its methods with parameters that not each of them needs; its own headers have some too. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+/* First, as it defines _GNU_SOURCE for memfd_create, F_ADD_SEALS, madvise and mincore. */
+#include <ruby.h>
+#include <ruby/io.h>
+
+/* The instance variable's io as a file descriptor. */
+static inline int
+skep_fd_of(VALUE self, const char *name)
+{
+    return rb_io_descriptor(rb_iv_get(self, name));
+}
+
+/* An IO that owns the close-on-exec fd. */
+VALUE skep_own_fd(int fd, int flags);
+
+/* Out of fds? Then the garbage collector may have closed some: worth a second try. */
+int skep_freed_fds(int error);
+
+void skep_init_pidfd(VALUE os);
+void skep_init_poller(VALUE os);
+void skep_init_page(VALUE os);
+void skep_init_prctl(VALUE os);
+void skep_init_memory(VALUE os);
+void skep_init_generation(VALUE os);
+void skep_init_huge_pages(VALUE os);
+
+#endif

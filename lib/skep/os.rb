@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+# The os room: what Linux says about a process. Facts and system calls, no opinions.
+#
+#   require "skep/os"
+#   pidfd = Skep.pidfd(pid)
+#   pidfd.wait(timeout: 5)         # => nil, a Process::Status or a Pidfd::Unknown
+#   Skep::OS::Memory.of(pid).uss   # => bytes
+#   Skep::OS.native?               # => true when the C of ext/skep is at work
+#
+# Each class is written in Ruby first (its module Twin, whose preface lists what it can't do);
+# the C then overrides what the kernel does better. SKEP_PURE=1 keeps to the twins.
+# The room decides nothing: when to signal, to wait or to restart is the business of those above.
+module Skep
+  module OS
+    # Monotonic seconds, the clock of every `now` and `deadline` in skep.
+    #
+    #: () -> Float
+    def self.now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  end
+end
+
+require "skep/version"
+require "skep/error"
+require "skep/os/unsupported"
+require "skep/os/signal_number"
+require "skep/os/pidfd"
+require "skep/os/poller"
+require "skep/os/loop"
+require "skep/os/page"
+require "skep/os/prctl"
+require "skep/os/memory"
+require "skep/os/generation"
+require "skep/os/huge_pages"
+require "skep/os/native"
+
+module Skep
+  # A handle on one process, which no reuse of its number can turn to another.
+  # Raises Errno::ESRCH when there is no such process.
+  #
+  #: (Integer pid) -> OS::Pidfd
+  def self.pidfd(pid) = OS::Pidfd.open(pid)
+end

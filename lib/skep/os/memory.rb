@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+# How much memory a process uses, in bytes.
+#
+#   memory = Skep::OS::Memory.of(pid)   # nil once it is dead, and where there is no /proc
+#   memory.rss      # resident, shared pages counted in full
+#   memory.pss      # resident, each shared page divided by the number of its sharers
+#   memory.uss      # private: what its death would give back
+#   memory.shared   # resident and shared with others
+#   memory.swap
+#   Skep::OS::Memory.trim   # malloc_trim(3)
+#
+# Sums over processes that share memory are true for pss and uss only.
+# Source: proc(5), /proc/[pid]/smaps_rollup (Linux 4.14).
+module Skep
+  module OS
+    class Memory < Struct.new(:rss, :pss, :uss, :shared, :swap, keyword_init: true)
+      # What the C does better: the twin has no malloc to ask.
+      module Twin
+        # Gives the C heap's free pages back to the system; false where nothing was given.
+        #
+        #: () -> bool
+        def trim = false
+      end
+      private_constant :Twin
+      extend Twin
+
+      # Raises Errno::EACCES for the process of another user.
+      #
+      #: (?Integer pid) -> Memory?
+      def self.of(pid = Process.pid)
+        bytes = rollup(pid) or return
+        new(rss: bytes["Rss"], pss: bytes["Pss"], swap: bytes["Swap"],
+            uss: bytes["Private_Clean"] + bytes["Private_Dirty"],
+            shared: bytes["Shared_Clean"] + bytes["Shared_Dirty"]).freeze
+      end
+
+      # Anonymous memory in huge pages.
+      #
+      #: (?Integer pid) -> Integer?
+      def self.huge_bytes(pid = Process.pid) = rollup(pid)&.fetch("AnonHugePages", 0)
+
+      #: (Integer pid) -> Hash[String, Integer]?
+      def self.rollup(pid)
+        lines = File.read("/proc/#{pid}/smaps_rollup").scan(/^(\w+): +(\d+) kB$/)
+        lines.to_h { |name, kilobytes| [name, Integer(kilobytes) * 1024] } if lines.any?
+      rescue Errno::ENOENT, Errno::ESRCH
+        nil # Dead, or a zombie, which has no memory left.
+      end
+      private_class_method :rollup
+    end
+  end
+end

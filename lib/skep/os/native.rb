@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+# Loads the C of ext/skep over the twins, unless SKEP_PURE=1 or it was never built.
+#
+#   Skep::OS.native?   # => true when it was loaded
+#
+# An extension which is there but doesn't load (another Ruby's, a missing symbol) is told, once:
+# the twins then do the work.
+module Skep
+  module OS
+    # Is the C extension at work? Single parts may still be twins on an old kernel: see Pidfd.native?.
+    #
+    #: () -> bool
+    def self.native? = @native
+
+    #: (Hash[String, String]) -> bool
+    def self.load_native(env)
+      return false if env["SKEP_PURE"] == "1"
+
+      require "skep/skep_ext"
+      true
+    rescue LoadError => error
+      # Not built is fine, as the twins are complete; broken is worth a word.
+      warn("skep: the C extension doesn't load, the Ruby twins do its work: #{error.message}") if
+        error.path != "skep/skep_ext"
+      false
+    end
+    private_class_method :load_native
+
+    @native = load_native(ENV)
+  end
+end

@@ -1,0 +1,144 @@
+# frozen_string_literal: true
+
+require "skep/os/pidfd/closed"
+require "skep/os/pidfd/unknown"
+require "skep/os/pidfd/twin"
+
+# A handle on one process: whatever happens to its number, the handle never means another process.
+#
+#   pidfd = Skep.pidfd(pid)
+#   pidfd.signal(:TERM)
+#   status = pidfd.wait(timeout: 5) or pidfd.signal(:KILL)
+#   IO.select([pidfd])             # readable once the process is dead
+#   pidfd.close
+#
+# It reaps only this process, and only if that is our child: it never waits for any other.
+# `$?` is left to chance by #wait. Sources: pidfd_open(2), pidfd_send_signal(2), waitid(2).
+module Skep
+  module OS
+    class Pidfd
+      include Twin
+
+      # Seconds that #wait, its own deadline allowing, gives a stranger's parent to reap it:
+      # only then does the kernel (6.15) tell everybody the status.
+      SETTLE = 0.1
+      private_constant :SETTLE
+
+      # Raises Errno::ESRCH when there is no such process.
+      #
+      #: (Integer pid) -> Pidfd
+      def self.open(pid) = new(pid)
+
+      # Wraps a pidfd received over a UNIX socket (SCM_RIGHTS) and takes the io over:
+      # from now on it is closed by #close. `pid` is what the sender says.
+      #
+      #: (IO, Integer pid) -> Pidfd
+      def self.adopt(io, pid) = new(pid, io)
+
+      # Does the kernel keep these handles, or the twin?
+      #
+      #: () -> bool
+      def self.native? = instance_method(:attach).owner == self
+
+      attr_reader :pid #: Integer
+
+      #: (Integer pid, ?IO? io) -> void
+      def initialize(pid, io = nil)
+        @pid = Integer(pid)
+        raise ArgumentError, "pid must be positive, not #{@pid}" unless @pid.positive?
+
+        @status = nil
+        @closed = false
+        @io = io && own(io)
+        attach
+      end
+
+      # False from death on, be it reaped or not.
+      #
+      #: () -> bool
+      def alive?
+        assert_open
+        !@status && running?
+      end
+
+      # Sends a signal (15, "TERM", "SIGTERM", :TERM; 0 only looks) and raises Errno::ESRCH after
+      # death, Errno::EPERM if it isn't allowed. `group: true` signals the process group led by it.
+      #
+      #: (Integer | String | Symbol, ?group: bool) -> self
+      def signal(sig, group: false)
+        assert_open
+        number = SignalNumber.of(sig)
+        raise Errno::ESRCH, "process #{pid}" unless group || alive?
+
+        deliver(number, group)
+        self
+      end
+
+      # Waits for the end of the process, for at most `timeout` seconds (nil: for ever), and reaps it
+      # if it is our child. A status once told is told again. Other threads run meanwhile.
+      #
+      #: (?timeout: Numeric?) -> (Process::Status | Unknown)?
+      def wait(timeout: nil)
+        assert_open
+        return @status if @status
+        return unless gone?(timeout && [timeout, 0].max)
+
+        reap(timeout ? [timeout, SETTLE].min : SETTLE)
+        @status || Unknown.new(pid)
+      rescue IOError
+        # Another thread closed it under our feet.
+        raise Closed.new(pid: pid)
+      end
+
+      # An IO that becomes readable at the end of the process. It stays ours: close the Pidfd.
+      #
+      #: () -> IO
+      def to_io
+        assert_open
+        witness or raise Unsupported.new(what: "watching process #{pid}",
+                                         because: "it is no child of this one")
+      end
+
+      # Can #to_io be had? Always in C, of children only in the twin.
+      #
+      #: () -> bool
+      def watchable?
+        assert_open
+        !witness.nil?
+      end
+
+      # Lets the handle go; the process goes on. Twice is fine.
+      #
+      #: () -> nil
+      def close
+        return if @closed
+
+        @closed = true
+        release
+        nil
+      end
+
+      #: () -> bool
+      def closed? = @closed || (@io ? @io.closed? : false)
+
+      #: () -> String
+      def inspect
+        "#<#{self.class} pid=#{pid} #{closed? ? "closed" : @status || "open"}>"
+      end
+
+      private
+
+      #: () -> void
+      def assert_open
+        raise Closed.new(pid: pid) if closed?
+      end
+
+      #: (IO) -> IO
+      def own(io)
+        io.close_on_exec = true
+        io.autoclose = true
+        io
+      end
+    end
+  end
+end

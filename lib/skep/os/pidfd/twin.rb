@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+require "io/wait"
+require "skep/os/pidfd/identity"
+require "skep/os/pidfd/waiter"
+
+module Skep
+  module OS
+    class Pidfd
+      # Pidfd without the kernel's help. What it can't do:
+      #
+      # - be sure: between the look at who holds a number and the signal sent to it lies a moment;
+      # - watch a stranger: #to_io raises Unsupported, and #wait looks again and again, from every
+      #   millisecond to four times a second;
+      # - tell a stranger's status: it is Unknown always;
+      # - leave a child alone: from the first #wait or #to_io on, a thread waits for it and reaps it
+      #   at once, before any #wait.
+      module Twin
+        LONGEST_PAUSE = 0.25
+        private_constant :LONGEST_PAUSE
+
+        private
+
+        #: () -> void
+        def attach
+          @waiter = nil
+          # Of an adopted io's process it is taken while that lives, or never.
+          @identity = Identity.of(pid)
+          @identity = nil if @io && !running?
+          raise Errno::ESRCH, "process #{pid}" unless @io || @identity
+        end
+
+        #: () -> bool
+        def running?
+          return @io.wait_readable(0).nil? if @io
+
+          @identity.running?
+        end
+
+        #: (Numeric? timeout) -> bool
+        def gone?(timeout)
+          io = witness
+          return vanished?(timeout) unless io
+
+          ready = io.wait_readable(timeout)
+          raise IOError, "closed meanwhile" if @closed
+
+          !ready.nil?
+        end
+
+        #: (Numeric settle) -> void
+        def reap(_settle)
+          @status = @waiter&.status
+        end
+
+        #: (Integer, bool) -> void
+        def deliver(number, group)
+          raise Errno::ESRCH, "process #{pid}" unless @identity&.same?
+
+          Process.kill(number, group ? -pid : pid)
+        end
+
+        # The adopted io or the waiter's; a waiter made before a fork isn't the child's.
+        #
+        #: () -> IO?
+        def witness
+          return @io if @io
+
+          @waiter = nil if @waiter && !@waiter.ours?
+          @waiter ||= Waiter.new(pid) if @identity.child?
+          @waiter&.to_io
+        end
+
+        #: () -> void
+        def release
+          @io&.close
+          @waiter&.close
+        end
+
+        #: (Numeric? timeout) -> bool
+        def vanished?(timeout)
+          deadline = timeout && (OS.now + timeout)
+          pause = 0.001
+          while @identity.running?
+            raise IOError, "closed meanwhile" if @closed
+
+            left = deadline ? deadline - OS.now : pause
+            return false unless left.positive?
+
+            IO.select(nil, nil, nil, [pause, left].min)
+            pause = [pause * 2, LONGEST_PAUSE].min
+          end
+          true
+        end
+      end
+      private_constant :Twin
+    end
+  end
+end

@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+module Skep
+  module OS
+    class Pidfd
+      # A thread that waits for one child and then makes a pipe readable.
+      #
+      #   waiter = Waiter.new(pid)
+      #   IO.select([waiter.to_io])
+      #   waiter.status              # nil if somebody else reaped it
+      #
+      # The byte is written rather than the pipe closed: a forked sibling may hold a copy of its end.
+      class Waiter
+        attr_reader :to_io #: IO
+
+        #: (Integer pid) -> void
+        def initialize(pid)
+          @to_io, @witness = IO.pipe
+          @owner = Process.pid
+          @thread = self.class.watch(pid, @witness)
+        end
+
+        # In a class method, so that the thread doesn't keep the waiter from the garbage collector.
+        #
+        #: (Integer pid, IO witness) -> Thread
+        def self.watch(pid, witness)
+          Thread.new do
+            Thread.current.name = "skep.waiter"
+            Thread.current.report_on_exception = false
+            Thread.current[:status] = Process.wait2(pid).last
+          rescue Errno::ECHILD
+            nil # Somebody else reaped it: the status is lost, the end is known.
+          ensure
+            tell(witness)
+          end
+        end
+
+        #: (IO witness) -> void
+        def self.tell(witness)
+          witness.write(".")
+        rescue Errno::EPIPE
+          nil # Nobody watches any more.
+        ensure
+          witness.close
+        end
+        private_class_method :tell
+
+        #: () -> Process::Status?
+        def status = @thread[:status]
+
+        # False in a forked child, where the thread is lost.
+        #
+        #: () -> bool
+        def ours? = @owner == Process.pid
+
+        # The kill may come between the thread's last word and its close of the pipe.
+        #
+        #: () -> void
+        def close
+          @thread.kill.join if ours?
+          [@to_io, @witness].each(&:close)
+        end
+      end
+      private_constant :Waiter
+    end
+  end
+end

@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/os"
+
+class HugePagesTest < Skep::TestCase
+  HugePages = Skep::OS::HugePages
+  private_constant :HugePages
+
+  test "says why nothing could be done" do
+    skip "it can be done" if HugePages.supported?
+    report = HugePages.collapse
+    assert_equal [0, 0], [report.pages, report.bytes]
+    assert_match(/huge pages need/, report.skipped)
+  end
+
+  test "collapses the heap, leaves its content and the settings alone, and hardly grows" do
+    skip "it takes the C and Linux 6.1" unless HugePages.supported?
+    pid, reader = in_child do |writer|
+      settings = thp
+      heap = Array.new(500_000) { |n| "number #{n}, too long to be embedded" }
+      before = Skep::OS::Memory.of.rss
+      report = HugePages.collapse
+      writer.puts report.bytes, report.pages * HugePages::SIZE, Skep::OS::Memory.of.rss - before,
+                  heap.each_with_index.all? { |text, n| text.start_with?("number #{n},") }, thp == settings
+    end
+    bytes, pages, growth, whole, same = wait_readable(reader, 60).read.split
+    assert_operator bytes.to_i, :>, 16 << 20
+    assert_equal bytes, pages
+    assert_operator growth.to_i, :<, bytes.to_i / 2
+    assert_equal %w[true true], [whole, same]
+    Process.wait(pid)
+  end
+
+  private
+
+  def thp = File.read("/proc/self/status")[/^THP_enabled:.*/]
+end

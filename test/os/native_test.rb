@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "fileutils"
+require "tmpdir"
+require "skep/os"
+
+# The C is loaded where it can be, and built where it can be; neither ever fails the user.
+class NativeTest < Skep::TestCase
+  ROOT = File.expand_path("../..", __dir__)
+  EXTCONF = "#{ROOT}/ext/skep/extconf.rb"
+  ASK = 'require "skep/os"; print Skep::OS.native?, " ", Skep::OS::Pidfd.native?, " ", Skep::OS::Page.native?'
+  private_constant :ROOT, :EXTCONF, :ASK
+
+  test "stays out of the way when asked to" do
+    out, err, = run_program(ASK, env: { "SKEP_PURE" => "1" })
+    assert_equal ["false false false", ""], [out, err]
+  end
+
+  test "says a word when it is there and doesn't load, and the twins do the work" do
+    Dir.mktmpdir do |dir|
+      FileUtils.cp_r("#{ROOT}/lib/.", dir)
+      File.write("#{dir}/skep/skep_ext.so", "no library")
+      out, err, = run_command({ "SKEP_PURE" => nil }, RbConfig.ruby, "-w", "-I#{dir}", "-e", ASK, timeout: 30)
+      assert_equal "false false false", out
+      assert_match(/\Askep: the C extension doesn't load.*\n\z/, err)
+    end
+  end
+
+  test "says nothing when it was never built" do
+    Dir.mktmpdir do |dir|
+      FileUtils.cp_r("#{ROOT}/lib/.", dir)
+      FileUtils.rm_f("#{dir}/skep/skep_ext.so")
+      out, err, = run_command({ "SKEP_PURE" => nil }, RbConfig.ruby, "-w", "-I#{dir}", "-e", ASK, timeout: 30)
+      assert_equal ["false false false", ""], [out, err]
+    end
+  end
+
+  test "is built by nothing, successfully, where there is no compiler" do
+    builds_nothing("load ARGV[0]", "PATH" => "/nonexistent")
+  end
+
+  test "is built by nothing, successfully, off Linux" do
+    builds_nothing(<<~RUBY)
+      Object.send(:remove_const, :RUBY_PLATFORM)
+      RUBY_PLATFORM = "arm64-darwin23"
+      load ARGV[0]
+    RUBY
+  end
+
+  private
+
+  def builds_nothing(program, env = {})
+    Dir.mktmpdir do |dir|
+      out, = run_command({ "RUBYOPT" => nil, **env }, RbConfig.ruby, "-C", dir, "-e", program, EXTCONF, timeout: 60)
+      assert_match(/the Ruby twins do its work/, out)
+      assert system("make", "--silent", "all", "install", "clean", chdir: dir) if system("command -v make >/dev/null")
+      assert_empty Dir["#{dir}/**/*.so"]
+    end
+  end
+end

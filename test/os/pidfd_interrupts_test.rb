@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/os"
+require_relative "children"
+
+# A wait gives way to whatever is more urgent.
+class PidfdInterruptsTest < Skep::TestCase
+  include Children
+
+  Urgent = Class.new(StandardError)
+  private_constant :Urgent
+
+  test "lets other threads run while it waits" do
+    waiting do |pidfd, thread|
+      assert_equal 42, Thread.new { 42 }.value
+      assert_predicate thread, :alive?
+      pidfd.signal(:KILL)
+      assert_equal 9, thread.value.termsig
+    end
+  end
+
+  test "is interrupted by what another thread raises, and can go on" do
+    waiting do |pidfd, thread|
+      thread.raise(Urgent)
+      assert_raises(Urgent) { thread.join(10) }
+      assert_equal 9, pidfd.signal(:KILL).wait(timeout: 10).termsig
+    end
+  end
+
+  test "is interrupted by the end of its thread" do
+    waiting do |pidfd, thread|
+      thread.kill
+      assert thread.join(10)
+      assert_predicate pidfd, :alive?
+    end
+  end
+
+  test "is interrupted by its own close" do
+    waiting do |pidfd, thread|
+      pidfd.close
+      assert_raises(Skep::OS::Pidfd::Closed) { thread.join(10) }
+    end
+  end
+
+  test "goes on after a signal handled by a trap" do
+    r, w = IO.pipe
+    previous = trap(:USR1) { w.write_nonblock(".") }
+    waiting do |pidfd, thread|
+      Process.kill(:USR1, Process.pid)
+      assert_equal ".", wait_readable(r).getc
+      assert_nil thread.join(0)
+      assert_equal 9, pidfd.signal(:KILL).wait(timeout: 10).termsig
+      assert_equal 9, thread.value.termsig
+    end
+  ensure
+    trap(:USR1, previous || "DEFAULT")
+    [r, w].each(&:close)
+  end
+
+  private
+
+  # A thread in a wait. What is raised in it comes no sooner than when it blocks.
+  def waiting
+    blocked_child do |pid|
+      pidfd = Skep.pidfd(pid)
+      begins = Queue.new
+      thread = Thread.new do
+        Thread.current.report_on_exception = false
+        Thread.handle_interrupt(Object => :on_blocking) { begins.push(true) && pidfd.wait }
+      end
+      begins.pop
+      yield pidfd, thread
+    ensure
+      pidfd.close
+    end
+  end
+end

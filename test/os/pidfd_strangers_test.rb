@@ -1,0 +1,136 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "etc"
+require "socket"
+require "skep/os"
+require_relative "children"
+
+# Processes that aren't our children, and those that others reap.
+class PidfdStrangersTest < Skep::TestCase
+  include Children
+
+  test "watches a stranger that outlives us" do
+    pidfd = Skep.pidfd(1)
+    assert_predicate pidfd, :alive?
+    assert_nil pidfd.wait(timeout: 0.01)
+    assert_equal Skep::OS::Pidfd.native?, pidfd.watchable?
+    assert_raises(Skep::OS::Unsupported) { pidfd.to_io } unless Skep::OS::Pidfd.native?
+    pidfd.close
+  end
+
+  test "tells a grandchild's status where the kernel does" do
+    grandchild do |pid, release|
+      pidfd = Skep.pidfd(pid)
+      pidfd.signal(:KILL)
+      release.call
+      status = pidfd.wait(timeout: 10)
+      tells_strangers? ? assert_equal(9, status.termsig) : assert_instance_of(Skep::OS::Pidfd::Unknown, status)
+      assert_equal status, pidfd.wait
+      pidfd.close
+    end
+  end
+
+  test "knows a grandchild dead that nobody reaps" do
+    grandchild do |pid, _release|
+      pidfd = Skep.pidfd(pid)
+      pidfd.signal(:KILL)
+      status = pidfd.wait(timeout: 10)
+      assert_equal [pid, nil, nil], [status.pid, status.exitstatus, status.termsig]
+      assert_match(/#{pid}.*unknown/, status.to_s)
+      assert_predicate status, :frozen?
+      refute_predicate pidfd, :alive?
+      assert_raises(Errno::ESRCH) { pidfd.signal(0) }
+      pidfd.close
+    end
+  end
+
+  test "gets along with a thread that waits for any child" do
+    blocked_child do |pid|
+      pidfd = Skep.pidfd(pid)
+      thief = Thread.new { reaped }
+      pidfd.signal(:KILL)
+      status = pidfd.wait(timeout: 10)
+      assert_equal 9, (thief.value || status).termsig
+      assert_equal 9, status.termsig if tells_strangers?
+      pidfd.close
+    end
+  end
+
+  test "knows a child dead that somebody else has reaped" do
+    blocked_child do |pid|
+      pidfd = Skep.pidfd(pid)
+      pidfd.signal(:KILL)
+      Process.wait(pid)
+      refute_predicate pidfd, :alive?
+      status = pidfd.wait
+      tells_strangers? ? assert_equal(9, status.termsig) : assert_instance_of(Skep::OS::Pidfd::Unknown, status)
+      assert_raises(Errno::ESRCH) { pidfd.signal(:KILL) }
+      pidfd.close
+    end
+  end
+
+  test "is handed to another process, which signals and waits with it" do
+    blocked_child do |pid|
+      ours, theirs = UNIXSocket.pair
+      pidfd = Skep.pidfd(pid)
+      keeper, reader = in_child { |writer| writer.puts(end_of(theirs, pid)) }
+      ours.send_io(pidfd.to_io)
+      assert_equal 15, pidfd.wait(timeout: 10).termsig
+      ours.write("reaped")
+      assert_equal (tells_strangers? ? "15" : "none"), wait_readable(reader).gets.chomp
+      Process.wait(keeper)
+      [ours, theirs, pidfd].each(&:close)
+    end
+  end
+
+  test "owns the io that it adopts" do
+    ours, theirs = UNIXSocket.pair
+    blocked_child do |pid|
+      pidfd = Skep.pidfd(pid)
+      ours.send_io(pidfd.to_io)
+      adopted = Skep::OS::Pidfd.adopt(io = theirs.recv_io, pid)
+      assert_predicate adopted, :alive?
+      assert_predicate adopted, :watchable?
+      assert_same io, adopted.to_io
+      adopted.close
+      assert_predicate io, :closed?
+      pidfd.close
+    end
+  ensure
+    [ours, theirs].each(&:close)
+  end
+
+  test "is of use in a forked child, to which the process is a stranger" do
+    blocked_child do |pid|
+      pidfd = Skep.pidfd(pid)
+      assert_nil pidfd.wait(timeout: 0)
+      child, reader = in_child do |writer|
+        writer.puts [pidfd.wait(timeout: 0), pidfd.alive?].inspect
+        pidfd.signal(:KILL)
+      end
+      assert_equal "[nil, true]", wait_readable(reader).gets.chomp
+      assert_equal 9, pidfd.wait(timeout: 10).termsig
+      Process.wait(child)
+      pidfd.close
+    end
+  end
+
+  private
+
+  # What a rival that waits for any child gets.
+  def reaped
+    Process.wait2(-1).last
+  rescue Errno::ECHILD
+    nil
+  end
+
+  # In a child: ends the process of the pidfd received, waits, and looks again once it is reaped.
+  def end_of(socket, pid)
+    pidfd = Skep::OS::Pidfd.adopt(socket.recv_io, pid)
+    pidfd.signal(:TERM)
+    pidfd.wait(timeout: 10)
+    wait_readable(socket).readpartial(6)
+    pidfd.wait.termsig || "none"
+  end
+end

@@ -1,0 +1,181 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "etc"
+require "skep/os"
+require_relative "children"
+
+class PidfdTest < Skep::TestCase
+  include Children
+
+  test "knows its pid and that the process lives" do
+    blocked_child do |pid|
+      pidfd = Skep.pidfd(pid)
+      assert_equal pid, pidfd.pid
+      assert_predicate pidfd, :alive?
+      assert_equal "#<Skep::OS::Pidfd pid=#{pid} open>", pidfd.inspect
+      pidfd.close
+    end
+  end
+
+  test "isn't had of a process that isn't there" do
+    pid = fork { exit! }
+    Process.wait(pid)
+    assert_raises(Errno::ESRCH) { Skep.pidfd(pid) }
+    assert_raises(ArgumentError) { Skep.pidfd(0) }
+    assert_raises(ArgumentError) { Skep.pidfd(-1) }
+  end
+
+  test "tells how a child exited" do
+    status = with_pidfd(fork { exit!(3) }) { |pidfd| pidfd.wait(timeout: 10) }
+    assert_instance_of Process::Status, status
+    assert_equal 3, status.exitstatus
+    refute_predicate status, :signaled?
+  end
+
+  test "tells which signal ended a child" do
+    blocked_child do |pid|
+      status = with_pidfd(pid) { |pidfd| pidfd.signal(:TERM).wait(timeout: 10) }
+      assert_equal Signal.list["TERM"], status.termsig
+      assert_equal pid, status.pid
+    end
+  end
+
+  test "gives up waiting at the deadline, and can wait again" do
+    blocked_child do |pid|
+      with_pidfd(pid) do |pidfd|
+        assert_nil pidfd.wait(timeout: 0)
+        started = Skep::OS.now
+        assert_nil pidfd.wait(timeout: 0.05)
+        assert_in_delta 0.05, Skep::OS.now - started, 0.5
+        assert_nil pidfd.wait(timeout: -1)
+        assert_equal 9, pidfd.signal(:KILL).wait.termsig
+      end
+    end
+  end
+
+  test "tells the same status again" do
+    with_pidfd(fork { exit!(7) }) do |pidfd|
+      first = pidfd.wait(timeout: 10)
+      assert_same first, pidfd.wait(timeout: 0)
+      assert_same first, pidfd.wait
+    end
+  end
+
+  test "takes signals by number, name and symbol" do
+    [15, "TERM", "SIGTERM", :TERM, :SIGTERM].each do |signal|
+      blocked_child do |pid|
+        with_pidfd(pid) { |pidfd| assert_equal 15, pidfd.signal(signal).wait(timeout: 10).termsig }
+      end
+    end
+  end
+
+  test "refuses signals that don't exist" do
+    blocked_child do |pid|
+      with_pidfd(pid) do |pidfd|
+        assert_match(/TREM/, assert_raises(ArgumentError) { pidfd.signal(:TREM) }.message)
+        assert_raises(Errno::EINVAL) { pidfd.signal(4242) }
+        assert_same pidfd, pidfd.signal(0)
+      end
+    end
+  end
+
+  test "signals nobody after death, reaped or not" do
+    blocked_child do |pid|
+      with_pidfd(pid) do |pidfd|
+        pidfd.signal(:KILL)
+        assert IO.select([pidfd], nil, nil, 10)
+        refute_predicate pidfd, :alive?
+        assert_raises(Errno::ESRCH) { pidfd.signal(0) }
+        assert_equal 9, pidfd.wait(timeout: 10).termsig
+        assert_raises(Errno::ESRCH) { pidfd.signal(0) }
+        assert_raises(Errno::ESRCH) { pidfd.signal(:TERM, group: true) }
+      end
+    end
+  end
+
+  test "signals a whole process group" do
+    pid, reader = in_child do |writer|
+      trap(:TERM, "SYSTEM_DEFAULT")
+      Process.setpgrp
+      fork { IO.select(nil) }
+      writer.write(".")
+      IO.select(nil)
+    end
+    wait_readable(reader).getc
+    with_pidfd(pid) { |pidfd| assert_equal 15, pidfd.signal(:TERM, group: true).wait(timeout: 10).termsig }
+    assert_nil wait_readable(reader).getc, "the grandchild, too, has let go of the pipe"
+  end
+
+  test "becomes readable at the end of a child" do
+    blocked_child do |pid|
+      with_pidfd(pid) do |pidfd|
+        assert_predicate pidfd, :watchable?
+        assert_nil IO.select([pidfd], nil, nil, 0)
+        pidfd.signal(:KILL)
+        assert IO.select([pidfd], nil, nil, 10)
+        assert_same pidfd.to_io, pidfd.to_io
+        assert_predicate pidfd.to_io, :close_on_exec?
+      end
+    end
+  end
+
+  test "reaps no other child" do
+    other = fork { exit!(5) }
+    with_pidfd(fork { exit!(6) }) { |pidfd| assert_equal 6, pidfd.wait(timeout: 10).exitstatus }
+    assert_equal 5, Process.wait2(other).last.exitstatus
+  end
+
+  test "is closed once, and twice is fine" do
+    pidfd = Skep.pidfd(Process.pid)
+    refute_predicate pidfd, :closed?
+    2.times { assert_nil pidfd.close }
+    assert_predicate pidfd, :closed?
+    assert_match(/closed/, pidfd.inspect)
+  end
+
+  test "refuses work after its close" do
+    pidfd = Skep.pidfd(Process.pid)
+    pidfd.close
+    uses = [-> { pidfd.alive? }, -> { pidfd.signal(0) }, -> { pidfd.wait(timeout: 0) },
+            -> { pidfd.to_io }, -> { pidfd.watchable? }]
+    uses.each { |use| assert_match(/#{Process.pid}/, assert_raises(Skep::OS::Pidfd::Closed, &use).message) }
+    assert_kind_of Skep::Error, assert_raises(Skep::OS::Pidfd::Closed) { pidfd.wait }
+  end
+
+  test "lets its fd go when it is forgotten" do
+    before = Dir.children("/proc/self/fd").size
+    forget = ->(count) { count.positive? && (Skep.pidfd(Process.pid) && forget.(count - 1)) }
+    forget.(200)
+    GC.start
+    assert_operator Dir.children("/proc/self/fd").size - before, :<, 50
+  end
+
+  test "serves a thousand children, one after the other" do
+    before = Dir.children("/proc/self/fd").size
+    statuses = Array.new(1_000) { |n| with_pidfd(fork { exit!(n % 7) }) { |pidfd| pidfd.wait(timeout: 10) } }
+    assert_equal Array.new(1_000) { |n| n % 7 }, statuses.map(&:exitstatus)
+    assert_equal before, Dir.children("/proc/self/fd").size
+  end
+
+  test "serves two hundred children at once" do
+    gate, release = IO.pipe
+    pidfds = Array.new(200) do |n|
+      Skep.pidfd(fork { release.close || (gate.read && exit!(n % 5)) })
+    end
+    assert_empty(pidfds.filter_map { |pidfd| pidfd.wait(timeout: 0) })
+    [gate, release].each(&:close)
+    assert_equal(Array.new(200) { |n| n % 5 }, pidfds.map { |pidfd| pidfd.wait(timeout: 10).exitstatus })
+  ensure
+    pidfds&.each(&:close)
+  end
+
+  private
+
+  def with_pidfd(pid)
+    pidfd = Skep.pidfd(pid)
+    yield pidfd
+  ensure
+    pidfd&.close
+  end
+end

@@ -1,0 +1,151 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "socket"
+require "skep/os"
+
+class PollerTest < Skep::TestCase
+  def setup
+    @poller = Skep::OS::Poller.new
+    @r, @w = IO.pipe
+  end
+
+  def teardown
+    [@poller, @r, @w].each(&:close)
+  end
+
+  test "says by their tokens which ios are ready" do
+    @poller.add(@r, :reader).add(@w, :writer, read: false, write: true)
+    assert_equal [[:writer, false, true]], @poller.wait(1)
+    @w.write(".")
+    assert_equal [[:reader, true, false], [:writer, false, true]], @poller.wait(1).sort
+  end
+
+  test "says nothing at the deadline" do
+    @poller.add(@r, :reader)
+    started = Skep::OS.now
+    assert_equal [], @poller.wait(0.05)
+    assert_in_delta 0.05, Skep::OS.now - started, 0.5
+    assert_equal [], @poller.wait(0)
+    assert_equal [], @poller.wait(-1)
+  end
+
+  test "says both of an io that is readable and writable" do
+    left, right = UNIXSocket.pair
+    @poller.add(left, :left, write: true)
+    right.write(".")
+    assert_equal [[:left, true, true]], @poller.wait(1)
+    @poller.remove(left)
+    [left, right].each(&:close)
+  end
+
+  test "changes its mind about tokens and interests" do
+    @w.write(".")
+    @poller.add(@r, :old)
+    @poller.modify(@r, :new, read: true, write: false)
+    assert_equal [[:new, true, false]], @poller.wait(1)
+    @poller.modify(@r, :none, read: false, write: false)
+    assert_equal [], @poller.wait(0)
+    @poller.modify(@r, :again, read: true, write: false)
+    assert_equal [[:again, true, false]], @poller.wait(1)
+  end
+
+  test "wakes nobody for an io of no interest, even at a hangup" do
+    @poller.add(@r, :reader, read: false)
+    @w.close
+    assert_equal [], @poller.wait(0)
+  end
+
+  test "counts a hangup as readable" do
+    @poller.add(@r, :reader)
+    @w.close
+    assert_equal [[:reader, true, false]], @poller.wait(1)
+  end
+
+  test "counts a lost reader as writable" do
+    @poller.add(@w, :writer, read: false, write: true)
+    @r.close
+    assert_equal [[:writer, false, true]], @poller.wait(1)
+  end
+
+  test "forgets what is removed" do
+    @w.write(".")
+    @poller.add(@r, :reader).remove(@r).remove(@r)
+    assert_equal [], @poller.wait(0)
+    assert_equal 0, @poller.size
+    assert_equal [[:again, true, false]], @poller.add(@r, :again).wait(1)
+  end
+
+  test "refuses an io twice, and to change an unknown one" do
+    @poller.add(@r, :reader)
+    assert_raises(ArgumentError) { @poller.add(@r, :other) }
+    assert_raises(ArgumentError) { @poller.modify(@w, :other, read: true, write: false) }
+    assert_equal 1, @poller.size
+  end
+
+  test "takes whatever has an io" do
+    pidfd = Skep.pidfd(pid = fork { exit!(0) })
+    @poller.add(pidfd, :child)
+    assert_equal [[:child, true, false]], @poller.wait(10)
+    @poller.remove(pidfd)
+    assert_predicate pidfd.wait, :success?
+    assert_equal pid, pidfd.pid
+    pidfd.close
+  end
+
+  test "survives an io closed without being removed, which a forked child keeps open" do
+    gate, release = IO.pipe
+    pid = fork { release.close || (gate.read && exit!) }
+    @poller.add(@r, :gone)
+    @w.write(".")
+    @r.close
+    assert_equal [], @poller.wait(0)
+    assert_equal 0, @poller.size
+    assert_equal [], @poller.wait(0.01), "it doesn't tell of it again"
+    release.close
+    Process.wait(pid)
+    gate.close
+  end
+
+  test "isn't changed by a forked child's copy" do
+    @poller.add(@r, :reader)
+    pid, = in_child do
+      @poller.remove(@r)
+      @poller.add(@w, :writer, read: false, write: true)
+      exit!(@poller.wait(1) == [[:writer, false, true]] ? 0 : 1)
+    end
+    assert_predicate Process.wait2(pid).last, :success?
+    @w.write(".")
+    assert_equal [[:reader, true, false]], @poller.wait(1)
+  end
+
+  test "tells of hundreds at once, all of them in the end" do
+    pipes = Array.new(150) { IO.pipe }
+    pipes.each_with_index { |(r, w), n| @poller.add(r, n) && w.write(".") }
+    told = []
+    told |= @poller.wait(1).map(&:first) until told.size == 150
+    assert_equal (0...150).to_a, told.sort
+    pipes.each { |r, _w| @poller.remove(r) }
+    pipes.flatten.each(&:close)
+  end
+
+  test "lets other threads run while it waits, and is interrupted by them" do
+    @poller.add(@r, :reader)
+    begins = Queue.new
+    thread = Thread.new do
+      Thread.handle_interrupt(Object => :on_blocking) { begins.push(true) && @poller.wait }
+    end
+    begins.pop
+    thread.kill
+    assert thread.join(10)
+  end
+
+  test "is closed once, twice is fine, and of no use then" do
+    @poller.add(@r, :reader)
+    2.times { assert_nil @poller.close }
+    assert_predicate @poller, :closed?
+    assert_raises(IOError) { @poller.wait(0) }
+    assert_raises(IOError) { @poller.add(@r, :reader) }
+    assert_equal "#<Skep::OS::Poller closed>", @poller.inspect
+  end
+end

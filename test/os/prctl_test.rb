@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/os"
+
+class PrctlTest < Skep::TestCase
+  Prctl = Skep::OS::Prctl
+  private_constant :Prctl
+
+  test "is supported by the C, and by nothing else" do
+    assert_equal Skep::OS.native?, Prctl.supported?
+  end
+
+  test "does nothing in the twin, and says so" do
+    skip "the C does it" if Prctl.supported?
+    assert_equal [false, false, nil], [Prctl.subreaper!, Prctl.subreaper?, Prctl.parent_death_signal]
+    refute Prctl.public_send(:parent_death_signal=, :TERM)
+  end
+
+  test "makes orphaned descendants ours" do
+    skip "it takes the C" unless Prctl.supported?
+    pid, reader = in_child do |writer|
+      Prctl.subreaper!
+      parent = fork { fork { exit!(9) } && exit!(8) }
+      writer.puts Prctl.subreaper?, Process.wait2(parent).last.exitstatus, Process.wait2.last.exitstatus
+    end
+    assert_equal "true\n8\n9\n", wait_readable(reader).read
+    Process.wait(pid)
+  end
+
+  test "isn't inherited by a forked child" do
+    skip "it takes the C" unless Prctl.supported?
+    pid, reader = in_child do |writer|
+      Prctl.subreaper!
+      Prctl.parent_death_signal = :TERM
+      Process.wait(fork { writer.puts [Prctl.subreaper?, Prctl.parent_death_signal].inspect })
+    end
+    assert_equal "[false, nil]\n", wait_readable(reader).read
+    Process.wait(pid)
+  end
+
+  test "asks for a signal at the parent's death" do
+    skip "it takes the C" unless Prctl.supported?
+    pid, reader = in_child do |writer|
+      r, w = IO.pipe
+      orphan = fork { Prctl.parent_death_signal = "KILL" and w.write(".") and IO.select(nil) }
+      r.getc
+      writer.puts orphan
+    end
+    Process.wait(pid)
+    assert_match(/\A\d+\n\z/, wait_readable(reader).read, "the orphan has let go of the pipe")
+  end
+
+  test "takes signals by number and name, and none" do
+    pid, reader = in_child do |writer|
+      [15, :USR1, "SIGKILL", nil].each do |signal|
+        Prctl.parent_death_signal = signal
+        writer.puts Prctl.parent_death_signal.inspect
+      end
+    end
+    expected = Prctl.supported? ? ["15", Signal.list["USR1"].to_s, "9", "nil"] : ["nil"] * 4
+    assert_equal expected, wait_readable(reader).read.split
+    Process.wait(pid)
+  end
+end
