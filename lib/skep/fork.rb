@@ -1,0 +1,68 @@
+# frozen_string_literal: true
+
+require "skep/os"
+
+# The fork room: what `fork` does to this process.
+#
+#   require "skep/fork"
+#   Skep.pid                                     # this process, right after a fork too
+#   Skep.generation                              # forks since the process that loaded skep
+#   Skep.on_fork(child: -> { Database.connect }) # runs in each child, whoever forks
+#   Skep.warmup                                  # makes the heap cheap to fork and to share
+#   Skep::Fork::Guard.check                      # what wouldn't survive a fork right now
+#
+# Requiring it patches Process._fork and Process.daemon, nothing else of Ruby. What starts another
+# program (spawn, system, backquotes) isn't a fork in this sense: no callback runs for it.
+module Skep
+  module Fork
+  end
+end
+
+require "skep/fork/reporter"
+require "skep/fork/registration"
+require "skep/fork/callbacks"
+require "skep/fork/hook"
+require "skep/fork/finding"
+require "skep/fork/native_thread"
+require "skep/fork/guard"
+require "skep/fork/warmup"
+require "skep/fork/warmup/report"
+require "skep/fork/warmup/compaction"
+
+module Skep
+  module Fork
+    Process.singleton_class.prepend(Hook)
+
+    @callbacks = Callbacks.new
+
+    # This process' callbacks, those that Skep.on_fork adds to.
+    #
+    #: () -> Callbacks
+    def self.callbacks = @callbacks
+  end
+
+  # The number of this process.
+  #
+  #: () -> Integer
+  def self.pid = OS::Generation.pid
+
+  # How many forks lie between this process and the one that loaded skep, where it is 0.
+  #
+  #: () -> Integer
+  def self.generation = OS::Generation.count
+
+  # Has blocks called around every fork of this process and of its descendants: `before` in the
+  # forking thread, those registered last first; then `parent` or `child`, those registered first
+  # first. One that raises is reported, and the rest run. See Fork::Callbacks. Raises ArgumentError
+  # for what can't be called, and for nothing at all. Source: pthread_atfork(3).
+  #
+  #: (?before: ^() -> void, ?parent: ^() -> void, ?child: ^() -> void) -> Fork::Registration
+  def self.on_fork(before: nil, parent: nil, child: nil)
+    Fork.callbacks.register(before:, parent:, child:)
+  end
+
+  # Makes the heap cheap to fork and to share, once the application is loaded. See Fork::Warmup.
+  #
+  #: (?huge_pages: bool) -> Fork::Warmup::Report
+  def self.warmup(huge_pages: true) = Fork::Warmup.new(huge_pages:).run
+end

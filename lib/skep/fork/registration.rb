@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+module Skep
+  module Fork
+    # What Skep.on_fork returns: one set of callbacks, until it is cancelled.
+    #
+    #   registration = Skep.on_fork(child: -> { reconnect })
+    #   registration.cancel
+    #
+    # A child inherits it; cancelling there or here says nothing to the other.
+    class Registration
+      #: (Callbacks, before: untyped, parent: untyped, child: untyped) -> void
+      def initialize(callbacks, before:, parent:, child:)
+        @callbacks = callbacks
+        @blocks = { before:, parent:, child: }.compact.freeze
+        wrong = @blocks.reject { |_, block| block.respond_to?(:call) }.keys
+        raise ArgumentError, "on_fork can't call its #{wrong.join(" and ")}" if wrong.any?
+        raise ArgumentError, "on_fork needs a before, a parent or a child to call" if @blocks.empty?
+      end
+
+      # From the next fork on its callbacks don't run; a fork under way ends with those it began
+      # with.
+      #
+      #: () -> void
+      def cancel = @callbacks.__cancel(self)
+
+      #: () -> bool
+      def cancelled? = !@callbacks.__include?(self)
+
+      #: () -> String
+      def inspect
+        places = @blocks.map { |moment, _| "#{moment} #{place(moment)}" }
+        "#<#{self.class} #{places.join(", ")}#{" cancelled" if cancelled?}>"
+      end
+
+      # Calls the callback for a moment (:before, :parent or :child), if there is one.
+      #
+      #: (Symbol moment) -> void
+      def __call(moment) = @blocks[moment]&.call
+
+      # Names the callback for a moment, for reports.
+      #
+      #: (Symbol moment) -> String
+      def __name(moment) = "the #{moment} callback of #{place(moment)}"
+
+      private
+
+      #: (Symbol moment) -> String
+      def place(moment)
+        block = @blocks[moment]
+        block = block.method(:call) unless block.respond_to?(:source_location)
+        block.source_location&.join(":") || "C"
+      end
+    end
+  end
+end

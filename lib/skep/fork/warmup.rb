@@ -1,0 +1,111 @@
+# frozen_string_literal: true
+
+module Skep
+  module Fork
+    # Makes the heap cheap to fork and to share: once, when the application is loaded, before the
+    # first fork.
+    #
+    #   report = Skep::Fork::Warmup.new(huge_pages: true).run
+    #   puts report                 # what each step did, or why it was skipped
+    #
+    # A child shares each page until one of the two writes to it. So whatever will write is made to
+    # write now: objects grow old, that a later minor collection needn't mark them; garbage goes,
+    # and live objects close ranks, that new ones don't land between them; the heap moves into huge
+    # pages, that fork has fewer entries to copy. It takes from tenths of a second to seconds. It
+    # doesn't touch what other threads do meanwhile.
+    class Warmup
+      STEPS = %i[ruby collect compact trim huge_pages].freeze
+
+      # Full collections until an object counts as old, and how many we spend at most: what goes on
+      # allocating (another thread) never settles. Source: RVALUE_OLD_AGE in Ruby's gc.c.
+      OLD_AGE = 3
+      MOST = 8
+      private_constant :STEPS, :OLD_AGE, :MOST
+
+      #: (?huge_pages: bool) -> void
+      def initialize(huge_pages: true)
+        @huge_pages = huge_pages
+      end
+
+      #: () -> Report
+      def run
+        started = OS.now
+        bytes_before = bytes
+        steps = STEPS.map { |name| step(name) }.freeze
+        Report.new(seconds: OS.now - started, bytes_before:, bytes_after: bytes, steps:)
+      end
+
+      private
+
+      #: (Symbol name) -> Report::Step
+      def step(name)
+        started = OS.now
+        outcome = send(name)
+        Report::Step.new(name:, seconds: OS.now - started, **outcome)
+      end
+
+      #: (String) -> Hash[Symbol, String]
+      def done(note) = { note: }
+
+      #: (String) -> Hash[Symbol, String]
+      def skip(reason) = { skipped: reason }
+
+      #: () -> Hash[Symbol, String]
+      def ruby
+        return skip("Ruby #{RUBY_VERSION} has no Process.warmup, 3.3 has") unless ready_made?
+
+        Process.warmup
+        done("Process.warmup")
+      end
+
+      #: () -> Hash[Symbol, String]
+      def collect
+        counts = [old]
+        loop do
+          GC.start
+          counts << old
+          break if counts.size > MOST || settled?(counts)
+        end
+        done("#{counts.size - 1} full collections, #{counts.last} old objects")
+      end
+
+      #: () -> Hash[Symbol, String]
+      def compact
+        return skip("Process.warmup did it") if ready_made?
+
+        reason = Compaction.new.needless
+        return skip(reason) if reason
+
+        GC.compact
+        done("GC.compact")
+      end
+
+      #: () -> Hash[Symbol, String]
+      def trim = OS::Memory.trim ? done("malloc_trim") : skip("malloc gave nothing back")
+
+      #: () -> Hash[Symbol, String]
+      def huge_pages
+        return skip("not asked for") unless @huge_pages
+
+        collapsed = OS::HugePages.collapse
+        collapsed.skipped ? skip(collapsed.skipped) : done("#{collapsed.pages} huge pages")
+      end
+
+      #: () -> bool
+      def ready_made? = Process.respond_to?(:warmup)
+
+      #: () -> Integer
+      def old = GC.stat(:old_objects)
+
+      # Nothing got older, though the youngest had the time to.
+      #
+      #: (Array[Integer] counts) -> bool
+      def settled?(counts) = counts.size > OLD_AGE && counts[-1] <= counts[-2]
+
+      # Resident; nil where nobody can tell.
+      #
+      #: () -> Integer?
+      def bytes = OS::Memory.of(Process.pid)&.rss
+    end
+  end
+end

@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+module Skep
+  module Fork
+    class Warmup
+      # What a warmup did.
+      #
+      #   report.seconds
+      #   report.bytes_before     # resident memory; nil where nobody can tell
+      #   report.bytes_after
+      #   report.steps.each { |step| step.name; step.seconds; step.skipped; step.note }
+      #   puts report             # all in a table
+      #
+      # A step was either skipped, for the reason given, or has a note on what it did.
+      Report = Struct.new(:seconds, :bytes_before, :bytes_after, :steps, keyword_init: true) do
+        #: (**untyped) -> void
+        def initialize(**)
+          super
+          freeze
+        end
+
+        #: () -> String
+        def to_s
+          head = format("warmed up in %.2f s, resident memory %s before, %s after",
+                        seconds, megabytes(bytes_before), megabytes(bytes_after))
+          [head, *steps.map { |step| "  #{step}" }].join("\n")
+        end
+
+        private
+
+        #: (Integer?) -> String
+        def megabytes(bytes) = bytes ? format("%.1f MB", bytes / 1e6) : "unknown"
+      end
+
+      Report::Step = Struct.new(:name, :seconds, :skipped, :note, keyword_init: true) do
+        #: (**untyped) -> void
+        def initialize(**)
+          super
+          freeze
+        end
+
+        #: () -> String
+        def to_s
+          format("%<name>-10s  %<seconds>7.3f s  %<outcome>s",
+                 name:, seconds:, outcome: skipped ? "skipped: #{skipped}" : note)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,13 @@
+# frozen_string_literal: true
+
+module Skep
+  module Threads
+    class Inbox
+      # Raised by a push after close.
+      class Closed < Skep::Error
+        #: () -> void
+        def initialize = super("the inbox is closed: push before close, or make another")
+      end
+    end
+  end
+end
