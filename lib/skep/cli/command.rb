@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+# What all commands share: options, --help, and the arguments that are left.
+#
+#   class Hello < Command
+#     PURPOSE = "says hello"
+#     USAGE = "skep hello NAME"
+#     def run = help || (out.puts("hello #{argument('a name')}"); 0)
+#   end
+module Skep
+  module CLI
+    class Command
+      EXAMPLES = [].freeze
+
+      def initialize(argv, out:, err:) #: (Array[String], out: IO, err: IO) -> void
+        @out = out
+        @err = err
+        @options = {}
+        @arguments = parser.parse(argv)
+      end
+
+      def run #: () -> Integer
+        return show_help if @options[:help]
+
+        perform
+      end
+
+      private
+
+      attr_reader :out, :err, :options
+
+      def parser
+        @parser ||= OptionParser.new do |parser|
+          parser.banner = "usage: #{self.class::USAGE}\n#{self.class::PURPOSE}\n\n"
+          declare(parser)
+          parser.on("-h", "--help", "show this") { options[:help] = true }
+        end
+      end
+
+      def declare(parser) = nil
+
+      def show_help
+        out.puts(parser.help)
+        out.puts("", "examples:", self.class::EXAMPLES.map { |line| "  #{line}" }) if self.class::EXAMPLES.any?
+        0
+      end
+
+      def argument(what)
+        @arguments.shift or raise Misuse, "#{what} is missing: usage: #{self.class::USAGE}"
+      end
+
+      def nothing_more
+        raise Misuse, "#{@arguments.first.inspect} is too much: usage: #{self.class::USAGE}" if @arguments.any?
+      end
+    end
+  end
+end

@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+# `skep run FILE`: becomes the supervisor of the swarm that FILE describes. `--inline` runs one node's work without forking.
+module Skep
+  module CLI
+    class Run < Command
+      PURPOSE = "run the swarm that a file describes"
+      USAGE = "skep run FILE [options] [-- ARGUMENTS FOR THE FILE]"
+      EXAMPLES = ["skep run swarm.rb", "skep run swarm.rb --nodes 2 --log-format json", "skep run --inline swarm.rb"].freeze
+
+      private
+
+      def declare(parser)
+        set(parser, "--nodes N", Integer, "nodes instead of the file's")
+        set(parser, "--control PATH", String, "the status socket's path")
+        set(parser, "--log FILE", String, "log to a file instead of stdout")
+        set(parser, "--log-level LEVEL", String, "debug, info, warn or error")
+        set(parser, "--log-format FORMAT", String, "text or json")
+        set(parser, "--boot-timeout SECONDS", Float, "how long a node may take to be ready")
+        set(parser, "--stop-timeout SECONDS", Float, "how long a node may take to stop")
+        parser.on("--inline", "one node's work in the foreground, no fork") { options[:inline] = true }
+      end
+
+      def set(parser, flag, type, what)
+        key = flag.split.first.delete_prefix("--").tr("-", "_")
+        parser.on(flag, type, what) { |value| overrides[key] = value }
+      end
+
+      def overrides = options[:overrides] ||= {}
+
+      def perform
+        runner = options[:inline] ? inline : supervisor
+        code = runner.run
+        runner.failures.each { |sentence| err.puts("skep: #{sentence}") }
+        code
+      end
+
+      def supervisor
+        origin = Swarm::Origin::SwarmFile.new(argument("FILE"), arguments: @arguments)
+        Swarm::Supervisor.new(origin, overrides:, observers: Swarm.observers)
+      end
+
+      def inline
+        require "skep"
+        file = argument("FILE")
+        ARGV.replace(@arguments)
+        Swarm::Inline.new(file, overrides:, observers: [Watch::Log.new(output: out)])
+      end
+    end
+  end
+end

@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+require "skep/cli/asking"
+
+# `skep status [NAME]`: what a running swarm is doing, as a table or as one line of JSON.
+module Skep
+  module CLI
+    class Status < Command
+      include Asking
+
+      PURPOSE = "show a running swarm's nodes"
+      USAGE = "skep status [NAME] [--json]"
+      EXAMPLES = ["skep status", "skep status billing --json"].freeze
+      COLUMNS = %w[node pid mold state joined restarts uss shared beat done last\ exit].freeze
+      private_constant :COLUMNS
+
+      private
+
+      def declare(parser)
+        super
+        parser.on("--json", "one line of JSON") { options[:json] = true }
+      end
+
+      def perform
+        status = ask("status").fetch("status")
+        nothing_more
+        options[:json] ? out.puts(JSON.generate(status)) : table(status)
+        0
+      end
+
+      def table(status)
+        out.puts("#{status['name']}: #{status['state']}, pid #{status['pid']}, up #{status['uptime'].round} s")
+        rows = [COLUMNS, *status["nodes"].map { |node| row(node) }]
+        widths = rows.transpose.map { |column| column.map(&:size).max }
+        rows.each { |cells| out.puts(cells.zip(widths).map { |cell, width| cell.ljust(width) }.join("  ").rstrip) }
+      end
+
+      def row(node)
+        memory = node["memory"]
+        shared = memory && (memory["rss"] - memory["uss"])
+        [node["id"], node["pid"], node["mold"], node["state"], node["joined"], node["restarts"], mib(memory && memory["uss"]), mib(shared),
+         node["beat_age"] && "#{node['beat_age'].round(1)}s", node["work"]["done"], last_exit(node["last_exit"])].map { |cell| cell.nil? ? "-" : cell.to_s }
+      end
+
+      def mib(bytes) = bytes && "#{(bytes / 1_048_576.0).round(1)}M"
+
+      def last_exit(ended)
+        return unless ended
+
+        [ended["signal"] ? "SIG#{ended['signal']}" : ended["status"], ended["reason"]].compact.join(" ")
+      end
+    end
+  end
+end

@@ -1,0 +1,127 @@
+# frozen_string_literal: true
+
+require "skep/threads"
+
+# The swarm room: many processes, one keeper. A swarm is described by a block and run by a supervisor.
+#
+#   swarm = Skep.swarm("billing", nodes: 4, stop_timeout: 20) do |swarm|
+#     swarm.preload { require "app" }            # once, in the mold, before the warmup
+#     swarm.on_boot { |child| Database.connect } # in each child, before it is ready
+#     swarm.work { |child| child.ready!; until child.stopping? … child.beat … end }
+#   end
+#   exit swarm.run                               # or leave this line out and `skep run FILE`
+#
+# The object only remembers what it was told; `Supervisor`, `Manager`, `Mold` and `Node` keep the processes, `Caster`,
+# `Life` and `Child` are the same seen from inside them.
+module Skep
+  class Swarm
+    HOOKS = %i[preload warm on_boot on_exit].freeze
+    private_constant :HOOKS
+
+    attr_reader :name #: String
+    attr_reader :options #: Hash[Symbol, untyped]
+    attr_reader :tasks #: Array[Task]
+    attr_reader :listeners #: Hash[String, Array[Proc]]
+
+    def initialize(name, **options) #: (String, **untyped) { (Swarm) -> void } -> void
+      @name = name.to_s
+      @options = options
+      @tasks = []
+      @listeners = Hash.new { |all, event| all[event] = [] }
+      @hooks = HOOKS.to_h { |hook| [hook, []] }
+      yield self if block_given?
+    end
+
+    # Runs once in the mold, before the warmup: load the application here.
+    def preload(&block) = hook(:preload, block) #: () { () -> void } -> void
+
+    # Runs in the mold after every preload: fill caches, compile templates.
+    def warm(&block) = hook(:warm, block) #: () { () -> void } -> void
+
+    # Runs in each child before its work: open what can't cross a fork.
+    def on_boot(&block) = hook(:on_boot, block) #: () { (Child) -> void } -> void
+
+    # Runs in each child after its work.
+    def on_exit(&block) = hook(:on_exit, block) #: () { (Child) -> void } -> void
+
+    # Runs in the helper process at each such event (docs/events.md), with its facts.
+    def on(event, &block) #: (Symbol) { (Hash[String, untyped]) -> void } -> void
+      @listeners[event.to_s] << block
+    end
+
+    # Gives the swarm work: a plain block, or a source and a handler. `nodes` is how many do this work.
+    def work(source = nil, nodes: nil, &handler) #: (?untyped, ?nodes: Integer?) { (*untyped) -> void } -> void
+      @tasks << Task.new(source, nodes, handler)
+    end
+
+    # Becomes the supervisor of this swarm, blocks until it has ended and returns the exit code.
+    # Under `skep run` the file's own `run` is where its loading ends: the supervisor is elsewhere already.
+    def run #: () -> Integer
+      throw Loader::LOADED if Loader.loading?
+
+      supervisor = Supervisor.new(Origin::Program.new(self), observers: Swarm.observers)
+      code = supervisor.run
+      supervisor.failures.each { |sentence| warn("skep: #{sentence}") }
+      code
+    end
+
+    def __hooks(name) = @hooks.fetch(name) #: (Symbol) -> Array[Proc]
+
+    # All a supervisor must know, as plain data.
+    def __to_plain #: () -> Hash[String, untyped]
+      Plain.of("name" => name, "options" => options, "tasks" => tasks.map(&:to_plain), "events" => listeners.keys)
+    end
+
+    def inspect = "#<Skep::Swarm #{name} tasks=#{tasks.size}>" #: () -> String
+
+    # Who watches a swarm: the rooms above put their makers in here when they are loaded.
+    @watchers = []
+
+    class << self
+      def watch_with(&maker) = @watchers << maker #: () { () -> untyped } -> void
+      def observers = @watchers.map(&:call) #: () -> Array[untyped]
+    end
+
+    private
+
+    def hook(name, block)
+      raise ArgumentError, "#{name} takes a block" unless block
+
+      @hooks[name] << block
+    end
+  end
+
+  # Describes a swarm; see Skep::Swarm. Nothing runs until `run`, or until `skep run` has loaded the file.
+  def self.swarm(name, **options, &block) #: (String, **untyped) { (Swarm) -> void } -> Swarm
+    Swarm.new(name, **options, &block).tap { |swarm| Swarm::Loader.found(swarm) }
+  end
+end
+
+require "skep/swarm/plain"
+require "skep/swarm/option"
+require "skep/swarm/config"
+require "skep/swarm/task"
+require "skep/swarm/loader"
+require "skep/swarm/channel"
+require "skep/swarm/link"
+require "skep/swarm/signals"
+require "skep/swarm/cells"
+require "skep/swarm/restart_policy"
+require "skep/swarm/liveness"
+require "skep/swarm/child"
+require "skep/swarm/control"
+require "skep/swarm/identity"
+require "skep/swarm/life"
+require "skep/swarm/inline"
+require "skep/swarm/caster"
+require "skep/swarm/exit"
+require "skep/swarm/node"
+require "skep/swarm/mold"
+require "skep/swarm/origin"
+require "skep/swarm/lease"
+require "skep/swarm/strangers"
+require "skep/swarm/observer"
+require "skep/swarm/watchman"
+require "skep/swarm/manager"
+require "skep/swarm/foundry"
+require "skep/swarm/supervisor"

@@ -1,0 +1,142 @@
+# frozen_string_literal: true
+
+# The mold's own view of itself: it loads the swarm file, warms up, and then casts nodes until its channel ends.
+#
+#   ruby -rskep -e Skep::Swarm::Caster.main     # what the supervisor executes; the channel is descriptor 3
+#
+# | the supervisor says | the mold does and answers |
+# |---|---|
+# | load {file, arguments} | loads it: loaded {name, options, tasks, events}, or refused {sentence} |
+# | prepare {options, …} + page | preload, warm, warmup: ready {seconds, …}, or refused |
+# | fork {node, task} + socket | forks: forked {node, pid} + pidfd, or fork_failed {node, error} |
+# | (a child has ended) | exited {node, pid, exitstatus, signal} |
+#
+# It has no thread of its own, keeps no node's socket, and ends with its supervisor.
+module Skep
+  class Swarm
+    class Caster
+      CHANNEL_FD = 3
+
+      # The executed mold's whole program.
+      def self.main #: () -> bot
+        socket = UNIXSocket.for_fd(CHANNEL_FD)
+        socket.close_on_exec = true
+        serve(Channel.new(socket))
+      end
+
+      # A mold from here to its end; no at_exit hook runs, for it did no work.
+      def self.serve(channel, swarm: nil) #: (Channel, ?swarm: Swarm?) -> bot
+        new(channel, swarm:).run
+        exit!(0)
+      rescue Exception => e # the last word of a process that can't go on: the supervisor sees its status
+        warn("skep: the mold failed: #{e.full_message(highlight: false)}")
+        exit!(1)
+      end
+
+      # swarm: nil where it has to be loaded from a file, as the first frame will say.
+      def initialize(channel, swarm: nil) #: (Channel, ?swarm: Swarm?) -> void
+        @channel = channel
+        @swarm = swarm
+        @children = {}
+      end
+
+      # Serves the supervisor until it closes the channel.
+      def run #: () -> void
+        OS::Prctl.parent_death_signal = :KILL
+        @signals = Signals.new(Life::SIGNALS)
+        return unless prepared?
+
+        @loop = OS::Loop.new
+        @loop.watch(@signals.to_io) { @signals.take }
+        @loop.watch(@channel.to_io) { @channel.receive { |frame| obey(frame) } || @loop.stop }
+        @loop.run
+      end
+
+      private
+
+      def prepared?
+        frame = @channel.take or return
+        load_swarm(frame)
+        @channel.send("loaded", @swarm.__to_plain)
+        frame = @channel.take or return
+        prepare(frame)
+        true
+      rescue Loader::Refused => e
+        @channel.send("refused", { "sentence" => e.message })
+        @channel.take # the supervisor has read it when it closes
+        false
+      end
+
+      def load_swarm(frame)
+        @number = frame["mold"]
+        ARGV.replace(frame["arguments"] || [])
+        @swarm ||= Loader.new(frame["file"]).swarm
+      end
+
+      def prepare(frame)
+        started = OS.now
+        @config = Config.new(@swarm.name, frame["options"], tasks: [{}])
+        @cells = Cells.new(nodes: frame["nodes"], threads: frame["threads"])
+        @page = OS::Page.open(frame.ios.first, @cells.total)
+        Process.setproctitle("skep #{@swarm.name} mold #{@number}") if @config.title
+        %i[preload warm].each { |name| hooks(name) }
+        findings = guard
+        report = Skep.warmup(huge_pages: @config.huge_pages)
+        @channel.send("ready", { "seconds" => OS.now - started, "warmup_seconds" => report.seconds, "findings" => findings })
+      end
+
+      def hooks(name)
+        @swarm.__hooks(name).each(&:call)
+      rescue Exception => e # the application's own code may raise anything
+        where = e.backtrace&.first
+        raise Loader::Refused.new(file: @swarm.name, what: "#{e.class} in #{name}, #{where}", advice: e.message.lines.first&.chomp)
+      end
+
+      def guard
+        return [] if @config.fork_guard == :off
+
+        findings = Skep::Fork::Guard.check.map { |finding| "#{finding.what}, #{finding.where}: #{finding.advice}" }
+        return findings if findings.empty? || @config.fork_guard == :warn
+
+        raise Loader::Refused.new(file: @swarm.name, what: "not safe to fork after preload", advice: findings.first)
+      end
+
+      def obey(frame)
+        cast(frame) if frame.type == "fork"
+      end
+
+      def cast(frame)
+        socket = frame.ios.first
+        pid = Process.fork { exit(become(frame, socket)) }
+        socket.close
+        follow(frame["node"], OS::Pidfd.open(pid))
+      rescue SystemCallError => e # EAGAIN, ENOMEM: the supervisor decides when to try again
+        socket.close
+        @channel.send("fork_failed", { "node" => frame["node"], "error" => e.message })
+      end
+
+      def follow(node, pidfd)
+        lend = OS::Pidfd.native? ? [pidfd.to_io] : []
+        @channel.send("forked", { "node" => node, "pid" => pidfd.pid }, lend:)
+        @children[pidfd] = @loop.watch(pidfd.to_io) { reap(node, pidfd) }
+      end
+
+      def reap(node, pidfd)
+        status = pidfd.wait(timeout: 0) or return
+
+        @children.delete(pidfd).cancel
+        @channel.send("exited", { "node" => node, "pid" => pidfd.pid, **Exit.of(status).to_plain })
+        pidfd.close
+      end
+
+      # In the child: nothing of the mold's or of its siblings' is kept.
+      def become(frame, socket)
+        @loop.close
+        @channel.close
+        @children.each_key(&:close)
+        Life.new(@swarm, frame.facts, channel: Channel.new(socket), page: @page, cells: @cells,
+                                      signals: @signals, config: @config).live
+      end
+    end
+  end
+end

@@ -1,0 +1,160 @@
+# frozen_string_literal: true
+
+require "json"
+require "socket"
+
+# A two-way road between two skep processes: length-prefixed, versioned frames of plain data, and descriptors.
+#
+#   ours, theirs = Channel.pair            # theirs is a socket to hand to the other process
+#   ours.send("fork", { node: 3 }, give: [socket])   # never blocks; what can't go yet waits for #flush
+#   ours.receive { |frame| frame.type; frame["node"]; frame.ios }   # whatever has come; false at the end
+#
+# Plain data (JSON), never Marshal: the other end may run another version of skep, or be hostile.
+# It never blocks and never grows without bound: past BACKLOG bytes, `send` refuses a frame that may be dropped.
+module Skep
+  class Swarm
+    class Channel
+      VERSION = 1
+      HEADER_BYTES = 6
+      FRAME_BYTES = 16 * 1024 * 1024
+      BACKLOG = 1024 * 1024
+      private_constant :HEADER_BYTES, :FRAME_BYTES, :BACKLOG
+
+      Frame = Struct.new(:type, :facts, :ios) do
+        def [](key) = facts[key]
+      end
+
+      # The other end speaks another version, or not our language at all.
+      class Incompatible < Skep::Error
+        def initialize(version:)
+          super("the other end of the channel speaks version #{version}, this one #{VERSION}: " \
+                "restart the swarm so that all its processes run one skep")
+        end
+      end
+
+      # A channel and the socket to hand to the process at its other end.
+      def self.pair #: () -> [Channel, UNIXSocket]
+        ours, theirs = UNIXSocket.pair
+        [new(ours), theirs]
+      end
+
+      def initialize(socket) #: (BasicSocket) -> void
+        @socket = socket
+        @in = String.new(encoding: Encoding::BINARY)
+        @ios = []
+        @out = []
+        @backlog = 0
+        @lock = Mutex.new
+        @ended = false
+      end
+
+      def to_io = @socket #: () -> BasicSocket
+      def closed? = @socket.closed? #: () -> bool
+      def pending? = @lock.synchronize { @out.any? } #: () -> bool
+
+      # Sends a frame, or queues what the socket can't take now. `give`n IOs are closed once sent, `lend`ed stay open.
+      # False when the other end is gone, or when a frame that `may_drop` finds a full backlog.
+      def send(type, facts = {}, give: [], lend: [], may_drop: false)
+        @lock.synchronize do
+          return false if @ended || (may_drop && @backlog > BACKLOG)
+
+          bytes = encode(type, facts, give.size + lend.size)
+          @out << [bytes, give + lend, give]
+          @backlog += bytes.bytesize
+          write_out
+        end
+      end
+
+      # Writes what is queued, as far as the socket takes it. False when the other end is gone.
+      def flush = @lock.synchronize { write_out } #: () -> bool
+
+      # Yields each frame that has come whole. False when the other end has closed and all is read.
+      def receive(&block) #: () { (Frame) -> void } -> bool
+        open = fill
+        while (frame = next_frame)
+          block.call(frame)
+          return true if closed?
+        end
+        open
+      end
+
+      # Blocks until one frame has come; nil at the end or the deadline.
+      def take(timeout: nil) #: (?timeout: Float?) -> Frame?
+        deadline = timeout && OS.now + timeout
+        loop do
+          frame = next_frame and return frame
+          return nil if @ended || !@socket.wait_readable(deadline && [deadline - OS.now, 0].max)
+
+          fill
+        end
+      end
+
+      def close #: () -> void
+        @ended = true
+        @socket.close unless @socket.closed?
+        (@ios + @out.flat_map(&:last)).each { |io| io.close unless io.closed? }
+        @ios.clear
+        @out.clear
+      end
+
+      def inspect = "#<#{self.class} #{closed? ? 'closed' : "fd=#{@socket.fileno}"}>" #: () -> String
+
+      private
+
+      def encode(type, facts, ios)
+        text = JSON.generate([type, Plain.of(facts)])
+        [text.bytesize, VERSION, ios].pack("NCC") << text.b
+      end
+
+      def write_out
+        write_frame(*@out.first) while @out.any? && !@full
+        @full = false
+        !@ended
+      rescue Errno::EPIPE, Errno::ECONNRESET, IOError # the other end is gone: what it didn't read is nobody's
+        @ended = true
+        false
+      end
+
+      def write_frame(bytes, ios, give)
+        rights = ios.any? ? [Socket::AncillaryData.unix_rights(*ios)] : []
+        sent = @socket.sendmsg_nonblock(bytes, 0, nil, *rights, exception: false)
+        return @full = true if sent == :wait_writable
+
+        @backlog -= sent
+        give.each(&:close)
+        rest = bytes.byteslice(sent..)
+        rest.empty? ? @out.shift : @out[0] = [rest, [], []]
+      end
+
+      def fill
+        loop do
+          bytes, _, _, *rights = @socket.recvmsg_nonblock(65_536, 0, nil, scm_rights: true, exception: false)
+          return true if bytes == :wait_readable
+          return end_of_file if bytes.nil? || (bytes.empty? && rights.empty?)
+
+          @in << bytes
+          @ios.concat(rights.flat_map { |right| right.unix_rights || [] })
+        end
+      rescue Errno::ECONNRESET, IOError # closed with frames of ours unread: an end like any other
+        end_of_file
+      end
+
+      def end_of_file
+        @ended = true
+        false
+      end
+
+      def next_frame
+        return if @in.bytesize < HEADER_BYTES
+
+        size, version, ios = @in.unpack("NCC")
+        raise Incompatible.new(version:) if version != VERSION || size > FRAME_BYTES
+        return if @in.bytesize < HEADER_BYTES + size
+
+        @in.slice!(0, HEADER_BYTES)
+        type, facts = JSON.parse(@in.slice!(0, size).force_encoding(Encoding::UTF_8))
+        Frame.new(type, facts, @ios.shift(ios))
+      end
+    end
+  end
+end

@@ -1,0 +1,153 @@
+# frozen_string_literal: true
+
+# A node's own view of itself: what the user's work talks to.
+#
+#   swarm.work do |child|
+#     child.ready!                     # able to work: the supervisor counts on this node from here on
+#     until child.stopping?
+#       child.wait(1.0) and next       # returns early at stop or quiet, beats by itself
+#       child.busy(for: 120) { … }     # a long job, so that silence isn't taken for a hang
+#       child.beat                     # progress: costs nanoseconds
+#     end
+#   end
+#
+# It reports and it waits; it decides nothing and owns no process. Its methods may be called from any thread.
+module Skep
+  class Swarm
+    class Child
+      attr_reader :id #: Integer, the node's number, 0 to nodes - 1
+      attr_reader :swarm #: String, the swarm's name
+      attr_reader :mold #: Integer, the number of the mold it was forked from
+
+      # report: called with a type and facts; what it does with them is the supervisor's side.
+      def initialize(id:, swarm:, mold:, page:, cells:, report:, beat_every: 10.0)
+        @id = id
+        @swarm = swarm
+        @mold = mold
+        @page = page
+        @cells = cells
+        @cell = cells.of(id)
+        @report = report
+        @beat_every = beat_every
+        @stop_hooks = []
+        @wake, @waker = IO.pipe
+        beat
+      end
+
+      # Booted and able to work. Called again it changes nothing.
+      def ready! #: () -> void
+        beat
+        return if @ready
+
+        @ready = true
+        @report.call("ready", {})
+      end
+
+      # The work has what it works on (for Kafka: its partitions), or has lost it.
+      def joined!(joined = true, **facts) #: (?bool, **untyped) -> void
+        beat
+        @report.call("joined", { "joined" => joined, "facts" => facts })
+      end
+
+      # A sign of progress, written to the shared page without a system call.
+      def beat = @page.beat(@cell) #: () -> void
+
+      # Declares that no beat is owed for so many seconds; with a block, until it returns.
+      def busy(for:) #: (for: Numeric) ?{ () -> untyped } -> untyped
+        seconds = binding.local_variable_get(:for)
+        @page.set(@cell, Cells::BUSY_UNTIL, ((OS.now + seconds) * 1e9).to_i)
+        return unless block_given?
+
+        begin
+          yield
+        ensure
+          @page.set(@cell, Cells::BUSY_UNTIL, 0)
+          beat
+        end
+      end
+
+      # Should the work end? True from the stop on.
+      def stopping? = @stopping ? true : false #: () -> bool
+
+      # Should the work take nothing new? True from quiet or stop on.
+      def quiet? = @quiet || stopping? #: () -> bool
+
+      # Waits so many seconds (for ever if nil). True when it is to stop or be quiet; it returns early then.
+      def wait(timeout = nil) #: (?Numeric?) -> bool
+        wait_for([], timeout)
+        quiet?
+      end
+
+      # Waits until one of the IOs is readable and returns those; none at stop, quiet or the timeout.
+      def wait_for(ios, timeout = nil) #: (Array[IO], ?Numeric?) -> Array[IO]
+        deadline = timeout && (OS.now + timeout)
+        until stopping?
+          beat
+          left = deadline ? [deadline - OS.now, 0].max : @beat_every
+          readable, = IO.select([@wake, *ios], nil, nil, [left, @beat_every].min)
+          return readable - [@wake] if readable && !woken(readable)
+          return [] if readable || (deadline && OS.now >= deadline)
+        end
+        []
+      end
+
+      # Runs at stop, on the control thread, while the work is still busy.
+      def on_stop(&block) = @stop_hooks << block #: () { () -> void } -> void
+
+      # Tells the supervisor: an event, a log line and a counter there. Plain data only.
+      def event(name, level: :info, **facts) #: (String | Symbol, ?level: Symbol, **untyped) -> void
+        @report.call("event", { "name" => name, "level" => level, "facts" => facts })
+      end
+
+      # What this node's thread has in hand, kept where the supervisor finds it should the node die. nil: nothing.
+      def in_hand(text, thread: 0) #: (String?, ?thread: Integer) -> void
+        @page.write(@cells.of(id, thread:), text.to_s.byteslice(0, 438))
+      end
+
+      # Counts so many messages or items as done.
+      def count(number = 1, thread: 0) #: (?Integer, ?thread: Integer) -> void
+        @page.add(@cells.of(id, thread:), Cells::DONE, number)
+        beat
+      end
+
+      # Facts about the work, shown in `skep status`.
+      def work=(facts) #: (Hash) -> void
+        @report.call("work", { "facts" => facts })
+      end
+
+      def inspect = "#<Skep::Swarm::Child #{swarm} node=#{id} mold=#{mold}>" #: () -> String
+
+      # The control thread's side: be quiet, or stop.
+      def __quiet #: () -> void
+        @quiet = true
+        @waker.write_nonblock("q", exception: false)
+      end
+
+      def __stop #: () -> void
+        return if @stopping
+
+        @stopping = true
+        @waker.write_nonblock("s", exception: false)
+        @stop_hooks.each { |hook| guard { hook.call } }
+      end
+
+      def __ready? = @ready ? true : false #: () -> bool
+
+      private
+
+      # Was it only the wake-up? A quiet is told once, so that waiting on goes on waiting; a stop stays told.
+      def woken(readable)
+        return false unless readable.include?(@wake)
+
+        @wake.read_nonblock(64, exception: false) unless stopping?
+        true
+      end
+
+      def guard
+        yield
+      rescue StandardError => e # a user's hook: its failure is told, and the stop goes on
+        event(:hook_failed, level: :error, hook: "on_stop", error: "#{e.class}: #{e.message}")
+      end
+    end
+  end
+end

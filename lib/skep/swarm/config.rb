@@ -1,0 +1,109 @@
+# frozen_string_literal: true
+
+# What a swarm was asked to be: every option checked at once, all errors and warnings collected, then frozen.
+#
+#   config = Config.new("billing", { "nodes" => 4, "stop_timeout" => 10 }, tasks: [{ "nodes" => nil, … }])
+#   config.errors      # => [] or sentences, each with what to do
+#   config.warnings
+#   config.stop_timeout  # => 10.0
+#
+# It is made from plain data (the supervisor gets it from the mold over the channel) and touches nothing outside.
+module Skep
+  class Swarm
+    class Config
+      NAME = /\A[a-zA-Z0-9][\w.-]{0,99}\z/
+      private_constant :NAME
+
+      attr_reader :name, :tasks, :errors, :warnings
+
+      Option::ALL.each_key { |key| define_method(key) { @values[key] } }
+
+      # tasks: one Hash a kind of work: "nodes" (nil: as many as the swarm's), "threads", "errors", "facts".
+      def initialize(name, options, tasks: []) #: (String, Hash[String, untyped], ?tasks: Array[Hash]) -> void
+        @name = name.to_s
+        @tasks = tasks
+        @errors = []
+        @warnings = []
+        @values = read(options.transform_keys(&:to_s))
+        check_name
+        check_tasks
+        check_log
+        [@values, @errors, @warnings].each(&:freeze)
+        freeze
+      end
+
+      def valid? = errors.empty? #: () -> bool
+
+      # The kind of work of each node, by node id: [0, 0, 0, 1] is three of the first kind, one of the second.
+      def placement #: () -> Array[Integer]
+        tasks.each_with_index.flat_map { |task, index| [index] * (task["nodes"] || nodes) }
+      end
+
+      # Worker threads of the widest kind of work.
+      def threads = tasks.map { |task| task["threads"] || 1 }.max || 1 #: () -> Integer
+
+      # Where the status socket lies: `control:`, or a file with the swarm's name where this user may write.
+      def control_path = control || File.join(Config.run_directory, "#{name}.sock") #: () -> String
+
+      # The directory of status sockets: /run/skep for root, else $XDG_RUNTIME_DIR/skep, else /tmp/skep-UID.
+      def self.run_directory(env: ENV, uid: Process.uid) #: (?env: untyped, ?uid: Integer) -> String
+        return env["SKEP_RUN_DIR"] if env["SKEP_RUN_DIR"]
+        return "/run/skep" if uid.zero?
+
+        env["XDG_RUNTIME_DIR"] ? File.join(env["XDG_RUNTIME_DIR"], "skep") : "/tmp/skep-#{uid}"
+      end
+
+      def to_h = @values #: () -> Hash[Symbol, untyped]
+
+      private
+
+      def read(options)
+        unknown = options.keys - Option::ALL.keys.map(&:to_s)
+        unknown.each { |key| @errors << unknown_option(key) }
+        Option::ALL.to_h do |key, option|
+          given = options[key.to_s]
+          [key, given.nil? ? plain(option.value) : read_one(key, option, given)]
+        end
+      end
+
+      def read_one(key, option, given)
+        value = option.read(given)
+        if value.nil?
+          @errors << "#{key}: #{given.inspect} can't be: give #{option.expected}"
+        elsif option.pending?
+          @warnings << "#{key} has no effect yet in skep #{VERSION}"
+        end
+        plain(value)
+      end
+
+      # A flag is read into a list of one, so that false isn't taken for wrong.
+      def plain(value) = [[true], [false]].include?(value) ? value.first : value
+
+      def unknown_option(key)
+        near = DidYouMean::SpellChecker.new(dictionary: Option::ALL.keys.map(&:to_s)).correct(key).first if defined?(DidYouMean)
+        "#{key}: there is no such option: " + (near ? "did you mean #{near}?" : "see docs/options.md for those there are")
+      end
+
+      def check_name
+        @errors << "the name #{name.inspect} can't be: use letters, digits, dots, dashes" unless name.match?(NAME)
+      end
+
+      def check_tasks
+        @errors << "there is no work in swarm #{name}: give it some with `swarm.work { |child| … }`" if tasks.empty?
+        tasks.each do |task|
+          @errors.concat(task["errors"] || [])
+          count = task["nodes"]
+          next if count.nil? || (count.is_a?(Integer) && count.positive?)
+
+          @errors << "nodes: #{count.inspect} of a work can't be: give a whole number from 1 on"
+        end
+      end
+
+      def check_log
+        return if log.nil? || File.directory?(File.dirname(log))
+
+        @errors << "log: the directory of #{log} doesn't exist: make it or name another file"
+      end
+    end
+  end
+end

@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+# A node's control thread: what comes by signal and by channel, and the end of its supervisor.
+#
+#   Control.new(child, channel:, signals:, orphan_timeout: 5.0).start
+#
+# The channel's other end is the supervisor's alone, so the kernel tells of its death by closing it: nobody asks.
+# An orphan stops as if told to, and after orphan_timeout ends by force; both with status 3.
+module Skep
+  class Swarm
+    class Control
+      FORCED = 2
+      ORPHANED = 3
+
+      def initialize(child, channel:, signals:, orphan_timeout:)
+        @child = child
+        @channel = channel
+        @signals = signals
+        @orphan_timeout = orphan_timeout
+        @deadline = nil
+        @asked = 0
+      end
+
+      def start #: () -> Control
+        @thread = Threads::Background.new("control") { watch }
+        @thread.push(:start)
+        self
+      end
+
+      def orphaned? = !@deadline.nil? #: () -> bool
+
+      private
+
+      def watch
+        loop do
+          ready, = IO.select(sources, pending, nil, @deadline && [@deadline - OS.now, 0].max)
+          exit!(ORPHANED) unless ready || !@deadline
+          @signals.take.each { |name| signal(name) }
+          orphan unless orphaned? || listen
+        end
+      end
+
+      def sources = orphaned? ? [@signals] : [@signals, @channel]
+      def pending = !orphaned? && @channel.pending? ? [@channel] : nil
+
+      def listen
+        @channel.flush
+        @channel.receive { |frame| obey(frame) }
+      end
+
+      def orphan
+        @deadline = OS.now + @orphan_timeout
+        @child.__stop
+      end
+
+      def obey(frame)
+        case frame.type
+        when "stop" then @child.__stop
+        when "quiet" then @child.__quiet
+        when "backtraces" then backtraces
+        end
+      end
+
+      def signal(name)
+        case name
+        when "TERM", "INT" then (@asked += 1) > 1 ? exit!(FORCED) : @child.__stop
+        when "QUIT" then exit!(FORCED)
+        when "TSTP" then @child.__quiet
+        when "TTIN" then backtraces
+        end
+      end
+
+      def backtraces
+        threads = Thread.list.map do |thread|
+          { "thread" => thread.name || (thread == Thread.main ? "main" : thread.inspect),
+            "status" => thread.status.to_s, "backtrace" => thread.backtrace || [] }
+        end
+        @child.event(:node_backtraces, threads:)
+      end
+    end
+  end
+end

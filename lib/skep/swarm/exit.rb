@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+
+# How a process ended, as plain facts that can cross a channel.
+#
+#   Exit.of(process_status)              # => #<Exit exit status 1>
+#   Exit.from({ "signal" => "KILL" })    # the same from the other end of a channel
+#   exit.to_s                            # => "SIGKILL", "exit status 1", "status unknown"
+module Skep
+  class Swarm
+    Exit = Struct.new(:exitstatus, :signal) do
+      # A Process::Status, or Pidfd::Unknown where the kernel couldn't tell.
+      def self.of(status) #: (untyped) -> Exit
+        new(status.exitstatus, status.termsig && Signal.signame(status.termsig))
+      end
+
+      def self.from(plain) = new(plain["exitstatus"], plain["signal"]) #: (Hash[String, untyped]) -> Exit
+
+      def to_plain = { "exitstatus" => exitstatus, "signal" => signal } #: () -> Hash[String, untyped]
+      def clean? = exitstatus == 0 #: () -> bool
+
+      def to_s #: () -> String
+        return "SIG#{signal}" if signal
+
+        exitstatus ? "exit status #{exitstatus}" : "status unknown"
+      end
+    end
+  end
+end

@@ -1,0 +1,113 @@
+# frozen_string_literal: true
+
+# Keeps the molds: starts the first, hears them, replaces one that died, lets them go at the end.
+#
+#   foundry = Foundry.new(origin, supervisor, disown:)
+#   foundry.start
+#   foundry.release { … }     # all molds are gone
+#
+# What a mold says goes to the supervisor (loaded, ready) or to its manager (forked, exited).
+module Skep
+  class Swarm
+    class Foundry
+      RELEASE_SECONDS = 1.0
+      private_constant :RELEASE_SECONDS
+
+      def initialize(origin, supervisor, disown:) #: (untyped, Supervisor, disown: Proc) -> void
+        @origin = origin
+        @supervisor = supervisor
+        @disown = disown
+        @molds = []
+        @deaths = []
+        @next = 0
+      end
+
+      # Starts a mold; what it says comes through the loop.
+      def start #: () -> void
+        pid, channel = @origin.start(@next, disown: @disown)
+        link = Link.new(loop, channel) { |frame| hear(@molds.find { |held| held.pid == pid }, frame) }.listen
+        mold = Mold.new(@next, pid, link, OS.now)
+        @next += 1
+        @molds << mold
+        mold.watches << loop.watch(mold.pidfd.to_io) { died(mold) }
+        emit(:mold_booting, :debug, mold)
+      end
+
+      def mold?(pid) = @molds.any? { |mold| mold.pid == pid } #: (Integer) -> bool
+
+      # Ends every mold at once.
+      def kill = @molds.each(&:kill) #: () -> void
+
+      # Lets every mold go, a busy one by force; the block is called when none is left.
+      def release(&done) #: () { () -> void } -> void
+        @done = done
+        @molds.each { |mold| mold.ready? ? mold.release : mold.kill }
+        loop.after(RELEASE_SECONDS) { kill }
+        check
+      end
+
+      # In a process forked from the supervisor.
+      def disown = @molds.each { |mold| [mold.channel, mold.pidfd].each(&:close) } #: () -> void
+
+      private
+
+      def loop = @supervisor.loop
+
+      def hear(mold, frame)
+        case frame.type
+        when "loaded" then @supervisor.loaded(mold, frame.facts)
+        when "refused" then refused(mold, frame["sentence"])
+        when "ready" then ready(mold, frame)
+        when "forked" then @supervisor.manager.forked(frame["node"], frame["pid"], pidfd(frame))
+        when "fork_failed" then @supervisor.manager.fork_failed(frame["node"], frame["error"])
+        when "exited" then @supervisor.manager.exited(frame["node"], frame["pid"], Exit.from(frame.facts))
+        end
+      end
+
+      def pidfd(frame)
+        frame.ios.any? ? OS::Pidfd.adopt(frame.ios.first, frame["pid"]) : OS::Pidfd.open(frame["pid"])
+      end
+
+      def refused(mold, sentence)
+        return @supervisor.fail(sentence) unless @supervisor.booted?
+
+        emit(:mold_refused, :error, mold, message: sentence)
+        mold.kill
+      end
+
+      def ready(mold, frame)
+        mold.ready
+        emit(:mold_ready, :info, mold, seconds: frame["seconds"].round(3))
+        frame["findings"].each { |finding| emit(:fork_guard, :warn, mold, message: finding) }
+        @supervisor.mold_ready(mold)
+      end
+
+      def died(mold)
+        mold.channel.drain
+        exit = mold.ended
+        @molds.delete(mold)
+        emit(:mold_died, @done ? :debug : :warn, mold, **exit.to_plain) unless @done && exit.clean?
+        @supervisor.mold_died(mold)
+        replace(exit)
+        check
+      end
+
+      def replace(exit)
+        return if @done || @supervisor.stopping?
+        return @supervisor.fail("#{@origin.file}: the mold ended while it loaded it, #{exit}") unless @supervisor.booted?
+
+        @deaths << OS.now
+        delay = RestartPolicy.new(@supervisor.config).delay(@deaths, OS.now)
+        delay.zero? ? start : loop.after(delay) { start unless @done || @supervisor.stopping? }
+      end
+
+      def check
+        @done&.call if @molds.empty?
+      end
+
+      def emit(name, level, mold, **facts)
+        @supervisor.emit(name, level, { mold: mold.number, pid: mold.pid, **facts.compact })
+      end
+    end
+  end
+end

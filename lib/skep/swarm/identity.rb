@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+require "etc"
+
+# Who a node runs as: `user`, `group` and `umask` of the configuration, assumed for good.
+#
+#   Identity.new(config).assume
+#
+# Only root may change user; for anybody else it raises a BootError that says so. setgroups(2), setgid(2), setuid(2).
+module Skep
+  class Swarm
+    class Identity
+      def initialize(config) #: (Config) -> void
+        @config = config
+      end
+
+      def assume #: () -> self
+        File.umask(@config.umask) if @config.umask
+        change if @config.user || @config.group
+        self
+      rescue ArgumentError, Errno::EPERM => e # Etc knows no such name, or we aren't root
+        raise BootError, "can't become #{wanted}: #{e.message}; run as root, or name a user and group that exist"
+      end
+
+      private
+
+      def change
+        user = @config.user && Etc.getpwnam(@config.user)
+        gid = @config.group ? Etc.getgrnam(@config.group).gid : user&.gid
+        user ? Process.initgroups(user.name, gid) : Process.groups = [gid]
+        Process::GID.change_privilege(gid)
+        Process::UID.change_privilege(user.uid) if user
+      end
+
+      def wanted = [@config.user && "user #{@config.user}", @config.group && "group #{@config.group}"].compact.join(", ")
+    end
+  end
+end

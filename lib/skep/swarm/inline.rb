@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+# One node's work in the foreground, without a fork: for development and debuggers.
+#
+#   code = Inline.new("swarm.rb", observers: [Watch::Log.new]).run    # `skep run --inline FILE`
+#
+# Signals mean what they mean to a node. A failure isn't followed by a restart: it is shown and the code is 1.
+module Skep
+  class Swarm
+    class Inline
+      attr_reader :failures #: Array[String]
+      attr_reader :config #: Config
+
+      # task: which of the file's works to run.
+      def initialize(file, overrides: {}, observers: [], task: 0)
+        @file = file
+        @overrides = overrides
+        @observers = observers
+        @task = task
+        @failures = []
+      end
+
+      def run #: () -> Integer
+        return 1 unless prepare
+
+        %i[preload warm].each { |name| @swarm.__hooks(name).each(&:call) }
+        take_control
+        attempt { work }
+      rescue Skep::Error => e
+        @failures << e.message
+        1
+      end
+
+      private
+
+      def prepare
+        @swarm = Loader.new(@file).swarm
+        plain = @swarm.__to_plain
+        @config = Config.new(plain["name"], plain["options"].merge(@overrides), tasks: plain["tasks"])
+        @failures.concat(config.errors.map { |sentence| "#{@file}: #{sentence}" })
+        return false unless config.valid?
+
+        @observers.each { |observer| observer.follow(config) if observer.respond_to?(:follow) }
+        true
+      end
+
+      def take_control
+        cells = Cells.new(nodes: 1, threads: config.threads)
+        @child = Child.new(id: 0, swarm: @swarm.name, mold: 0, page: OS::Page.create(cells.total), cells:,
+                           report: method(:report), beat_every: config.liveness_timeout / 3)
+        @other_end, theirs = Channel.pair
+        Control.new(@child, channel: Channel.new(theirs), signals: Signals.new(Life::SIGNALS),
+                            orphan_timeout: config.orphan_timeout).start
+        ENV["SKEP_NODE_ID"] = "0"
+      end
+
+      def work
+        @swarm.__hooks(:on_boot).each { |hook| hook.call(@child) }
+        @swarm.tasks.fetch(@task).run(@child)
+      ensure
+        @swarm.__hooks(:on_exit).each { |hook| hook.call(@child) }
+      end
+
+      def attempt
+        yield
+        0
+      rescue BootError => e
+        @failures << "#{@file}: #{e.message}"
+        1
+      end
+
+      def report(type, facts)
+        case type
+        when "event" then tell(facts["name"], facts["level"], facts["facts"])
+        when "ready" then tell("node_ready", :info, {})
+        when "joined" then tell(facts["joined"] ? "node_joined" : "node_left", :info, facts["facts"])
+        end
+      end
+
+      def tell(name, level, facts)
+        facts = Plain.of({ node: 0, pid: Process.pid, **facts.transform_keys(&:to_sym) })
+        @observers.each { |observer| observer.event(name.to_s, level, facts) }
+      end
+    end
+  end
+end

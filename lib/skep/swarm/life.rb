@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+# The life of a node, told from inside: from the instant after the fork to its exit status.
+#
+#   fork { exit Life.new(swarm, birth, channel:, …).live }
+#
+# | it ended because | status |
+# |---|---|
+# | the work returned, or it was told to stop | 0 |
+# | the work or on_boot raised | 1 |
+# | it was forced by a signal sent to the node itself | 2 |
+# | its supervisor died | 3 |
+module Skep
+  class Swarm
+    class Life
+      SIGNALS = %w[TERM INT QUIT TSTP TTIN].freeze
+
+      # birth: "node", "mold", "task" numbers; signals: the mold's, whose early ones become the child's.
+      def initialize(swarm, birth, channel:, page:, cells:, signals:, config:)
+        @swarm = swarm
+        @birth = birth
+        @channel = channel
+        @config = config
+        @inherited = signals
+        @child = Child.new(id: birth["node"], swarm: swarm.name, mold: birth["mold"], page:, cells:,
+                           report: method(:report), beat_every: config.liveness_timeout / 3)
+      end
+
+      # Lives it and returns the exit status.
+      def live #: () -> Integer
+        take_control
+        status = attempt { Identity.new(@config).assume && work }
+        attempt { @swarm.__hooks(:on_exit).each { |hook| hook.call(@child) } }
+        @control.orphaned? ? Control::ORPHANED : status
+      end
+
+      private
+
+      def take_control
+        Process.setpgid(0, 0)
+        signals = Signals.new(SIGNALS, inherited: @inherited)
+        @inherited.disown
+        @control = Control.new(@child, channel: @channel, signals:, orphan_timeout: @config.orphan_timeout).start
+        ENV["SKEP_NODE_ID"] = @child.id.to_s
+        Process.setproctitle("skep #{@swarm.name} node #{@child.id} (mold #{@child.mold})") if @config.title
+      end
+
+      def work
+        @swarm.__hooks(:on_boot).each { |hook| hook.call(@child) }
+        @swarm.tasks.fetch(@birth["task"]).run(@child) unless @child.stopping?
+      end
+
+      def attempt
+        yield
+        0
+      rescue BootError => e
+        report("failed", { "sentence" => e.message, "refused" => !@child.__ready? })
+        1
+      rescue SystemExit => e
+        e.status
+      rescue Exception => e # the user's work may raise anything; what it was must reach the supervisor
+        report("failed", { "sentence" => "#{e.class}: #{e.message}", "backtrace" => (e.backtrace || []).first(20) })
+        1
+      end
+
+      def report(type, facts) = @channel.send(type, facts, may_drop: %w[event work].include?(type))
+    end
+  end
+end

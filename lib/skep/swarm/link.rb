@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+# A channel served by a loop: frames come in by a block, what the socket couldn't take goes out when it can.
+#
+#   link = Link.new(loop, channel, ended: -> { … }) { |frame| … }
+#   link.listen      # from here on; frames that came before are heard first
+#   link.send("stop")
+#   link.drain       # whatever has come and wasn't heard yet
+#   link.close
+module Skep
+  class Swarm
+    class Link
+      def initialize(loop, channel, ended: -> {}, &heard) #: (OS::Loop, Channel, ?ended: Proc) { (Channel::Frame) -> void } -> void
+        @loop = loop
+        @channel = channel
+        @heard = heard
+        @ended = ended
+      end
+
+      def listen #: () -> self
+        @watch = @loop.watch(@channel.to_io) { |readable, _| turn(readable) }
+        flush
+        self
+      end
+
+      def send(...) #: (*untyped, **untyped) -> bool
+        @channel.send(...).tap { flush }
+      end
+
+      # Hears what has come. False when the other end is gone.
+      def drain = @channel.closed? ? false : @channel.receive(&@heard) #: () -> bool
+
+      # Is there still somebody to be heard?
+      def open? = !@channel.closed? #: () -> bool
+
+      def close #: () -> void
+        @watch&.cancel
+        @channel.close
+      end
+
+      private
+
+      def turn(readable)
+        flush
+        return if !readable || drain
+
+        close
+        @ended.call
+      end
+
+      def flush
+        return if @channel.closed?
+
+        @channel.flush
+        @watch.write = @channel.pending? if @watch
+      end
+    end
+  end
+end

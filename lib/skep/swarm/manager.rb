@@ -1,0 +1,242 @@
+# frozen_string_literal: true
+
+# Keeps the nodes: boots them, replaces them, stops them. It acts on what the judges say and on what it is told.
+#
+#   manager = Manager.new(config, loop:, page:, cells:, emit:, finished: -> { … })
+#   manager.mold = mold        # from here on it can fork (nil: it can't for the moment)
+#   manager.start
+#   manager.stop               # finished is called when the last node is gone
+#
+# It knows no signal, no file and no user's code, and it never waits: all comes through the loop.
+module Skep
+  class Swarm
+    class Manager
+      FORK_RETRY = 0.1 # seconds, where the system refused a fork
+
+      attr_reader :nodes #: Array[Node]
+
+      # emit: called with name, level, facts; finished: called once, when stopped or when all work is done.
+      def initialize(config, loop:, page:, cells:, emit:, finished:)
+        @config = config
+        @loop = loop
+        @page = page
+        @cells = cells
+        @emit = emit
+        @finished = finished
+        @policy = RestartPolicy.new(config)
+        @watchman = Watchman.new(config, loop:, page:, cells:) { |node, age| hung(node, age) }
+        @nodes = config.placement.each_with_index.map { |task, id| Node.new(id, task) }
+        @queue = []
+      end
+
+      def ever_ready? = @ever_ready ? true : false #: () -> bool
+      def stopping? = @stopping ? true : false #: () -> bool
+      def killed? = @killed ? true : false #: () -> bool
+      def gave_up? = @gave_up ? true : false #: () -> bool
+
+      # Did the work end by itself, and not all of it well?
+      def unclean? = !stopping? && nodes.any? { |node| node.last_exit && !node.last_exit.clean? } #: () -> bool
+
+      # Can no node of this first boot come up? Each has said so, or died more often than it is allowed to.
+      def hopeless? #: () -> bool
+        !ever_ready? && nodes.all? { |node| node.refusal || node.deaths.size > @config.restarts }
+      end
+
+      def beat_age(node) = node.ready? ? @watchman.age(node) : nil #: (Node) -> Float?
+      def done_count(node) = @cells.all(node.id).sum { |cell| @page.get(cell, Cells::DONE) } #: (Node) -> Integer
+
+      def mold=(mold) #: (Mold?) -> void
+        @mold = mold
+        pump
+      end
+
+      def start = nodes.each { |node| enqueue(node) } #: () -> void
+
+      # Asks every node to end; what is left at stop_timeout is killed.
+      def stop #: () -> void
+        return if stopping?
+
+        @stopping = true
+        nodes.each { |node| node.live? ? node.stop : retire(node) }
+        @stop_timer = @loop.after(@config.stop_timeout) { force("stop_timeout") }
+        check
+      end
+
+      # Ends every node at once.
+      def force(reason) #: (String) -> void
+        @stopping = @killed = true
+        nodes.each { |node| node.live? ? node.kill(reason) : retire(node) }
+        check
+      end
+
+      def quiet = nodes.select(&:live?).each(&:quiet) #: () -> void
+      def backtraces = nodes.select(&:live?).each { |node| node.channel.send("backtraces") } #: () -> void
+
+      # What the mold reports.
+
+      def forked(id, pid, pidfd) #: (Integer, Integer, OS::Pidfd) -> void
+        node = nodes[id]
+        node.forked(pid, pidfd)
+        tell(:node_forked, node)
+        node.channel.listen # not before: what it says must find a node with a pid
+        node.kill("forced") if killed?
+      end
+
+      def fork_failed(id, error) #: (Integer, String) -> void
+        tell(:fork_failed, nodes[id], level: :error, error:, seconds: FORK_RETRY)
+        nodes[id].ended(Exit.new, OS.now, within: @config.restarts_within)
+        stopping? ? check : later(nodes[id], FORK_RETRY)
+      end
+
+      def exited(id, pid, exit) #: (Integer, Integer, Exit) -> void
+        settle(nodes[id], exit) if nodes[id].live? && nodes[id].pid == pid
+      end
+
+      # The mold is gone: its nodes fell to us, and those it hadn't reported are taken for lost.
+      def mold_died(mold) #: (Mold) -> void
+        @mold = nil if @mold == mold
+        nodes.select { |node| node.live? && node.mold == mold }.each { |node| adopt(node) }
+      end
+
+      private
+
+      def pump
+        while @mold && !stopping? && @queue.any? && nodes.count { |node| node.state == :booting } < @config.boot_parallel
+          boot(@queue.shift)
+        end
+      end
+
+      def enqueue(node)
+        node.wait
+        @queue << node
+        pump
+      end
+
+      def later(node, seconds)
+        node.wait
+        node.wait_timer = @loop.after(seconds) { enqueue(node) }
+      end
+
+      def retire(node)
+        node.wait_timer&.cancel
+        @queue.delete(node)
+        node.done
+      end
+
+      def boot(node)
+        channel, socket = Channel.pair
+        @cells.all(node.id).each { |cell| @page.clear(cell) }
+        node.begin(Link.new(@loop, channel, ended: -> { orphaned(node) }) { |frame| hear(node, frame) }, @mold, OS.now)
+        node.boot_timer = @loop.after(@config.boot_timeout) { node.kill("boot_timeout") }
+        @mold.fork(node, socket)
+      end
+
+      def hear(node, frame)
+        case frame.type
+        when "ready" then ready(node)
+        when "joined" then joined(node, frame)
+        when "event" then tell(frame["name"], node, level: frame["level"].to_sym, **frame["facts"])
+        when "work" then node.report(frame["facts"])
+        when "failed" then failed(node, frame)
+        end
+      end
+
+      def ready(node)
+        node.boot_timer.cancel
+        node.ready(OS.now)
+        @ever_ready = true
+        tell(:node_ready, node, seconds: node.took.round(6))
+        @watchman.watch(node)
+        pump
+      end
+
+      def joined(node, frame)
+        node.joined(frame["joined"])
+        tell(frame["joined"] ? :node_joined : :node_left, node, **frame["facts"])
+      end
+
+      def failed(node, frame)
+        node.refusal = frame["sentence"] if frame["refused"]
+        tell(:node_failed, node, level: :error, error: frame["sentence"], backtrace: frame["backtrace"])
+      end
+
+      def hung(node, age)
+        tell(:node_hung, node, level: :error, beat_age: age, in_hand: in_hand(node))
+        node.channel.send("backtraces")
+        node.kill("hung", :TERM)
+        node.watches << @loop.after(@config.kill_timeout) { node.kill("hung") }
+      end
+
+      # Its channel has ended. While the mold lives it will report the status; without either there is only this.
+      def orphaned(node)
+        settle(node, Exit.new) if node.live? && !node.mold.live? && !node.pidfd&.watchable?
+      end
+
+      def adopt(node)
+        return settle(node, Exit.new) unless node.pidfd
+        return orphaned(node) unless node.pidfd.watchable? || node.channel.open?
+
+        node.watches << @loop.watch(node.pidfd.to_io) { reap(node) } if node.pidfd.watchable?
+      end
+
+      def reap(node)
+        status = node.pidfd.wait(timeout: 0)
+        settle(node, Exit.of(status)) if status
+      end
+
+      def settle(node, exit)
+        node.channel.drain
+        held = in_hand(node)
+        reason = node.kill_reason
+        node.ended(exit, OS.now, within: @config.restarts_within)
+        tell(:node_died, node, level: exit.clean? ? :info : :warn, **exit.to_plain, reason:, in_hand: held.any? ? held : nil)
+        @killed = true if reason && stopping?
+        stopping? ? check : decide(node, exit)
+      end
+
+      def decide(node, exit)
+        ending = RestartPolicy::Ending.new(deaths: node.deaths, clean: exit.clean?, exitstatus: exit.exitstatus)
+        case (verdict = @policy.verdict(ending, OS.now))
+        when :done then done(node)
+        when :give_up then give_up(node)
+        when 0.0 then enqueue(node)
+        else postpone(node, verdict)
+        end
+        pump
+      end
+
+      def postpone(node, seconds)
+        tell(:node_waiting, node, level: :warn, seconds: seconds.round(3), deaths: node.deaths.size)
+        later(node, seconds)
+      end
+
+      def done(node)
+        tell(:node_done, node)
+        node.done
+        @finished.call if nodes.none? { |other| other.live? || other.waiting? }
+      end
+
+      def give_up(node)
+        @gave_up = true
+        tell(:crash_loop, node, level: :error, deaths: node.deaths.size, seconds: @config.restarts_within)
+        stop
+      end
+
+      def check
+        return if @ended || nodes.any?(&:live?)
+
+        @ended = true
+        @stop_timer&.cancel
+        @finished.call
+      end
+
+      def in_hand(node)
+        @cells.all(node.id).filter_map { |cell| @page.read(cell) }.reject(&:empty?)
+      end
+
+      def tell(name, node, level: :info, **facts)
+        @emit.call(name, level, { node: node.id, mold: node.mold&.number, pid: node.pid, **facts.compact })
+      end
+    end
+  end
+end

@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+# The supervisor's view of a mold: its number, its process, and the road to it.
+#
+#   mold.prepare(config, page)       # preload and warm up
+#   mold.fork(node, socket)          # the socket is given away
+#   mold.ended(exit)
+#
+# Its own view is Caster. It decides nothing: Supervisor starts molds, Manager asks them for nodes.
+module Skep
+  class Swarm
+    class Mold
+      attr_reader :number, :pid, :pidfd, :channel, :state, :started_at
+      attr_accessor :watches
+
+      def initialize(number, pid, channel, now) #: (Integer, Integer, Channel, Float) -> void
+        @number = number
+        @pid = pid
+        @pidfd = OS::Pidfd.open(pid)
+        @channel = channel
+        @started_at = now
+        @state = :loading
+        @watches = []
+      end
+
+      def ready? = @state == :ready #: () -> bool
+      def live? = @state != :dead #: () -> bool
+      def ready = @state = :ready #: () -> void
+
+      def prepare(config, page, cells, nodes) #: (Config, OS::Page, Cells, Integer) -> void
+        @state = :preparing
+        options = config.to_h.compact
+        @channel.send("prepare", { "options" => options, "nodes" => nodes, "threads" => cells.threads }, lend: [page.to_io])
+      end
+
+      def fork(node, socket) #: (Node, BasicSocket) -> void
+        @channel.send("fork", { "node" => node.id, "task" => node.task, "mold" => number }, give: [socket])
+      end
+
+      def kill #: () -> void
+        @pidfd.signal(:KILL)
+      rescue Errno::ESRCH # it went by itself first
+        nil
+      end
+
+      # Lets it end: the mold leaves when its channel closes.
+      def release #: () -> void
+        @channel.close
+      end
+
+      # Closes what belonged to it. Call when its pidfd is readable; returns how it ended.
+      def ended #: () -> Exit
+        @state = :dead
+        @watches.each(&:cancel)
+        exit = Exit.of(@pidfd.wait(timeout: 0))
+        [@channel, @pidfd].each(&:close)
+        exit
+      end
+
+      def inspect = "#<#{self.class} #{number} #{state} pid=#{pid}>" #: () -> String
+    end
+  end
+end

@@ -1,0 +1,107 @@
+# frozen_string_literal: true
+
+require "etc"
+
+# The options of a swarm: for each its default, what it may be, and the sentence for what it may not.
+#
+#   Option::ALL[:stop_timeout].read("12")   # => 12.0, or throws Option::Wrong with a sentence
+#
+# It reads plain data, so strings stand for symbols. What an option makes happen is not decided here.
+module Skep
+  class Swarm
+    Option = Struct.new(:default, :expected, :reader, :since) do
+      def value = default.respond_to?(:call) ? default.call : default #: () -> untyped
+
+      # The value in its proper type, or nil when it isn't one.
+      def read(value) #: (untyped) -> untyped
+        reader.call(value)
+      end
+
+      # Accepted, checked, and without effect so far.
+      def pending? = since == :pending #: () -> bool
+    end
+
+    class Option
+      class << self
+        private
+
+        def count(default, from: 0, since: nil)
+          new(default, "a whole number from #{from} on",
+              ->(value) { value if value.is_a?(Integer) && value >= from }, since)
+        end
+
+        def seconds(default, since: nil, none: false)
+          new(default, "a number of seconds above 0",
+              ->(value) { value.to_f if value.is_a?(Numeric) && value.positive? }, since).freeze.then do |option|
+            none ? optional(option) : option
+          end
+        end
+
+        def one_of(default, *values, since: nil)
+          new(default, "one of #{values.map(&:inspect).join(', ')}",
+              ->(value) { values.find { |held| held.to_s == value.to_s } }, since)
+        end
+
+        def flag(default, since: nil)
+          new(default, "true or false", ->(value) { { "true" => [true], "false" => [false] }[value.to_s] }, since)
+        end
+
+        def text(default, expected, since: nil)
+          new(default, expected, ->(value) { value if value.is_a?(String) && !value.empty? }, since)
+        end
+
+        def size(since: nil)
+          units = { "" => 1, "K" => 1024, "M" => 1024**2, "G" => 1024**3 }
+          new(nil, 'a size such as "512M" or a number of bytes', lambda { |value|
+            match = value.to_s.match(/\A(\d+)\s*([KMG]?)i?B?\z/i)
+            match && match[1].to_i.positive? ? match[1].to_i * units[match[2].upcase] : nil
+          }, since)
+        end
+
+        def status
+          new(nil, "an exit status from 0 to 255, or a list of them", lambda { |value|
+            list = Array(value)
+            list if list.any? && list.all? { |held| held.is_a?(Integer) && held.between?(0, 255) }
+          })
+        end
+
+        def mask(default)
+          new(default, "a file mode mask such as 0o027", ->(value) { value if value.is_a?(Integer) && value.between?(0, 0o777) })
+        end
+
+        def optional(option) = new(nil, option.expected, option.reader, option.since)
+      end
+
+      ALL = {
+        nodes: count(-> { Etc.nprocessors }, from: 1),
+        spares: count(0, since: :pending),
+        boot_timeout: seconds(60.0),
+        boot_parallel: count(-> { Etc.nprocessors }, from: 1),
+        liveness_timeout: seconds(30.0),
+        stop_timeout: seconds(30.0),
+        kill_timeout: seconds(5.0),
+        orphan_timeout: seconds(5.0),
+        restart: one_of(:always, :always, :on_failure, :never),
+        restart_never_status: status,
+        restarts: count(5),
+        restarts_within: seconds(60.0),
+        on_crash_loop: one_of(:keep_trying, :keep_trying, :stop),
+        memory_limit: size(since: :pending),
+        memory_budget: size(since: :pending),
+        max_lifetime: seconds(nil, since: :pending, none: true),
+        fork_guard: one_of(:warn, :warn, :raise, :off),
+        refork_after: count(nil, from: 1, since: :pending),
+        huge_pages: flag([true]),
+        control: text(nil, "a path for the status socket"),
+        metrics: text(nil, "an address such as \"127.0.0.1:9394\"", since: :pending),
+        log: text(nil, "a file's path (stdout when not given)"),
+        log_level: one_of(:info, :debug, :info, :warn, :error),
+        log_format: one_of(:text, :text, :json),
+        user: text(nil, "a user's name"),
+        group: text(nil, "a group's name"),
+        umask: mask(nil),
+        title: flag([true])
+      }.each_value(&:freeze).freeze
+    end
+  end
+end

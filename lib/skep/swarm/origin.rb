@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+
+# Where molds come from: a file that a fresh Ruby loads, or the program that called `Swarm#run`.
+#
+#   Origin::SwarmFile.new("swarm.rb").start(0)    # => [pid, channel]: forked and executed, no user code here
+#   Origin::Program.new(swarm).start(0) { |…| }   # => [pid, channel]: forked from where we stand
+#
+# Both put the mold into a process group of its own, so that a terminal's Ctrl-C reaches the supervisor alone.
+module Skep
+  class Swarm
+    module Origin
+      class SwarmFile
+        LIBRARY = ::File.expand_path("../..", __dir__)
+        private_constant :LIBRARY
+
+        attr_reader :file #: String
+
+        def initialize(file, arguments: []) #: (String, ?arguments: Array[String]) -> void
+          @file = file
+          @arguments = arguments
+        end
+
+        def program? = false #: () -> bool
+
+        # A new mold, executed; `disown` is for the other origin.
+        def start(number, disown: nil) #: (Integer, ?disown: untyped) -> [Integer, Channel]
+          ours, theirs = Channel.pair
+          pid = Process.spawn(RbConfig.ruby, "-I", LIBRARY, "-rskep", "-e", "Skep::Swarm::Caster.main",
+                              in: ::File::NULL, Caster::CHANNEL_FD => theirs, pgroup: true, close_others: true)
+          theirs.close
+          ours.send("load", { "mold" => number, "file" => @file, "arguments" => @arguments })
+          [pid, ours]
+        end
+      end
+
+      class Program
+        def initialize(swarm) #: (Swarm) -> void
+          @swarm = swarm
+        end
+
+        def file = @swarm.name #: () -> String
+        def program? = true #: () -> bool
+
+        # A new mold, forked; `disown` closes in it what is the supervisor's alone.
+        def start(number, disown:) #: (Integer, disown: Proc) -> [Integer, Channel]
+          ours, theirs = Channel.pair
+          pid = Process.fork do
+            Process.setpgid(0, 0)
+            disown.call
+            ours.close
+            $stdin.reopen(::File::NULL)
+            Caster.serve(Channel.new(theirs), swarm: @swarm)
+          end
+          theirs.close
+          ours.send("load", { "mold" => number })
+          [pid, ours]
+        end
+      end
+    end
+  end
+end

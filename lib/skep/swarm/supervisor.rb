@@ -1,0 +1,242 @@
+# frozen_string_literal: true
+
+# The process that keeps a swarm: signals in, molds and nodes kept, an exit code out.
+#
+#   supervisor = Supervisor.new(Origin::SwarmFile.new("swarm.rb"), observers: [Watch::Log.new])
+#   code = supervisor.run          # blocks; the table of codes is in docs/signals.md
+#   supervisor.failures            # => sentences, when it could not boot
+#
+# It loads no user code, has no thread and waits in one place, the loop. Nodes are the Manager's, molds the Foundry's.
+module Skep
+  class Swarm
+    class Supervisor
+      SIGNALS = %w[TERM INT QUIT TSTP TTIN USR1 USR2 HUP CHLD].freeze
+      SAME_SECONDS = 0.05 # a repeat this soon is the same signal: timeout(1), shells and foreman send to process and group
+      FORCE_SECONDS = 2.0 # how long a forced end waits for the mold's word before the mold is killed too
+      private_constant :SIGNALS, :SAME_SECONDS, :FORCE_SECONDS
+
+      attr_reader :failures #: Array[String]
+      attr_reader :config #: Config?
+      attr_reader :loop #: OS::Loop
+      attr_reader :started_at #: Float
+
+      # overrides: options that the command line sets over the file's.
+      def initialize(origin, overrides: {}, observers: [])
+        @origin = origin
+        @overrides = overrides
+        @observers = observers
+        @failures = []
+        @boot_limit = 2 * (overrides["boot_timeout"] || Option::ALL[:boot_timeout].value)
+      end
+
+      # Runs the swarm to its end and returns the exit code.
+      def run #: () -> Integer
+        open
+        @foundry.start
+        loop.run
+        code
+      ensure
+        close
+      end
+
+      # What an observer may ask of it, from within the loop.
+
+      def stop(signal = nil) #: (?String?) -> void
+        return if stopping?
+
+        emit(:swarm_stopping, :info, { signal: }.compact)
+        @state = :stopping
+        @manager ? @manager.stop : finish
+      end
+
+      def force(reason) #: (String) -> void
+        emit(:swarm_forced, :warn, { reason: })
+        @state = :stopping
+        return finish unless @manager
+
+        loop.after(FORCE_SECONDS) { @foundry.kill }
+        @manager.force(reason)
+      end
+
+      def quiet #: () -> void
+        emit(:swarm_quiet, :info, {})
+        @state = :quiet if @state == :running
+        @manager&.quiet
+      end
+
+      # All of `skep status --json`.
+      def snapshot #: () -> Hash[Symbol, untyped]
+        { name: config&.name, pid: Process.pid, state: @state, uptime: (OS.now - started_at).round(3),
+          nodes: @manager ? @manager.nodes.map { |node| view(node) } : [] }
+      end
+
+      # Asked by the Foundry.
+
+      def emit(name, level, facts) #: (Symbol | String, Symbol, Hash) -> void
+        @observers.each { |observer| guard { observer.event(name.to_s, level, facts) } }
+      end
+
+      # A mold has loaded its file: its word is the configuration, the first time.
+      def loaded(mold, plain)
+        configure(plain) unless config
+        mold.prepare(config, @page, @cells, @manager.nodes.size) if config && @failures.empty?
+      end
+
+      # A mold can fork.
+      def mold_ready(mold)
+        return finish if stopping?
+
+        @state = :running
+        @manager.mold = mold
+        @manager.start if mold.number.zero? || !@booted
+        @booted = true
+      end
+
+      def mold_died(mold) = @manager&.mold_died(mold)
+
+      # There is no swarm to run: says why, ends what there is and exits with 1.
+      def fail(sentence)
+        @failures << sentence unless @failures.include?(sentence)
+        @state = :stopping
+        @manager ? @manager.force("boot_failed") : finish
+      end
+
+      def booted? = @booted ? true : false
+      def stopping? = %i[stopping stopped].include?(@state)
+      def manager = @manager
+
+      private
+
+      def open
+        @started_at = OS.now
+        @state = :booting
+        OS::Prctl.subreaper!
+        @loop = OS::Loop.new
+        @signals = Signals.new(SIGNALS)
+        @loop.watch(@signals.to_io) { @signals.take.uniq.each { |name| signal(name) } }
+        @strangers = Strangers.new(program: @origin.program?, ours: method(:ours?))
+        @foundry = Foundry.new(@origin, self, disown: method(:disown))
+        @boot_timer = @loop.after(@boot_limit) { boot_overdue }
+      end
+
+      def configure(plain)
+        @config = Config.new(plain["name"], plain["options"].merge(@overrides), tasks: plain["tasks"])
+        return config.errors.each { |sentence| fail("#{@origin.file}: #{sentence}") } unless config.valid?
+
+        occupy
+        start_observers(plain)
+        build
+      rescue Skep::Error => e
+        fail(e.message)
+      end
+
+      def occupy
+        Process.setproctitle("skep #{config.name} supervisor") if config.title
+        @lease = Lease.new(config.control_path).take
+      end
+
+      def start_observers(plain)
+        @observers.each { |observer| observer.configured(self) }
+        emit(:swarm_started, :info, { pid: Process.pid, nodes: config.placement.size, skep: VERSION, ruby: RUBY_VERSION })
+        config.warnings.each { |sentence| emit(:option_pending, :warn, { message: sentence }) }
+        pending = plain["events"]
+        emit(:option_pending, :warn, { message: "on(#{pending.join(', ')}) has no effect yet in skep #{VERSION}" }) if pending.any?
+      end
+
+      def build
+        @cells = Cells.new(nodes: config.placement.size, threads: config.threads)
+        @page = OS::Page.create(@cells.total)
+        @boot_timer.cancel
+        @boot_timer = loop.after(2 * config.boot_timeout) { boot_overdue }
+        @manager = Manager.new(config, loop:, page: @page, cells: @cells, emit: method(:told), finished: method(:finish))
+      end
+
+      # An event of the manager's; one of them may mean that this boot is hopeless.
+      def told(name, level, facts)
+        emit(name, level, facts)
+        return unless %i[node_failed node_died].include?(name) && !stopping? && @manager.hopeless?
+
+        loop.after(0) { fail_boot("no node could boot") unless stopping? }
+      end
+
+      def boot_overdue
+        fail_boot("no node was ready within #{(2 * (config&.boot_timeout || @boot_limit / 2)).round(1)} s") unless @manager&.ever_ready?
+      end
+
+      def fail_boot(what)
+        reasons = @manager ? @manager.nodes.filter_map(&:refusal).uniq : []
+        fail("#{@origin.file}: #{what}" + (reasons.any? ? ": #{reasons.join('; ')}" : ", see the log for why each one ended"))
+      end
+
+      def signal(name)
+        case name
+        when "TERM", "INT" then asked_to_end(name)
+        when "QUIT" then force(name)
+        when "TSTP" then quiet
+        when "TTIN" then @manager&.backtraces
+        when "USR1" then @observers.each { |observer| guard { observer.reopen } }
+        when "CHLD" then @strangers.reap
+        else emit(:signal_pending, :warn, { signal: name, message: "#{name} has no effect yet in skep #{VERSION}" })
+        end
+      end
+
+      def asked_to_end(name)
+        return if @asked_at && OS.now - @asked_at < SAME_SECONDS
+
+        again = !@asked_at.nil?
+        @asked_at = OS.now
+        again || stopping? ? force(name) : stop(name)
+      end
+
+      # No node is left, or none ever was: the molds go, then the loop ends.
+      def finish
+        return if @state == :stopped
+
+        @state = :stopped
+        @boot_timer&.cancel
+        @foundry.release { loop.stop }
+      end
+
+      def code
+        return 1 if failures.any?
+        return 4 if @manager&.gave_up?
+        return 2 if @manager&.killed?
+
+        @manager&.unclean? ? 4 : 0
+      end
+
+      def close
+        @strangers&.sweep
+        emit(:swarm_stopped, :info, { status: code, seconds: (OS.now - started_at).round(3) }) if @manager
+        @observers.each { |observer| guard { observer.closed } }
+        [@loop, @page].compact.each(&:close)
+        @lease&.release
+        @signals&.release
+      end
+
+      # In a mold forked from this very process: nothing of the supervisor's stays open.
+      def disown
+        @observers.each(&:disown)
+        @foundry.disown
+        @manager&.nodes&.each { |node| node.channel&.close }
+        @lease&.disown
+        @loop.close
+        @signals.release
+      end
+
+      def ours?(pid) = @foundry.mold?(pid) || (@manager&.nodes || []).any? { |node| node.live? && node.pid == pid }
+
+      def view(node)
+        memory = node.live? && node.pid ? OS::Memory.of(node.pid) : nil
+        node.to_plain(memory: memory && { rss: memory.rss, pss: memory.pss, uss: memory.uss },
+                      beat_age: @manager.beat_age(node)&.round(3), done: @manager.done_count(node))
+      end
+
+      def guard
+        yield
+      rescue StandardError => e # an observer's failure must not cost the swarm anything
+        warn("skep: an observer failed: #{e.class}: #{e.message}")
+      end
+    end
+  end
+end

@@ -1,0 +1,41 @@
+# frozen_string_literal: true
+
+# One kind of work of a swarm: a source with a handler, or a plain block.
+#
+#   swarm.work { |child| … }                              # a block runs as it is
+#   swarm.work(source, nodes: 2) { |batch, child| … }     # a source feeds the handler
+#
+# A source answers `errors`, `facts`, `threads` and `run(child, handler)`; see docs/work.md.
+module Skep
+  class Swarm
+    class Task
+      attr_reader :nodes #: Integer?
+
+      def initialize(source, nodes, handler) #: (untyped, Integer?, Proc?) -> void
+        @source = source
+        @nodes = nodes
+        @handler = handler
+      end
+
+      def threads = @source ? @source.threads : 1 #: () -> Integer
+
+      # What the supervisor knows of this work: plain data, no secrets.
+      def to_plain #: () -> Hash[String, untyped]
+        { "nodes" => nodes, "threads" => threads, "errors" => errors, "facts" => @source ? @source.facts : { "kind" => "block" } }
+      end
+
+      # Runs the work in a child until it returns.
+      def run(child) #: (Child) -> void
+        @source ? @source.run(child, @handler) : @handler.call(child)
+      end
+
+      private
+
+      def errors
+        return ["a work without a block does nothing: give it one, `swarm.work(…) { |…| … }`"] unless @handler
+
+        @source ? @source.errors : []
+      end
+    end
+  end
+end

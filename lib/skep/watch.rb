@@ -1,0 +1,18 @@
+# frozen_string_literal: true
+
+require "skep/swarm"
+
+# The watch room: what outsiders see of a swarm. Loading it makes every swarm log and answer on its status socket.
+module Skep
+  module Watch
+  end
+end
+
+require "skep/watch/redaction"
+require "skep/watch/outlet"
+require "skep/watch/log"
+require "skep/watch/status"
+require "skep/watch/query"
+
+Skep::Swarm.watch_with { Skep::Watch::Log.new }
+Skep::Swarm.watch_with { Skep::Watch::Status.new }

@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+require "time"
+
+# The log: one line an event, to stdout or a file, as text or JSON.
+#
+#   2026-01-31T10:00:00.123456Z INFO  node_ready swarm=billing node=0 mold=0 pid=42 seconds=0.012
+#   {"time":"…","mono":1234.5,"level":"info","event":"node_ready","swarm":"billing","node":0,…}
+#
+# Lines that come before the configuration wait for it. A file is opened again at USR1. A line that can't be written
+# (disk full, a reader that has gone, a pipe that is full) is counted and told with the next that can: it never blocks
+# or ends the swarm.
+module Skep
+  module Watch
+    class Log < Swarm::Observer
+      LEVELS = { debug: 0, info: 1, warn: 2, error: 3 }.freeze
+      private_constant :LEVELS
+
+      def initialize(output: $stdout) #: (?output: IO) -> void
+        super()
+        @outlet = Outlet.new(output)
+        @early = []
+      end
+
+      def event(name, level, facts) #: (String, Symbol, Hash) -> void
+        line = [Time.now.utc, Skep::OS.now, name, level, facts]
+        @config ? write(*line) : @early << line
+      end
+
+      def configured(supervisor) #: (Swarm::Supervisor) -> void
+        @loop = supervisor.loop
+        follow(supervisor.config)
+      end
+
+      # From here on lines are written, as this configuration says.
+      def follow(config) #: (Swarm::Config) -> void
+        @config = config
+        reopen
+        @early.each { |line| write(*line) }
+        @early.clear
+      end
+
+      def reopen #: () -> void
+        use(Outlet.new(File.open(@config.log, File::WRONLY | File::APPEND | File::CREAT, 0o644))) if @config&.log
+        @outlet.loop = @loop if @loop
+      rescue SystemCallError => e
+        raise Unwritable.new(path: @config.log, error: e.message)
+      end
+
+      def disown = @file && @outlet.close #: () -> void
+      def closed = @file ? @outlet.close : @outlet.drain #: () -> void
+
+      class Unwritable < Skep::Error
+        def initialize(path:, error:)
+          super("the log #{path} can't be written, #{error}: name a file in a directory that can be written to")
+        end
+      end
+
+      private
+
+      def write(time, mono, name, level, facts)
+        return if LEVELS.fetch(level, 1) < LEVELS.fetch(@config.log_level)
+
+        lost = @outlet.take_lost
+        facts = { lost_lines: lost, **facts } if lost.positive?
+        facts = Redaction.of({ swarm: @config.name, **facts.transform_keys(&:to_sym) })
+        @outlet.put(@config.log_format == :json ? json(time, mono, name, level, facts) : text(time, name, level, facts))
+      end
+
+      def use(outlet)
+        @outlet.close if @file
+        @file = true
+        @outlet = outlet
+      end
+
+      def json(time, mono, name, level, facts)
+        "#{JSON.generate(Swarm::Plain.of({ time: time.iso8601(6), mono: mono.round(6), level:, event: name, **facts }))}\n"
+      end
+
+      def text(time, name, level, facts)
+        threads = facts.delete(:threads)
+        words = facts.map { |key, value| "#{key}=#{word(value)}" }
+        line = "#{time.iso8601(6)} #{level.to_s.upcase.ljust(5)} #{name} #{words.join(' ')}\n"
+        name == "node_backtraces" ? line + backtraces(threads) : line
+      end
+
+      def backtraces(threads)
+        threads.map do |thread|
+          "  thread #{thread['thread']} (#{thread['status']})\n" + thread["backtrace"].map { |at| "    #{at}\n" }.join
+        end.join
+      end
+
+      def word(value)
+        text = value.is_a?(String) ? value : JSON.generate(Swarm::Plain.of(value))
+        text.match?(/\A[^\s"=\\]+\z/) ? text : text.to_json
+      end
+    end
+  end
+end

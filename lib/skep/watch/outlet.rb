@@ -1,0 +1,68 @@
+# frozen_string_literal: true
+
+require "io/wait"
+
+# Writes lines to a stream that others share, without ever blocking on it and without making it non-blocking (that
+# would change it for every process that has it open).
+#
+#   outlet = Outlet.new($stdout)
+#   outlet.loop = loop            # from here on what didn't fit is written as soon as the reader has read
+#   outlet.put("a line\n")        # kept, up to BACKLOG bytes, while the reader is slow; then counted as lost
+#   outlet.take_lost              # => how many lines were lost since it was last asked
+#
+# A pipe that polls writable takes PIPE_BUF bytes without blocking, pipe(7); so it writes in pieces of that size.
+module Skep
+  module Watch
+    class Outlet
+      PIECE = 4096
+      BACKLOG = 1024 * 1024
+      private_constant :PIECE, :BACKLOG
+
+      attr_writer :loop #: OS::Loop
+
+      def initialize(io) #: (IO) -> void
+        @io = io
+        @rest = String.new(encoding: Encoding::BINARY)
+        @lost = 0
+      end
+
+      def put(line) #: (String) -> void
+        return @lost += 1 if @rest.bytesize + line.bytesize > BACKLOG
+
+        @rest << line.b
+        drain
+      end
+
+      def take_lost = @lost.tap { @lost = 0 } #: () -> Integer
+      def closed? = @io.closed? #: () -> bool
+
+      # Writes what can be written now and closes; what the reader never read is gone.
+      def close #: () -> void
+        drain
+        @watch&.cancel
+        @io.close
+      end
+
+      # Writes what can be written now.
+      def drain #: () -> void
+        @rest = @rest.byteslice(@io.syswrite(@rest.byteslice(0, PIECE))..) while @rest.bytesize.positive? && @io.wait_writable(0)
+        @rest.empty? ? rest_no_more : wait_for_reader
+      rescue SystemCallError, IOError # disk full, or the reader has gone: what can't be told is counted
+        @lost += @rest.count("\n")
+        @rest.clear
+        rest_no_more
+      end
+
+      private
+
+      def rest_no_more
+        @watch&.cancel
+        @watch = nil
+      end
+
+      def wait_for_reader
+        @watch ||= @loop&.watch(@io, write: true) { drain }
+      end
+    end
+  end
+end

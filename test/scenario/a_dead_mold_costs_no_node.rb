@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+# SIGKILL to the mold, again and again: its nodes go on, another mold is started, and nodes that die meanwhile are replaced.
+require_relative "scenario"
+
+Scenario.play do
+  swarm = run_swarm(IDLE)
+  nodes = swarm.await("node_ready", times: 3).to_h { |event| [event["node"], event["pid"]] }
+  4.times do |round|
+    mold = swarm.await("mold_ready")
+    swarm.kill(mold["pid"])
+    must("tell how the mold died") { swarm.await("mold_died")["signal"] == "KILL" }
+    must("keep its nodes") { swarm.status("idle")["nodes"].to_h { |node| [node["id"], node["pid"]] } == nodes }
+    victim = round % 3
+    swarm.kill(nodes[victim]) # while there is no mold, or just about
+    died = swarm.await("node_died")
+    must("know the status of a node it adopted, where the system tells: #{died}") do
+      died["pid"] == nodes[victim] && (died["signal"] == "KILL" || !Skep::OS.native?)
+    end
+    nodes[victim] = swarm.await("node_ready") { |event| event["node"] == victim }["pid"]
+  end
+  mold = swarm.await("mold_ready")
+  pids = [*nodes.values, mold["pid"]]
+  swarm.kill(mold["pid"])
+  pids.first(3).each { |pid| swarm.kill(pid) } # all at once
+  swarm.await("node_ready", times: 3)
+  must("leave no zombie") { zombies_of([swarm.pid]).empty? }
+  must("stop with 0") { swarm.stop.exitstatus == 0 }
+  gone(swarm.nodes)
+end

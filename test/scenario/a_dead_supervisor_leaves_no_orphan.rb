@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+# SIGKILL to the supervisor: its nodes notice by the kernel's close of their channel and end with 3, the mold goes too,
+# and a new supervisor of the same name starts at once.
+require_relative "scenario"
+
+Scenario.play do
+  source = <<~RUBY
+    Skep.swarm "orphans", nodes: 3 do |swarm|
+      swarm.on_exit { |child| File.write("\#{__dir__}/exit.\#{child.id}", "stopping=\#{child.stopping?}") }
+      swarm.work { |child| child.ready!; child.wait until child.stopping? }
+    end
+  RUBY
+  2.times do |round|
+    swarm = run_swarm(source, in_directory: directory)
+    nodes = swarm.await("node_ready", times: 3).map { |event| event["pid"] }
+    mold = swarm.await("mold_ready")["pid"]
+    pidfds = nodes.map { |pid| Skep.pidfd(pid) }
+    swarm.signal(:KILL)
+    must("be killed") { swarm.wait.termsig == 9 }
+    gone([*nodes, mold])
+    statuses = pidfds.map { |pidfd| pidfd.wait(timeout: 0) }
+    must("end its orphans with 3 where the kernel tells (#{statuses.inspect}), round #{round}") do
+      statuses.all? { |status| status.exitstatus.nil? || status.exitstatus == 3 }
+    end
+    must("let each orphan finish") { (0..2).all? { |id| File.read("#{directory}/exit.#{id}") == "stopping=true" } }
+    pidfds.each(&:close)
+  end
+  swarm = run_swarm(source, in_directory: directory)
+  swarm.await("node_ready", times: 3)
+  must("stop with 0") { swarm.stop.exitstatus == 0 }
+end

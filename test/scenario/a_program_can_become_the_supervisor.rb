@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+# Skep.swarm(…).run inside a program: same swarm, same codes; the program's own child and handlers are left alone, also
+# when the supervisor or the mold is killed.
+require_relative "scenario"
+
+Scenario.play do
+  program = File.join(directory, "program.rb")
+  File.write(program, <<~RUBY)
+    require "skep"
+    own = Process.spawn("sleep", "60")
+    heard = []
+    Signal.trap("USR1") { heard << "mine" }
+    greeting = "hello from the program"
+    code = Skep.swarm("inside", nodes: 2, log_format: :json, restarts: 100) do |swarm|
+      swarm.work { |child| child.event(:greeted, text: greeting); child.ready!; child.wait until child.stopping? }
+    end.run
+    Process.kill(:USR1, Process.pid)
+    Process.kill(:KILL, own)
+    puts({ event: "after", code:, heard:, own: Process.wait2(own).last.termsig }.to_json)
+  RUBY
+  start = lambda do
+    reader, writer = IO.pipe
+    pid = Process.spawn({ "SKEP_RUN_DIR" => directory }, RbConfig.ruby, "-I", File.expand_path("../../lib", __dir__), program, out: writer)
+    writer.close
+    [pid, reader]
+  end
+  await = lambda do |reader, name|
+    loop do
+      reader.wait_readable(Scenario::SECONDS) or raise Scenario::Failed, "no #{name}"
+      event = JSON.parse(reader.gets || raise(Scenario::Failed, "it ended before #{name}"))
+      break event if event["event"] == name
+    end
+  end
+
+  pid, reader = start.call
+  must("run the program's own block") { await.call(reader, "greeted")["text"] == "hello from the program" }
+  mold = Skep::Watch::Query.new("#{directory}/inside.sock")
+  first = await.call(reader, "node_ready")["pid"]
+  await.call(reader, "node_ready")
+  Skep.pidfd(first).signal(:KILL)
+  await.call(reader, "node_ready")
+  must("answer on its socket") { mold.ask("status")["status"]["nodes"].size == 2 }
+  Skep.pidfd(pid).signal(:TERM)
+  after = await.call(reader, "after")
+  must("return the code and leave the program's own alone: #{after}") { after.values_at("code", "heard", "own") == [0, ["mine"], 9] }
+  Process.wait(pid)
+  reader.close
+
+  pid, reader = start.call
+  pids = Array.new(2) { await.call(reader, "node_ready")["pid"] }
+  own = File.read("/proc/#{pid}/task/#{pid}/children").split.map(&:to_i)
+  mold = own.find { |child| File.read("/proc/#{child}/cmdline").include?("mold") }
+  Skep.pidfd(mold).signal(:KILL)
+  await.call(reader, "mold_ready")
+  Skep.pidfd(pids.first).signal(:KILL)
+  pids << await.call(reader, "node_ready")["pid"]
+  Skep.pidfd(pid).signal(:KILL)
+  Process.wait(pid)
+  gone(pids)
+  (own - [mold]).each { |child| Skep.pidfd(child).signal(:KILL) if File.exist?("/proc/#{child}") }
+  reader.close
+end

@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+# The exit codes of docs/signals.md, each by a real swarm.
+require_relative "scenario"
+
+Scenario.play do
+  ended = lambda do |what, swarm, code, &deed|
+    deed&.call(swarm)
+    status = swarm.wait
+    must("end with #{code} when #{what} (it was #{status.inspect}); #{swarm.account}") { status.exitstatus == code }
+    gone(swarm.nodes)
+    must("leave no socket") { Dir.glob("#{swarm.directory}/*.sock").empty? }
+    swarm
+  end
+  stubborn = 'Skep.swarm("a", nodes: 2, stop_timeout: 0.5) { |s| s.work { |c| c.ready!; IO.select([IO.pipe.first], nil, nil, 3600) } }'
+  ready = ->(source) { run_swarm(source).tap { |swarm| swarm.await("node_ready", times: 2) } }
+
+  %w[TERM INT].each { |name| ended.call("stopped by #{name}", ready.call(IDLE), 0) { |swarm| swarm.signal(name) } }
+  ended.call("stopped over the socket", ready.call(IDLE), 0) { |swarm| Skep::Watch::Query.new("#{swarm.directory}/idle.sock").ask("stop") }
+  ended.call("a node had to be killed at stop_timeout", ready.call(stubborn), 2) { |swarm| swarm.signal("TERM") }
+
+  forced = ready.call(stubborn.sub("0.5", "60"))
+  ended.call("a second TERM came", forced, 2) do |swarm|
+    swarm.signal("TERM")
+    swarm.await("swarm_stopping")
+    IO.select(nil, nil, nil, 0.1) # sooner it is the same TERM, sent to process and group
+    swarm.signal("TERM")
+  end
+  must("tell each node's end") { forced.events.count { |event| event["event"] == "node_died" && event["signal"] == "KILL" } == 2 }
+  ended.call("QUIT came", ready.call(stubborn.sub("0.5", "60")), 2) { |swarm| swarm.signal("QUIT") }
+
+  never = ->(body) { %(Skep.swarm("a", nodes: 2, restart: :never) { |s| s.work { |c| c.ready!; #{body} } }) }
+  ended.call("all work returned", run_swarm(never.call("nil")), 0)
+  ended.call("work that isn't to start again failed", run_swarm(never.call("raise 'no'")), 4)
+
+  loops = 'Skep.swarm("a", nodes: 1, restarts: 3, on_crash_loop: :stop) { |s| s.work { |c| c.ready!; exit!(9) } }'
+  gave_up = ended.call("it gave up on a crash loop", run_swarm(loops), 4)
+  must("give up at the fourth death") { gave_up.events.count { |event| event["event"] == "node_died" } == 4 }
+
+  boots = 'Skep.swarm("a", nodes: 2, restarts: 1) { |s| s.on_boot { raise "no database" }; s.work { } }'
+  could_not = ended.call("no node could boot", run_swarm(boots), 1)
+  must("say so on stderr: #{could_not.stderr}") { could_not.stderr.match?(/\Askep: .*no node could boot/) }
+
+  slow = 'Skep.swarm("a", nodes: 1, boot_timeout: 0.4) { |s| s.work { |c| c.wait } }'
+  late = ended.call("no node was ready in time", run_swarm(slow), 1)
+  must("say so on stderr: #{late.stderr}") { late.stderr.match?(/no node was ready within 0.8 s/) }
+end

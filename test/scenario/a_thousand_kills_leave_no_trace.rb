@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+# A node of an idle swarm is killed a thousand times: a thousand replacements, no zombie, and the supervisor has as many
+# descriptors and as much anonymous memory as before. (KILLS=n for another number.)
+require_relative "scenario"
+
+Scenario.play do
+  kills = Integer(ENV.fetch("KILLS", "1000"))
+  swarm = run_swarm(<<~RUBY)
+    Skep.swarm "idle", nodes: 2, restarts: 1_000_000 do |swarm|
+      swarm.work { |child| child.ready!; child.wait until child.stopping? }
+    end
+  RUBY
+  measure = lambda do
+    { descriptors: Dir.children("/proc/#{swarm.pid}/fd").size,
+      anonymous_kb: File.read("/proc/#{swarm.pid}/smaps_rollup")[/^Anonymous:\s+(\d+)/, 1].to_i }
+  end
+  kill = lambda do |victim|
+    swarm.kill(victim)
+    swarm.await("node_ready") { |event| event["node"].zero? }["pid"]
+  end
+
+  pid = swarm.await("node_ready") { |event| event["node"].zero? }["pid"]
+  [kills / 5, 300].min.times { pid = kill.call(pid) }
+  before = measure.call
+  kills.times { pid = kill.call(pid) }
+  after = measure.call
+  zombies = zombies_of([swarm.pid, *swarm.events.filter_map { |event| event["pid"] if event["event"] == "mold_ready" }])
+  nodes = swarm.status("idle")["nodes"]
+
+  puts "#{before} -> #{after}, restarts #{nodes[0]['restarts']}"
+  must("count every replacement") { nodes[0]["restarts"] == kills + [kills / 5, 300].min }
+  must("keep its descriptors") { after[:descriptors] <= before[:descriptors] }
+  must("keep its memory") { after[:anonymous_kb] <= before[:anonymous_kb] * 1.05 }
+  must("leave no zombie") { zombies.empty? }
+  must("stop with 0") { swarm.stop.exitstatus == 0 }
+end

@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+# skep run --inline FILE: no fork, the same signals, the same hooks.
+require_relative "scenario"
+
+Scenario.play do
+  source = <<~RUBY
+    Skep.swarm "inline", nodes: 4 do |swarm|
+      swarm.preload { @loaded = Process.pid }
+      swarm.on_boot { |child| child.event(:booted, pid: Process.pid) }
+      swarm.on_exit { |child| child.event(:left, node: child.id) }
+      swarm.work { |child| child.ready!; child.wait until child.stopping?; raise "late" if ENV["FAIL"] }
+    end
+  RUBY
+  swarm = run_swarm(source, arguments: ["--inline"])
+  must("work in the very process") { swarm.await("booted")["pid"] == swarm.pid }
+  swarm.await("node_ready")
+  must("have no child") { File.read("/proc/#{swarm.pid}/task/#{swarm.pid}/children").empty? }
+  swarm.signal(:TTIN)
+  must("show backtraces") { swarm.await("node_backtraces")["threads"].any? }
+  must("end with 0 at TERM") { swarm.stop.exitstatus == 0 && swarm.await("left")["node"].zero? }
+
+  failing = run_swarm(source, arguments: ["--inline"], env: { "FAIL" => "1" })
+  failing.await("node_ready")
+  must("end with 1 when the work raises, and show where") { failing.stop.exitstatus == 1 && failing.stderr.include?("late (RuntimeError)") }
+  must("refuse a bad file with a sentence") do
+    bad = run_swarm("Skep.swarm('a') { }", arguments: ["--inline"])
+    bad.wait.exitstatus == 1 && bad.stderr.lines.size == 1 && bad.stderr.include?("there is no work")
+  end
+end

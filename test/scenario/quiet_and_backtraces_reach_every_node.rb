@@ -1,0 +1,29 @@
+# frozen_string_literal: true
+
+# TSTP: every node takes no more, and stays. TTIN: the backtraces of every thread of every node are in the log.
+require_relative "scenario"
+
+Scenario.play do
+  swarm = run_swarm(<<~RUBY)
+    Skep.swarm "quiet", nodes: 2 do |swarm|
+      swarm.work do |child|
+        Thread.new { IO.select(nil, nil, nil, 3600) }.name = "side"
+        child.ready!
+        child.wait until child.quiet?
+        child.event(:told_quiet)
+        child.wait until child.stopping?
+      end
+    end
+  RUBY
+  swarm.await("node_ready", times: 2)
+  swarm.signal(:TTIN)
+  traces = swarm.await("node_backtraces", times: 2)
+  must("show every thread: #{traces}") do
+    traces.all? { |event| (event["threads"].map { |thread| thread["thread"] } & %w[main side skep.control]).size == 3 }
+  end
+  must("show where they are") { traces.all? { |event| event["threads"].all? { |thread| thread["backtrace"].any? } } }
+  swarm.signal(:TSTP)
+  swarm.await("told_quiet", times: 2)
+  must("show quiet nodes in status") { swarm.status("quiet")["nodes"].map { |node| node["state"] } == %w[quiet quiet] }
+  must("stop with 0") { swarm.stop.exitstatus == 0 }
+end

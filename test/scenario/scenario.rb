@@ -1,0 +1,173 @@
+# frozen_string_literal: true
+
+# What scenarios share. A scenario is a whole program: it starts real swarms, does them harm, and its exit code is the
+# verdict. Files of this folder whose name isn't `scenario.rb` are run by `rake scenario`.
+#
+#   require_relative "scenario"
+#   Scenario.play do
+#     swarm = run_swarm(<<~RUBY)
+#       Skep.swarm("idle", nodes: 2) { |swarm| swarm.work { |child| child.ready!; child.wait until child.stopping? } }
+#     RUBY
+#     swarm.await("node_ready", times: 2)
+#     must("end with 0") { swarm.stop.exitstatus == 0 }
+#   end
+$LOAD_PATH.unshift(File.expand_path("../../lib", __dir__))
+require "skep"
+require "json"
+require "tmpdir"
+
+# A swarm whose nodes wait until they are told to stop.
+IDLE = <<~RUBY
+  Skep.swarm "idle", nodes: 3, restarts: 1_000_000 do |swarm|
+    swarm.work { |child| child.ready!; child.wait until child.stopping? }
+  end
+RUBY
+
+class Scenario
+  class Failed < StandardError
+  end
+
+  SECONDS = 30.0
+
+  # A `skep run` of ours, followed by its log.
+  class RunningSwarm
+    SKEP = File.expand_path("../../exe/skep", __dir__)
+
+    attr_reader :pid, :events, :directory, :name
+
+    def initialize(source, directory, arguments: [], env: {})
+      @directory = directory
+      @file = File.join(directory, "swarm.rb")
+      File.write(@file, source) if source
+      @reader, writer = IO.pipe
+      @errors = File.join(directory, "stderr")
+      @pid = Process.spawn({ "SKEP_RUN_DIR" => directory, **env }, RbConfig.ruby, SKEP, "run", @file, "--log-format", "json",
+                           *arguments, out: writer, err: [@errors, "a"], pgroup: true)
+      writer.close
+      @pidfd = Skep.pidfd(@pid)
+      @events = []
+      @buffer = +""
+    end
+
+    # The next event of that name that satisfies the block and wasn't awaited yet; fails at the deadline.
+    def await(name, times: 1, seconds: SECONDS, &block)
+      deadline = Skep::OS.now + seconds
+      found = []
+      loop do
+        found.concat(take(name, times - found.size, block))
+        return times == 1 ? found.first : found if found.size == times
+
+        read(deadline) or raise Failed, "no #{name} (#{found.size} of #{times}) within #{seconds} s; #{account}"
+      end
+    end
+
+    def signal(name) = @pidfd.signal(name)
+    def kill(pid, signal = :KILL) = Skep.pidfd(pid).then { |pidfd| pidfd.signal(signal).tap { pidfd.close } }
+
+    def stop(signal = :TERM, seconds: SECONDS)
+      signal(signal)
+      wait(seconds:)
+    end
+
+    # Its end, as a Process::Status.
+    def wait(seconds: SECONDS)
+      deadline = Skep::OS.now + seconds
+      nil while read(deadline)
+      status = @pidfd.wait(timeout: [deadline - Skep::OS.now, 0.1].max) or raise Failed, "still running after #{seconds} s; #{account}"
+      status
+    end
+
+    def stderr = File.read(@errors)
+    def status(name) = Skep::Watch::Query.new(File.join(@directory, "#{name}.sock")).ask("status").fetch("status")
+    def nodes = events.select { |event| event["event"] == "node_forked" }.map { |event| event["pid"] }
+    def account = "events: #{events.last(15).map { |event| event.values_at('event', 'node', 'pid', 'signal', 'message', 'error').compact.join(' ') }}, stderr: #{stderr.lines.last(8)}"
+
+    # Reads one more piece of the log; false at the end or the deadline.
+    def read(deadline)
+      return false unless @reader.wait_readable([deadline - Skep::OS.now, 0].max)
+
+      @buffer << @reader.readpartial(65_536)
+      while (line = @buffer.slice!(/\A.*\n/))
+        line.start_with?("{") ? @events << JSON.parse(line) : $stderr.write(line)
+      end
+      true
+    rescue EOFError
+      false
+    end
+
+    def close
+      return if @pidfd.closed?
+
+      @pidfd.signal(:KILL) if @pidfd.alive?
+      @pidfd.wait(timeout: SECONDS)
+      [@pidfd, @reader].each(&:close)
+    end
+
+    private
+
+    def take(name, count, block)
+      @taken ||= {}.compare_by_identity
+      @events.select { |event| event["event"] == name && !@taken[event] && (!block || block.call(event)) }
+             .first(count).each { |event| @taken[event] = true }
+    end
+  end
+
+  def self.play(&block)
+    scenario = new
+    Dir.mktmpdir("skep-scenario") do |directory|
+      scenario.directory = directory
+      scenario.instance_eval(&block)
+      scenario.finish
+    ensure
+      scenario.clean_up
+    end
+    puts "ok #{File.basename($PROGRAM_NAME, '.rb')}"
+  rescue Failed => e
+    warn "FAILED #{File.basename($PROGRAM_NAME, '.rb')}: #{e.message}"
+    exit 1
+  end
+
+  attr_accessor :directory
+
+  def run_swarm(source, arguments: [], env: {}, in_directory: nil)
+    place = in_directory || File.join(directory, "swarm#{@count = @count.to_i + 1}").tap { |path| Dir.mkdir(path) }
+    RunningSwarm.new(source, place, arguments:, env:).tap { |swarm| swarms << swarm }
+  end
+
+  def swarms = @swarms ||= []
+
+  def must(what)
+    raise Failed, "it must #{what}" unless yield
+  end
+
+  # Waits for the end of processes that aren't ours.
+  def gone(pids, seconds: 10.0)
+    pids.each do |pid|
+      pidfd = Skep.pidfd(pid)
+      pidfd.wait(timeout: seconds) or raise Failed, "process #{pid} is still there after #{seconds} s: #{File.read("/proc/#{pid}/cmdline").tr("\0", ' ')}"
+    rescue Errno::ESRCH
+      next
+    ensure
+      pidfd&.close
+    end
+  end
+
+  # Ended and not reaped, among the children of these.
+  def zombies_of(parents)
+    Dir.glob("/proc/[0-9]*/stat").select do |path|
+      state, parent = File.read(path).match(/\) (\S) (\d+)/)&.captures
+      state == "Z" && parents.include?(parent.to_i)
+    rescue Errno::ENOENT, Errno::ESRCH # gone while we looked
+      false
+    end
+  end
+
+  def clean_up = swarms.each(&:close)
+
+  # Nothing of ours may be left at the end.
+  def finish
+    clean_up
+    left = Dir.glob("/proc/self/task/*/children").flat_map { |path| File.read(path).split.map(&:to_i) }
+    raise Failed, "children left: #{left}" if left.any?
+  end
+end

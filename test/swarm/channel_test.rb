@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+class ChannelTest < Skep::TestCase
+  Channel = Skep::Swarm::Channel
+
+  def setup
+    @ours, socket = Channel.pair
+    @theirs = Channel.new(socket)
+  end
+
+  def teardown = [@ours, @theirs].each(&:close)
+
+  test "carries plain data in order" do
+    @ours.send("fork", { node: 3, list: [1, nil, "ä"] })
+    @ours.send("stop")
+    frames = heard(@theirs)
+
+    assert_equal %w[fork stop], frames.map(&:type)
+    assert_equal({ "node" => 3, "list" => [1, nil, "ä"] }, frames[0].facts)
+  end
+
+  test "carries descriptors, and closes those it gives away" do
+    reader, writer = IO.pipe
+    @ours.send("take", { n: 1 }, give: [writer])
+    @ours.send("none")
+    frames = heard(@theirs)
+    frames[0].ios.first.tap { |io| io.write("through") }.close
+
+    assert_predicate writer, :closed?
+    assert_equal "through", reader.read
+    assert_empty frames[1].ios
+    reader.close
+  end
+
+  test "tells the end after the last frame" do
+    @ours.send("last")
+    @ours.close
+    seen = []
+
+    refute(@theirs.receive { |frame| seen << frame.type })
+    assert_equal ["last"], seen
+    refute @theirs.send("anybody there?")
+  end
+
+  test "never blocks: what the socket can't take goes when it can" do
+    big = ["x" * 16_000] * 6
+    20.times { |i| assert @ours.send("big", { i:, big: }) }
+    assert_predicate @ours, :pending?
+    numbers = []
+    until numbers.size == 20
+      @theirs.receive { |frame| numbers << frame["i"] }
+      @ours.flush
+    end
+
+    assert_equal [*0...20], numbers
+    refute_predicate @ours, :pending?
+  end
+
+  test "drops what may be dropped when the backlog is full" do
+    big = ["x" * 16_000] * 32
+    results = Array.new(8) { @ours.send("event", { big: }, may_drop: true) }
+
+    assert_includes results, false
+    assert @ours.send("must go")
+  end
+
+  test "makes anything plain, secrets of encoding included" do
+    @ours.send("odd", { bytes: "\xFF\x00".b, nan: Float::NAN, object: $stdout, symbol: :always })
+    facts = heard(@theirs).first.facts
+
+    assert_equal "always", facts["symbol"]
+    assert_equal "NaN", facts["nan"]
+    assert_match(/IO/, facts["object"])
+    assert_predicate facts["bytes"], :valid_encoding?
+  end
+
+  test "refuses a frame of another version with a sentence" do
+    left, right = UNIXSocket.pair
+    left.write([2, 9, 0].pack("NCC"), "{}")
+    other = Channel.new(right)
+    error = assert_raises(Channel::Incompatible) { heard(other) }
+
+    assert_match(/version 9.*restart the swarm/, error.message)
+    [left, other].each(&:close)
+  end
+
+  test "takes one frame with a deadline" do
+    assert_nil @theirs.take(timeout: 0.01)
+    @ours.send("one")
+    assert_equal "one", @theirs.take(timeout: 5).type
+  end
+
+  private
+
+  def heard(channel) = [].tap { |frames| channel.receive { |frame| frames << frame } }
+end
