@@ -61,6 +61,16 @@ class Scenario
       end
     end
 
+    # Follows the log until the block is true, looking at each line and a few times a second; fails at the deadline.
+    def follow(what, seconds: SECONDS)
+      deadline = Skep::OS.now + seconds
+      until yield
+        raise Failed, "not within #{seconds} s: #{what}; #{account}" if Skep::OS.now > deadline
+
+        read([Skep::OS.now + 0.2, deadline].min)
+      end
+    end
+
     def signal(name) = @pidfd.signal(name)
     def kill(pid, signal = :KILL) = Skep.pidfd(pid).then { |pidfd| pidfd.signal(signal).tap { pidfd.close } }
 
@@ -162,7 +172,13 @@ class Scenario
     end
   end
 
-  def clean_up = swarms.each(&:close)
+  # Runs the block at the end, whatever the verdict.
+  def at_end(&block) = (@at_end ||= []).push(block)
+
+  def clean_up
+    swarms.each(&:close)
+    @at_end&.pop&.call while @at_end&.any?
+  end
 
   # Nothing of ours may be left at the end.
   def finish

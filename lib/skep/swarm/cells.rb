@@ -12,6 +12,7 @@ module Skep
       BUSY_UNTIL = 2 # monotonic nanoseconds until which no beat is owed
       DONE = 3       # messages or items done since boot
 
+      attr_reader :nodes #: Integer
       attr_reader :threads #: Integer
 
       def initialize(nodes:, threads:) #: (nodes: Integer, threads: Integer) -> void

@@ -18,6 +18,7 @@ module Skep
       attr_reader :id #: Integer, the node's number, 0 to nodes - 1
       attr_reader :swarm #: String, the swarm's name
       attr_reader :mold #: Integer, the number of the mold it was forked from
+      attr_reader :beat_every #: Float, the seconds after which waiting beats
 
       # report: called with a type and facts; what it does with them is the supervisor's side.
       def initialize(id:, swarm:, mold:, page:, cells:, report:, beat_every: 10.0)

@@ -14,14 +14,16 @@ module Skep
       NAME = /\A[a-zA-Z0-9][\w.-]{0,99}\z/
       private_constant :NAME
 
-      attr_reader :name, :tasks, :errors, :warnings
+      attr_reader :name, :tasks, :events, :errors, :warnings
 
       Option::ALL.each_key { |key| define_method(key) { @values[key] } }
 
       # tasks: one Hash a kind of work: "nodes" (nil: as many as the swarm's), "threads", "errors", "facts".
-      def initialize(name, options, tasks: []) #: (String, Hash[String, untyped], ?tasks: Array[Hash]) -> void
+      # events: the names that users' blocks want to hear.
+      def initialize(name, options, tasks: [], events: [])
         @name = name.to_s
         @tasks = tasks
+        @events = events
         @errors = []
         @warnings = []
         @values = read(options.transform_keys(&:to_s))
@@ -38,6 +40,8 @@ module Skep
       def placement #: () -> Array[Integer]
         tasks.each_with_index.flat_map { |task, index| [index] * (task["nodes"] || nodes) }
       end
+
+      def helper? = events.any? #: () -> bool
 
       # Worker threads of the widest kind of work.
       def threads = tasks.map { |task| task["threads"] || 1 }.max || 1 #: () -> Integer

@@ -12,8 +12,10 @@ module Skep
       FORCED = 2
       ORPHANED = 3
 
-      def initialize(child, channel:, signals:, orphan_timeout:)
+      # What isn't a command of the supervisor's is given to the block.
+      def initialize(child, channel:, signals:, orphan_timeout:, &other)
         @child = child
+        @other = other
         @channel = channel
         @signals = signals
         @orphan_timeout = orphan_timeout
@@ -23,7 +25,6 @@ module Skep
 
       def start #: () -> Control
         @thread = Threads::Background.new("control") { watch }
-        @thread.push(:start)
         self
       end
 
@@ -38,6 +39,9 @@ module Skep
           @signals.take.each { |name| signal(name) }
           orphan unless orphaned? || listen
         end
+      rescue StandardError => e # a node that can't be told anything is worth nothing: another takes its place
+        warn("skep: the control thread failed: #{e.full_message(highlight: false)}")
+        exit!(1)
       end
 
       def sources = orphaned? ? [@signals] : [@signals, @channel]
@@ -58,6 +62,7 @@ module Skep
         when "stop" then @child.__stop
         when "quiet" then @child.__quiet
         when "backtraces" then backtraces
+        else @other&.call(frame)
         end
       end
 

@@ -15,7 +15,7 @@ module Skep
     class Life
       SIGNALS = %w[TERM INT QUIT TSTP TTIN].freeze
 
-      # birth: "node", "mold", "task" numbers; signals: the mold's, whose early ones become the child's.
+      # birth: "node", "mold" and "task" numbers, no task for the helper; signals: the mold's, whose early ones become the child's.
       def initialize(swarm, birth, channel:, page:, cells:, signals:, config:)
         @swarm = swarm
         @birth = birth
@@ -29,8 +29,8 @@ module Skep
       # Lives it and returns the exit status.
       def live #: () -> Integer
         take_control
-        status = attempt { Identity.new(@config).assume && work }
-        attempt { @swarm.__hooks(:on_exit).each { |hook| hook.call(@child) } }
+        status = attempt { Identity.new(@config).assume && (helper? ? listen : work) }
+        attempt { @swarm.__hooks(:on_exit).each { |hook| hook.call(@child) } } unless helper?
         @control.orphaned? ? Control::ORPHANED : status
       end
 
@@ -40,15 +40,21 @@ module Skep
         Process.setpgid(0, 0)
         signals = Signals.new(SIGNALS, inherited: @inherited)
         @inherited.disown
-        @control = Control.new(@child, channel: @channel, signals:, orphan_timeout: @config.orphan_timeout).start
+        @control = Control.new(@child, channel: @channel, signals:, orphan_timeout: @config.orphan_timeout) { |frame| overhear(frame) }
+        @control.start
         ENV["SKEP_NODE_ID"] = @child.id.to_s
-        Process.setproctitle("skep #{@swarm.name} node #{@child.id} (mold #{@child.mold})") if @config.title
+        Process.setproctitle("skep #{@swarm.name} #{helper? ? 'helper' : "node #{@child.id}"} (mold #{@child.mold})") if @config.title
       end
 
       def work
         @swarm.__hooks(:on_boot).each { |hook| hook.call(@child) }
         @swarm.tasks.fetch(@birth["task"]).run(@child) unless @child.stopping?
       end
+
+      def helper? = @birth["task"].nil?
+      def listener = @listener ||= Listener.new(@swarm.listeners, @child)
+      def overhear(frame) = helper? && listener.hear(frame)
+      def listen = listener.run
 
       def attempt
         yield

@@ -13,6 +13,9 @@ module Skep
     class Manager
       FORK_RETRY = 0.1 # seconds, where the system refused a fork
 
+      UNHEARD = 1_000 # events kept for a helper that isn't there yet
+      private_constant :FORK_RETRY, :UNHEARD
+
       attr_reader :nodes #: Array[Node]
 
       # emit: called with name, level, facts; finished: called once, when stopped or when all work is done.
@@ -26,16 +29,20 @@ module Skep
         @policy = RestartPolicy.new(config)
         @watchman = Watchman.new(config, loop:, page:, cells:) { |node, age| hung(node, age) }
         @nodes = config.placement.each_with_index.map { |task, id| Node.new(id, task) }
+        @helper = Node.new(@nodes.size, nil) if config.helper?
         @queue = []
+        @unheard = []
       end
+
+      # The nodes, and the helper if there is one.
+      def all = [*nodes, *@helper] #: () -> Array[Node]
 
       def ever_ready? = @ever_ready ? true : false #: () -> bool
       def stopping? = @stopping ? true : false #: () -> bool
       def killed? = @killed ? true : false #: () -> bool
       def gave_up? = @gave_up ? true : false #: () -> bool
 
-      # Did the work end by itself, and not all of it well?
-      def unclean? = !stopping? && nodes.any? { |node| node.last_exit && !node.last_exit.clean? } #: () -> bool
+      def unclean? = @unclean ? true : false #: () -> bool, the work ended by itself, and not all of it well
 
       # Can no node of this first boot come up? Each has said so, or died more often than it is allowed to.
       def hopeless? #: () -> bool
@@ -50,7 +57,15 @@ module Skep
         pump
       end
 
-      def start = nodes.each { |node| enqueue(node) } #: () -> void
+      def start = [*@helper, *nodes].each { |node| enqueue(node) } #: () -> void
+
+      # Passes an event on to the helper, if users' blocks want it.
+      def overheard(name, facts) #: (String, Hash) -> void
+        return unless @helper && @config.events.include?(name)
+        return @unheard.size < UNHEARD && @unheard << [name, facts] unless @helper.live?
+
+        @helper.channel.send("event", { "name" => name, "facts" => facts }, may_drop: true)
+      end
 
       # Asks every node to end; what is left at stop_timeout is killed.
       def stop #: () -> void
@@ -65,17 +80,17 @@ module Skep
       # Ends every node at once.
       def force(reason) #: (String) -> void
         @stopping = @killed = true
-        nodes.each { |node| node.live? ? node.kill(reason) : retire(node) }
+        all.each { |node| node.live? ? node.kill(reason) : retire(node) }
         check
       end
 
       def quiet = nodes.select(&:live?).each(&:quiet) #: () -> void
-      def backtraces = nodes.select(&:live?).each { |node| node.channel.send("backtraces") } #: () -> void
+      def backtraces = all.select(&:live?).each { |node| node.channel.send("backtraces") } #: () -> void
 
       # What the mold reports.
 
       def forked(id, pid, pidfd) #: (Integer, Integer, OS::Pidfd) -> void
-        node = nodes[id]
+        node = all[id]
         node.forked(pid, pidfd)
         tell(:node_forked, node)
         node.channel.listen # not before: what it says must find a node with a pid
@@ -83,19 +98,20 @@ module Skep
       end
 
       def fork_failed(id, error) #: (Integer, String) -> void
-        tell(:fork_failed, nodes[id], level: :error, error:, seconds: FORK_RETRY)
-        nodes[id].ended(Exit.new, OS.now, within: @config.restarts_within)
-        stopping? ? check : later(nodes[id], FORK_RETRY)
+        node = all[id]
+        tell(:fork_failed, node, level: :error, error:, seconds: FORK_RETRY)
+        node.ended(Exit.new, OS.now, within: @config.restarts_within)
+        stopping? ? check : later(node, FORK_RETRY)
       end
 
       def exited(id, pid, exit) #: (Integer, Integer, Exit) -> void
-        settle(nodes[id], exit) if nodes[id].live? && nodes[id].pid == pid
+        settle(all[id], exit) if all[id].live? && all[id].pid == pid
       end
 
       # The mold is gone: its nodes fell to us, and those it hadn't reported are taken for lost.
       def mold_died(mold) #: (Mold) -> void
         @mold = nil if @mold == mold
-        nodes.select { |node| node.live? && node.mold == mold }.each { |node| adopt(node) }
+        all.select { |node| node.live? && node.mold == mold }.each { |node| adopt(node) }
       end
 
       private
@@ -129,6 +145,7 @@ module Skep
         node.begin(Link.new(@loop, channel, ended: -> { orphaned(node) }) { |frame| hear(node, frame) }, @mold, OS.now)
         node.boot_timer = @loop.after(@config.boot_timeout) { node.kill("boot_timeout") }
         @mold.fork(node, socket)
+        @unheard.shift(UNHEARD).each { |name, facts| overheard(name, facts) } if node == @helper
       end
 
       def hear(node, frame)
@@ -144,7 +161,7 @@ module Skep
       def ready(node)
         node.boot_timer.cancel
         node.ready(OS.now)
-        @ever_ready = true
+        @ever_ready = true unless node == @helper
         tell(:node_ready, node, seconds: node.took.round(6))
         @watchman.watch(node)
         pump
@@ -187,11 +204,13 @@ module Skep
       def settle(node, exit)
         node.channel.drain
         held = in_hand(node)
-        reason = node.kill_reason
+        reason = exit.signal && node.kill_reason
         node.ended(exit, OS.now, within: @config.restarts_within)
         tell(:node_died, node, level: exit.clean? ? :info : :warn, **exit.to_plain, reason:, in_hand: held.any? ? held : nil)
         @killed = true if reason && stopping?
-        stopping? ? check : decide(node, exit)
+        return check if stopping?
+
+        node == @helper ? later(node, [@policy.delay(node.deaths, OS.now), FORK_RETRY].max) : decide(node, exit)
       end
 
       def decide(node, exit)
@@ -213,7 +232,12 @@ module Skep
       def done(node)
         tell(:node_done, node)
         node.done
-        @finished.call if nodes.none? { |other| other.live? || other.waiting? }
+        end_of_work if nodes.none? { |other| other.live? || other.waiting? }
+      end
+
+      def end_of_work
+        @unclean = nodes.any? { |node| node.last_exit && !node.last_exit.clean? }
+        stop
       end
 
       def give_up(node)
@@ -224,10 +248,16 @@ module Skep
 
       def check
         return if @ended || nodes.any?(&:live?)
+        return dismiss if @helper&.live?
 
         @ended = true
         @stop_timer&.cancel
         @finished.call
+      end
+
+      # The last to go: it has heard of every node's end.
+      def dismiss
+        @helper.stop unless @helper.state == :stopping
       end
 
       def in_hand(node)
@@ -235,7 +265,8 @@ module Skep
       end
 
       def tell(name, node, level: :info, **facts)
-        @emit.call(name, level, { node: node.id, mold: node.mold&.number, pid: node.pid, **facts.compact })
+        id = node == @helper ? "helper" : node.id
+        @emit.call(name, level, { node: id, mold: node.mold&.number, pid: node.pid, **facts.compact })
       end
     end
   end

@@ -27,10 +27,10 @@ module Skep
       def live? = @state != :dead #: () -> bool
       def ready = @state = :ready #: () -> void
 
-      def prepare(config, page, cells, nodes) #: (Config, OS::Page, Cells, Integer) -> void
+      def prepare(config, page, cells) #: (Config, OS::Page, Cells) -> void
         @state = :preparing
         options = config.to_h.compact
-        @channel.send("prepare", { "options" => options, "nodes" => nodes, "threads" => cells.threads }, lend: [page.to_io])
+        @channel.send("prepare", { "options" => options, "nodes" => cells.nodes, "threads" => cells.threads }, lend: [page.to_io])
       end
 
       def fork(node, socket) #: (Node, BasicSocket) -> void

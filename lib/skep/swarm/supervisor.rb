@@ -74,12 +74,13 @@ module Skep
 
       def emit(name, level, facts) #: (Symbol | String, Symbol, Hash) -> void
         @observers.each { |observer| guard { observer.event(name.to_s, level, facts) } }
+        @manager&.overheard(name.to_s, facts)
       end
 
       # A mold has loaded its file: its word is the configuration, the first time.
       def loaded(mold, plain)
         configure(plain) unless config
-        mold.prepare(config, @page, @cells, @manager.nodes.size) if config && @failures.empty?
+        mold.prepare(config, @page, @cells) if config && @failures.empty?
       end
 
       # A mold can fork.
@@ -120,12 +121,12 @@ module Skep
       end
 
       def configure(plain)
-        @config = Config.new(plain["name"], plain["options"].merge(@overrides), tasks: plain["tasks"])
+        @config = Config.new(plain["name"], plain["options"].merge(@overrides), tasks: plain["tasks"], events: plain["events"])
         return config.errors.each { |sentence| fail("#{@origin.file}: #{sentence}") } unless config.valid?
 
         occupy
-        start_observers(plain)
         build
+        start_observers
       rescue Skep::Error => e
         fail(e.message)
       end
@@ -135,16 +136,14 @@ module Skep
         @lease = Lease.new(config.control_path).take
       end
 
-      def start_observers(plain)
+      def start_observers
         @observers.each { |observer| observer.configured(self) }
         emit(:swarm_started, :info, { pid: Process.pid, nodes: config.placement.size, skep: VERSION, ruby: RUBY_VERSION })
         config.warnings.each { |sentence| emit(:option_pending, :warn, { message: sentence }) }
-        pending = plain["events"]
-        emit(:option_pending, :warn, { message: "on(#{pending.join(', ')}) has no effect yet in skep #{VERSION}" }) if pending.any?
       end
 
       def build
-        @cells = Cells.new(nodes: config.placement.size, threads: config.threads)
+        @cells = Cells.new(nodes: config.placement.size + 1, threads: config.threads) # one for the helper
         @page = OS::Page.create(@cells.total)
         @boot_timer.cancel
         @boot_timer = loop.after(2 * config.boot_timeout) { boot_overdue }
@@ -218,13 +217,13 @@ module Skep
       def disown
         @observers.each(&:disown)
         @foundry.disown
-        @manager&.nodes&.each { |node| node.channel&.close }
+        @manager&.all&.each { |node| node.channel&.close }
         @lease&.disown
         @loop.close
         @signals.release
       end
 
-      def ours?(pid) = @foundry.mold?(pid) || (@manager&.nodes || []).any? { |node| node.live? && node.pid == pid }
+      def ours?(pid) = @foundry.mold?(pid) || (@manager&.all || []).any? { |node| node.live? && node.pid == pid }
 
       def view(node)
         memory = node.live? && node.pid ? OS::Memory.of(node.pid) : nil

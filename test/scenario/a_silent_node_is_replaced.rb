@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+# A node that is stuck in Ruby, or stopped, is told of with its backtraces, ended and replaced; one that waits, or that has
+# declared a long job, is left alone.
+require_relative "scenario"
+
+Scenario.play do
+  swarm = run_swarm(<<~RUBY)
+    Skep.swarm "silent", nodes: 4, liveness_timeout: 1, kill_timeout: 0.5, restarts: 100 do |swarm|
+      swarm.work do |child|
+        child.ready!
+        stuck = File.exist?("\#{__dir__}/once") ? nil : child.id
+        child.wait(0.1)
+        loop { } if stuck == 0
+        child.busy(for: 60) { IO.select(nil, nil, nil, 2.5) } if stuck == 1
+        child.wait until child.stopping?
+      end
+    end
+  RUBY
+  pids = swarm.await("node_ready", times: 4).to_h { |event| [event["node"], event["pid"]] }
+  File.write("#{swarm.directory}/once", "")
+  swarm.kill(pids[2], :STOP)
+
+  hung = swarm.await("node_hung", times: 2)
+  must("find the stuck and the stopped: #{hung}") { hung.map { |event| event["node"] }.sort == [0, 2] }
+  traces = swarm.await("node_backtraces")
+  must("show where it is stuck: #{traces}") { traces["node"].zero? && traces["threads"].any? { |thread| thread["backtrace"].join.include?("swarm.rb:6") } }
+  died = swarm.await("node_died", times: 2)
+  must("end both, for that reason: #{died}") { died.all? { |event| event["reason"] == "hung" && event["signal"] == "KILL" } }
+  swarm.await("node_ready", times: 2)
+  swarm.follow("two more liveness timeouts pass") { swarm.status("silent")["uptime"] > 5 }
+  must("leave the waiting and the busy alone") { swarm.status("silent")["nodes"].map { |node| node["restarts"] } == [1, 0, 1, 0] }
+  must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
+end
