@@ -33,19 +33,21 @@ class Scenario
   class RunningSwarm
     SKEP = File.expand_path("../../exe/skep", __dir__)
 
-    attr_reader :pid, :events, :directory, :name
+    attr_reader :pid, :events, :lines, :directory
 
-    def initialize(source, directory, arguments: [], env: {})
+    def initialize(source, directory, arguments: [], env: {}, before: nil)
       @directory = directory
       @file = File.join(directory, "swarm.rb")
       File.write(@file, source) if source
       @reader, writer = IO.pipe
       @errors = File.join(directory, "stderr")
-      @pid = Process.spawn({ "SKEP_RUN_DIR" => directory, **env }, RbConfig.ruby, SKEP, "run", @file, "--log-format", "json",
+      program = before ? ["-e", "#{before}; load ARGV.shift"] : []
+      @pid = Process.spawn({ "SKEP_RUN_DIR" => directory, **env }, RbConfig.ruby, *program, SKEP, "run", @file, "--log-format", "json",
                            *arguments, out: writer, err: [@errors, "a"], pgroup: true)
       writer.close
       @pidfd = Skep.pidfd(@pid)
       @events = []
+      @lines = []
       @buffer = +""
     end
 
@@ -98,7 +100,7 @@ class Scenario
 
       @buffer << @reader.readpartial(65_536)
       while (line = @buffer.slice!(/\A.*\n/))
-        line.start_with?("{") ? @events << JSON.parse(line) : $stderr.write(line)
+        line.start_with?("{") ? @events << JSON.parse(line) : @lines << line.chomp
       end
       true
     rescue EOFError
@@ -139,9 +141,10 @@ class Scenario
 
   attr_accessor :directory
 
-  def run_swarm(source, arguments: [], env: {}, in_directory: nil)
+  # before: Ruby code for the supervisor's process to run before skep's own.
+  def run_swarm(source, arguments: [], env: {}, in_directory: nil, before: nil)
     place = in_directory || File.join(directory, "swarm#{@count = @count.to_i + 1}").tap { |path| Dir.mkdir(path) }
-    RunningSwarm.new(source, place, arguments:, env:).tap { |swarm| swarms << swarm }
+    RunningSwarm.new(source, place, arguments:, env:, before:).tap { |swarm| swarms << swarm }
   end
 
   def swarms = @swarms ||= []

@@ -13,8 +13,7 @@ module Skep
     class Manager
       FORK_RETRY = 0.1 # seconds, where the system refused a fork
 
-      UNHEARD = 1_000 # events kept for a helper that isn't there yet
-      private_constant :FORK_RETRY, :UNHEARD
+      private_constant :FORK_RETRY
 
       attr_reader :nodes #: Array[Node]
 
@@ -29,9 +28,9 @@ module Skep
         @policy = RestartPolicy.new(config)
         @watchman = Watchman.new(config, loop:, page:, cells:) { |node, age| hung(node, age) }
         @nodes = config.placement.each_with_index.map { |task, id| Node.new(id, task) }
-        @helper = Node.new(@nodes.size, nil) if config.helper?
+        @helper = Helper.new(@nodes.size, config.events) if config.helper?
+        @adoption = Adoption.new(loop) { |node, exit| settle(node, exit) }
         @queue = []
-        @unheard = []
       end
 
       # The nodes, and the helper if there is one.
@@ -60,12 +59,7 @@ module Skep
       def start = [*@helper, *nodes].each { |node| enqueue(node) } #: () -> void
 
       # Passes an event on to the helper, if users' blocks want it.
-      def overheard(name, facts) #: (String, Hash) -> void
-        return unless @helper && @config.events.include?(name)
-        return @unheard.size < UNHEARD && @unheard << [name, facts] unless @helper.live?
-
-        @helper.channel.send("event", { "name" => name, "facts" => facts }, may_drop: true)
-      end
+      def overheard(name, facts) = @helper&.tell(name, facts) #: (String, Hash) -> void
 
       # Asks every node to end; what is left at stop_timeout is killed.
       def stop #: () -> void
@@ -111,7 +105,7 @@ module Skep
       # The mold is gone: its nodes fell to us, and those it hadn't reported are taken for lost.
       def mold_died(mold) #: (Mold) -> void
         @mold = nil if @mold == mold
-        all.select { |node| node.live? && node.mold == mold }.each { |node| adopt(node) }
+        all.select { |node| node.live? && node.mold == mold }.each { |node| @adoption.take(node) }
       end
 
       private
@@ -142,10 +136,9 @@ module Skep
       def boot(node)
         channel, socket = Channel.pair
         @cells.all(node.id).each { |cell| @page.clear(cell) }
-        node.begin(Link.new(@loop, channel, ended: -> { orphaned(node) }) { |frame| hear(node, frame) }, @mold, OS.now)
+        node.begin(Link.new(@loop, channel, ended: -> { @adoption.silent(node) }) { |frame| hear(node, frame) }, @mold, OS.now)
         node.boot_timer = @loop.after(@config.boot_timeout) { node.kill("boot_timeout") }
         @mold.fork(node, socket)
-        @unheard.shift(UNHEARD).each { |name, facts| overheard(name, facts) } if node == @helper
       end
 
       def hear(node, frame)
@@ -161,7 +154,7 @@ module Skep
       def ready(node)
         node.boot_timer.cancel
         node.ready(OS.now)
-        @ever_ready = true unless node == @helper
+        @ever_ready = true unless node.helper?
         tell(:node_ready, node, seconds: node.took.round(6))
         @watchman.watch(node)
         pump
@@ -184,23 +177,6 @@ module Skep
         node.watches << @loop.after(@config.kill_timeout) { node.kill("hung") }
       end
 
-      # Its channel has ended. While the mold lives it will report the status; without either there is only this.
-      def orphaned(node)
-        settle(node, Exit.new) if node.live? && !node.mold.live? && !node.pidfd&.watchable?
-      end
-
-      def adopt(node)
-        return settle(node, Exit.new) unless node.pidfd
-        return orphaned(node) unless node.pidfd.watchable? || node.channel.open?
-
-        node.watches << @loop.watch(node.pidfd.to_io) { reap(node) } if node.pidfd.watchable?
-      end
-
-      def reap(node)
-        status = node.pidfd.wait(timeout: 0)
-        settle(node, Exit.of(status)) if status
-      end
-
       def settle(node, exit)
         node.channel.drain
         held = in_hand(node)
@@ -210,7 +186,7 @@ module Skep
         @killed = true if reason && stopping?
         return check if stopping?
 
-        node == @helper ? later(node, [@policy.delay(node.deaths, OS.now), FORK_RETRY].max) : decide(node, exit)
+        node.helper? ? later(node, [@policy.delay(node.deaths, OS.now), FORK_RETRY].max) : decide(node, exit)
       end
 
       def decide(node, exit)
@@ -265,8 +241,7 @@ module Skep
       end
 
       def tell(name, node, level: :info, **facts)
-        id = node == @helper ? "helper" : node.id
-        @emit.call(name, level, { node: id, mold: node.mold&.number, pid: node.pid, **facts.compact })
+        @emit.call(name, level, { node: node.label, mold: node.mold&.number, pid: node.pid, **facts.compact })
       end
     end
   end

@@ -26,6 +26,8 @@ module Skep
         @work = {}
       end
 
+      def label = id #: () -> Integer, what events call it
+      def helper? = false #: () -> bool
       def live? = %i[booting ready quiet stopping].include?(@state) #: () -> bool
       def waiting? = @state == :waiting #: () -> bool
       def ready? = %i[ready quiet].include?(@state) #: () -> bool

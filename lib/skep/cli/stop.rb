@@ -1,0 +1,33 @@
+# frozen_string_literal: true
+
+require "skep/cli/tell"
+
+# `skep stop [NAME]`: as TERM would; returns when the supervisor has ended.
+module Skep
+  module CLI
+    class Stop < Tell
+      PURPOSE = "stop a swarm and wait for its end"
+      USAGE = "skep stop [NAME] [--no-wait]"
+      COMMAND = "stop"
+      EXAMPLES = ["skep stop billing", "skep stop --control /run/skep/billing.sock"].freeze
+
+      private
+
+      def declare(parser)
+        super
+        parser.on("--no-wait", "return at once") { options[:no_wait] = true }
+      end
+
+      def tell(path)
+        status = Watch::Query.new(path).ask("status").fetch("status")
+        supervisor = Skep.pidfd(status["pid"])
+        super
+        supervisor.wait unless options[:no_wait]
+      rescue Errno::ESRCH # it ended meanwhile
+        nil
+      ensure
+        supervisor&.close
+      end
+    end
+  end
+end
