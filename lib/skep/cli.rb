@@ -24,7 +24,7 @@ module Skep
 
         command(name).new(rest, out:, err:).run
       rescue Skep::Error, OptionParser::ParseError => e
-        err.puts("skep: #{e.message}")
+        err.puts("skep: #{e.message.split("\n").join(", ")}")
         1
       end
 

@@ -15,7 +15,7 @@ class LoaderTest < Skep::TestCase
 
   {
     "a syntax error" => ["puts 1\nSkep.swarm(\"a\" do", /swarm\.rb: line 2: syntax error/],
-    "no swarm" => ["1 + 1", /it describes no swarm: add/],
+    "no swarm" => ["nil.to_s", /it describes no swarm: add/],
     "two swarms" => ["Skep.swarm('a'); Skep.swarm('b')", /describes 2 swarms \(a, b\): put each/],
     "an exception" => ["\nnope", /NameError while it was loaded, line 2: undefined local/],
     "an exit" => ["exit 3", /it called exit\(3\)/],

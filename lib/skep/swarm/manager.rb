@@ -12,8 +12,9 @@ module Skep
   class Swarm
     class Manager
       FORK_RETRY = 0.1 # seconds, where the system refused a fork
+      REFUSED_RETRY = 1.0 # seconds, where a node said that it can't begin: no crash, so it is tried for ever
 
-      private_constant :FORK_RETRY
+      private_constant :FORK_RETRY, :REFUSED_RETRY
 
       attr_reader :nodes #: Array[Node]
 
@@ -43,9 +44,13 @@ module Skep
 
       def unclean? = @unclean ? true : false #: () -> bool, the work ended by itself, and not all of it well
 
-      # Can no node of this first boot come up? Each has said so, or died more often than it is allowed to.
+      # Can't this first boot come to anything? Of each kind of work a node has said that it can't begin, or died more
+      # often than it may, and so have as many nodes as boot at a time.
       def hopeless? #: () -> bool
-        !ever_ready? && nodes.all? { |node| node.refusal || node.deaths.size > @config.restarts }
+        return false if ever_ready?
+
+        failed = nodes.select { |node| node.refusal || node.deaths.size > @config.restarts }
+        failed.size >= [@config.boot_parallel, nodes.size].min && (nodes.map(&:task) - failed.map(&:task)).empty?
       end
 
       def beat_age(node) = node.ready? ? @watchman.age(node) : nil #: (Node) -> Float?
@@ -190,6 +195,8 @@ module Skep
       end
 
       def decide(node, exit)
+        return postpone(node, [@policy.delay(node.deaths, OS.now), REFUSED_RETRY].max) if node.refusal && @config.restart != :never
+
         ending = RestartPolicy::Ending.new(deaths: node.deaths, clean: exit.clean?, exitstatus: exit.exitstatus)
         case (verdict = @policy.verdict(ending, OS.now))
         when :done then done(node)

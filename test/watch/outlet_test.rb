@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+require "fcntl"
+require "test_helper"
+require "skep/watch"
+
+class OutletTest < Skep::TestCase
+  def setup
+    @reader, @writer = IO.pipe
+    @outlet = Skep::Watch::Outlet.new(@writer)
+  end
+
+  def teardown = [@reader, @writer].each { |io| io.close unless io.closed? }
+
+  test "writes lines" do
+    @outlet.put("one\n")
+
+    assert_equal "one\n", @reader.readpartial(100)
+  end
+
+  test "never blocks on a full pipe, and goes on when the reader has read" do
+    loop = Skep::OS::Loop.new
+    @outlet.loop = loop
+    lines = Array.new(3_000) { |i| "#{i} #{'x' * 100}\n" }
+    lines.each { |line| @outlet.put(line) }
+    read = +""
+    until read.count("\n") == lines.size
+      read << @reader.read_nonblock(65_536)
+      loop.turn(0)
+    end
+
+    assert_equal lines.join, read
+    assert_equal 0, @outlet.take_lost
+    loop.close
+  end
+
+  test "counts what it must drop" do
+    line = "#{'x' * 9_999}\n"
+    300.times { @outlet.put(line) }
+
+    assert_operator @outlet.take_lost, :>, 100
+    assert_equal 0, @outlet.take_lost
+  end
+
+  test "lives on when the reader has gone" do
+    @reader.close
+    @outlet.put("to nobody\n")
+
+    assert_equal 1, @outlet.take_lost
+  end
+
+  test "leaves the stream blocking for those who share it" do
+    @writer.fcntl(Fcntl::F_SETFL, @writer.fcntl(Fcntl::F_GETFL) & ~Fcntl::O_NONBLOCK)
+    @outlet.put("x\n")
+
+    assert_equal 0, @writer.fcntl(Fcntl::F_GETFL) & Fcntl::O_NONBLOCK
+  end
+end

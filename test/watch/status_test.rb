@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tmpdir"
+require "skep/watch"
+
+# The status socket, served by a real loop for a supervisor that has one command.
+class StatusTest < Skep::TestCase
+  Supervisor = Struct.new(:loop, :config, :stopped) do
+    def snapshot = { name: "a", nodes: [], secret: "s" }
+    def stop = self.stopped = true
+  end
+
+  def setup
+    @directory = Dir.mktmpdir
+    @path = File.join(@directory, "a.sock")
+    config = Skep::Swarm::Config.new("a", { control: @path }, tasks: [{}])
+    @supervisor = Supervisor.new(Skep::OS::Loop.new, config, false)
+    @status = Skep::Watch::Status.new
+    @status.configured(@supervisor)
+  end
+
+  def teardown
+    @status.closed
+    @supervisor.loop.close
+    FileUtils.remove_entry(@directory)
+  end
+
+  test "answers one line and closes" do
+    assert_equal({ "v" => 1, "status" => { "name" => "a", "nodes" => [], "secret" => "[secret]" } }, asked('{"v":1,"command":"status"}'))
+  end
+
+  test "passes a command on, within the loop" do
+    assert_equal({ "v" => 1, "done" => "stop" }, asked('{"command":"stop"}'))
+    @supervisor.loop.turn(0)
+    assert @supervisor.stopped
+  end
+
+  test "answers nonsense with a sentence" do
+    ["nonsense", "[]", "1", "null", "{}", '{"command":"exit"}', "\xFF\xFE", '{"command":{"a":[]}}', '"command"'].each do |request|
+      assert_match(/: there are status|one line of JSON/, asked(request)["error"])
+    end
+  end
+
+  test "closes a client that says too much" do
+    client = UNIXSocket.new(@path)
+    assert_raises(Errno::EPIPE, Errno::ECONNRESET) do
+      loop do
+        client.write_nonblock("x" * 60_000, exception: false)
+        @supervisor.loop.turn(0)
+      end
+    end
+    client.close
+  end
+
+  test "lives with a client that says nothing, and one that goes" do
+    silent = UNIXSocket.new(@path)
+    UNIXSocket.new(@path).close
+    3.times { @supervisor.loop.turn(0) }
+
+    assert asked('{"command":"status"}').key?("status")
+    silent.close
+  end
+
+  test "is the owner's alone, and gone at the end" do
+    assert_equal 0o600, File.stat(@path).mode & 0o777
+    @status.closed
+    refute_path_exists @path
+  end
+
+  test "says why it can't be" do
+    config = Skep::Swarm::Config.new("a", { control: "/#{'x' * 200}" }, tasks: [{}])
+    error = assert_raises(Skep::Watch::Status::Unusable) { Skep::Watch::Status.new.configured(Supervisor.new(@supervisor.loop, config)) }
+
+    assert_match(/can't be made, .*name another with control:/, error.message)
+  end
+
+  private
+
+  def asked(request)
+    client = UNIXSocket.new(@path)
+    client.write("#{request}\n")
+    by = deadline(10)
+    @supervisor.loop.turn(seconds_until(by)) until client.wait_readable(0) || seconds_until(by).zero?
+    @supervisor.loop.turn(0)
+    JSON.parse(client.read)
+  ensure
+    client.close
+  end
+end
