@@ -31,7 +31,7 @@ module Skep
         @nodes = config.placement.each_with_index.map { |task, id| Node.new(id, task) }
         @helper = Helper.new(@nodes.size, config.events) if config.helper?
         @adoption = Adoption.new(loop) { |node, exit| settle(node, exit) }
-        @queue = []
+        @boots = BootQueue.new(config, loop:, page:, cells:, nodes: @nodes) { |node, channel| link(node, channel) }
       end
 
       # The nodes, and the helper if there is one.
@@ -57,11 +57,10 @@ module Skep
       def done_count(node) = @cells.all(node.id).sum { |cell| @page.get(cell, Cells::DONE) } #: (Node) -> Integer
 
       def mold=(mold) #: (Mold?) -> void
-        @mold = mold
-        pump
+        @boots.mold = mold
       end
 
-      def start = [*@helper, *nodes].each { |node| enqueue(node) } #: () -> void
+      def start = [*@helper, *nodes].each { |node| @boots.enqueue(node) } #: () -> void
 
       # Passes an event on to the helper, if users' blocks want it.
       def overheard(name, facts) = @helper&.tell(name, facts) #: (String, Hash) -> void
@@ -71,7 +70,8 @@ module Skep
         return if stopping?
 
         @stopping = true
-        nodes.each { |node| node.live? ? node.stop : retire(node) }
+        @boots.close
+        nodes.each { |node| node.live? ? node.stop : @boots.retire(node) }
         @stop_timer = @loop.after(@config.stop_timeout) { force("stop_timeout") }
         check
       end
@@ -79,7 +79,8 @@ module Skep
       # Ends every node at once.
       def force(reason) #: (String) -> void
         @stopping = @killed = true
-        all.each { |node| node.live? ? node.kill(reason) : retire(node) }
+        @boots.close
+        all.each { |node| node.live? ? node.kill(reason) : @boots.retire(node) }
         check
       end
 
@@ -100,7 +101,7 @@ module Skep
         node = all[id]
         tell(:fork_failed, node, level: :error, error:, seconds: FORK_RETRY)
         node.ended(Exit.new, OS.now, within: @config.restarts_within)
-        stopping? ? check : later(node, FORK_RETRY)
+        stopping? ? check : @boots.later(node, FORK_RETRY)
       end
 
       def exited(id, pid, exit) #: (Integer, Integer, Exit) -> void
@@ -109,41 +110,14 @@ module Skep
 
       # The mold is gone: its nodes fell to us, and those it hadn't reported are taken for lost.
       def mold_died(mold) #: (Mold) -> void
-        @mold = nil if @mold == mold
+        @boots.lose(mold)
         all.select { |node| node.live? && node.mold == mold }.each { |node| @adoption.take(node) }
       end
 
       private
 
-      def pump
-        while @mold && !stopping? && @queue.any? && nodes.count { |node| node.state == :booting } < @config.boot_parallel
-          boot(@queue.shift)
-        end
-      end
-
-      def enqueue(node)
-        node.wait
-        @queue << node
-        pump
-      end
-
-      def later(node, seconds)
-        node.wait
-        node.wait_timer = @loop.after(seconds) { enqueue(node) }
-      end
-
-      def retire(node)
-        node.wait_timer&.cancel
-        @queue.delete(node)
-        node.done
-      end
-
-      def boot(node)
-        channel, socket = Channel.pair
-        @cells.all(node.id).each { |cell| @page.clear(cell) }
-        node.begin(Link.new(@loop, channel, ended: -> { @adoption.silent(node) }) { |frame| hear(node, frame) }, @mold, OS.now)
-        node.boot_timer = @loop.after(@config.boot_timeout) { node.kill("boot_timeout") }
-        @mold.fork(node, socket)
+      def link(node, channel)
+        Link.new(@loop, channel, ended: -> { @adoption.silent(node) }) { |frame| hear(node, frame) }
       end
 
       def hear(node, frame)
@@ -162,7 +136,7 @@ module Skep
         @ever_ready = true unless node.helper?
         tell(:node_ready, node, seconds: node.took.round(6))
         @watchman.watch(node)
-        pump
+        @boots.pump
       end
 
       def joined(node, frame)
@@ -191,7 +165,7 @@ module Skep
         @killed = true if reason && stopping?
         return check if stopping?
 
-        node.helper? ? later(node, [@policy.delay(node.deaths, OS.now), FORK_RETRY].max) : decide(node, exit)
+        node.helper? ? @boots.later(node, [@policy.delay(node.deaths, OS.now), FORK_RETRY].max) : decide(node, exit)
       end
 
       def decide(node, exit)
@@ -201,15 +175,15 @@ module Skep
         case (verdict = @policy.verdict(ending, OS.now))
         when :done then done(node)
         when :give_up then give_up(node)
-        when 0.0 then enqueue(node)
+        when 0.0 then @boots.enqueue(node)
         else postpone(node, verdict)
         end
-        pump
+        @boots.pump
       end
 
       def postpone(node, seconds)
         tell(:node_waiting, node, level: :warn, seconds: seconds.round(3), deaths: node.deaths.size)
-        later(node, seconds)
+        @boots.later(node, seconds)
       end
 
       def done(node)

@@ -24,7 +24,7 @@ module Skep
       def initialize(origin, overrides: {}, observers: [])
         @origin = origin
         @overrides = overrides
-        @observers = observers
+        @observers = Observers.new(observers)
         @failures = []
         @boot_limit = 2 * (overrides["boot_timeout"] || Option::ALL[:boot_timeout].value)
       end
@@ -73,7 +73,7 @@ module Skep
       # Asked by the Foundry.
 
       def emit(name, level, facts) #: (Symbol | String, Symbol, Hash) -> void
-        @observers.each { |observer| guard { observer.event(name.to_s, level, facts) } }
+        @observers.event(name.to_s, level, facts)
         @manager&.overheard(name.to_s, facts)
       end
 
@@ -137,7 +137,7 @@ module Skep
       end
 
       def start_observers
-        @observers.each { |observer| observer.configured(self) }
+        @observers.configured(self)
         emit(:swarm_started, :info, { pid: Process.pid, nodes: config.placement.size, skep: VERSION, ruby: RUBY_VERSION })
         config.warnings.each { |sentence| emit(:option_pending, :warn, { message: sentence }) }
       end
@@ -173,7 +173,7 @@ module Skep
         when "QUIT" then force(name)
         when "TSTP" then quiet
         when "TTIN" then @manager&.backtraces
-        when "USR1" then @observers.each { |observer| guard { observer.reopen } }
+        when "USR1" then @observers.each_guarded(&:reopen)
         when "CHLD" then @strangers.reap
         else emit(:signal_pending, :warn, { signal: name, message: "#{name} has no effect yet in skep #{VERSION}" })
         end
@@ -207,7 +207,7 @@ module Skep
       def close
         @strangers&.sweep
         emit(:swarm_stopped, :info, { status: code, seconds: (OS.now - started_at).round(3) }) if @manager
-        @observers.each { |observer| guard { observer.closed } }
+        @observers.each_guarded(&:closed)
         [@loop, @page].compact.each(&:close)
         @lease&.release
         @signals&.release
@@ -215,7 +215,7 @@ module Skep
 
       # In a mold forked from this very process: nothing of the supervisor's stays open.
       def disown
-        @observers.each(&:disown)
+        @observers.disown
         @foundry.disown
         @manager&.all&.each { |node| node.channel&.close }
         @lease&.disown
@@ -229,12 +229,6 @@ module Skep
         memory = node.live? && node.pid ? OS::Memory.of(node.pid) : nil
         node.to_plain(memory: memory && { rss: memory.rss, pss: memory.pss, uss: memory.uss },
                       beat_age: @manager.beat_age(node)&.round(3), done: @manager.done_count(node))
-      end
-
-      def guard
-        yield
-      rescue StandardError => e # an observer's failure must not cost the swarm anything
-        warn("skep: an observer failed: #{e.class}: #{e.message}")
       end
     end
   end

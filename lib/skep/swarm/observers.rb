@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+# All who watch a swarm. What one of them raises is told on stderr and costs neither the swarm nor the others anything.
+#
+#   observers = Observers.new([Watch::Log.new])
+#   observers.event("node_died", :warn, node: 0)
+#   observers.each_guarded(&:reopen)
+module Skep
+  class Swarm
+    class Observers
+      def initialize(observers) #: (Array[Observer]) -> void
+        @observers = observers
+      end
+
+      def event(name, level, facts) = each_guarded { |observer| observer.event(name, level, facts) } #: (String, Symbol, Hash) -> void
+
+      # Not guarded: what can't be watched as configured isn't run.
+      def configured(supervisor) = @observers.each { |observer| observer.configured(supervisor) } #: (Supervisor) -> void
+
+      def disown = @observers.each(&:disown) #: () -> void
+
+      def each_guarded #: () { (Observer) -> void } -> void
+        @observers.each do |observer|
+          yield observer
+        rescue StandardError => e # an observer's failure must not cost the swarm anything
+          warn("skep: #{observer.class} failed: #{e.class}: #{e.message}")
+        end
+      end
+    end
+  end
+end
