@@ -2,8 +2,8 @@
 
 # Children for the tests of the os room.
 #
-#   blocked_child { |pid| … }          # lives until killed; reaped after the block, whoever killed it
-#   grandchild { |pid, release| … }    # its parent reaps it once release is called
+#   blocked_child { |pid| … }         # lives until killed; reaped after the block, whoever did that
+#   grandchild { |pid, release| … }   # its parent reaps it once release is called
 module Children
   #: () { (Integer) -> void } -> void
   def blocked_child
@@ -21,13 +21,7 @@ module Children
   #: () { (Integer, Proc) -> void } -> void
   def grandchild
     gate, release = IO.pipe
-    pid, reader = in_child do |writer|
-      release.close
-      grandchild = fork { IO.select(nil) }
-      writer.puts(grandchild)
-      gate.read
-      Process.wait(grandchild)
-    end
+    pid, reader = in_child { |writer| release.close || raise_a_child(writer, gate) }
     yield wait_readable(reader).gets.to_i, -> { release.close }
   ensure
     [release, gate].each(&:close)
@@ -43,6 +37,16 @@ module Children
   end
 
   private
+
+  # In the child: the parent of a grandchild, until the gate opens.
+  #
+  #: (IO, IO) -> void
+  def raise_a_child(writer, gate)
+    grandchild = fork { IO.select(nil) }
+    writer.puts(grandchild)
+    gate.read
+    Process.wait(grandchild)
+  end
 
   #: (Integer pid) ?{ () -> void } -> void
   def bury(pid)

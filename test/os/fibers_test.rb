@@ -20,7 +20,9 @@ class FibersTest < Skep::TestCase
 
     def io_wait(io, _events, timeout)
       @waits << io
-      Fiber.blocking { IO.select([io], nil, nil, timeout) && IO::READABLE } if Fiber.respond_to?(:blocking)
+      return unless Fiber.respond_to?(:blocking) # Ruby 3.1: it is as if the deadline were over
+
+      Fiber.blocking { IO.select([io], nil, nil, timeout) && IO::READABLE }
     end
 
     def block(_blocker, _timeout = nil) = true

@@ -27,7 +27,9 @@ class GenerationTest < Skep::TestCase
   end
 
   test "counts forks that nobody looked at in between once" do
-    assert_equal "1", program("Process.wait(fork { Process.wait(fork { print Generation.count }) })")
+    assert_equal "1", program(<<~RUBY)
+      Process.wait(fork { Process.wait(fork { print Generation.count }) })
+    RUBY
   end
 
   test "notices a daemon" do
@@ -54,7 +56,12 @@ class GenerationTest < Skep::TestCase
   private
 
   def program(source)
-    out, err, = run_program("require \"skep/os\"\nGeneration = Skep::OS::Generation\n$stdout.sync = true\n#{source}")
+    out, err, = run_program(<<~RUBY)
+      require "skep/os"
+      Generation = Skep::OS::Generation
+      $stdout.sync = true
+      #{source}
+    RUBY
     assert_equal "", err
     out
   end

@@ -23,7 +23,7 @@ class MemoryTest < Skep::TestCase
       ballast = "x" * (32 << 20)
       writer.puts Memory.of.uss - before, ballast.bytesize
     end
-    assert_in_delta 32 << 20, wait_readable(reader).gets.to_i, 4 << 20
+    assert_in_delta 32 << 20, wait_readable(reader).gets.to_i, 12 << 20
     Process.wait(pid)
   end
 

@@ -9,7 +9,10 @@ require "skep/os"
 class NativeTest < Skep::TestCase
   ROOT = File.expand_path("../..", __dir__)
   EXTCONF = "#{ROOT}/ext/skep/extconf.rb"
-  ASK = 'require "skep/os"; print Skep::OS.native?, " ", Skep::OS::Pidfd.native?, " ", Skep::OS::Page.native?'
+  ASK = <<~RUBY
+    require "skep/os"
+    print [Skep::OS, Skep::OS::Pidfd, Skep::OS::Page].map(&:native?).join(" ")
+  RUBY
   private_constant :ROOT, :EXTCONF, :ASK
 
   test "stays out of the way when asked to" do
@@ -21,7 +24,7 @@ class NativeTest < Skep::TestCase
     Dir.mktmpdir do |dir|
       FileUtils.cp_r("#{ROOT}/lib/.", dir)
       File.write("#{dir}/skep/skep_ext.so", "no library")
-      out, err, = run_command({ "SKEP_PURE" => nil }, RbConfig.ruby, "-w", "-I#{dir}", "-e", ASK, timeout: 30)
+      out, err = ask(dir)
       assert_equal "false false false", out
       assert_match(/\Askep: the C extension doesn't load.*\n\z/, err)
     end
@@ -31,7 +34,7 @@ class NativeTest < Skep::TestCase
     Dir.mktmpdir do |dir|
       FileUtils.cp_r("#{ROOT}/lib/.", dir)
       FileUtils.rm_f("#{dir}/skep/skep_ext.so")
-      out, err, = run_command({ "SKEP_PURE" => nil }, RbConfig.ruby, "-w", "-I#{dir}", "-e", ASK, timeout: 30)
+      out, err = ask(dir)
       assert_equal ["false false false", ""], [out, err]
     end
   end
@@ -50,11 +53,19 @@ class NativeTest < Skep::TestCase
 
   private
 
+  # What the skep of that folder says.
+  def ask(dir)
+    env = { "SKEP_PURE" => nil, "RUBYOPT" => nil }
+    run_command(env, RbConfig.ruby, "-w", "-I#{dir}", "-e", ASK, timeout: 30)
+  end
+
+  # system gives nil where there is no make.
   def builds_nothing(program, env = {})
     Dir.mktmpdir do |dir|
-      out, = run_command({ "RUBYOPT" => nil, **env }, RbConfig.ruby, "-C", dir, "-e", program, EXTCONF, timeout: 60)
+      command = [RbConfig.ruby, "-C", dir, "-e", program, EXTCONF]
+      out, = run_command({ "RUBYOPT" => nil, **env }, *command, timeout: 60)
       assert_match(/the Ruby twins do its work/, out)
-      assert system("make", "--silent", "all", "install", "clean", chdir: dir) if system("command -v make >/dev/null")
+      refute_equal false, system("make", "--silent", "all", "install", "clean", chdir: dir)
       assert_empty Dir["#{dir}/**/*.so"]
     end
   end

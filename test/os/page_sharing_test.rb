@@ -48,7 +48,8 @@ class PageSharingTest < Skep::TestCase
     test "is understood by a program that runs on the #{name}" do
       @page.write(0, "from here")
       @page.beat(0)
-      out, err, = run_program(<<~RUBY, [Process.pid, @page.to_io.fileno], env: { "SKEP_PURE" => pure })
+      source = [Process.pid, @page.to_io.fileno]
+      out, err, = run_program(<<~RUBY, source, env: { "SKEP_PURE" => pure })
         require "skep/os"
         page = Skep::OS::Page.open(File.open("/proc/\#{ARGV[0]}/fd/\#{ARGV[1]}", "r+"), 2)
         page.add(1, 2, page.read(0).bytesize)
@@ -64,9 +65,12 @@ class PageSharingTest < Skep::TestCase
 
   private
 
+  # Until killed, or until nobody reads any more.
   def write_for_ever(writer, blobs)
     @page.write(0, blobs.first)
-    writer.write(".")
-    blobs.cycle { |blob| @page.write(0, blob) }
+    loop do
+      writer.write_nonblock(".", exception: false)
+      100.times { blobs.each { |blob| @page.write(0, blob) } }
+    end
   end
 end

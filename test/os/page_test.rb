@@ -92,15 +92,16 @@ class PageTest < Skep::TestCase
 
   test "isn't opened with more cells than there are" do
     io = @page.to_io.dup
-    assert_match(/4096 bytes.*5 cells/, assert_raises(ArgumentError) { Skep::OS::Page.open(io, 5) }.message)
+    error = assert_raises(ArgumentError) { Skep::OS::Page.open(io, 5) }
+    assert_match(/4096 bytes.*5 cells/, error.message)
     io.close
   end
 
   test "is closed once, twice is fine, and of no use then" do
     2.times { assert_nil @page.close }
     assert_predicate @page, :closed?
-    uses = [-> { @page.beat(0) }, -> { @page.get(0, 1) }, -> { @page.read(0) }, -> { @page.write(0, "") },
-            -> { @page.to_io }, -> { @page.clear(0) }]
+    uses = [-> { @page.beat(0) }, -> { @page.get(0, 1) }, -> { @page.read(0) },
+            -> { @page.write(0, "") }, -> { @page.to_io }, -> { @page.clear(0) }]
     uses.each { |use| assert_raises(Skep::OS::Page::Closed, &use) }
     assert_equal "#<Skep::OS::Page cells=4 closed>", @page.inspect
   end

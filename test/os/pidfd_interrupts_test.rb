@@ -64,15 +64,18 @@ class PidfdInterruptsTest < Skep::TestCase
   def waiting
     blocked_child do |pid|
       pidfd = Skep.pidfd(pid)
-      begins = Queue.new
-      thread = Thread.new do
-        Thread.current.report_on_exception = false
-        Thread.handle_interrupt(Object => :on_blocking) { begins.push(true) && pidfd.wait }
-      end
-      begins.pop
-      yield pidfd, thread
+      yield pidfd, waiter(pidfd)
     ensure
       pidfd.close
     end
+  end
+
+  def waiter(pidfd)
+    begins = Queue.new
+    thread = Thread.new do
+      Thread.current.report_on_exception = false
+      Thread.handle_interrupt(Object => :on_blocking) { begins.push(true) && pidfd.wait }
+    end
+    thread.tap { begins.pop }
   end
 end

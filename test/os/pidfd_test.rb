@@ -103,7 +103,8 @@ class PidfdTest < Skep::TestCase
       IO.select(nil)
     end
     wait_readable(reader).getc
-    with_pidfd(pid) { |pidfd| assert_equal 15, pidfd.signal(:TERM, group: true).wait(timeout: 10).termsig }
+    status = with_pidfd(pid) { |pidfd| pidfd.signal(:TERM, group: true).wait(timeout: 10) }
+    assert_equal 15, status.termsig
     assert_nil wait_readable(reader).getc, "the grandchild, too, has let go of the pipe"
   end
 
@@ -141,33 +142,6 @@ class PidfdTest < Skep::TestCase
             -> { pidfd.to_io }, -> { pidfd.watchable? }]
     uses.each { |use| assert_match(/#{Process.pid}/, assert_raises(Skep::OS::Pidfd::Closed, &use).message) }
     assert_kind_of Skep::Error, assert_raises(Skep::OS::Pidfd::Closed) { pidfd.wait }
-  end
-
-  test "lets its fd go when it is forgotten" do
-    before = Dir.children("/proc/self/fd").size
-    forget = ->(count) { count.positive? && (Skep.pidfd(Process.pid) && forget.(count - 1)) }
-    forget.(200)
-    GC.start
-    assert_operator Dir.children("/proc/self/fd").size - before, :<, 50
-  end
-
-  test "serves a thousand children, one after the other" do
-    before = Dir.children("/proc/self/fd").size
-    statuses = Array.new(1_000) { |n| with_pidfd(fork { exit!(n % 7) }) { |pidfd| pidfd.wait(timeout: 10) } }
-    assert_equal Array.new(1_000) { |n| n % 7 }, statuses.map(&:exitstatus)
-    assert_equal before, Dir.children("/proc/self/fd").size
-  end
-
-  test "serves two hundred children at once" do
-    gate, release = IO.pipe
-    pidfds = Array.new(200) do |n|
-      Skep.pidfd(fork { release.close || (gate.read && exit!(n % 5)) })
-    end
-    assert_empty(pidfds.filter_map { |pidfd| pidfd.wait(timeout: 0) })
-    [gate, release].each(&:close)
-    assert_equal(Array.new(200) { |n| n % 5 }, pidfds.map { |pidfd| pidfd.wait(timeout: 10).exitstatus })
-  ensure
-    pidfds&.each(&:close)
   end
 
   private

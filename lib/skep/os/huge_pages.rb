@@ -43,9 +43,9 @@ module Skep
       #: () -> Array[[Integer, Integer]]
       def self.areas
         File.foreach("/proc/self/maps").filter_map do |line|
-          range, rights, _offset, _device, inode, name = line.split(" ", 6)
+          range, rights, _offset, _device, inode, name = line.split
           next unless rights.start_with?("rw") && rights.end_with?("p") && inode == "0"
-          next if name && !name.start_with?("[heap]", "[anon")
+          next unless name.nil? || name.start_with?("[heap]", "[anon")
 
           from, to = range.split("-").map { |address| Integer(address, 16) }
           [from, to - from] if to - from >= SIZE

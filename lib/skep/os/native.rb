@@ -8,7 +8,7 @@
 # the twins then do the work.
 module Skep
   module OS
-    # Is the C extension at work? Single parts may still be twins on an old kernel: see Pidfd.native?.
+    # Is the C extension at work? On an old kernel single parts may be twins still: Pidfd.native?.
     #
     #: () -> bool
     def self.native? = @native

@@ -74,8 +74,8 @@ module Skep
         self
       end
 
-      # Waits for the end of the process, for at most `timeout` seconds (nil: for ever), and reaps it
-      # if it is our child. A status once told is told again. Other threads run meanwhile.
+      # Waits for the end of the process, for at most `timeout` seconds (nil: for ever), and reaps
+      # it if it is our child. A status once told is told again. Other threads run meanwhile.
       #
       #: (?timeout: Numeric?) -> (Process::Status | Unknown)?
       def wait(timeout: nil)

@@ -75,7 +75,7 @@ module Skep
         self
       end
 
-      # Waits for at most so many seconds (nil: for ever), and gives other threads their turn meanwhile.
+      # Waits for at most so many seconds (nil: for ever); other threads run meanwhile.
       #
       #: (?Numeric? seconds) -> Array[[untyped token, bool readable, bool writable]]
       def wait(seconds = nil)

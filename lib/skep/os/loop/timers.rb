@@ -3,8 +3,8 @@
 module Skep
   module OS
     class Loop
-      # The timers of a loop, sorted: the latest first, so that the next due is popped cheaply. Those
-      # of one deadline come in the order they were made.
+      # The timers of a loop, the latest first, so that the next due is popped cheaply. Those of one
+      # deadline come in the order they were made in.
       #
       #   timers = Timers.new
       #   timers.add(OS.now + 1, block)

@@ -47,7 +47,9 @@ module Skep
         #: (Integer cell, String) -> nil
         def write(cell, string)
           bytes = string.b
-          raise ArgumentError, "a blob has #{BLOB} bytes at most, not #{bytes.size}" if bytes.size > BLOB
+          if bytes.size > BLOB
+            raise ArgumentError, "a blob has #{BLOB} bytes at most, not #{bytes.size}"
+          end
 
           publish(place(cell, 0), [bytes.size].pack("S") + bytes)
         end

@@ -26,7 +26,7 @@ module Skep
 
         #: (Integer pid) -> [Integer, String, String]?
         def self.from_proc(pid)
-          # The command stands in parentheses and may hold any byte: what follows the last one counts.
+          # The command stands in parentheses and may hold any byte: the last of them ends it.
           fields = File.binread("/proc/#{pid}/stat").rpartition(")").last.split
           [Integer(fields[1]), fields[0], fields[19]]
         rescue Errno::ENOENT, Errno::ESRCH

@@ -60,14 +60,15 @@ module Skep
           Process.kill(number, group ? -pid : pid)
         end
 
-        # The adopted io or the waiter's; a waiter made before a fork isn't the child's.
+        # The adopted io, or that of a waiter, for a child.
         #
         #: () -> IO?
         def witness
           return @io if @io
 
-          @waiter = nil if @waiter && !@waiter.ours?
+          @waiter = nil if @waiter && !@waiter.ours? # Made before a fork: its thread isn't here.
           @waiter ||= Waiter.new(pid) if @identity.child?
+          release if @closed # by another thread, which saw no waiter yet
           @waiter&.to_io
         end
 

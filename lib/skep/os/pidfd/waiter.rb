@@ -9,7 +9,7 @@ module Skep
       #   IO.select([waiter.to_io])
       #   waiter.status              # nil if somebody else reaped it
       #
-      # The byte is written rather than the pipe closed: a forked sibling may hold a copy of its end.
+      # A byte is written rather than the pipe closed: forked siblings may hold copies of its end.
       class Waiter
         attr_reader :to_io #: IO
 
