@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+# Laws that a look at the text can keep.
+class HouseTest < Skep::TestCase
+  ROOT = File.expand_path("..", __dir__)
+  FROZEN = /\A(?:#!.*\n)?# frozen_string_literal: true\n/
+  PREFACE = /\A#.*\n(?:\n| *(?:require|module|class).*\n)* *# \S/
+  FOREIGN_C = /^(?!static\b)[a-z_][\w *]*\n(?!skep_|Init_skep)\w+\(/
+  private_constant :ROOT, :FROZEN, :PREFACE, :FOREIGN_C
+
+  test "nothing waits by the clock where it could wait for what happens" do
+    assert_empty code("{lib,exe,test}/**/*").grep(/\bsleep(?:[ (]|$)|\bThread\.pass\b/)
+  end
+
+  # A twin has no pidfd to signal: it is the one place that makes sure who a number is.
+  test "no number is signalled" do
+    calls = code("{lib,exe}/**/*").grep(/\bProcess\.kill\b/)
+    assert_empty calls.grep_v(%r{\Alib/skep/os/pidfd/twin\.rb:})
+  end
+
+  test "nothing is autoloaded that could be forked half loaded" do
+    assert_empty code("lib/**/*").grep(/\bautoload\b/)
+  end
+
+  test "nothing is marshalled" do
+    assert_empty code("lib/**/*").grep(/\bMarshal\b/)
+  end
+
+  test "who rescues everything says why" do
+    assert_empty lines("lib/**/*").grep(/rescue Exception(?!.*# \S)|\brescue nil\b/)
+  end
+
+  test "every Ruby file freezes its strings" do
+    ruby = files("{lib,ext,test}/**/*.rb") + files("{Gemfile,Rakefile,*.gemspec,exe/*}")
+    assert_empty(ruby.reject { |file| text(file).match?(FROZEN) })
+  end
+
+  test "every file of lib says what it is" do
+    silent = files("lib/**/*.rb").reject { |file| text(file).match?(PREFACE) }
+    assert_equal ["lib/skep/version.rb"], silent
+  end
+
+  test "C functions are static, or skep's by name" do
+    assert_empty(files("ext/skep/*.c").select { |file| text(file).match?(FOREIGN_C) })
+  end
+
+  test "no file knows the machine it was written on" do
+    house = lines("{lib,ext,exe,test,bin,docs,.ci,.github}/**/*") + lines("{*,.*}")
+    assert_empty house.grep(%r{(?<![\w.])/(?:work|home)/\w})
+  end
+
+  private
+
+  # Lines without comments, and without the patterns of this file.
+  def code(pattern)
+    lines(pattern).grep_v(/\A\S+:\d+:\s*(?:#|\*|\/\*)/).map { |line| line.sub(/\s# .*$/, "") }
+  end
+
+  # As "path:line: text".
+  def lines(pattern)
+    (files(pattern) - ["test/house_test.rb"]).flat_map do |file|
+      text(file).each_line.map.with_index(1) { |line, number| "#{file}:#{number}: #{line}" }
+    end
+  end
+
+  def files(pattern)
+    found = Dir.glob(pattern, base: ROOT).select { |file| File.file?("#{ROOT}/#{file}") }
+    found.grep_v(/\.(?:so|lock)\z/).tap { |files| refute_empty files, "nothing is #{pattern}" }
+  end
+
+  def text(file) = File.read("#{ROOT}/#{file}", encoding: "UTF-8")
+end

@@ -1,0 +1,125 @@
+# frozen_string_literal: true
+
+require "io/wait"
+require "rbconfig"
+
+# What tests of processes are made of; included in Skep::TestCase. Nothing waits without a deadline.
+#
+#   pid, reader = in_child { |w| w.puts "up"; exit 3 }
+#   wait_readable(reader).gets                           # "up"; EOF means that the child is dead
+#   stdout, stderr, status = run_program("puts 1")       # a fresh Ruby with lib on its path
+module Processes
+  class TooLate < StandardError
+  end
+
+  ROOT = File.expand_path("../..", __dir__)
+  PATIENCE = 10
+  BUNDLER = { "RUBYOPT" => nil, "BUNDLER_SETUP" => nil }.freeze # by these it gets into each Ruby
+  private_constant :ROOT, :PATIENCE, :BUNDLER
+
+  # The moment so many seconds from now, on the monotonic clock.
+  #: (Numeric) -> Float
+  def deadline(seconds) = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
+
+  # Seconds left until a deadline, 0 when it is over.
+  #: (Float) -> Float
+  def seconds_until(deadline) = [deadline - deadline(0), 0.0].max
+
+  # Returns io when there is something to read, EOF included; fails the test when there isn't.
+  #: (IO, ?Numeric) -> IO
+  def wait_readable(io, seconds = PATIENCE)
+    io.wait_readable(seconds) or raise TooLate, "nothing to read in #{seconds} s from #{io.inspect}"
+    io
+  end
+
+  # Forks a child that runs the block with the write end of a pipe, and ends without at_exit: with
+  # status 0, that of its `exit`, or 1 when it raised. The pipe is closed after the test; the child
+  # is the test's to wait for.
+  #: () { (IO) -> void } -> [Integer, IO]
+  def in_child(&block)
+    reader, writer = IO.pipe
+    pid = fork do
+      reader.close
+      exit!(status_of(writer, &block))
+    end
+    writer.close
+    readers << reader
+    [pid, reader]
+  end
+
+  # Runs Ruby source, or a file of it, in a fresh process that leads a group of its own; returns
+  # when it and all that hold its output have ended. At the timeout the whole group is killed and
+  # the test fails. Gems are in reach only with `gems: true`: Bundler takes its time.
+  #: (String, ?Array[String], ?env: Hash[String, String?], ?timeout: Numeric, ?gems: bool)
+  #:   -> [String, String, Process::Status]
+  def run_program(program, args = [], env: {}, timeout: 30, gems: false)
+    source = File.file?(program) ? [program] : ["-e", program]
+    env = { **ENV.slice(*BUNDLER.keys), **env } if gems
+    run_command(env, RbConfig.ruby, "-w", "-I#{ROOT}/lib", *source, *args.map(&:to_s), timeout:)
+  end
+
+  # The same for any command. Its environment is this one's, without what loads Bundler.
+  #: (Hash[String, String?], *String, timeout: Numeric) -> [String, String, Process::Status]
+  def run_command(env, *command, timeout:)
+    pipes = Array.new(2) { IO.pipe }
+    pid = spawn_on(pipes.map(&:last), { **BUNDLER, **env }, command)
+    texts = read_all(pipes.map(&:first), deadline(timeout))
+    over = texts.all?(&:frozen?)
+    Process.kill(:KILL, -pid) unless over # its leader is unreaped: the group is still ours
+    status = Process.wait2(pid).last
+    over or raise TooLate, "not over after #{timeout} s: #{command.join(" ")}\n#{texts.join("\n")}"
+    [*texts, status]
+  ensure
+    pipes&.flatten&.each(&:close)
+  end
+
+  #: () -> void
+  def after_teardown
+    readers.each(&:close)
+  ensure
+    super
+  end
+
+  private
+
+  #: () -> Array[IO]
+  def readers = @readers ||= []
+
+  #: (Array[IO], Hash[String, String?], Array[String]) -> Integer
+  def spawn_on(outputs, env, command)
+    out, err = outputs
+    spawn(env, *command, in: File::NULL, out:, err:, pgroup: true).tap { outputs.each(&:close) }
+  end
+
+  # What a child of in_child exits with.
+  #: (IO) { (IO) -> void } -> Integer
+  def status_of(writer)
+    yield writer
+    0
+  rescue SystemExit => e
+    e.status
+  rescue Exception => e # nothing may return into the parent's test
+    $stderr.write(e.full_message)
+    1
+  end
+
+  # What can be read by then of each; frozen where its end was seen.
+  #: (Array[IO], Float) -> Array[String]
+  def read_all(ios, by)
+    texts = ios.to_h { |io| [io, String.new] }
+    while (open = texts.reject { |_, text| text.frozen? }.keys).any?
+      readable, = IO.select(open, nil, nil, seconds_until(by))
+      break unless readable
+
+      readable.each { |io| texts[io] = read_some(io, texts[io]) }
+    end
+    texts.values
+  end
+
+  #: (IO, String) -> String
+  def read_some(io, text)
+    text << io.readpartial(65_536)
+  rescue EOFError
+    text.force_encoding(Encoding::UTF_8).freeze
+  end
+end
