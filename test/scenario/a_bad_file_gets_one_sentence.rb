@@ -8,7 +8,7 @@ Scenario.play do
   bad = {
     "a syntax error" => ["Skep.swarm('a') do |swarm|", /line \d: syntax error/],
     "an unknown option" => ["Skep.swarm('a', nodse: 3) { |swarm| #{block} }", /nodse: there is no such option: did you mean nodes\?/],
-    "no nodes" => ["Skep.swarm('a', nodes: 0) { |swarm| #{block} }", /nodes: 0 can't be: give a whole number from 1 on/],
+    "no nodes" => ["Skep.swarm('a', nodes: 0) { |swarm| #{block} }", /nodes: 0 can't be: give a whole number from 1 to/],
     "no work" => ["Skep.swarm('a') { }", /there is no work in swarm a/],
     "no swarm" => ["1", /describes no swarm/],
     "a work without a block" => ["Skep.swarm('a') { |swarm| swarm.work }", /a work without a block does nothing/],

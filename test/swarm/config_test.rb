@@ -21,7 +21,7 @@ class ConfigTest < Skep::TestCase
     config = config({ nodes: 0, stop_timeout: -1, restart: "sometimes", nods: 3, title: "maybe" })
 
     assert_equal 5, config.errors.size
-    assert_includes config.errors, "nodes: 0 can't be: give a whole number from 1 on"
+    assert_includes config.errors, "nodes: 0 can't be: give a whole number from 1 to 100000"
     assert_includes config.errors, "nods: there is no such option: did you mean nodes?"
   end
 

@@ -35,20 +35,32 @@ class SignalsTest < Skep::TestCase
   end
 
   test "gives what came right after a fork to the child, and only to it" do
-    pid, reader = in_child do |writer|
-      raise_signal("USR1") # before the child has handlers of its own
-      mine = Signals.new(%w[USR1 USR2], inherited: @signals)
-      @signals.disown
-      raise_signal("USR2")
-      writer.puts(mine.take.join(" "))
-    end
+    pid, reader = Signals.hand_on { nodes_fork }
 
     assert_equal "USR1 USR2", wait_readable(reader).gets.chomp
     Process.wait(pid)
     assert_empty @signals.take
   end
 
+  test "leaves a fork that isn't skep's to the handlers that were there before" do
+    pid, reader = in_child { |writer| writer.puts(Signal.trap("USR1", "IGNORE")) }
+
+    assert_equal "DEFAULT", wait_readable(reader).gets.chomp
+    Process.wait(pid)
+    assert_empty @signals.take
+  end
+
   private
+
+  def nodes_fork
+    in_child do |writer|
+      raise_signal("USR1") # before the child has handlers of its own
+      mine = Signals.new(%w[USR1 USR2], inherited: @signals)
+      @signals.disown
+      raise_signal("USR2")
+      writer.puts(mine.take.join(" "))
+    end
+  end
 
   # To ourselves; handled when it returns, for Ruby runs handlers of its main thread at the next check.
   def raise_signal(name) = Process.kill(name, Process.pid)

@@ -17,6 +17,8 @@ module Skep
         @err = err
         @options = {}
         @arguments = parser.parse(argv)
+      rescue ArgumentError => e # bytes that are no text in this locale
+        raise Misuse, "the command line can't be read: #{e.message}; set LANG to the encoding it is in"
       end
 
       def run #: () -> Integer

@@ -1,17 +1,30 @@
 # frozen_string_literal: true
 
-# Nodes whose mold has died: they fell to the supervisor, their subreaper, which learns of their ends by itself.
+# Notices nodes' ends from the kernel. While their mold lives it tells how they ended, at once or it is as good as dead;
+# when it has died they have fallen to the supervisor, their subreaper, which learns of their ends by itself.
 #
-#   adoption = Adoption.new(loop) { |node, exit| … }     # called when one of them has ended
-#   adoption.take(node)
+#   adoption = Adoption.new(loop) { |node, exit| … }     # called when an adopted node has ended
+#   adoption.follow(node)     # it has been forked
+#   adoption.take(node)       # its mold has died
 #
 # Where there are no pidfds (the twins) the end of a node's channel is the end of the node, its status unknown.
 module Skep
   class Swarm
     class Adoption
+      REPORT_SECONDS = 2.0 # how long a mold may take to report an end that the kernel has told of
+      private_constant :REPORT_SECONDS
+
       def initialize(loop, &ended) #: (OS::Loop) { (Node, Exit) -> void } -> void
         @loop = loop
         @ended = ended
+      end
+
+      def follow(node) #: (Node) -> void
+        watch = @loop.watch(node.pidfd.to_io) do
+          watch.cancel
+          expect_report(node)
+        end
+        node.watches << watch
       end
 
       # A node that the mold hadn't reported yet is taken for lost: its channel's end will tell it so.
@@ -19,15 +32,24 @@ module Skep
         return @ended.call(node, Exit.new) unless node.pidfd
         return silent(node) unless node.pidfd.watchable? || node.channel.open?
 
-        node.watches << @loop.watch(node.pidfd.to_io) { reap(node) } if node.pidfd.watchable?
+        return unless node.pidfd.watchable?
+
+        node.watches.each(&:cancel)
+        node.watches << @loop.watch(node.pidfd.to_io) { reap(node) }
       end
 
-      # A node's channel has ended: while its mold lives that will report the status.
+      # A node's channel has ended. Where there is a pidfd it alone tells of the end; else this does.
       def silent(node) #: (Node) -> void
-        @ended.call(node, Exit.new) if node.live? && !node.mold.live? && !node.pidfd&.watchable?
+        return if !node.live? || node.pidfd&.watchable?
+
+        node.mold.live? ? expect_report(node) : @ended.call(node, Exit.new)
       end
 
       private
+
+      def expect_report(node)
+        node.watches << @loop.after(REPORT_SECONDS) { node.mold.kill if node.mold.live? }
+      end
 
       def reap(node)
         status = node.pidfd.wait(timeout: 0)

@@ -11,7 +11,9 @@
 module Skep
   class Swarm
     class BootQueue
-      def initialize(config, loop:, page:, cells:, nodes:, &link)
+      # failed: called with the node and a sentence when there isn't even a channel for it.
+      def initialize(config, loop:, page:, cells:, nodes:, failed:, &link)
+        @failed = failed
         @config = config
         @loop = loop
         @page = page
@@ -65,8 +67,15 @@ module Skep
         channel, socket = Channel.pair
         @cells.all(node.id).each { |cell| @page.clear(cell) }
         node.begin(@link.call(node, channel), @mold, OS.now)
-        node.boot_timer = @loop.after(@config.boot_timeout) { node.kill("boot_timeout") }
+        node.boot_timer = @loop.after(@config.boot_timeout) { overdue(node) }
         @mold.fork(node, socket)
+      rescue SystemCallError => e # no descriptor for its channel
+        @failed.call(node, e.message)
+      end
+
+      # A mold that hasn't even forked it in this time is stuck.
+      def overdue(node)
+        node.pidfd ? node.kill("boot_timeout") : node.mold.kill
       end
     end
   end

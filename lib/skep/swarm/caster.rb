@@ -6,7 +6,7 @@
 #
 # | the supervisor says | the mold does and answers |
 # |---|---|
-# | load {file, arguments} | loads it: loaded {name, options, tasks, events}, or refused {sentence} |
+# | load {mold} | loads its file: loaded {name, options, tasks, events}, or refused {sentence} |
 # | prepare {options, …} + page | preload, warm, warmup: ready {seconds, …}, or refused |
 # | fork {node, task} + socket | forks: forked {node, pid} + pidfd, or fork_failed {node, error} |
 # | (a child has ended) | exited {node, pid, exitstatus, signal} |
@@ -17,25 +17,26 @@ module Skep
     class Caster
       CHANNEL_FD = 3
 
-      # The executed mold's whole program.
+      # The executed mold's whole program; its arguments are the swarm file and what is the file's own.
       def self.main #: () -> bot
         socket = UNIXSocket.for_fd(CHANNEL_FD)
         socket.close_on_exec = true
-        serve(Channel.new(socket))
+        serve(Channel.new(socket), file: ARGV.shift)
       end
 
       # A mold from here to its end; no at_exit hook runs, for it did no work.
-      def self.serve(channel, swarm: nil) #: (Channel, ?swarm: Swarm?) -> bot
-        new(channel, swarm:).run
+      def self.serve(channel, swarm: nil, file: nil) #: (Channel, ?swarm: Swarm?, ?file: String?) -> bot
+        new(channel, swarm:, file:).run
         exit!(0)
       rescue Exception => e # the last word of a process that can't go on: the supervisor sees its status
         warn("skep: the mold failed: #{e.full_message(highlight: false)}")
         exit!(1)
       end
 
-      # swarm: nil where it has to be loaded from a file, as the first frame will say.
-      def initialize(channel, swarm: nil) #: (Channel, ?swarm: Swarm?) -> void
+      # A swarm, or the file that describes it.
+      def initialize(channel, swarm: nil, file: nil) #: (Channel, ?swarm: Swarm?, ?file: String?) -> void
         @channel = channel
+        @file = file
         @swarm = swarm
         @children = {}
       end
@@ -48,7 +49,7 @@ module Skep
 
         @loop = OS::Loop.new
         @loop.watch(@signals.to_io) { @signals.take }
-        @loop.watch(@channel.to_io) { @channel.receive { |frame| obey(frame) } || @loop.stop }
+        @link = Link.new(@loop, @channel, ended: -> { @loop.stop }) { |frame| obey(frame) }.listen
         @loop.run
       end
 
@@ -69,8 +70,7 @@ module Skep
 
       def load_swarm(frame)
         @number = frame["mold"]
-        ARGV.replace(frame["arguments"] || [])
-        @swarm ||= Loader.new(frame["file"]).swarm
+        @swarm ||= Loader.new(@file).swarm
       end
 
       def prepare(frame)
@@ -80,6 +80,7 @@ module Skep
         @page = OS::Page.open(frame.ios.first, @cells.total)
         Process.setproctitle("skep #{@swarm.name} mold #{@number}") if @config.title
         %i[preload warm].each { |name| hooks(name) }
+        @signals.renew # whatever the application has put in their place
         findings = guard
         report = Skep.warmup(huge_pages: @config.huge_pages)
         @channel.send("ready", { "seconds" => OS.now - started, "warmup_seconds" => report.seconds, "findings" => findings })
@@ -107,17 +108,18 @@ module Skep
 
       def cast(frame)
         socket = frame.ios.first
-        pid = Process.fork { exit(become(frame, socket)) }
-        socket.close
+        pid = Signals.hand_on { Process.fork { exit(become(frame, socket)) } }
         follow(frame["node"], OS::Pidfd.open(pid))
-      rescue SystemCallError => e # EAGAIN, ENOMEM: the supervisor decides when to try again
+      rescue SystemCallError => e # EAGAIN, ENOMEM, EMFILE: the supervisor decides when to try again
+        Process.detach(pid) if pid # its channel ends, and so does it
+        @link.send("fork_failed", { "node" => frame["node"], "error" => e.message })
+      ensure
         socket.close
-        @channel.send("fork_failed", { "node" => frame["node"], "error" => e.message })
       end
 
       def follow(node, pidfd)
         lend = OS::Pidfd.native? ? [pidfd.to_io] : []
-        @channel.send("forked", { "node" => node, "pid" => pidfd.pid }, lend:)
+        @link.send("forked", { "node" => node, "pid" => pidfd.pid }, lend:)
         @children[pidfd] = @loop.watch(pidfd.to_io) { reap(node, pidfd) }
       end
 
@@ -125,7 +127,7 @@ module Skep
         status = pidfd.wait(timeout: 0) or return
 
         @children.delete(pidfd).cancel
-        @channel.send("exited", { "node" => node, "pid" => pidfd.pid, **Exit.of(status).to_plain })
+        @link.send("exited", { "node" => node, "pid" => pidfd.pid, **Exit.of(status).to_plain })
         pidfd.close
       end
 

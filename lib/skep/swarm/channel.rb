@@ -59,6 +59,8 @@ module Skep
           return false if @ended || (may_drop && @backlog > BACKLOG)
 
           bytes = encode(type, facts, give.size + lend.size)
+          return may_drop ? false : raise(ArgumentError, "a frame of #{bytes.bytesize} bytes is too long") if bytes.bytesize > FRAME_BYTES
+
           @out << [bytes, give + lend, give]
           @backlog += bytes.bytesize
           write_out
@@ -102,7 +104,7 @@ module Skep
       private
 
       def encode(type, facts, ios)
-        text = JSON.generate([type, Plain.of(facts)])
+        text = JSON.generate([type, Plain.of(facts)], max_nesting: 0)
         [text.bytesize, VERSION, ios].pack("NCC") << text.b
       end
 
@@ -148,11 +150,13 @@ module Skep
         return if @in.bytesize < HEADER_BYTES
 
         size, version, ios = @in.unpack("NCC")
-        raise Incompatible.new(version:) if version != VERSION || size > FRAME_BYTES
+        raise Incompatible.new(version:) if version != VERSION
+        raise ArgumentError, "a frame of #{size} bytes is too long" if size > FRAME_BYTES
+
         return if @in.bytesize < HEADER_BYTES + size
 
         @in.slice!(0, HEADER_BYTES)
-        type, facts = JSON.parse(@in.slice!(0, size).force_encoding(Encoding::UTF_8))
+        type, facts = JSON.parse(@in.slice!(0, size).force_encoding(Encoding::UTF_8), max_nesting: false)
         Frame.new(type, facts, @ios.shift(ios))
       end
     end

@@ -31,6 +31,7 @@ module Skep
         @report = report
         @beat_every = beat_every
         @stop_hooks = []
+        @stop_lock = Mutex.new
         @wake, @waker = IO.pipe
         beat
       end
@@ -92,8 +93,11 @@ module Skep
         []
       end
 
-      # Runs at stop, on the control thread, while the work is still busy.
-      def on_stop(&block) = @stop_hooks << block #: () { () -> void } -> void
+      # Runs at stop, on a thread of its own, while the work is still busy; at once if the stop has come already.
+      def on_stop(&block) #: () { () -> void } -> void
+        late = @stop_lock.synchronize { @stopping || (@stop_hooks << block && false) }
+        guard { block.call } if late
+      end
 
       # Tells the supervisor: an event, a log line and a counter there. Plain data only.
       def event(name, level: :info, **facts) #: (String | Symbol, ?level: Symbol, **untyped) -> void
@@ -102,7 +106,7 @@ module Skep
 
       # What this node's thread has in hand, kept where the supervisor finds it should the node die. nil: nothing.
       def in_hand(text, thread: 0) #: (String?, ?thread: Integer) -> void
-        @page.write(@cells.of(id, thread:), text.to_s.byteslice(0, 438))
+        @page.write(@cells.of(id, thread:), text.to_s.byteslice(0, OS::Page::BLOB).scrub(""))
       end
 
       # Counts so many messages or items as done.
@@ -127,9 +131,9 @@ module Skep
       def __stop #: () -> void
         return if @stopping
 
-        @stopping = true
+        hooks = @stop_lock.synchronize { (@stopping = true) && @stop_hooks }
         @waker.write_nonblock("s", exception: false)
-        @stop_hooks.each { |hook| guard { hook.call } }
+        Threads::Background.new("stop") { hooks.each { |hook| guard { hook.call } } } if hooks.any?
       end
 
       def __ready? = @ready ? true : false #: () -> bool

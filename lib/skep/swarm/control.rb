@@ -21,11 +21,27 @@ module Skep
         @orphan_timeout = orphan_timeout
         @deadline = nil
         @asked = 0
+        @wake, @waker = IO.pipe
       end
 
       def start #: () -> Control
         @thread = Threads::Background.new("control") { watch }
         self
+      end
+
+      # Sends a frame; what the socket can't take now goes as soon as it can. Called from any thread.
+      def send(...) #: (*untyped, **untyped) -> bool
+        sent = @channel.send(...)
+        @waker.write_nonblock("w", exception: false) if @channel.pending?
+        sent
+      end
+
+      # The last words: waits until all is sent, for so many seconds at most.
+      def flush(seconds) #: (Float) -> void
+        deadline = OS.now + seconds
+        nil while @channel.flush && @channel.pending? && @channel.to_io.wait_writable([deadline - OS.now, 0].max)
+      rescue IOError # closed by an application that closes all descriptors
+        nil
       end
 
       def orphaned? = !@deadline.nil? #: () -> bool
@@ -36,6 +52,7 @@ module Skep
         loop do
           ready, = IO.select(sources, pending, nil, @deadline && [@deadline - OS.now, 0].max)
           exit!(ORPHANED) unless ready || !@deadline
+          @wake.read_nonblock(256, exception: false)
           @signals.take.each { |name| signal(name) }
           orphan unless orphaned? || listen
         end
@@ -44,7 +61,7 @@ module Skep
         exit!(1)
       end
 
-      def sources = orphaned? ? [@signals] : [@signals, @channel]
+      def sources = [@signals, @wake, *(@channel unless orphaned?)]
       def pending = !orphaned? && @channel.pending? ? [@channel] : nil
 
       def listen

@@ -11,7 +11,8 @@ module Skep
   class Swarm
     class Foundry
       RELEASE_SECONDS = 1.0
-      private_constant :RELEASE_SECONDS
+      REMEMBERED = 1_000 # deaths
+      private_constant :RELEASE_SECONDS, :REMEMBERED
 
       def initialize(origin, supervisor, disown:) #: (untyped, Supervisor, disown: Proc) -> void
         @origin = origin
@@ -22,14 +23,18 @@ module Skep
         @next = 0
       end
 
+      attr_reader :molds #: Array[Mold]
+
       # Starts a mold; what it says comes through the loop.
       def start #: () -> void
         pid, channel = @origin.start(@next, disown: @disown)
-        link = Link.new(loop, channel) { |frame| hear(@molds.find { |held| held.pid == pid }, frame) }.listen
-        mold = Mold.new(@next, pid, link, OS.now)
+        mold = Mold.new(@next, pid, link(pid, channel), OS.now)
         @next += 1
         @molds << mold
+        @supervisor.leader(pid)
         mold.watches << loop.watch(mold.pidfd.to_io) { died(mold) }
+        mold.watches << loop.after(@supervisor.boot_limit) { mold.kill unless mold.ready? }
+        mold.channel.listen
         emit(:mold_booting, :debug, mold)
       end
 
@@ -52,13 +57,19 @@ module Skep
       private
 
       def loop = @supervisor.loop
+      def find(pid) = @molds.find { |mold| mold.pid == pid }
+
+      # A mold that closes its channel, or says what can't be understood, is of no use any more.
+      def link(pid, channel)
+        Link.new(loop, channel, ended: -> { find(pid)&.kill }, garbled: ->(_) { find(pid)&.kill }) { |frame| hear(find(pid), frame) }
+      end
 
       def hear(mold, frame)
         case frame.type
         when "loaded" then @supervisor.loaded(mold, frame.facts)
         when "refused" then refused(mold, frame["sentence"])
         when "ready" then ready(mold, frame)
-        when "forked" then @supervisor.manager.forked(frame["node"], frame["pid"], pidfd(frame))
+        when "forked" then @supervisor.forked(frame["node"], frame["pid"], pidfd(frame))
         when "fork_failed" then @supervisor.manager.fork_failed(frame["node"], frame["error"])
         when "exited" then @supervisor.manager.exited(frame["node"], frame["pid"], Exit.from(frame.facts))
         end
@@ -66,6 +77,8 @@ module Skep
 
       def pidfd(frame)
         frame.ios.any? ? OS::Pidfd.adopt(frame.ios.first, frame["pid"]) : OS::Pidfd.open(frame["pid"])
+      rescue Errno::ESRCH # gone and reaped already: the mold says how right after
+        nil
       end
 
       def refused(mold, sentence)
@@ -96,9 +109,17 @@ module Skep
         return if @done || @supervisor.stopping?
         return @supervisor.fail("#{@origin.file}: the mold ended while it loaded it, #{exit}") unless @supervisor.booted?
 
+        @deaths.shift if @deaths.size > REMEMBERED
         @deaths << OS.now
         delay = RestartPolicy.new(@supervisor.config).delay(@deaths, OS.now)
-        delay.zero? ? start : loop.after(delay) { start unless @done || @supervisor.stopping? }
+        loop.after(delay) { start_again unless @done || @supervisor.stopping? }
+      end
+
+      def start_again
+        start
+      rescue SystemCallError => e # no process or descriptor to be had just now
+        @supervisor.emit(:fork_failed, :error, { mold: @next, error: e.message, seconds: RELEASE_SECONDS })
+        loop.after(RELEASE_SECONDS) { start_again unless @done || @supervisor.stopping? }
       end
 
       def check

@@ -43,10 +43,7 @@ module Skep
       def disown = @file&.close #: () -> void
 
       def release #: () -> void
-        return if @file.nil? || @file.closed?
-
-        File.unlink(@file.path) if File.exist?(@file.path)
-        @file.close
+        @file&.close # the file stays: unlinking it would let two others hold two locks of one name
       end
 
       private

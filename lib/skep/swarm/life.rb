@@ -14,6 +14,9 @@ module Skep
   class Swarm
     class Life
       SIGNALS = %w[TERM INT QUIT TSTP TTIN].freeze
+      LAST_WORDS_SECONDS = 1.0
+      DROPPABLE = %w[event work].freeze
+      private_constant :LAST_WORDS_SECONDS, :DROPPABLE
 
       # birth: "node", "mold" and "task" numbers, no task for the helper; signals: the mold's, whose early ones become the child's.
       def initialize(swarm, birth, channel:, page:, cells:, signals:, config:)
@@ -22,8 +25,11 @@ module Skep
         @channel = channel
         @config = config
         @inherited = signals
+        @pid = Process.pid
+        @dropped = 0
         @child = Child.new(id: birth["node"], swarm: swarm.name, mold: birth["mold"], page:, cells:,
                            report: method(:report), beat_every: config.liveness_timeout / 3)
+        @listener = Listener.new(swarm.listeners, @child) if helper?
       end
 
       # Lives it and returns the exit status.
@@ -31,6 +37,7 @@ module Skep
         take_control
         status = attempt { Identity.new(@config).assume && (helper? ? listen : work) }
         attempt { @swarm.__hooks(:on_exit).each { |hook| hook.call(@child) } } unless helper?
+        @control.flush(LAST_WORDS_SECONDS)
         @control.orphaned? ? Control::ORPHANED : status
       end
 
@@ -52,9 +59,8 @@ module Skep
       end
 
       def helper? = @birth["task"].nil?
-      def listener = @listener ||= Listener.new(@swarm.listeners, @child)
-      def overhear(frame) = helper? && listener.hear(frame)
-      def listen = listener.run
+      def overhear(frame) = @listener&.hear(frame)
+      def listen = @listener.run
 
       def attempt
         yield
@@ -65,11 +71,22 @@ module Skep
       rescue SystemExit => e
         e.status
       rescue Exception => e # the user's work may raise anything; what it was must reach the supervisor
+        raise unless Process.pid == @pid # in a process that the work forked it is no affair of ours
+
         report("failed", { "sentence" => "#{e.class}: #{e.message}", "backtrace" => (e.backtrace || []).first(20) })
         1
       end
 
-      def report(type, facts) = @channel.send(type, facts, may_drop: %w[event work].include?(type))
+      # What a full channel made us drop is told as soon as something fits again.
+      def report(type, facts)
+        may_drop = DROPPABLE.include?(type)
+        sent = (@control || @channel).send(type, facts, may_drop:)
+        return @dropped += 1 if may_drop && !sent
+        return if @dropped.zero?
+
+        dropped, @dropped = @dropped, 0
+        report("event", { "name" => "events_dropped", "level" => "warn", "facts" => { "count" => dropped } })
+      end
     end
   end
 end

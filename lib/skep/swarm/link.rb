@@ -4,13 +4,15 @@
 #
 #   link = Link.new(loop, channel, ended: -> { … }) { |frame| … }
 #   link.listen      # from here on; frames that came before are heard first
+#   # `garbled` is called with the error when the other end sends what can't be understood
 #   link.send("stop")
 #   link.drain       # whatever has come and wasn't heard yet
 #   link.close
 module Skep
   class Swarm
     class Link
-      def initialize(loop, channel, ended: -> {}, &heard) #: (OS::Loop, Channel, ?ended: Proc) { (Channel::Frame) -> void } -> void
+      def initialize(loop, channel, ended: -> {}, garbled: ->(error) { raise error }, &heard)
+        @garbled = garbled
         @loop = loop
         @channel = channel
         @heard = heard
@@ -28,7 +30,13 @@ module Skep
       end
 
       # Hears what has come. False when the other end is gone.
-      def drain = @channel.closed? ? false : @channel.receive(&@heard) #: () -> bool
+      def drain #: () -> bool
+        @channel.closed? ? false : @channel.receive(&@heard)
+      rescue Skep::Error, ArgumentError, TypeError, NoMethodError, KeyError, JSON::ParserError => e # not our language
+        close
+        @garbled.call(e)
+        true
+      end
 
       # Is there still somebody to be heard?
       def open? = !@channel.closed? #: () -> bool

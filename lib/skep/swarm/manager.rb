@@ -14,24 +14,29 @@ module Skep
       FORK_RETRY = 0.1 # seconds, where the system refused a fork
       REFUSED_RETRY = 1.0 # seconds, where a node said that it can't begin: no crash, so it is tried for ever
 
-      private_constant :FORK_RETRY, :REFUSED_RETRY
+      LEVELS = %i[debug info warn error].freeze
+      private_constant :FORK_RETRY, :REFUSED_RETRY, :LEVELS
 
       attr_reader :nodes #: Array[Node]
 
-      # emit: called with name, level, facts; finished: called once, when stopped or when all work is done.
-      def initialize(config, loop:, page:, cells:, emit:, finished:)
+      # emit: called with name, level, facts; forced: when nodes are killed instead of stopped; finished: called once,
+      # when stopped or when all work is done.
+      def initialize(config, loop:, page:, cells:, emit:, forced:, finished:)
         @config = config
         @loop = loop
         @page = page
         @cells = cells
         @emit = emit
+        @forced = forced
         @finished = finished
         @policy = RestartPolicy.new(config)
         @watchman = Watchman.new(config, loop:, page:, cells:) { |node, age| hung(node, age) }
         @nodes = config.placement.each_with_index.map { |task, id| Node.new(id, task) }
         @helper = Helper.new(@nodes.size, config.events) if config.helper?
         @adoption = Adoption.new(loop) { |node, exit| settle(node, exit) }
-        @boots = BootQueue.new(config, loop:, page:, cells:, nodes: @nodes) { |node, channel| link(node, channel) }
+        @boots = BootQueue.new(config, loop:, page:, cells:, nodes: @nodes, failed: method(:unforked)) do |node, channel|
+          link(node, channel)
+        end
       end
 
       # The nodes, and the helper if there is one.
@@ -80,11 +85,17 @@ module Skep
       def force(reason) #: (String) -> void
         @stopping = @killed = true
         @boots.close
+        @forced.call
         all.each { |node| node.live? ? node.kill(reason) : @boots.retire(node) }
         check
       end
 
-      def quiet = nodes.select(&:live?).each(&:quiet) #: () -> void
+      # Nodes take nothing new, those that will replace them neither.
+      def quiet #: () -> void
+        @quiet = true
+        nodes.select(&:live?).each(&:quiet)
+      end
+
       def backtraces = all.select(&:live?).each { |node| node.channel.send("backtraces") } #: () -> void
 
       # What the mold reports.
@@ -94,14 +105,15 @@ module Skep
         node.forked(pid, pidfd)
         tell(:node_forked, node)
         node.channel.listen # not before: what it says must find a node with a pid
+        node.quiet if @quiet && !node.helper? && !stopping?
         node.kill("forced") if killed?
+        @adoption.follow(node) if node.live? && pidfd&.watchable?
       end
 
       def fork_failed(id, error) #: (Integer, String) -> void
         node = all[id]
-        tell(:fork_failed, node, level: :error, error:, seconds: FORK_RETRY)
         node.ended(Exit.new, OS.now, within: @config.restarts_within)
-        stopping? ? check : @boots.later(node, FORK_RETRY)
+        unforked(node, error)
       end
 
       def exited(id, pid, exit) #: (Integer, Integer, Exit) -> void
@@ -116,18 +128,30 @@ module Skep
 
       private
 
+      def unforked(node, error)
+        tell(:fork_failed, node, level: :error, error:, seconds: FORK_RETRY)
+        stopping? ? check : @boots.later(node, FORK_RETRY)
+      end
+
       def link(node, channel)
-        Link.new(@loop, channel, ended: -> { @adoption.silent(node) }) { |frame| hear(node, frame) }
+        Link.new(@loop, channel, ended: -> { @adoption.silent(node) }, garbled: ->(error) { garbled(node, error) }) do |frame|
+          hear(node, frame)
+        end
       end
 
       def hear(node, frame)
         case frame.type
         when "ready" then ready(node)
         when "joined" then joined(node, frame)
-        when "event" then tell(frame["name"], node, level: frame["level"].to_sym, **frame["facts"])
+        when "event" then tell(frame["name"], node, level: level(frame), **frame["facts"].transform_keys(&:to_sym))
         when "work" then node.report(frame["facts"])
         when "failed" then failed(node, frame)
         end
+      end
+
+      def garbled(node, error)
+        tell(:node_garbled, node, level: :error, error: "#{error.class}: #{error.message}")
+        node.kill("garbled")
       end
 
       def ready(node)
@@ -139,9 +163,11 @@ module Skep
         @boots.pump
       end
 
+      def level(frame) = LEVELS.find { |level| level.to_s == frame["level"] } || :info
+
       def joined(node, frame)
         node.joined(frame["joined"])
-        tell(frame["joined"] ? :node_joined : :node_left, node, **frame["facts"])
+        tell(frame["joined"] ? :node_joined : :node_left, node, **frame["facts"].transform_keys(&:to_sym))
       end
 
       def failed(node, frame)
@@ -171,7 +197,7 @@ module Skep
       def decide(node, exit)
         return postpone(node, [@policy.delay(node.deaths, OS.now), REFUSED_RETRY].max) if node.refusal && @config.restart != :never
 
-        ending = RestartPolicy::Ending.new(deaths: node.deaths, clean: exit.clean?, exitstatus: exit.exitstatus)
+        ending = RestartPolicy::Ending.new(deaths: node.deaths, clean: node.clean?, exitstatus: exit.exitstatus)
         case (verdict = @policy.verdict(ending, OS.now))
         when :done then done(node)
         when :give_up then give_up(node)
@@ -193,7 +219,7 @@ module Skep
       end
 
       def end_of_work
-        @unclean = nodes.any? { |node| node.last_exit && !node.last_exit.clean? }
+        @unclean = nodes.any? { |node| node.last_exit && !node.clean? }
         stop
       end
 

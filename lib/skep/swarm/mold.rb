@@ -37,7 +37,7 @@ module Skep
         @channel.send("fork", { "node" => node.id, "task" => node.task, "mold" => number }, give: [socket])
       end
 
-      def kill #: () -> void
+      def kill(_reason = nil) #: (?String?) -> void
         @pidfd.signal(:KILL)
       rescue Errno::ESRCH # it went by itself first
         nil

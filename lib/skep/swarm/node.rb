@@ -34,6 +34,7 @@ module Skep
       def booted? = !@ready_at.nil? #: () -> bool
       def joined? = @joined ? true : false #: () -> bool
       def asked_at = @asked_at #: () -> Float
+      def clean? = last_exit&.clean? && !@last_reason #: () -> bool, it ended well and by itself
       def took = @ready_at && (@ready_at - @asked_at) #: () -> Float?
 
       def wait #: () -> void

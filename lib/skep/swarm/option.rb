@@ -22,17 +22,20 @@ module Skep
     end
 
     class Option
+      MOST = 1_000_000_000 # of anything: 31 years, and more nodes than a machine has pids
+      private_constant :MOST
+
       class << self
         private
 
-        def count(default, from: 0, since: nil)
-          new(default, "a whole number from #{from} on",
-              ->(value) { value if value.is_a?(Integer) && value >= from }, since)
+        def count(default, from: 0, to: MOST, since: nil)
+          new(default, "a whole number from #{from} to #{to}",
+              ->(value) { value if value.is_a?(Integer) && value.between?(from, to) }, since)
         end
 
         def seconds(default, since: nil, none: false)
           new(default, "a number of seconds above 0",
-              ->(value) { value.to_f if value.is_a?(Numeric) && value.positive? }, since).freeze.then do |option|
+              ->(value) { value.to_f if value.is_a?(Numeric) && value.positive? && value <= MOST }, since).freeze.then do |option|
             none ? optional(option) : option
           end
         end
@@ -73,7 +76,7 @@ module Skep
       end
 
       ALL = {
-        nodes: count(-> { Etc.nprocessors }, from: 1),
+        nodes: count(-> { Etc.nprocessors }, from: 1, to: 100_000),
         spares: count(0, since: :pending),
         boot_timeout: seconds(60.0),
         boot_parallel: count(-> { Etc.nprocessors }, from: 1),

@@ -27,10 +27,10 @@ module Skep
         # A new mold, executed; `disown` is for the other origin.
         def start(number, disown: nil) #: (Integer, ?disown: untyped) -> [Integer, Channel]
           ours, theirs = Channel.pair
-          pid = Process.spawn(RbConfig.ruby, "-I", LIBRARY, "-rskep", "-e", "Skep::Swarm::Caster.main",
-                              in: ::File::NULL, Caster::CHANNEL_FD => theirs, pgroup: true, close_others: true)
+          pid = Process.spawn(RbConfig.ruby, "-I", LIBRARY, "-rskep", "-e", "Skep::Swarm::Caster.main", "--",
+                              @file, *@arguments, in: ::File::NULL, Caster::CHANNEL_FD => theirs, pgroup: true, close_others: true)
           theirs.close
-          ours.send("load", { "mold" => number, "file" => @file, "arguments" => @arguments })
+          ours.send("load", { "mold" => number })
           [pid, ours]
         end
       end
@@ -46,16 +46,20 @@ module Skep
         # A new mold, forked; `disown` closes in it what is the supervisor's alone.
         def start(number, disown:) #: (Integer, disown: Proc) -> [Integer, Channel]
           ours, theirs = Channel.pair
-          pid = Process.fork do
-            Process.setpgid(0, 0)
-            disown.call
-            ours.close
-            $stdin.reopen(::File::NULL)
-            Caster.serve(Channel.new(theirs), swarm: @swarm)
-          end
+          pid = Signals.hand_on { Process.fork { become(ours, theirs, disown) } }
           theirs.close
           ours.send("load", { "mold" => number })
           [pid, ours]
+        end
+
+        private
+
+        def become(ours, theirs, disown)
+          Process.setpgid(0, 0)
+          disown.call
+          ours.close
+          $stdin.reopen(::File::NULL)
+          Caster.serve(Channel.new(theirs), swarm: @swarm)
         end
       end
     end

@@ -7,19 +7,36 @@
 #   signals.take                 # => ["TERM"], in the order they came
 #   signals.release              # the handlers that were there before
 #
-# A process forked from one that holds Signals runs the inherited handlers until it has its own. What comes in
-# that window would wake the wrong process, so the handler keeps it aside, and the child's own Signals begin with
-# it: `Signals.new(names, inherited: mold_signals)`. No signal is lost, none is taken twice.
+# A process forked from one that holds Signals has its handlers. For a fork of skep's own, `Signals.hand_on { fork }`,
+# the handler keeps what comes before the child has its own Signals, which begin with it: `Signals.new(names, inherited:)`.
+# No signal is lost, none is taken twice. In any other fork, such as one of the user's work, the handlers that were there
+# before are put back at once: that process is no node.
 module Skep
   class Swarm
     class Signals
+      class << self
+        # Runs the block, in which a fork's child keeps the handlers until it has its own.
+        def hand_on #: () { () -> Integer } -> Integer
+          @handing_on = true
+          yield
+        ensure
+          @handing_on = false
+        end
+
+        def handing_on? = @handing_on ? true : false #: () -> bool
+        def __taken_over = @handing_on = false #: () -> bool
+      end
+
       def initialize(names, inherited: nil) #: (Array[String], ?inherited: Signals?) -> void
+        Signals.__taken_over
         @names = names
         @pid = Process.pid
         @reader, @writer = IO.pipe
         @early = []
         @overflow = []
         @previous = names.to_h { |name| [name, install(name)] }
+        @previous.merge!(inherited.__previous.slice(*names)) if inherited
+        @in_forks = Skep.on_fork(child: -> { leave_alone unless Signals.handing_on? })
         inherited&.__early&.each { |name| deliver(name, names.index(name)) if names.include?(name) }
       end
 
@@ -34,18 +51,39 @@ module Skep
         bytes.each_byte.map { |index| @names[index] } + overflow
       end
 
+      # Puts the handlers in place again, whatever others have put there.
+      def renew = @names.each { |name| install(name) } #: () -> void
+
       # Puts back the handlers that were there before, and closes the pipe.
       def release #: () -> void
-        @previous.each { |name, handler| Signal.trap(name, handler || "DEFAULT") }
+        forget
         [@reader, @writer].each { |io| io.close unless io.closed? }
       end
 
       # Closes the pipe of a parent, in the child that inherited it.
-      def disown = [@reader, @writer].each(&:close) #: () -> void
+      def disown #: () -> void
+        @in_forks.cancel
+        [@reader, @writer].each(&:close)
+      end
 
       def __early = @early #: () -> Array[String]
+      def __previous = @previous #: () -> Hash[String, untyped]
 
       private
+
+      # In a fork that isn't skep's; what came for it before is sent to it again, for the handlers it has now.
+      def leave_alone
+        forget
+        own = OS::Pidfd.open(Process.pid) if @early.any?
+        @early.each { |name| own.signal(name) }
+      ensure
+        own&.close
+      end
+
+      def forget
+        @in_forks.cancel
+        @previous.each { |name, handler| Signal.trap(name, handler || "DEFAULT") }
+      end
 
       def install(name)
         index = @names.index(name)

@@ -6,23 +6,33 @@
 #   strangers.reap     # those that have ended; what an orphan of a node leaves as a zombie
 #   strangers.sweep    # at the very end: those still there are killed and reaped
 #
-# The application's own children (those of our process group, in a program that became a supervisor) are never
-# touched: they are the application's. Children are listed by /proc/PID/task/TID/children, proc(5).
+# In a program that became a supervisor only those of our nodes' process groups are touched: all others may be the
+# application's own children. Children are listed by /proc/PID/task/TID/children, proc(5).
 module Skep
   class Swarm
     class Strangers
       SWEEP_SECONDS = 5.0
-      private_constant :SWEEP_SECONDS
+      GROUPS = 10_000 # of how many groups it is remembered that they are ours
+      private_constant :SWEEP_SECONDS, :GROUPS
 
       # program: we are somebody's program, and children of its own are to be left alone.
       def initialize(program:, ours:) #: (program: bool, ours: ^(Integer) -> bool) -> void
         @program = program
         @ours = ours
+        @groups = {}
+      end
+
+      # A process of ours that leads a group: what is left of the group is ours to end.
+      def leader(pid) #: (Integer) -> void
+        return unless @program
+
+        @groups.shift if @groups.size >= GROUPS
+        @groups[pid] = true
       end
 
       # Reaps strangers that have ended; returns their pids.
       def reap #: () -> Array[Integer]
-        children.select { |pid| ended?(pid) && foreign?(pid) && wait(pid) }
+        children.select { |pid| foreign?(pid) && ended?(pid) && wait(pid) }
       end
 
       # Ends and reaps every stranger, and those that fall to us meanwhile.
@@ -37,12 +47,18 @@ module Skep
 
       def finish(pid, deadline)
         pidfd = OS::Pidfd.open(pid)
-        pidfd.signal(:KILL)
+        end_one(pidfd)
         pidfd.wait(timeout: [deadline - OS.now, 0].max)
       rescue Errno::ESRCH, Errno::ECHILD # ended and reaped meanwhile
         nil
       ensure
         pidfd&.close
+      end
+
+      def end_one(pidfd)
+        pidfd.signal(:KILL)
+      rescue Errno::ESRCH # a zombie already
+        nil
       end
 
       def children
@@ -54,12 +70,16 @@ module Skep
       def foreign?(pid)
         return false if @ours.call(pid)
 
-        !@program || Process.getpgid(pid) != Process.getpgrp
+        !@program || @groups.key?(Process.getpgid(pid))
       rescue Errno::ESRCH # nothing left to judge
         false
       end
 
-      def ended?(pid) = File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] == "Z"
+      def ended?(pid)
+        File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] == "Z"
+      rescue Errno::ENOENT, Errno::ESRCH # reaped by somebody else meanwhile
+        false
+      end
 
       def wait(pid)
         Process.wait(pid, Process::WNOHANG)

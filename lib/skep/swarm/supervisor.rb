@@ -52,10 +52,8 @@ module Skep
       def force(reason) #: (String) -> void
         emit(:swarm_forced, :warn, { reason: })
         @state = :stopping
-        return finish unless @manager
-
-        loop.after(FORCE_SECONDS) { @foundry.kill }
-        @manager.force(reason)
+        @forced = true
+        @manager ? @manager.force(reason) : finish
       end
 
       def quiet #: () -> void
@@ -74,7 +72,7 @@ module Skep
 
       def emit(name, level, facts) #: (Symbol | String, Symbol, Hash) -> void
         @observers.event(name.to_s, level, facts)
-        @manager&.overheard(name.to_s, facts)
+        @manager&.overheard(name.to_s, facts) unless facts[:node] == "helper" # its own news would never end
       end
 
       # A mold has loaded its file: its word is the configuration, the first time.
@@ -91,6 +89,17 @@ module Skep
         @manager.mold = mold
         @manager.start if mold.number.zero? || !@booted
         @booted = true
+      end
+
+      def leader(pid) = @strangers.leader(pid)
+
+      # How long a mold may take to be ready.
+      def boot_limit = config ? 2 * config.boot_timeout : @boot_limit
+
+      # The mold has forked a node, and knows its pidfd unless it is gone again.
+      def forked(node, pid, pidfd)
+        @strangers.leader(pid)
+        @manager.forked(node, pid, pidfd)
       end
 
       def mold_died(mold) = @manager&.mold_died(mold)
@@ -147,7 +156,8 @@ module Skep
         @page = OS::Page.create(@cells.total)
         @boot_timer.cancel
         @boot_timer = loop.after(2 * config.boot_timeout) { boot_overdue }
-        @manager = Manager.new(config, loop:, page: @page, cells: @cells, emit: method(:told), finished: method(:finish))
+        @manager = Manager.new(config, loop:, page: @page, cells: @cells, emit: method(:told),
+                               forced: method(:forced), finished: method(:finish))
       end
 
       # An event of the manager's; one of them may mean that this boot is hopeless.
@@ -156,6 +166,11 @@ module Skep
         return unless %i[node_failed node_died].include?(name) && !stopping? && @manager.hopeless?
 
         loop.after(0) { fail_boot("no node could boot") unless stopping? }
+      end
+
+      # Nodes are being killed: should their mold not report it, it is stuck.
+      def forced
+        loop.after(FORCE_SECONDS) { @foundry.kill }
       end
 
       def boot_overdue
@@ -199,25 +214,36 @@ module Skep
       def code
         return 1 if failures.any?
         return 4 if @manager&.gave_up?
-        return 2 if @manager&.killed?
+        return 2 if @forced || @manager&.killed?
 
         @manager&.unclean? ? 4 : 0
       end
 
       def close
+        abandon unless @state == :stopped
         @strangers&.sweep
         emit(:swarm_stopped, :info, { status: code, seconds: (OS.now - started_at).round(3) }) if @manager
         @observers.each_guarded(&:closed)
         [@loop, @page].compact.each(&:close)
         @lease&.release
-        @signals&.release
+        @signals&.release if @origin.program? # else a late signal is nobody's any more
+      end
+
+      # Something raised out of the loop, such as a Timeout around `run`: what there is ends at once.
+      def abandon
+        processes = [*@manager&.all&.select(&:live?), *@foundry&.molds]
+        processes.each { |process| process.kill("abandoned") }
+        deadline = OS.now + FORCE_SECONDS
+        processes.each { |process| process.pidfd&.wait(timeout: [deadline - OS.now, 0].max) }
+        processes.each { |process| process.channel.close }
       end
 
       # In a mold forked from this very process: nothing of the supervisor's stays open.
       def disown
         @observers.disown
         @foundry.disown
-        @manager&.all&.each { |node| node.channel&.close }
+        @manager&.all&.each { |node| [node.channel, node.pidfd].compact.each(&:close) }
+        @page&.close
         @lease&.disown
         @loop.close
         @signals.release

@@ -14,11 +14,12 @@ module Skep
   module Watch
     class Log < Swarm::Observer
       LEVELS = { debug: 0, info: 1, warn: 2, error: 3 }.freeze
-      private_constant :LEVELS
+      LAST_SECONDS = 2.0 # for a slow reader, at the end
+      private_constant :LEVELS, :LAST_SECONDS
 
       def initialize(output: $stdout) #: (?output: IO) -> void
         super()
-        @outlet = Outlet.new(output)
+        @outlet = Outlet.on(output)
         @early = []
       end
 
@@ -41,14 +42,17 @@ module Skep
       end
 
       def reopen #: () -> void
-        use(Outlet.new(File.open(@config.log, File::WRONLY | File::APPEND | File::CREAT, 0o644))) if @config&.log
+        use(Outlet.new(File.open(@config.log, File::WRONLY | File::APPEND | File::CREAT | File::NONBLOCK, 0o644))) if @config&.log
         @outlet.loop = @loop if @loop
       rescue SystemCallError => e
         raise Unwritable.new(path: @config.log, error: e.message)
       end
 
       def disown = @file && @outlet.close #: () -> void
-      def closed = @file ? @outlet.close : @outlet.drain #: () -> void
+      def closed #: () -> void
+        @outlet.finish(LAST_SECONDS)
+        @outlet.close if @file
+      end
 
       class Unwritable < Skep::Error
         def initialize(path:, error:)

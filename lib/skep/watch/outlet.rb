@@ -8,12 +8,22 @@ require "io/wait"
 #   outlet = Outlet.new($stdout)
 #   outlet.loop = loop            # from here on what didn't fit is written as soon as the reader has read
 #   outlet.put("a line\n")        # kept, up to BACKLOG bytes, while the reader is slow; then counted as lost
+#   outlet.finish(1.0)            # at the end, waits for a slow reader so long
 #   outlet.take_lost              # => how many lines were lost since it was last asked
 #
 # A pipe that polls writable takes PIPE_BUF bytes without blocking, pipe(7); so it writes in pieces of that size.
 module Skep
   module Watch
     class Outlet
+      # A terminal that polls writable may take less than a piece, and block: it is opened anew, not blocking for us alone.
+      def self.on(io) #: (IO) -> Outlet
+        return new(io) unless io.tty?
+
+        new(File.open("/proc/self/fd/#{io.fileno}", File::WRONLY | File::NONBLOCK | File::NOCTTY))
+      rescue SystemCallError # no /proc, or it isn't ours to open
+        new(io)
+      end
+
       PIECE = 4096
       BACKLOG = 1024 * 1024
       private_constant :PIECE, :BACKLOG
@@ -36,17 +46,29 @@ module Skep
       def take_lost = @lost.tap { @lost = 0 } #: () -> Integer
       def closed? = @io.closed? #: () -> bool
 
+      # The end: gives a slow reader so many seconds for what is left.
+      def finish(seconds) #: (Float) -> void
+        deadline = OS.now + seconds
+        loop do
+          drain
+          break if @rest.empty? || !@io.wait_writable([deadline - OS.now, 0].max)
+        end
+        rest_no_more
+      end
+
       # Writes what can be written now and closes; what the reader never read is gone.
       def close #: () -> void
         drain
-        @watch&.cancel
+        rest_no_more
         @io.close
       end
 
       # Writes what can be written now.
       def drain #: () -> void
-        @rest = @rest.byteslice(@io.syswrite(@rest.byteslice(0, PIECE))..) while @rest.bytesize.positive? && @io.wait_writable(0)
+        write_piece while @rest.bytesize.positive? && @io.wait_writable(0)
         @rest.empty? ? rest_no_more : wait_for_reader
+      rescue Errno::EAGAIN # a terminal with room for less than a piece
+        wait_for_reader
       rescue SystemCallError, IOError # disk full, or the reader has gone: what can't be told is counted
         @lost += @rest.count("\n")
         @rest.clear
@@ -54,6 +76,10 @@ module Skep
       end
 
       private
+
+      def write_piece
+        @rest = @rest.byteslice(@io.syswrite(@rest.byteslice(0, PIECE))..)
+      end
 
       def rest_no_more
         @watch&.cancel

@@ -25,7 +25,7 @@ module Skep
       def ask(command) #: (String) -> Hash[String, untyped]
         UNIXSocket.open(@path) do |socket|
           socket.write("#{JSON.generate({ v: Status::VERSION, command: })}\n")
-          JSON.parse(read(socket))
+          JSON.parse(read(socket), max_nesting: false)
         end
       rescue SystemCallError, ArgumentError, JSON::ParserError => e
         raise Failed.new(path: @path, error: e.message.sub(/ - .*/, "").downcase)

@@ -18,7 +18,7 @@ module Skep
         case value
         when Hash then value.to_h { |key, held| [key, key.to_s.match?(NAMES) && !held.nil? ? HIDDEN : of(held)] }
         when Array then value.map { |held| of(held) }
-        when String then value.include?("://") ? value.gsub(URL, "\\1#{HIDDEN}@") : value
+        when String then value.include?("://") ? value.scrub.gsub(URL, "\\1#{HIDDEN}@") : value
         else value
         end
       end

@@ -77,21 +77,22 @@ module Skep
         return answer(client) if writable && client.answer
 
         hear(client) if readable
-      rescue SystemCallError, IOError # the client has gone
+      rescue StandardError # the client has gone, or it asked for what can't be told: the swarm must not care
         drop(client)
       end
 
       def hear(client)
         bytes = client.socket.read_nonblock(REQUEST_BYTES, exception: false)
         return if bytes == :wait_readable
-        return drop(client) if bytes.nil? || client.answer || client.request.bytesize > REQUEST_BYTES
+        return client.answer ? client.watch.read = false : drop(client) if bytes.nil? # it may still read
+        return drop(client) if client.answer || client.request.bytesize > REQUEST_BYTES
 
         client.request << bytes
         begin_answer(client) if client.request.include?("\n")
       end
 
       def begin_answer(client)
-        client.answer = "#{JSON.generate({ v: VERSION, **respond(client.request) })}\n".b
+        client.answer = "#{JSON.generate({ v: VERSION, **respond(client.request) }, max_nesting: 0)}\n".b
         answer(client)
       end
 

@@ -1,0 +1,29 @@
+# frozen_string_literal: true
+
+# A mold that is stopped: a node that dies meanwhile is noticed all the same, the mold is ended and replaced. And it never
+# keeps a swarm from stopping.
+require_relative "scenario"
+
+Scenario.play do
+  swarm = run_swarm(IDLE)
+  nodes = swarm.await("node_ready", times: 3)
+  first = swarm.await("mold_ready")["pid"]
+  swarm.kill(first, :STOP)
+  swarm.kill(nodes[0]["pid"])
+  must("end the stuck mold") { swarm.await("mold_died").values_at("pid", "signal") == [first, "KILL"] }
+  must("know of the node's end") { swarm.await("node_died")["pid"] == nodes[0]["pid"] }
+  swarm.await("node_ready")
+  must("keep the others") { swarm.status("idle")["nodes"].map { |node| node["restarts"] }.sum == 1 }
+
+  second = swarm.await("mold_ready")["pid"]
+  swarm.kill(second, :STOP)
+  status = swarm.stop
+  must("stop although its mold is stuck: #{status.inspect}; #{swarm.account}") { [0, 2].include?(status.exitstatus) }
+  gone([*swarm.nodes, second])
+
+  stubborn = run_swarm('Skep.swarm("a", nodes: 2, stop_timeout: 0.5) { |s| s.work { |c| c.ready!; IO.select([IO.pipe.first], nil, nil, 3600) } }')
+  stubborn.await("node_ready", times: 2)
+  stubborn.kill(stubborn.await("mold_ready")["pid"], :STOP)
+  must("end with 2 when nodes had to be killed") { stubborn.stop.exitstatus == 2 }
+  gone(stubborn.nodes)
+end

@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+
+# A process that the work forks has the signal handlers of any process, and hooks that come late or take long cost no stop.
+require_relative "scenario"
+
+Scenario.play do
+  swarm = run_swarm(<<~RUBY)
+    Skep.swarm "forks", nodes: 1, stop_timeout: 10, orphan_timeout: 1 do |swarm|
+      swarm.work do |child|
+        pid = fork { IO.select(nil, nil, nil, 60) }
+        Process.kill(:TERM, pid)
+        child.event(:ended, signal: Process.wait2(pid).last.termsig)
+        child.on_stop { IO.select(nil, nil, nil, 60) } # a hook that takes its time
+        child.ready!
+        child.wait until child.stopping?
+        child.on_stop { child.event(:late_hook) }
+        child.event(:big, text: ["x" * 16_000] * 60)
+        child.event(:last_words)
+      end
+    end
+  RUBY
+  must("end its fork by TERM") { swarm.await("ended")["signal"] == 15 }
+  swarm.await("node_ready")
+  swarm.signal(:TERM)
+  swarm.await("late_hook")
+  swarm.await("last_words")
+  must("stop with 0; #{swarm.account}") { swarm.wait.exitstatus == 0 }
+end
