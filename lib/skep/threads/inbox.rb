@@ -45,7 +45,7 @@ module Skep
       #
       #: () { (untyped) -> void } -> void
       def each
-        while (item = pop)
+        until (item = pop).nil?
           yield item
         end
       end

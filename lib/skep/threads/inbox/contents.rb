@@ -48,7 +48,7 @@ module Skep
 
               @bell.wait(@lock, left)
             end
-            @items.shift.tap { |item| @popped += 1 if item }
+            @items.shift.tap { |item| @popped += 1 unless item.nil? }
           end
         end
 

@@ -1,0 +1,135 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/fork"
+
+# The registry alone, around forks that are only told of; roads_test.rb has the real ones.
+class CallbacksTest < Skep::TestCase
+  Callbacks = Skep::Fork::Callbacks
+  private_constant :Callbacks
+
+  def setup
+    super
+    @said = []
+    @reports = []
+    @callbacks = Callbacks.new(reporter: ->(error, who) { @reports << [error, who] })
+  end
+
+  test "calls before in reverse order, and parent in order" do
+    register("a")
+    register("b")
+    assert_equal 42, @callbacks.around_fork { say("fork", 42) }
+    assert_equal ["before b", "before a", "fork", "parent a", "parent b"], @said
+  end
+
+  test "calls child in order where the fork returned 0" do
+    register("a")
+    register("b")
+    @callbacks.around_fork { say("fork", 0) }
+    assert_equal ["before b", "before a", "fork", "child a", "child b"], @said
+  end
+
+  test "calls parent when the fork fails, and lets its error through" do
+    register("a")
+    assert_raises(Errno::EAGAIN) { @callbacks.around_fork { raise Errno::EAGAIN } }
+    assert_equal ["before a", "parent a"], @said
+  end
+
+  test "calls child when something after the fork raises in the child" do
+    _, reader = in_child do |writer|
+      register("a")
+      @callbacks.around_fork { fork ? 1 : raise("another gem's") }
+      writer.puts @said.last
+      Process.wait
+    rescue RuntimeError
+      writer.puts @said.last
+    end
+    assert_equal ["child a\n", "parent a\n"], wait_readable(reader).readlines.sort
+    Process.wait
+  end
+
+  test "reports one that raises, and calls the rest" do
+    line = __LINE__ + 1
+    @callbacks.register(before: -> { raise "oops" }, parent: -> { raise NotImplementedError })
+    register("a")
+    @callbacks.around_fork { say("fork", 1) }
+    assert_equal ["before a", "fork", "parent a"], @said
+    assert_equal %w[oops NotImplementedError], @reports.map { |error, _| error.message }
+    assert_equal ["the before callback of #{__FILE__}:#{line}",
+                  "the parent callback of #{__FILE__}:#{line}"], @reports.map(&:last)
+  end
+
+  test "reports by its own reporter when the reporter given raises" do
+    @callbacks.reporter = ->(*) { raise IOError, "reporter is broken" }
+    @callbacks.register(before: -> { raise "oops" })
+    _, errors = capture_io { @callbacks.around_fork { 1 } }
+    assert_match(/raised RuntimeError: oops .*\n.* the reporter of .* raised IOError: /, errors)
+  end
+
+  test "lets an exit through, and gives back what the befores took" do
+    register("a")
+    @callbacks.register(before: -> { exit 3 })
+    assert_raises(SystemExit) { @callbacks.around_fork { say("fork", 1) } }
+    assert_equal ["parent a"], @said
+  end
+
+  test "keeps a timeout until all have run" do
+    register("a")
+    @callbacks.register(before: lambda {
+      main = Thread.current
+      Thread.new { main.raise(IOError, "from outside") }.join
+      say("uninterrupted", nil)
+    })
+    assert_raises(IOError) { @callbacks.around_fork { say("fork", 1) } }
+    assert_equal ["uninterrupted", "before a", "parent a"], @said
+    assert_empty @reports
+  end
+
+  test "forks bare inside of a callback" do
+    @callbacks.register(before: -> { @callbacks.around_fork { say("inner", 1) } })
+    register("a")
+    @callbacks.around_fork { say("outer", 1) }
+    assert_equal ["before a", "inner", "outer", "parent a"], @said
+  end
+
+  test "doesn't call what was cancelled" do
+    registration = register("a")
+    register("b")
+    registration.cancel
+    registration.cancel
+    @callbacks.around_fork { say("fork", 1) }
+    assert_equal ["before b", "fork", "parent b"], @said
+    assert_predicate registration, :cancelled?
+  end
+
+  test "ends a fork under way with what it began with" do
+    first = register("a")
+    @callbacks.register(before: -> { first.cancel && register("late") })
+    @callbacks.around_fork { say("fork", 1) }
+    assert_equal ["before a", "fork", "parent a"], @said
+  end
+
+  test "refuses what it can't call" do
+    error = assert_raises(ArgumentError) { @callbacks.register(before: :tidy, child: -> {}) }
+    assert_equal "on_fork can't call its before", error.message
+    assert_raises(ArgumentError) { @callbacks.register }
+  end
+
+  test "takes anything that can be called, and says where it is" do
+    registration = @callbacks.register(child: method(:setup), parent: @said.method(:clear))
+    place = method(:setup).source_location.join(":")
+    assert_equal "#<Skep::Fork::Registration parent C, child #{place}>", registration.inspect
+  end
+
+  private
+
+  def say(what, result)
+    @said << what
+    result
+  end
+
+  def register(name)
+    blocks = %i[before parent child].to_h { |moment| [moment, -> { @said << "#{moment} #{name}" }] }
+    @callbacks.register(**blocks)
+  end
+end

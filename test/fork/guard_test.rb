@@ -1,0 +1,99 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/fork"
+
+class GuardTest < Skep::TestCase
+  # Starts a native thread that Ruby knows nothing of, which waits for ever for a lock. It comes to
+  # that while other programs run.
+  STRANGER = <<~RUBY
+    require "skep/fork"
+    require "fiddle"
+    libc = Fiddle.dlopen(nil)
+    function = ->(name, *types) { Fiddle::Function.new(libc[name], types, Fiddle::TYPE_INT) }
+    pointer = Fiddle::TYPE_VOIDP
+    thread, lock = Array.new(2) { Fiddle::Pointer.malloc(64, Fiddle::RUBY_FREE) }
+    lock[0, 64] = 0.chr * 64
+    function["pthread_mutex_lock", pointer].call(lock)
+    function["pthread_create", *[pointer] * 4].call(thread, nil, libc["pthread_mutex_lock"], lock)
+    function["pthread_setname_np", pointer, pointer].call(thread.ptr, "rdk:main") if ARGV.any?
+    5.times { system("true") }
+  RUBY
+  CHECK = "puts Skep::Fork::Guard.check"
+  private_constant :STRANGER, :CHECK
+
+  def teardown
+    @threads&.each(&:kill)&.each(&:join)
+    super
+  end
+
+  test "finds nothing in a bare Ruby" do
+    assert_equal "", output_of("require 'skep/fork'\n#{CHECK}")
+  end
+
+  test "finds nothing in the child of a fork, whichever thread made it" do
+    assert_equal "", output_of("require 'skep/fork'\nfork { #{CHECK} }; Process.wait; #{CHECK}")
+    assert_equal "", output_of(<<~RUBY)
+      require "skep/fork"
+      Thread.new { Process.wait(fork { #{CHECK} }) }.tap { |thread| thread.name = "worker" }.join
+    RUBY
+  end
+
+  test "finds nothing of threads that have ended" do
+    assert_equal "", output_of("require 'skep/fork'\n20.times { Thread.new {}.join }\n#{CHECK}")
+  end
+
+  test "finds a thread, and tells who made it" do
+    waiting { |thread| thread.name = "night mailer" }
+    finding = Skep::Fork::Guard.check.find { |one| one.what.include?("night mailer") }
+    assert_equal :ruby_thread, finding.kind
+    assert_equal 'the Ruby thread "night mailer"', finding.what
+    line = method(:waiting).source_location.last + 1
+    assert_equal "started at #{__FILE__}:#{line}", finding.where
+    assert_match(/on_fork/, finding.advice)
+    assert_predicate finding, :frozen?
+  end
+
+  test "finds threads without a name, those that haven't run yet too, and no native ones" do
+    before = Skep::Fork::Guard.check.size
+    5.times { waiting }
+    found = Skep::Fork::Guard.check.drop(before)
+    assert_equal ["the Ruby thread without a name"] * 5, found.map(&:what)
+  end
+
+  test "passes over threads that say they come back" do
+    before = Skep::Fork::Guard.check.size
+    waiting { |thread| thread.thread_variable_set(:fork_safe, true) }
+    assert_equal before, Skep::Fork::Guard.check.size
+  end
+
+  test "finds the main thread when another forks" do
+    places = Thread.new { Skep::Fork::Guard.check.map(&:where) }.value
+    assert_includes places, "the main thread"
+  end
+
+  test "finds a library's native thread by its name" do
+    told = output_of("#{STRANGER}#{CHECK}", "named")
+    assert_match(/\Athe native thread "rdk:main", task \d+ of pid \d+: .+\n\z/, told)
+  end
+
+  test "finds a native thread that was never named" do
+    assert_equal 1, output_of("#{STRANGER}#{CHECK}").lines.size
+  end
+
+  private
+
+  # A thread of Ruby's that waits until the test is over.
+  def waiting(&block)
+    thread = Thread.new { Thread.stop }
+    block&.call(thread)
+    (@threads ||= []) << thread
+  end
+
+  def output_of(program, *args)
+    out, err, status = run_program(program, args)
+    assert_equal "", err
+    assert_predicate status, :success?
+    out
+  end
+end

@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/fork"
+
+class WarmupTest < Skep::TestCase
+  STEPS = %i[ruby collect compact trim huge_pages].freeze
+  private_constant :STEPS
+
+  test "tells of each step what it did or why it didn't" do
+    report = Skep.warmup
+    assert_equal STEPS, report.steps.map(&:name)
+    report.steps.each do |step|
+      assert_equal 1, [step.skipped, step.note].compact.size, step.to_s
+      assert_operator step.seconds, :>=, 0
+    end
+    assert_operator report.seconds, :>=, report.steps.sum(&:seconds)
+    assert_predicate report, :frozen?
+  end
+
+  test "knows its memory before and after" do
+    report = Skep.warmup(huge_pages: false)
+    assert_operator report.bytes_before, :>, 1_000_000
+    assert_operator report.bytes_after, :>, 1_000_000
+  end
+
+  test "skips huge pages where they aren't asked for" do
+    assert_equal "not asked for", Skep.warmup(huge_pages: false).steps.last.skipped
+  end
+
+  test "skips huge pages on the twins, which have no system call for it" do
+    out, err, = run_program("require 'skep/fork'; puts Skep.warmup", env: { "SKEP_PURE" => "1" })
+    assert_match(/^  huge_pages .* skipped: /, out)
+    assert_equal "", err
+  end
+
+  test "makes what is young old, so that a child's minor collections don't touch it" do
+    out, = run_program(<<~RUBY)
+      require "skep/fork"
+      GC.disable
+      young = Array.new(50_000) { |number| [number] }
+      before = GC.stat(:old_objects)
+      Skep.warmup(huge_pages: false)
+      puts GC.stat(:old_objects) - before > young.size
+    RUBY
+    assert_equal "true\n", out
+  end
+
+  test "prints as a table" do
+    text = Skep.warmup(huge_pages: false).to_s
+    assert_match(/\Awarmed up in \d+\.\d\d s, resident memory \S+ MB before, \S+ MB after$/, text)
+    assert_equal 1 + STEPS.size, text.lines.size
+  end
+
+  test "says so when nobody can tell the memory" do
+    facts = { seconds: 1.0, bytes_before: nil, bytes_after: nil, steps: [] }
+    assert_equal "warmed up in 1.00 s, resident memory unknown before, unknown after",
+                 Skep::Fork::Warmup::Report.new(**facts).to_s
+  end
+end

@@ -1,0 +1,174 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/threads"
+
+class BackgroundTest < Skep::TestCase
+  Background = Skep::Threads::Background
+  private_constant :Background
+
+  def setup
+    super
+    @did = Skep::Threads::Inbox.new
+    @reports = Skep::Threads::Inbox.new
+    @backgrounds = []
+  end
+
+  def teardown
+    @backgrounds.each { |background| background.close(timeout: 5) }
+    super
+  end
+
+  test "runs at once, under its name" do
+    background("mailer") { @did.push(Thread.current.name) }
+    assert_equal "skep.mailer", @did.pop(timeout: 10)
+  end
+
+  test "is given what is pushed, in order" do
+    worker = doer
+    3.times { |number| worker.push(number) }
+    assert_equal [0, 1, 2], take(3)
+    assert_predicate worker, :alive?
+  end
+
+  test "closes when everything was taken" do
+    worker = doer
+    100.times { |number| worker.push(number) }
+    assert worker.close(timeout: 5)
+    assert_equal 100, @did.size
+    refute_predicate worker, :alive?
+    assert_raises(Skep::Threads::Inbox::Closed) { worker.push(1) }
+    assert worker.close
+  end
+
+  test "says so when it couldn't close in time, and works on" do
+    gate = Skep::Threads::Inbox.new
+    worker = background("slow") { |inbox| inbox.each { @did.push(gate.pop(timeout: 10)) } }
+    worker.push(1)
+    refute worker.close(timeout: 0.01)
+    assert_predicate worker, :alive?
+    gate.push(:opened)
+    assert worker.close(timeout: 5)
+    assert_equal :opened, @did.pop(timeout: 10)
+  end
+
+  test "can close itself" do
+    worker = background("closer") { |inbox| @did.push(inbox.pop.call) }
+    worker.push(-> { worker.close })
+    assert_equal false, @did.pop(timeout: 10)
+    assert worker.close(timeout: 5)
+  end
+
+  test "reports its death, and is back at the next push" do
+    worker = background("brittle") do |inbox|
+      inbox.each { |item| item ? raise(item) : @did.push(item) }
+    end
+    worker.push("oops")
+    error, who = @reports.pop(timeout: 10)
+    assert_equal ["oops", "the thread skep.brittle"], [error.message, who]
+    worker.push(false)
+    assert_equal false, @did.pop(timeout: 10)
+  end
+
+  test "goes on with what is in its inbox after its death" do
+    worker = background("brittle") do |inbox|
+      inbox.each { |item| item.is_a?(String) ? raise(item) : @did.push(item) }
+    end
+    [1, "a", 2, "b", 3].each { |item| worker.push(item) }
+    assert_equal [1, 2, 3], take(3)
+    assert worker.close(timeout: 5)
+    assert_equal %w[a b], Array.new(2) { @reports.pop(timeout: 10).first.message }
+  end
+
+  test "isn't called again and again when it raises before it takes anything" do
+    worker = background("broken") { raise "no mail server" }
+    worker.push(1)
+    refute worker.close(timeout: 5)
+    assert_operator @reports.size, :<=, 3
+    assert_operator @reports.size, :>=, 1
+  end
+
+  test "reports what isn't a StandardError too" do
+    background("deep") { raise Class.new(Exception), "deep" }
+    assert_equal "deep", @reports.pop(timeout: 10).first.message
+  end
+
+  test "tells stderr by itself" do
+    out, err, status = run_program(<<~RUBY)
+      require "skep/threads"
+      Skep::Threads::Background.new("mailer") { raise "oops" }.close
+    RUBY
+    assert_equal "", out
+    assert_match(/\Askep: pid=\d+ the thread skep.mailer raised RuntimeError: oops \(-e:2.*\)\n\z/,
+                 err)
+    assert_predicate status, :success?
+  end
+
+  test "ends the process by exit" do
+    _, err, status = run_program(<<~RUBY)
+      require "skep/threads"
+      Skep::Threads::Background.new("quitter") { exit 3 }
+      Thread.stop
+    RUBY
+    assert_equal ["", 3], [err, status.exitstatus]
+  end
+
+  test "starts lazily in a forked child, with an inbox of its own" do
+    worker = background("echo") { |inbox| inbox.each { |io, text| io.puts text } }
+    @did.push(:parents)
+    _, reader = in_child do |writer|
+      writer.puts worker.alive?
+      worker.push([writer, "pid #{Process.pid == Skep.pid}"])
+      writer.puts worker.close(timeout: 5)
+    end
+    assert_equal "false\npid true\ntrue\n", wait_readable(reader).read
+    assert_predicate worker, :alive?
+    Process.wait
+  end
+
+  test "can be started in a forked child without a push" do
+    worker = background("starter", &:pop)
+    _, reader = in_child { |writer| writer.puts worker.start.alive? && worker.close(timeout: 5) }
+    assert_equal "true\n", wait_readable(reader).read
+    Process.wait
+  end
+
+  test "starts in a forked child whose parent's other thread was starting it" do
+    worker = doer
+    lock = worker.instance_variable_get(:@lock)
+    holder = Thread.new { lock.synchronize { @did.push(:held) && Thread.stop } }
+    @did.pop(timeout: 10)
+    _, reader = in_child { |writer| writer.puts worker.push(1).close(timeout: 5) }
+    assert_equal "true\n", wait_readable(reader).read
+    Process.wait
+  ensure
+    holder.kill.join
+  end
+
+  test "isn't a finding of the guard" do
+    doer
+    assert_empty(Skep::Fork::Guard.check.select { |finding| finding.what.include?("skep.") })
+  end
+
+  test "needs a block" do
+    assert_raises(ArgumentError) { Background.new("idle") }
+  end
+
+  test "fits a line" do
+    worker = doer
+    assert_equal "#<Skep::Threads::Background skep.doer alive, 0 in its inbox>", worker.inspect
+    worker.close
+    assert_match(/not running/, worker.inspect)
+  end
+
+  private
+
+  def background(name, &block)
+    reporter = ->(error, who) { @reports.push([error, who]) }
+    Background.new(name, reporter:, &block).tap { |made| @backgrounds << made }
+  end
+
+  def doer = background("doer") { |inbox| inbox.each { |item| @did.push(item) } }
+
+  def take(count) = Array.new(count) { @did.pop(timeout: 10) }
+end

@@ -1,0 +1,122 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/threads"
+
+class InboxTest < Skep::TestCase
+  Inbox = Skep::Threads::Inbox
+  private_constant :Inbox
+
+  def setup
+    super
+    @inbox = Inbox.new
+  end
+
+  test "gives items in the order they came" do
+    @inbox.push(1).push(2)
+    assert_equal 2, @inbox.size
+    assert_equal [1, 2], [@inbox.pop, @inbox.pop]
+    assert_predicate @inbox, :empty?
+  end
+
+  test "waits for an item" do
+    popped = Thread.new { @inbox.pop(timeout: 10) }
+    @inbox.push(:item)
+    assert_equal :item, popped.value
+  end
+
+  test "gives false back, which is an item" do
+    @inbox.push(false).push(1)
+    @inbox.close
+    items = []
+    @inbox.each { |item| items << item }
+    assert_equal [false, 1], items
+  end
+
+  test "gives nil at the deadline, not before" do
+    started = Skep::OS.now
+    assert_nil @inbox.pop(timeout: 0.05)
+    assert_in_delta 0.05, Skep::OS.now - started, 0.05
+    assert_operator Skep::OS.now - started, :>=, 0.05
+    assert_nil @inbox.pop(timeout: 0)
+    assert_nil @inbox.pop(timeout: -1)
+  end
+
+  test "gives nil at its deadline though others take what comes" do
+    takers = Array.new(4) { Thread.new { @inbox.pop(timeout: 0.2) } }
+    2.times { |number| @inbox.push(number) }
+    assert_equal [0, 1, nil, nil], takers.map(&:value).sort_by { |item| item || 2 }
+  end
+
+  test "gives each item to one taker" do
+    takers = Array.new(4) { Thread.new { [].tap { |got| @inbox.each { |item| got << item } } } }
+    200.times { |number| @inbox.push(number) }
+    @inbox.close
+    assert_equal (0...200).to_a, takers.flat_map(&:value).sort
+  end
+
+  test "wakes all who wait when it closes" do
+    takers = Array.new(3) { Thread.new { @inbox.pop } }
+    @inbox.close
+    assert_equal [nil] * 3, takers.map(&:value)
+  end
+
+  test "gives what is in it after it was closed, and takes no more" do
+    @inbox.push(1)
+    2.times { @inbox.close }
+    assert_raises(Inbox::Closed) { @inbox.push(2) }
+    assert_equal [1, nil], [@inbox.pop, @inbox.pop]
+    assert_predicate @inbox, :closed?
+  end
+
+  test "refuses nil" do
+    assert_raises(ArgumentError) { @inbox.push(nil) }
+  end
+
+  test "fits a line" do
+    @inbox.push("x" * 1000).close
+    assert_equal "#<Skep::Threads::Inbox size=1 closed>", @inbox.inspect
+  end
+
+  test "is empty in a forked child, and works there" do
+    @inbox.push(:parents)
+    _, reader = in_child do |writer|
+      writer.puts @inbox.size
+      other = Thread.new { @inbox.pop(timeout: 5) }
+      writer.puts @inbox.push(:childs) && other.value
+    end
+    assert_equal "0\nchilds\n", wait_readable(reader).read
+    assert_equal :parents, @inbox.pop
+    Process.wait
+  end
+
+  test "stays closed in a forked child" do
+    @inbox.close
+    _, reader = in_child { |writer| writer.puts @inbox.closed? && @inbox.pop.nil? }
+    assert_equal "true\n", wait_readable(reader).read
+    Process.wait
+  end
+
+  # Both locks of it, each held for good by a thread that the child doesn't have.
+  test "works in a forked child whose parent's thread held its lock" do
+    contents = @inbox.instance_variable_get(:@contents)
+    locks = [contents.instance_variable_get(:@lock), Inbox.const_get(:RENEWAL)]
+    held = Inbox.new
+    holder = Thread.new { locks.first.lock && held.push(true) && locks.last.lock && Thread.stop }
+    held.pop(timeout: 10)
+    _, reader = in_child { |writer| writer.puts @inbox.push(1).pop(timeout: 5) }
+    assert_equal "1\n", wait_readable(reader).read
+    Process.wait
+  ensure
+    holder.kill.join
+  end
+
+  test "works in a forked child while the parent's thread waits in it" do
+    waiting = Thread.new { @inbox.pop }
+    _, reader = in_child { |writer| writer.puts @inbox.push(1).pop(timeout: 5) }
+    assert_equal "1\n", wait_readable(reader).read
+    @inbox.push(2)
+    assert_equal 2, waiting.value
+    Process.wait
+  end
+end
