@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+# Kafka, a guest of the work room: messages for a swarm's nodes. Asked for by name, `require
+# "skep/kafka"`, since it needs the gem karafka-rdkafka; that one is looked for only when something
+# is to be done with it.
+#
+#   source = Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "…" }, group: "billing",
+#                                    topics: "orders")
+#   swarm.work(source) { |batch, child| batch.each { |message| … } }
+#
+# `EmbeddedBroker` is a broker for tests and demos, `Feed` fills topics. Clients are made only in
+# the process that uses them, never before a fork.
+require "io/nonblock"
+require "io/wait"
+require "json"
+require "socket"
+
+require "skep/threads"
+
+module Skep
+  module Kafka
+  end
+end
+
+require "skep/kafka/errors"
+require "skep/kafka/library"
+require "skep/kafka/native"
+require "skep/kafka/codes"
+require "skep/kafka/secrets"
+require "skep/kafka/settings"
+require "skep/kafka/options"
+require "skep/kafka/message"
+require "skep/kafka/batch"
+require "skep/kafka/backoff"
+require "skep/kafka/event"
+require "skep/kafka/event_queue"
+require "skep/kafka/partition_list"
+require "skep/kafka/client"
+require "skep/kafka/requests"
+require "skep/kafka/consumer"
+require "skep/kafka/reader"
+require "skep/kafka/partition"
+require "skep/kafka/bell"
+require "skep/kafka/desk"
+require "skep/kafka/tools"
+require "skep/kafka/producer"
+require "skep/kafka/dead_letter"
+require "skep/kafka/report"
+require "skep/kafka/outage"
+require "skep/kafka/topics"
+require "skep/kafka/boot"
+require "skep/kafka/keeper"
+require "skep/kafka/worker"
+require "skep/kafka/member"
+require "skep/kafka/source"
+require "skep/kafka/feed"
+require "skep/kafka/mock_cluster"
+require "skep/kafka/embedded_broker"

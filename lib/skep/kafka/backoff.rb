@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+
+# How long to wait before a batch that failed is tried again: twice as long each time, up to a
+# limit, and never quite the same for two nodes. Pure.
+#
+#   Backoff.new(0.1).seconds(1)    # => 0.1 s ±20%, after the first failure
+#   Backoff.new(0.1).seconds(20)   # => 30 s at most
+module Skep
+  module Kafka
+    class Backoff
+      LIMIT = 30.0
+      SPREAD = 0.2
+      private_constant :SPREAD
+
+      def initialize(base, random: Random) #: (Numeric, ?random: untyped) -> void
+        @base = base
+        @random = random
+      end
+
+      # Seconds after so many failures of the same batch.
+      def seconds(failures) #: (Integer) -> Float
+        plain = @base * (2.0**[failures - 1, 60].min)
+        [plain * (1 + @random.rand(-SPREAD..SPREAD)), LIMIT].min
+      end
+    end
+    private_constant :Backoff
+  end
+end

@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+# Messages of one partition, in order: what a handler is given.
+#
+#   swarm.work(source) do |batch, child|
+#     batch.each { |message| store(message.key, message.payload) }
+#     batch.topic; batch.partition; batch.first_offset; batch.last_offset; batch.size
+#   end
+#
+# A handler that returns has done the whole batch; one that raises gets the whole batch again.
+module Skep
+  module Kafka
+    class Batch
+      include Enumerable
+
+      attr_reader :topic #: String
+      attr_reader :partition #: Integer
+      attr_reader :messages #: Array[Message]
+
+      def initialize(topic, partition, messages) #: (String, Integer, Array[Message]) -> void
+        @topic = topic
+        @partition = partition
+        @messages = messages.freeze
+      end
+
+      # Gives out the messages one by one, each a beat of the node's: a batch may take as long as it
+      # likes, so long as its messages don't. (A handler that takes them all at once beats for itself.)
+      #: () { (Message) -> void } -> untyped
+      def each
+        return enum_for(:each) { size } unless block_given?
+
+        messages.each do |message|
+          @child&.beat
+          yield message
+        end
+        self
+      end
+
+      # Whose beats these are.
+      def __given_to(child) = @child = child #: (Child) -> Child
+
+      def size = messages.size #: () -> Integer
+      def first_offset = messages.first.offset #: () -> Integer
+      def last_offset = messages.last.offset #: () -> Integer
+      def payloads = messages.map(&:payload) #: () -> Array[String?]
+
+      # "topic/partition/first-last": how it is named on the page and in the log.
+      def label = "#{topic}/#{partition}/#{first_offset}-#{last_offset}" #: () -> String
+
+      # The same messages as batches of one, for finding the one that can't be done.
+      #: () -> Array[Batch]
+      def split = messages.map { |message| Batch.new(topic, partition, [message]) }
+
+      def inspect = "#<Skep::Kafka::Batch #{label} size=#{size}>" #: () -> String
+    end
+  end
+end

@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+# How the thread that listens is woken: a pipe into which numbers are written, by librdkafka's
+# threads those of partitions with new messages, by ours 0 for "look up".
+#
+#   bell.ring(7)       # or librdkafka, told by bell.told_by(queue, 7)
+#   child.wait_for([bell.io])
+#   bell.heard         # => [7]
+module Skep
+  module Kafka
+    class Bell
+      attr_reader :io #: IO
+
+      def initialize
+        @io, @cord = IO.pipe
+        @cord.nonblock = true
+      end
+
+      # Lets librdkafka ring with this number when something comes into the empty queue.
+      def told_by(queue, number) #: (FFI::Pointer, Integer) -> void
+        Native.queue_io_event_enable(queue, @cord.fileno, [number].pack("L"), 4)
+      end
+
+      def ring(number = 0) #: (?Integer) -> void
+        @cord.write_nonblock([number].pack("L"), exception: false)
+      end
+
+      # The numbers rung since the last time, each once.
+      def heard #: () -> Array[Integer]
+        rung = @io.read_nonblock(65_536, exception: false)
+        rung.is_a?(String) ? rung.unpack("L*").uniq : []
+      end
+
+      def close = [@io, @cord].each(&:close) #: () -> void
+    end
+    private_constant :Bell
+  end
+end

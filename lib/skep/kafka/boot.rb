@@ -1,0 +1,112 @@
+# frozen_string_literal: true
+
+# From a new client to "able to work": a broker answered, and lets us read the topics as this group.
+#
+#   Boot.new(options, child, consumer, report).call   # => true when ready, false when it is to stop
+#
+# Raises BrokerUnreachable when no broker answers in time, Refused when one says no. A topic that
+# doesn't exist yet is told and waited for later: another program may make it.
+module Skep
+  module Kafka
+    class Boot
+      GROUP_SECONDS = 5.0 # a cluster that has never had a group needs a moment for its first
+      private_constant :GROUP_SECONDS
+
+      def initialize(options, child, consumer, report)
+        @options = options
+        @child = child
+        @consumer = consumer
+        @report = report
+        @answers = consumer.queue
+        @topics = Topics.new(consumer, options.topics)
+      end
+
+      def call #: () -> bool
+        topics = ask_topics or return false
+        topics.each { |name, (code, _)| look_at(name, code) }
+        readable, = topics.find { |_, (code, partitions)| code.zero? && partitions.positive? }
+        readable ? ask_group(readable) : true
+      ensure
+        @topics.close
+        @answers.close
+      end
+
+      private
+
+      # { name => [error code, partitions] }
+      def ask_topics
+        @topics.start
+        answer = await(@topics.io, @options.connect_timeout) { @topics.answer }
+        raise unreachable unless answer || @child.stopping?
+
+        answer
+      end
+
+      def look_at(name, code)
+        case code
+        when Codes::TOPIC_REFUSED then raise refused(:topic, name, code)
+        when Codes::UNKNOWN_TOPIC
+          @report.tell(:kafka_topic_missing, level: :warn, topic: name,
+                                             note: "waits until somebody makes this topic")
+        end
+      end
+
+      def ask_group(topic)
+        Requests.offsets(@consumer, @answers, @options.group, [[topic, 0]], GROUP_SECONDS)
+        code = await(@answers.io, GROUP_SECONDS) { group_answer }
+        raise refused(:group, @options.group, code) if code == Codes::GROUP_REFUSED
+
+        !@child.stopping?
+      end
+
+      def group_answer
+        code = nil
+        @answers.drain { |event| code = Requests.offsets_in(event) }
+        code
+      end
+
+      # What the block makes of the answer; nil after so many seconds, or when it is to stop.
+      def await(io, seconds)
+        deadline = OS.now + seconds
+        until @child.stopping?
+          @consumer.control.drain { |event| hear(event) }
+          answer = yield
+          return answer if answer || (left = deadline - OS.now).negative?
+
+          @child.wait_for([@consumer.control.io, io], left)
+        end
+      end
+
+      def hear(event)
+        return @report.log(event) if event.kind == :log
+        return unless event.kind == :error
+        raise refused(:login, nil, event.code, event.text) if Codes::LOGIN.include?(event.code)
+
+        Codes::NETWORK.include?(event.code) ? unheard(event) : @report.error(event)
+      end
+
+      # The first failure is told; the last cause that says something is kept for the sentence at
+      # the end.
+      def unheard(event)
+        text = @report.clean(event.text)
+        @cause = text unless @cause && event.code == Codes::ALL_BROKERS_DOWN
+        return if @told
+
+        @told = true
+        @report.tell(:kafka_unreachable, level: :warn, brokers:, error: text,
+                                         note: "keeps trying for #{@options.connect_timeout} s")
+      end
+
+      def unreachable
+        BrokerUnreachable.new(brokers:, seconds: @options.connect_timeout, cause: @cause)
+      end
+
+      def refused(what, name, code, text = Native.err2str(code))
+        Refused.new(what:, name:, brokers:, cause: @report.clean(text))
+      end
+
+      def brokers = @options.settings.brokers
+    end
+    private_constant :Boot
+  end
+end

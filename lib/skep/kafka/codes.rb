@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+# The error codes of librdkafka and Kafka that this room tells apart (rdkafka.h,
+# rd_kafka_resp_err_t).
+#
+#   Codes::NETWORK.include?(event.code)   # a broker can't be reached
+module Skep
+  module Kafka
+    module Codes
+      ASSIGN = -175
+      REVOKE = -174
+      STATE = -172
+      NO_OFFSET = -168
+      PARTITION_END = -191
+      ALL_BROKERS_DOWN = -187
+      QUEUE_FULL = -184
+      TIMED_OUT = -185
+      UNKNOWN_TOPIC = 3
+      TOPIC_REFUSED = 29
+      GROUP_REFUSED = 30
+      TOPIC_EXISTS = 36
+
+      # The group is changing: a commit must wait until it has settled.
+      REBALANCING = [22, 27].freeze
+      # No connection: refused, timed out, no such name, TLS that fails, none left.
+      NETWORK = [-195, -193, -181, TIMED_OUT, ALL_BROKERS_DOWN].freeze
+      # The broker answered and didn't accept who we are.
+      LOGIN = [-169, 33, 34, 58].freeze
+    end
+    private_constant :Codes
+  end
+end

@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+# The topic for messages that can't be done: each goes there with its key, its headers and why it
+# is there.
+#
+#   dead_letter.put(message, error, attempts: 5)   # returns when the broker has it
+#
+# Raises NotDelivered if the broker didn't take it. Headers added: skep.topic,
+# skep.partition, skep.offset, skep.error and skep.attempts.
+module Skep
+  module Kafka
+    class DeadLetter
+      SECONDS = 30
+      SAFE = { "enable.idempotence" => "true",
+               "message.timeout.ms" => (SECONDS * 1000).to_s }.freeze
+      private_constant :SECONDS, :SAFE
+
+      def initialize(options) #: (Options) -> void
+        @topic = options.dead_letter
+        @settings = options.settings
+        @lock = Mutex.new
+      end
+
+      def put(message, error, attempts:) #: (Message, Exception, attempts: Integer) -> void
+        @lock.synchronize do
+          failed = producer.failed
+          producer.put(@topic, message.key, message.payload, headers(message, error, attempts))
+          waiting = producer.flush(SECONDS + 1)
+          next if waiting.zero? && producer.failed == failed
+
+          cause = producer.cause || "no answer within #{SECONDS} s"
+          raise NotDelivered.new(topic: @topic, cause: Secrets.scrub(cause, @settings.secrets))
+        end
+      end
+
+      def close = @lock.synchronize { @producer&.close } #: () -> void
+
+      private
+
+      # Most nodes never need one.
+      def producer = @producer ||= Producer.new(SAFE.merge(@settings.for_producer))
+
+      def headers(message, error, attempts)
+        text = Secrets.scrub("#{error.class}: #{error.message}", @settings.secrets)
+        message.headers.merge(
+          "skep.topic" => message.topic, "skep.partition" => message.partition.to_s,
+          "skep.offset" => message.offset.to_s, "skep.attempts" => attempts.to_s,
+          "skep.error" => text.byteslice(0, 1_000).scrub
+        )
+      end
+    end
+    private_constant :DeadLetter
+  end
+end

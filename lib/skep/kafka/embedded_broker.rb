@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+# A Kafka broker for tests and demos that needs no Java: librdkafka's mock cluster in a process of
+# its own.
+#
+#   broker = Skep::Kafka::EmbeddedBroker.start(topics: { "orders" => 8 })
+#   Source.new(kafka: broker.settings, group: "billing", topics: "orders")
+#   broker.stop                    # it also goes by itself when its owner dies (without skep's C:
+#                                  # when all have died who hold the pipe, forked children too)
+#
+# What it can't do: no admin requests (topics are made here); it forgets everything at its end; it
+# doesn't know members by group.instance.id, so that `settings` has none, and one that was killed
+# keeps its partitions until its session ends (`settings` has a short one); while a group changes
+# it refuses commits, so that some messages come twice; a partition keeps 5 MiB and drops its
+# oldest messages without a word, so that writers must not run ahead.
+module Skep
+  module Kafka
+    class EmbeddedBroker
+      SECONDS = 30
+      PROGRAM = "require \"skep/kafka\"; Skep::Kafka::MockCluster.serve(owner: %d)"
+      private_constant :SECONDS, :PROGRAM
+
+      attr_reader :pid #: Integer
+      attr_reader :bootstrap_servers #: String
+
+      #: (?topics: Hash[String, Integer], ?nodes: Integer) -> EmbeddedBroker
+      def self.start(topics: {}, nodes: 1) = new(topics:, nodes:)
+
+      # Raises GemMissing where there can be none.
+      def self.check = Library.path && nil #: () -> void
+
+      def initialize(topics:, nodes:)
+        there, @input = IO.pipe
+        @output, here = IO.pipe
+        @pid = spawn(there, here, JSON.generate(topics:, nodes:))
+        [there, here].each(&:close)
+        @bootstrap_servers = answer
+      end
+
+      # What a source or feed needs to use it.
+      def settings #: () -> Hash[String, untyped]
+        { "bootstrap.servers" => bootstrap_servers, "group.instance.id" => nil,
+          "session.timeout.ms" => 1500, "heartbeat.interval.ms" => 300 }
+      end
+
+      #: (String, Integer) -> void
+      def create_topic(name, partitions) = command("topic", name, partitions)
+
+      # From now on nobody may read or write this topic.
+      def refuse(name) = command("refuse", name) #: (String) -> void
+
+      # All brokers stop listening and drop their connections, or come back.
+      def down! = command("down") #: () -> void
+      def up! = command("up") #: () -> void
+
+      # Ends it and waits for its end.
+      def stop #: () -> void
+        return unless pid
+
+        dismiss
+        [@input, @output].each(&:close)
+        Process.wait(pid)
+        @pid = nil
+      end
+
+      def inspect = "#<Skep::Kafka::EmbeddedBroker pid=#{pid} #{bootstrap_servers}>" #: () -> String
+
+      private
+
+      # A fresh Ruby: a fork of the caller would carry its threads' half-done work along.
+      def spawn(there, here, plan)
+        paths = $LOAD_PATH.flat_map { |path| ["-I", path.to_s] }
+        Process.spawn(RbConfig.ruby, *paths, "-e", format(PROGRAM, Process.pid), plan,
+                      in: there, out: here, pgroup: true)
+      end
+
+      # Closing the pipe alone wouldn't do while a forked child holds it too.
+      def dismiss
+        command("stop")
+      rescue Errno::EPIPE, NoBroker
+        # It has ended already.
+      end
+
+      def command(*words)
+        @input.puts(JSON.generate(words))
+        answer
+      end
+
+      def answer
+        return @output.gets.chomp if @output.wait_readable(SECONDS) && !@output.eof?
+
+        raise NoBroker.new(pid:, seconds: SECONDS)
+      end
+    end
+  end
+end

@@ -1,0 +1,88 @@
+# frozen_string_literal: true
+
+# What can keep a Kafka source from working, each with what to do about it.
+#
+#   rescue Skep::Kafka::BrokerUnreachable => e
+#     e.message   # => "no broker of kafka-1:9092 answered within 15 s (…): start the broker, or …"
+#
+# Those under Skep::BootError end a node's boot; `skep run` prints the sentence.
+module Skep
+  module Kafka
+    # The gem that brings librdkafka isn't there.
+    class GemMissing < BootError
+      def initialize(gem:, cause:) #: (gem: String, cause: String) -> void
+        super("Skep::Kafka needs the gem #{gem}, which can't be loaded (#{cause}): " \
+              "add `gem \"#{gem}\"` to the Gemfile and run `bundle install`")
+      end
+    end
+
+    # The source was given options or settings that can't be.
+    class BadSource < BootError
+      def initialize(sentences:) = super(sentences.join("\n")) #: (sentences: Array[String]) -> void
+    end
+
+    # No broker answered in time.
+    class BrokerUnreachable < BootError
+      #: (brokers: String, seconds: Numeric, cause: String?) -> void
+      def initialize(brokers:, seconds:, cause:)
+        super("no broker of #{brokers} answered within #{seconds} s " \
+              "(#{cause || "no error was given"}): start the broker, or correct " \
+              "bootstrap.servers and the network or name behind it; " \
+              "connect_timeout: is how long to wait")
+      end
+    end
+
+    # A broker answered and refused: who we are, or what we ask for.
+    class Refused < BootError
+      ACLS = "for example with kafka-acls --add --allow-principal User:NAME --operation Read"
+      ADVICE = {
+        topic: "allow READ and DESCRIBE on it to this user, #{ACLS} --operation Describe " \
+               "--topic TOPIC",
+        group: "allow READ on it to this user, #{ACLS} --group GROUP",
+        login: "correct security.protocol, sasl.mechanism, sasl.username and sasl.password, " \
+               "or the certificate"
+      }.freeze
+      SUBJECT = { topic: "topic", group: "consumer group", login: "this user" }.freeze
+      private_constant :ACLS, :ADVICE, :SUBJECT
+
+      # what: :topic, :group or :login; name: which.
+      #
+      #: (what: Symbol, name: String?, brokers: String, cause: String) -> void
+      def initialize(what:, name:, brokers:, cause:)
+        subject = [SUBJECT.fetch(what), *name].join(" ")
+        super("#{brokers} refuses #{subject} (#{cause}): #{ADVICE.fetch(what)}")
+      end
+    end
+
+    # librdkafka gave the client up, for instance because another member has its group.instance.id.
+    class ClientFailed < Error
+      def initialize(code:, text:) #: (code: String, text: String) -> void
+        super("the Kafka client can't go on (#{code}: #{text}): " \
+              "its node ends, so that a new one takes its place")
+      end
+    end
+
+    # A call into librdkafka failed where it shouldn't.
+    class CallFailed < Error
+      def initialize(call:, text:) #: (call: String, text: String) -> void
+        super("librdkafka refused #{call}: #{text}")
+      end
+    end
+
+    # The embedded broker's process didn't start.
+    class NoBroker < Error
+      def initialize(pid:, seconds:) #: (pid: Integer, seconds: Numeric) -> void
+        super("the embedded broker, process #{pid}, didn't answer within #{seconds} s: " \
+              "what it wrote to stderr says why")
+      end
+    end
+
+    # A message couldn't be written to its topic.
+    class NotDelivered < Error
+      def initialize(topic:, cause:) #: (topic: String, cause: String) -> void
+        super("#{topic} didn't take a message (#{cause}): " \
+              "does the topic exist, and may this user write to it?")
+      end
+    end
+  end
+end

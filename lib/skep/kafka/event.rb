@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+# One thing librdkafka has to say, read from an EventQueue. Valid only inside the block that
+# receives it.
+#
+#   queue.drain { |event| reassign(event.partitions) if event.kind == :rebalance }
+module Skep
+  module Kafka
+    class Event
+      KINDS = { 0x1 => :delivery, 0x4 => :log, 0x8 => :error, 0x10 => :rebalance, 0x20 => :commit,
+                0x40 => :stats, 100 => :created, 0x8000 => :offsets }.freeze
+      ALL = 0x1 | 0x4 | 0x8 | 0x10 | 0x20 | 0x40
+      private_constant :KINDS
+
+      attr_reader :pointer
+
+      def initialize(pointer) = @pointer = pointer #: (FFI::Pointer) -> void
+
+      def kind = KINDS[Native.event_type(pointer)] #: () -> Symbol?
+      def code = Native.event_error(pointer) #: () -> Integer
+      def name = Native.err2name(code) #: () -> String
+      def text = Native.event_error_string(pointer) || Native.err2str(code) #: () -> String
+      def fatal? = !Native.event_error_is_fatal(pointer).zero? #: () -> bool
+
+      # The level (syslog's, 0 to 7), facility and text of a log line.
+      def log #: () -> [Integer, String?, String?]
+        facility, text, level = Array.new(3) { FFI::MemoryPointer.new(:uint64) }
+        Native.event_log(pointer, facility, text, level)
+        [level.read_int, Native.text(facility.read_uint64), Native.text(text.read_uint64)]
+      end
+
+      # The list a rebalance or commit is about; owned by the event.
+      #: () -> PartitionList
+      def list = PartitionList.new(Native.event_topic_partition_list(pointer))
+
+      # The delivery reports in it, each an error code (0 is delivered).
+      def deliveries #: () -> Array[Integer]
+        codes = []
+        until (message = Native.event_message_next(pointer)).null?
+          codes << message.read_int
+        end
+        codes
+      end
+
+      def destroy = Native.event_destroy(pointer) #: () -> void
+    end
+    private_constant :Event
+  end
+end

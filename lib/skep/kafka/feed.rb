@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+# Fills a topic: for demos, benches and tests.
+#
+#   feed = Skep::Kafka::Feed.new("127.0.0.1:9092", "orders")
+#   feed.create_topic(8)             # on a real broker; an embedded one makes its own
+#   feed.publish((1..1_000).map { |n| ["key#{n}", "payload"] })   # => 1000, when all have arrived
+#   feed.publish(endless) { |sent| wait_for_readers(sent) }    # called every so often: may wait
+#   feed.close
+#
+# An item may name its partition: [key, payload, partition].
+module Skep
+  module Kafka
+    class Feed
+      PACE = 1_000 # messages between two calls of the block
+      SECONDS = 30
+      LATE = "no answer within #{SECONDS} s"
+      private_constant :PACE, :SECONDS, :LATE
+
+      def initialize(bootstrap, topic, kafka: {}) #: (String, String, ?kafka: Hash) -> void
+        settings = Settings.new({ "linger.ms" => 5, **kafka, "bootstrap.servers" => bootstrap })
+        raise BadSource.new(sentences: settings.errors) unless settings.errors.empty?
+
+        @topic = topic
+        @brokers = settings.brokers
+        @producer = Producer.new(settings.for_producer)
+      end
+
+      # Makes the topic unless it is there. Was it made?
+      def create_topic(partitions, copies: 1) #: (Integer, ?copies: Integer) -> bool
+        answers = @producer.queue
+        Requests.create(@producer, answers, @topic, partitions, copies, SECONDS)
+        code, text = answers.wait(SECONDS + 1) { |event| Requests.created_in(event) }
+        return code.zero? if [0, Codes::TOPIC_EXISTS].include?(code)
+
+        raise CallFailed.new(call: "the new topic #{@topic}", text: text || LATE)
+      ensure
+        answers&.close
+      end
+
+      # Writes the items and waits until all have arrived. How many those were; raises NotDelivered
+      # if one got lost.
+      def publish(items) #: (Enumerable[[String?, String?]]) ?{ (Integer) -> void } -> Integer
+        before = @producer.delivered
+        sent = 0
+        items.each do |key, payload, partition|
+          @producer.put(@topic, key, payload, partition:)
+          next unless ((sent += 1) % PACE).zero?
+
+          @producer.listen
+          yield sent if block_given?
+        end
+        arrived(before)
+      end
+
+      def close = @producer.close #: () -> void
+      def inspect = "#<Skep::Kafka::Feed #{@topic} brokers=#{@brokers}>" #: () -> String
+
+      private
+
+      def arrived(before)
+        missing = @producer.flush(SECONDS) + @producer.failed
+        raise NotDelivered.new(topic: @topic, cause: @producer.cause || LATE) if missing.positive?
+
+        @producer.delivered - before
+      end
+    end
+  end
+end

@@ -1,0 +1,146 @@
+# frozen_string_literal: true
+
+# Keeps the membership of the group while handlers work: serves the client's queue on a thread of
+# its own, takes and gives up partitions, and tells what librdkafka says.
+#
+#   keeper = Keeper.new(tools)
+#   keeper.start
+#   keeper.failure      # what ended it, if anything did
+#   keeper.stop
+#
+# Because it serves the queue at all times, a handler or a backoff may take as long as it likes
+# without costing the group (max.poll.interval.ms). Whether a handler hangs is the supervisor's to
+# judge, by beats.
+module Skep
+  module Kafka
+    class Keeper
+      FINISH_SECONDS = 5.0 # how long a rebalance waits for batches in hand
+      COMMIT_SECONDS = 5.0
+      POLL_SECONDS = 300.0 # librdkafka's max.poll.interval.ms unless set
+      private_constant :FINISH_SECONDS, :COMMIT_SECONDS, :POLL_SECONDS
+
+      attr_reader :failure #: Exception?
+
+      def initialize(tools) #: (Tools) -> void
+        @options = tools.options
+        @child = tools.child
+        @report = tools.report
+        @consumer = tools.consumer
+        @desk = tools.desk
+        @outage = Outage.new(tools)
+        @serials = 0
+        @wake, @waker = IO.pipe
+      end
+
+      def start #: () -> void
+        @thread = Threads::Background.new("kafka.keeper") { serve }
+      end
+
+      def stop #: () -> void
+        @waker.close
+        @thread.close
+        @wake.close
+      end
+
+      # Deals with one event of the client's. Called on the thread, and at the end by whoever
+      # closes the client.
+      def hear(event) #: (Event) -> void
+        case event.kind
+        when :rebalance then event.code == Codes::ASSIGN ? take(event.list) : give_up(event.list)
+        when :error then error(event)
+        when :log then @report.log(event)
+        when :commit then committed(event.code)
+        when :offsets then @outage.answered(event)
+        end
+      end
+
+      # Commits what is done, at the end. True unless nobody was there to answer.
+      def commit_last #: () -> bool
+        code = @outage.now? ? Codes::ALL_BROKERS_DOWN : commit_settled
+        committed(code)
+        !Codes::NETWORK.include?(code)
+      end
+
+      private
+
+      def serve
+        loop do
+          @consumer.control.drain { |event| hear(event) }
+          readable, = IO.select([@consumer.control.io, @wake], nil, nil, poll_every)
+          break if readable&.include?(@wake)
+        end
+      rescue Exception => e # whatever it is, it must not end unseen: the main thread raises it
+        @failure = e
+        @desk.bell.ring
+      end
+
+      # Without any event the queue is served often enough to stay a member.
+      def poll_every
+        limit = @options.settings["max.poll.interval.ms"]
+        (limit ? limit.to_i / 1000.0 : POLL_SECONDS) / 3
+      end
+
+      # Each partition's queue is turned to the desk before the assignment, so that no message goes
+      # elsewhere.
+      def take(list)
+        list.keys.each { |topic, number| @desk.add(partition(topic, number)) }
+        @consumer.assign(list)
+        @joined = true
+        tell("assigned", list)
+      end
+
+      def partition(topic, number)
+        @consumer.partition(topic, number, id: @serials += 1, bell: @desk.bell,
+                                           limit: @options.batch, max_wait: @options.max_wait)
+      end
+
+      def give_up(list)
+        lost = @consumer.lost?
+        done = @desk.revoke(list.keys, lost ? 0 : FINISH_SECONDS)
+        committed(@consumer.commit(done, COMMIT_SECONDS)) unless lost
+        @consumer.unassign(list)
+        tell(lost ? "lost" : "revoked", list)
+      end
+
+      def tell(change, list)
+        held = PartitionList.by_topic(@desk.keys)
+        changed = PartitionList.by_topic(list.keys)
+        @report.tell(:kafka_rebalance, change:, partitions: changed, held:)
+        @child.joined!(change == "assigned" || !held.empty?, partitions: held)
+      end
+
+      def error(event)
+        raise @consumer.fatal || failed(event) if event.fatal?
+        raise refused(event) if event.code == Codes::GROUP_REFUSED && !@joined
+
+        @outage.began(event) || @report.error(event)
+      end
+
+      # While the group changes nothing can be committed: waits for it to settle.
+      def commit_settled
+        deadline = OS.now + COMMIT_SECONDS
+        code = @consumer.commit(@desk.done, COMMIT_SECONDS)
+        while Codes::REBALANCING.include?(code) && (left = deadline - OS.now).positive?
+          @consumer.control.wait(left) { |event| hear(event) }
+          code = @consumer.commit(@desk.done, COMMIT_SECONDS)
+        end
+        code
+      end
+
+      def committed(code)
+        return if [0, Codes::NO_OFFSET].include?(code)
+
+        @report.problem(Native.err2name(code), Native.err2str(code),
+                        name: :kafka_commit_failed, level: :warn)
+      end
+
+      def failed(event) = ClientFailed.new(code: event.name, text: event.text)
+
+      def refused(event)
+        Refused.new(what: :group, name: @options.group, cause: @report.clean(event.text),
+                    brokers: @options.settings.brokers)
+      end
+    end
+    private_constant :Keeper
+  end
+end

@@ -1,0 +1,125 @@
+# frozen_string_literal: true
+
+# One node's life as a member of the group: boots, joins, works until it is to stop, finishes and
+# leaves.
+#
+#   Member.new(options, child, handler).run
+#
+# With one thread the handler runs on the thread that called; with more, on that many workers, each
+# with a partition of its own in hand. The keeper serves the group beside them all.
+module Skep
+  module Kafka
+    class Member
+      LEAVE_SECONDS = 10.0
+      TELL_EVERY = 1.0 # seconds between two reports of how much was done
+      private_constant :LEAVE_SECONDS, :TELL_EVERY
+
+      def initialize(options, child, handler) #: (Options, Child, Proc) -> void
+        @options = options
+        @child = child
+        @handler = handler
+        @threads = []
+      end
+
+      # Returns when the child is to stop and what was in hand is done.
+      def run #: () -> void
+        @consumer = Consumer.new(settings)
+        @report = Report.new(@child, @options)
+        return unless Boot.new(@options, @child, @consumer, @report).call
+
+        @child.ready!
+        join
+        work
+      ensure
+        leave if @keeper
+        @consumer&.close
+      end
+
+      private
+
+      def settings
+        @options.settings.for_member("#{@child.swarm}-#{Socket.gethostname}", @child.id,
+                                     group: @options.group, commit_every: @options.commit_every)
+      end
+
+      def join
+        tools = Tools.new(options: @options, child: @child, report: @report, consumer: @consumer,
+                          desk: @desk = Desk.new, dead_letter: @dead_letter = dead_letter)
+        alone = @options.threads == 1
+        @workers = Array.new(@options.threads) do |index|
+          Worker.new(tools, @handler, thread: alone ? 0 : index + 1)
+        end
+        @keeper = Keeper.new(tools).tap(&:start)
+        @consumer.subscribe(@options.topics)
+        @threads = @workers.each.with_index(1).map { |*worker| start(*worker) } unless alone
+      end
+
+      def dead_letter = @options.dead_letter && DeadLetter.new(@options)
+
+      def start(worker, number)
+        Threads::Background.new("kafka.worker.#{number}") do
+          while (partition = @desk.take)
+            worker.work(partition)
+          end
+        rescue Exception => e # SystemExit, NoMemoryError …: the main thread raises it
+          @failure = e
+          @desk.bell.ring
+        end
+      end
+
+      # Once quiet, it keeps its place in the group and takes nothing new.
+      def work
+        turn until @child.quiet?
+        @desk.close
+        until @child.stopping?
+          look
+          wait(nil)
+        end
+      end
+
+      def turn
+        look
+        partition = @desk.take(wait: false) if @threads.empty?
+        partition ? @workers.first.work(partition) : wait(@desk.next_deadline)
+      end
+
+      def look
+        @desk.listen
+        failure = @failure || @keeper.failure
+        raise failure if failure
+      end
+
+      def wait(deadline)
+        tell_progress
+        @child.wait_for([@desk.bell.io], deadline && [deadline - OS.now, 0].max)
+      end
+
+      def tell_progress
+        messages = @workers.sum(&:messages)
+        return if messages == @told || (@told_at && OS.now - @told_at < TELL_EVERY)
+
+        @told = messages
+        @told_at = OS.now
+        @child.work = { kind: "kafka", group: @options.group, messages:,
+                        partitions: PartitionList.by_topic(@desk.keys) }
+      end
+
+      # Where nobody answers, or librdkafka has given up, a proper end would take a session's time:
+      # then the client is left to the end of the process.
+      def leave
+        @desk.close
+        @threads.each(&:close)
+        @keeper.stop
+        answered = !@consumer.fatal && @keeper.commit_last
+        @consumer.leave(LEAVE_SECONDS) { |event| hear_last(event) } if answered
+      ensure
+        @dead_letter&.close
+        @desk.clear
+        @consumer.abandon unless answered
+      end
+
+      def hear_last(event) = event.kind == :error || @keeper.hear(event)
+    end
+    private_constant :Member
+  end
+end

@@ -1,0 +1,39 @@
+# frozen_string_literal: true
+
+# One message as it was read, its native memory already given back.
+#
+#   message.payload    # => "…" the bytes (binary encoding), nil for a tombstone
+#   message.key        # => "…" or nil
+#   message.headers    # => { "trace" => "…" }, a repeated header keeps its last value
+#   message.timestamp  # => Time, or nil where the broker has none
+module Skep
+  module Kafka
+    class Message
+      attr_reader :topic #: String
+      attr_reader :partition #: Integer
+      attr_reader :offset #: Integer
+      attr_reader :key #: String?
+      attr_reader :payload #: String?
+      attr_reader :headers #: Hash[String, String?]
+      attr_reader :milliseconds #: Integer, the timestamp since 1970, -1 where there is none
+
+      def initialize(topic, partition, offset, key, payload, milliseconds, headers)
+        @topic = topic
+        @partition = partition
+        @offset = offset
+        @key = key
+        @payload = payload
+        @milliseconds = milliseconds
+        @headers = headers
+      end
+
+      #: () -> Time?
+      def timestamp = milliseconds.negative? ? nil : Time.at(0, milliseconds, :millisecond)
+
+      def inspect #: () -> String
+        size = payload ? "#{payload.bytesize} bytes" : "tombstone"
+        "#<Skep::Kafka::Message #{topic}/#{partition}/#{offset} #{size}>"
+      end
+    end
+  end
+end

@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+# librdkafka's mock cluster, run until its owner is gone. This is the embedded broker's own process.
+#
+#   ruby -e 'require "skep/kafka"; Skep::Kafka::MockCluster.serve(owner: 4242)' \
+#        '{"topics":{"orders":8},"nodes":1}'
+#
+# The first line out is its address. Commands come in as lines of JSON, ["topic", "orders", 8],
+# ["refuse", "orders"], ["down"], ["up"] and ["stop"], and each is answered with a line. End of
+# file, or the owner's death, ends it.
+module Skep
+  module Kafka
+    class MockCluster
+      REBALANCE_MS = 0 # how long a new group waits for more members
+      private_constant :REBALANCE_MS
+
+      def self.serve(owner:) #: (owner: Integer) -> void
+        plan = JSON.parse(ARGV.fetch(0))
+        new(plan.fetch("topics"), plan.fetch("nodes")).serve($stdin, $stdout, owner)
+      end
+
+      def initialize(topics, nodes) #: (Hash[String, Integer], Integer) -> void
+        @nodes = nodes
+        @client = Client.new({ "bootstrap.servers" => "127.0.0.1:1", "log_level" => "2" },
+                             type: Native::PRODUCER)
+        @cluster = Native.mock_cluster_new(@client.handle, nodes)
+        Native.mock_group_initial_rebalance_delay_ms(@cluster, REBALANCE_MS)
+        topics.each { |name, partitions| topic(name, partitions) }
+      end
+
+      # Leaves without ado: there is nothing to keep.
+      def serve(input, output, owner) #: (IO, IO, Integer) -> void
+        output.sync = true
+        output.puts(Native.mock_cluster_bootstraps(@cluster))
+        while ready(input, owner) == input && (line = input.gets)
+          command, *facts = JSON.parse(line)
+          obey(command, *facts)
+          output.puts("done")
+          break if command == "stop"
+        end
+      ensure
+        exit!(0)
+      end
+
+      private
+
+      # The pipe alone wouldn't do: processes forked by the owner hold its other end too.
+      def ready(input, owner)
+        @owner ||= OS::Pidfd.open(owner)
+        watched = @owner.watchable? ? [input, @owner.to_io] : [input]
+        IO.select(watched).first.then { |found| found.size > 1 ? @owner.to_io : found.first }
+      end
+
+      def obey(command, *facts)
+        case command
+        when "topic" then topic(*facts)
+        when "refuse" then Native.mock_topic_set_error(@cluster, facts.first, Codes::TOPIC_REFUSED)
+        when "down" then each_node { |id| Native.mock_broker_set_down(@cluster, id) }
+        when "up" then each_node { |id| Native.mock_broker_set_up(@cluster, id) }
+        end
+      end
+
+      def topic(name, partitions) = Native.mock_topic_create(@cluster, name, partitions, 1)
+      def each_node(&) = (1..@nodes).each(&)
+    end
+  end
+end

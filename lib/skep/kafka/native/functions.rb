@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+# The C functions bound by Native, one a line: what it gives, its name without "rd_kafka_", what it
+# takes. Addresses read from memory, and not handed out by FFI, are taken as uint64.
+#
+#   Functions.each { |name, function, takes, gives, waits| … }
+#
+# Those of WAITING stop for another thread of librdkafka's and are called without Ruby's lock.
+module Skep
+  module Kafka
+    module Native
+      module Functions
+        AT_ONCE = <<~TABLE
+          string err2str int
+          string err2name int
+          int errno2err int
+          int error_code pointer
+          string error_string pointer
+          void error_destroy pointer
+          pointer conf_new
+          void conf_destroy pointer
+          int conf_set pointer string string pointer size_t
+          void conf_set_events pointer int
+          pointer new int pointer pointer size_t
+          int set_log_queue pointer pointer
+          int poll_set_consumer pointer
+          int fatal_error pointer pointer size_t
+          pointer queue_new pointer
+          pointer queue_get_main pointer
+          pointer queue_get_consumer pointer
+          pointer queue_get_partition pointer string int32
+          void queue_destroy pointer
+          void queue_forward pointer pointer
+          void queue_io_event_enable pointer int pointer size_t
+          pointer queue_poll pointer int
+          ssize_t consume_batch_queue pointer int pointer size_t
+          int event_type pointer
+          void event_destroy pointer
+          int event_error pointer
+          string event_error_string pointer
+          int event_error_is_fatal pointer
+          int event_log pointer pointer pointer pointer
+          pointer event_topic_partition_list pointer
+          pointer event_message_next pointer
+          void message_destroy uint64
+          int64 message_timestamp uint64 pointer
+          int message_headers uint64 pointer
+          int header_get_all pointer size_t pointer pointer pointer
+          pointer topic_partition_list_new int
+          void topic_partition_list_destroy pointer
+          pointer topic_partition_list_add pointer string int32
+          int topic_partition_list_set_offset pointer string int32 int64
+          int assignment_lost pointer
+          int offsets_store pointer pointer
+          int commit_queue pointer pointer pointer pointer pointer
+          pointer consumer_close_queue pointer pointer
+          int consumer_closed pointer
+          pointer topic_new pointer string pointer
+          void topic_destroy pointer
+          int produce pointer int32 int buffer_in size_t buffer_in size_t pointer
+          pointer produceva pointer pointer size_t
+          int outq_len pointer
+          pointer AdminOptions_new pointer int
+          void AdminOptions_destroy pointer
+          int AdminOptions_set_request_timeout pointer int pointer size_t
+          void metadata_destroy pointer
+          void ListConsumerGroupOffsets pointer pointer size_t pointer pointer
+          pointer ListConsumerGroupOffsets_new string pointer
+          void ListConsumerGroupOffsets_destroy pointer
+          pointer ListConsumerGroupOffsets_result_groups pointer pointer
+          pointer group_result_error pointer
+          pointer NewTopic_new string int int pointer size_t
+          void NewTopic_destroy pointer
+          void CreateTopics pointer pointer size_t pointer pointer
+          pointer CreateTopics_result_topics pointer pointer
+          int topic_result_error pointer
+          string topic_result_error_string pointer
+          pointer mock_cluster_new pointer int
+          string mock_cluster_bootstraps pointer
+          int mock_topic_create pointer string int int
+          void mock_topic_set_error pointer string int
+          void mock_group_initial_rebalance_delay_ms pointer int32
+          int mock_broker_set_down pointer int32
+          int mock_broker_set_up pointer int32
+        TABLE
+
+        WAITING = <<~TABLE
+          pointer queue_wait=queue_poll pointer int
+          int subscribe pointer pointer
+          int assign pointer pointer
+          pointer incremental_assign pointer pointer
+          pointer incremental_unassign pointer pointer
+          int metadata pointer int pointer pointer int
+          string rebalance_protocol pointer
+          void destroy_flags pointer int
+        TABLE
+        private_constant :AT_ONCE, :WAITING
+
+        #: () { (Symbol, Symbol, Array[Symbol], Symbol, bool) -> void } -> void
+        def self.each(&block)
+          { AT_ONCE => false, WAITING => true }.each do |table, waits|
+            table.each_line(chomp: true) { |line| block.call(*read(line), waits) }
+          end
+        end
+
+        def self.read(line)
+          gives, name, *takes = line.split
+          ours, theirs = name.split("=")
+          [ours.to_sym, :"rd_kafka_#{theirs || ours}", takes.map(&:to_sym), gives.to_sym]
+        end
+        private_class_method :read
+      end
+      private_constant :Functions
+    end
+  end
+end

@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+# What a Kafka source was told, checked: all mistakes are collected, none is raised.
+#
+#   options = Options.new(kafka: { … }, group: "billing", topics: "orders", threads: 4)
+#   options.errors     # => []
+#   options.topics     # => ["orders"]
+module Skep
+  module Kafka
+    class Options
+      DEFAULTS = {
+        kafka: nil, group: nil, topics: nil, threads: 1, batch: 500, max_wait: 0, dead_letter: nil,
+        attempts: nil, connect_timeout: 15, commit_every: 5.0, retry_backoff: 0.1
+      }.freeze
+      ATTEMPTS = 5
+      LEGAL = /\A[a-zA-Z0-9._-]{1,249}\z/ # Kafka's names of topics
+      private_constant :DEFAULTS, :ATTEMPTS, :LEGAL
+
+      attr_reader :settings #: Settings
+      attr_reader :group #: String
+      attr_reader :topics #: Array[String]
+      attr_reader :threads #: Integer
+      attr_reader :batch #: Integer, messages at most
+      attr_reader :max_wait #: Numeric, seconds
+      attr_reader :dead_letter #: String?
+      attr_reader :attempts #: Integer?, tries before the dead letter; nil: for ever
+      attr_reader :connect_timeout #: Numeric, seconds
+      attr_reader :commit_every #: Numeric, seconds
+      attr_reader :retry_backoff #: Numeric, seconds
+      attr_reader :errors #: Array[String]
+
+      def initialize(**given) #: (**untyped) -> void
+        taken = DEFAULTS.merge(given.slice(*DEFAULTS.keys))
+        taken.except(:kafka).each { |name, value| instance_variable_set(:"@#{name}", value) }
+        @settings = Settings.new(taken[:kafka])
+        @topics = Array(topics).map(&:to_s).freeze
+        @attempts ||= ATTEMPTS if dead_letter
+        @errors = [*unknown(given), *settings.errors, *names, *numbers, *burial].freeze
+        freeze
+      end
+
+      # Plain data without secrets.
+      def facts #: () -> Hash[Symbol, untyped]
+        { kind: "kafka", brokers: settings.brokers,
+          **DEFAULTS.except(:kafka).to_h { |name, _| [name, public_send(name)] } }
+      end
+
+      private
+
+      def unknown(given)
+        (given.keys - DEFAULTS.keys).map do |name|
+          "Skep::Kafka::Source has no option #{name}: it takes #{DEFAULTS.keys.join(", ")}"
+        end
+      end
+
+      def names
+        [*("group: must name the consumer group, not #{group.inspect}" unless text?(group)),
+         *("topics: must name at least one topic to read" if topics.empty?),
+         *topics.reject { |topic| legal?(topic) || topic.start_with?("^") }.map do |topic|
+           "topics: #{topic.inspect} is no name of a topic: take letters, digits, \".\", \"_\" " \
+             "and \"-\", or a pattern that begins with ^"
+         end]
+      end
+
+      def numbers
+        [*must_be("a whole number, 1 or more", threads:, batch:) { |value| whole?(value) },
+         *must_be("seconds, 0 or more", max_wait:) { |value| seconds?(value) },
+         *must_be("seconds, more than 0", connect_timeout:, commit_every:,
+                                          retry_backoff:) { |value| seconds?(value) && value > 0 }]
+      end
+
+      def burial
+        [*must_be("a whole number, 1 or more", attempts:) { |value| value.nil? || whole?(value) },
+         *must_be("a topic's name", dead_letter:) { |value| value.nil? || legal?(value.to_s) },
+         *("attempts: needs dead_letter:, or messages would be lost" if attempts && !dead_letter),
+         *("dead_letter: is a topic this source reads itself" if topics.include?(dead_letter))]
+      end
+
+      def must_be(what, **values)
+        values.filter_map do |name, value|
+          "#{name}: must be #{what}, not #{value.inspect}" unless yield value
+        end
+      end
+
+      def whole?(value) = value.is_a?(Integer) && value.positive?
+      def seconds?(value) = value.is_a?(Numeric) && value.real? && value >= 0
+      def text?(value) = value.is_a?(String) && !value.strip.empty?
+      def legal?(name) = name.match?(LEGAL)
+    end
+    private_constant :Options
+  end
+end

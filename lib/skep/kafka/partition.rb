@@ -1,0 +1,113 @@
+# frozen_string_literal: true
+
+# One partition while it is this node's: its messages, the batch being tried, and when to try again.
+#
+#   partition = consumer.partition("orders", 3, id: 7, bell:, limit: 500, max_wait: 0)
+#   batch = partition.draw      # the next messages, nil when there are none now
+#   partition.done(batch)       # they are done: the next draw gives the following ones
+#
+# The messages of each partition come through a queue of their own, so that one which isn't drained
+# (because its batch is in hand, or failed and waits) holds up no other, and no partition has to be
+# paused. When something comes into the empty queue, librdkafka writes the id into the bell.
+module Skep
+  module Kafka
+    class Partition
+      attr_reader :id #: Integer
+      attr_reader :topic #: String
+      attr_reader :number #: Integer
+      attr_reader :position #: Integer?, the offset after the last message done
+      attr_reader :errors #: Array[[Integer, String]], what the last draw couldn't read
+      attr_accessor :failures #: Integer, how often the batch in hand failed
+      attr_accessor :state #: Symbol, one of idle ready busy resting: the desk's
+      attr_accessor :rung #: bool, did something come in while it was busy?
+      attr_accessor :retry_at #: Float?, monotonic seconds
+      #: Symbol?, :asked while a batch may still be finished, :lost after that
+      attr_accessor :revoked
+
+      # limit: messages a batch at most; max_wait: seconds for which a smaller batch may wait for
+      # more.
+      def initialize(queue, topic, number, id:, bell:, limit:, max_wait:)
+        @queue, @topic, @number, @id = queue, topic, number, id
+        @limit = limit
+        @max_wait = max_wait
+        @reader = Reader.new(queue, topic, limit)
+        @state = :idle
+        @failures = 0
+        @waiting = [] # batches to work on before anything is read
+        @gathered = [] # messages for the next one
+        watch(bell)
+      end
+
+      # The batch to work on: the one that failed, or else what has come in. Where that is still to
+      # grow there is none, and retry_at says until when.
+      def draw #: () -> Batch?
+        @errors = []
+        @more = true
+        gather if @waiting.empty?
+        @waiting.first
+      end
+
+      # Would more messages make a batch of what rests?
+      def gathering? = !@gathered.empty? #: () -> bool
+
+      # This batch is done with.
+      def done(batch) #: (Batch) -> void
+        @waiting.shift
+        @failures = 0
+        @position = batch.last_offset + 1
+      end
+
+      # Goes on with the batch in hand message by message.
+      def split #: () -> void
+        @waiting = @waiting.first.split
+        @failures = 0
+      end
+
+      # Could there be something to draw at once?
+      def more? = @more || !@waiting.empty? #: () -> bool
+
+      def key = [topic, number] #: () -> [String, Integer]
+      def busy? = state == :busy #: () -> bool
+
+      # [topic, number, offset] to commit, if anything was done.
+      #: () -> [String, Integer, Integer]?
+      def progress = position && [topic, number, position]
+
+      def close #: () -> void
+        return unless @queue
+
+        Native.queue_io_event_enable(@queue, -1, nil, 0)
+        Native.queue_destroy(@queue)
+        @queue = nil
+      end
+
+      def to_s = "#{topic}/#{number}" #: () -> String
+      def inspect = "#<Skep::Kafka::Partition #{self} #{state}>" #: () -> String
+
+      private
+
+      # Without forwarding the messages stay here, instead of joining all others in the consumer's
+      # queue.
+      def watch(bell)
+        Native.queue_forward(@queue, nil)
+        bell.told_by(@queue, id)
+      end
+
+      def gather
+        messages, @errors, count = @reader.read(@limit - @gathered.size)
+        @more = @gathered.size + count >= @limit
+        @gathered.concat(messages)
+        @due = OS.now + @max_wait if @gathered.size == messages.size
+        return if @gathered.empty?
+
+        @more || OS.now >= @due ? hand_over : @retry_at = @due
+      end
+
+      def hand_over
+        @waiting << Batch.new(topic, number, @gathered)
+        @gathered = []
+      end
+    end
+    private_constant :Partition
+  end
+end

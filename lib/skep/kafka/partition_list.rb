@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+# librdkafka's list of topics, partitions and offsets, seen from Ruby.
+#
+#   PartitionList.make([["orders", 0, 42]]) { |list| Native.offsets_store(handle, list.pointer) }
+#   event.list.to_a       # => [["orders", 0, 42, 0], …] the last is an error code
+#   PartitionList.by_topic(event.list.keys)   # => { "orders" => [0, 1] }
+module Skep
+  module Kafka
+    class PartitionList
+      NO_OFFSET = -1001 # RD_KAFKA_OFFSET_INVALID
+
+      attr_reader :pointer
+
+      # Builds one for the time of the block. Without an offset it is for subscribing or assigning.
+      #: (Array[[String, Integer, Integer?]]) { (PartitionList) -> untyped } -> untyped
+      def self.make(entries)
+        pointer = Native.topic_partition_list_new(entries.size)
+        entries.each do |topic, partition, offset|
+          Native.topic_partition_list_add(pointer, topic, partition)
+          Native.topic_partition_list_set_offset(pointer, topic, partition, offset) if offset
+        end
+        yield new(pointer)
+      ensure
+        Native.topic_partition_list_destroy(pointer) if pointer
+      end
+
+      # { "orders" => [0, 1] } of [["orders", 0], ["orders", 1]], sorted.
+      def self.by_topic(pairs) #: (Array[[String, Integer]]) -> Hash[String, Array[Integer]]
+        pairs.sort.group_by(&:first).transform_values { |found| found.map(&:last) }
+      end
+
+      def initialize(pointer) = @pointer = pointer #: (FFI::Pointer) -> void
+
+      def to_a #: () -> Array[[String, Integer, Integer, Integer]]
+        return [] if pointer.null?
+
+        count, = pointer.read_bytes(4).unpack("l")
+        start = (pointer + 8).read_uint64
+        Array.new(count) { |index| entry(start + (index * Native::PARTITION_BYTES)) }
+      end
+
+      # [topic, partition] of each.
+      def keys = to_a.map { |entry| entry.first(2) } #: () -> Array[[String, Integer]]
+
+      private
+
+      def entry(address)
+        bytes = Native.bytes(address, Native::PARTITION_BYTES)
+        topic, partition, offset, _, _, _, code = bytes.unpack(Native::PARTITION)
+        [Native.text(topic), partition, offset, code]
+      end
+    end
+    private_constant :PartitionList
+  end
+end

@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+# Questions to the cluster. Each is put into the queue's answers, so that asking never waits.
+#
+#   Requests.offsets(client, queue, "billing", pairs, 15)
+#   Requests.offsets_in(event)      # of kind :offsets => 0 or an error code: may it be read?
+#   Requests.create(client, queue, "orders", 8, 1, 15)
+#   Requests.created_in(event)      # of kind :created => [error code, text]
+module Skep
+  module Kafka
+    module Requests
+      ANY = 0 # RD_KAFKA_ADMIN_OP_ANY
+      private_constant :ANY
+
+      class << self
+        def offsets(client, queue, group, pairs, seconds)
+          PartitionList.make(pairs) do |list|
+            question = Native.ListConsumerGroupOffsets_new(group, list.pointer)
+            array = FFI::MemoryPointer.new(:pointer).write_pointer(question)
+            within(client, seconds) do |options|
+              Native.ListConsumerGroupOffsets(client.handle, array, 1, options, queue.pointer)
+            end
+            Native.ListConsumerGroupOffsets_destroy(question)
+          end
+        end
+
+        # The error code of the answer, 0 if the group may be read.
+        def offsets_in(event) #: (Event) -> Integer
+          return event.code unless event.code.zero?
+
+          group, = list(:ListConsumerGroupOffsets_result_groups, event)
+          error = group && Native.group_result_error(group)
+          error.nil? || error.null? ? 0 : Native.error_code(error)
+        end
+
+        def create(client, queue, name, partitions, copies, seconds)
+          topic, text = Native.complaint do |*room|
+            Native.NewTopic_new(name, partitions, copies, *room)
+          end
+          raise CallFailed.new(call: "the topic #{name}", text:) if topic.null?
+
+          array = FFI::MemoryPointer.new(:pointer).write_pointer(topic)
+          within(client, seconds) do |options|
+            Native.CreateTopics(client.handle, array, 1, options, queue.pointer)
+          end
+          Native.NewTopic_destroy(topic)
+        end
+
+        # The error code and text for the topic to create.
+        def created_in(event) #: (Event) -> [Integer, String?]
+          topic, = list(:CreateTopics_result_topics, event)
+          return [event.code, event.text] unless topic
+
+          [Native.topic_result_error(topic), Native.topic_result_error_string(topic)]
+        end
+
+        private
+
+        def within(client, seconds)
+          options = Native.AdminOptions_new(client.handle, ANY)
+          Native.complaint do |buffer, size|
+            Native.AdminOptions_set_request_timeout(options, (seconds * 1000).ceil, buffer, size)
+          end
+          yield options
+        ensure
+          Native.AdminOptions_destroy(options)
+        end
+
+        def list(function, event)
+          count = FFI::MemoryPointer.new(:size_t)
+          array = Native.public_send(function, event.pointer, count)
+          array.null? ? [] : array.read_array_of_pointer(count.read_uint64)
+        end
+      end
+    end
+    private_constant :Requests
+  end
+end

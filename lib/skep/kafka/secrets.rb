@@ -1,0 +1,33 @@
+# frozen_string_literal: true
+
+# Keeps what must not be read out of everything that is.
+#
+#   Secrets.in("sasl.password" => "hunter2")               # => ["hunter2"]
+#   Secrets.scrub("login hunter2 failed", ["hunter2"])      # => "login *** failed"
+#   Secrets.scrub("http://me:secret@host/", [])             # => "http://***@host/"
+module Skep
+  module Kafka
+    module Secrets
+      HIDDEN = "***"
+      NAMES = /password|passphrase|secret|token|\.pem\z|\Assl\.key\.|oauthbearer\.config|jaas/
+      LOGIN_IN_URL = %r{(?<=://)[^/@\s]+@}
+      private_constant :NAMES, :LOGIN_IN_URL
+
+      class << self
+        # The values of the settings that are secret.
+        def in(settings) #: (Hash[String, String]) -> Array[String]
+          settings.select { |name, value| name.match?(NAMES) && !value.empty? }
+                  .values.sort_by { |value| -value.size }
+        end
+
+        # Text as it may be shown.
+        def scrub(text, secrets) #: (String, Array[String]) -> String
+          clean = text.dup.force_encoding(Encoding::UTF_8).scrub("?")
+          secrets.each { |secret| clean = clean.gsub(secret, HIDDEN) }
+          clean.gsub(LOGIN_IN_URL, "#{HIDDEN}@")
+        end
+      end
+    end
+    private_constant :Secrets
+  end
+end

@@ -1,0 +1,118 @@
+# frozen_string_literal: true
+
+# The librdkafka settings a user gave, with what skep adds, and what is wrong with them.
+#
+#   settings = Settings.new({ "bootstrap.servers": "kafka-1:9092", "sasl.password": "…" })
+#   settings.errors      # => sentences; checked by librdkafka itself when it is there
+#   settings.brokers     # => "kafka-1:9092", fit for a log
+#   settings.for_member("billing-host", 3, group: "readers", commit_every: 5.0)
+#
+# A few are skep's own, since "done" means that the handler returned: those are refused.
+module Skep
+  module Kafka
+    class Settings
+      SKEPS = {
+        "group.id" => "give group: to the source",
+        "auto.commit.interval.ms" => "give commit_every: to the source",
+        "enable.auto.commit" => "skep commits what the handler has done",
+        "enable.auto.offset.store" => "skep stores an offset when the handler has returned",
+        "log.queue" => "skep reads librdkafka's log itself",
+        "enabled_events" => "skep reads librdkafka's events itself"
+      }.freeze
+
+      DEFAULTS = {
+        # A new group begins at the beginning: nothing is skipped silently.
+        "auto.offset.reset" => "earliest",
+        # How long a topic made later, and a broker that came back, may go unnoticed.
+        "topic.metadata.refresh.interval.ms" => "10000",
+        "reconnect.backoff.max.ms" => "2000",
+        # How long fetching rests when enough is here: librdkafka's 1000 leaves gaps (measured:
+        # 100,000 messages a second instead of 320,000).
+        "fetch.queue.backoff.ms" => "100"
+      }.freeze
+      private_constant :SKEPS, :DEFAULTS
+
+      attr_reader :secrets #: Array[String]
+
+      def initialize(given) #: (untyped) -> void
+        @given = given
+        @settings = plain(given).freeze
+        @secrets = Secrets.in(@settings).freeze
+      end
+
+      # The brokers as they may be shown.
+      def brokers = Secrets.scrub(bootstrap.to_s, secrets) #: () -> String
+
+      def [](name) = @settings[name] #: (String) -> String?
+
+      # What is wrong, a sentence each.
+      def errors #: () -> Array[String]
+        return [NO_HASH] unless @given.is_a?(Hash)
+
+        [*missing_brokers, *owned, *refused]
+      end
+
+      # As a member of a group: node `id` of those called `name`. Known to the group by the same
+      # name after a restart, it gets the same partitions back at once; `"group.instance.id": nil`
+      # asks for a nameless member instead.
+      #
+      #: (String, Integer, group: String, commit_every: Numeric) -> Hash[String, String]
+      def for_member(name, id, group:, commit_every:)
+        own = @settings.fetch("group.instance.id", name)
+        { "client.id" => "#{name}-#{id}" }.merge(DEFAULTS, @settings).merge(
+          "group.id" => group, "group.instance.id" => ("#{own}-#{id}" unless own.empty?),
+          "enable.auto.offset.store" => "false", "enable.auto.commit" => "true",
+          "auto.commit.interval.ms" => (commit_every * 1000).to_i.to_s
+        ).compact
+      end
+
+      # As a producer beside it.
+      def for_producer #: () -> Hash[String, String]
+        @settings.reject { |name, _| name.start_with?("group.", "auto.offset.") }
+      end
+
+      def inspect = "#<Skep::Kafka::Settings #{brokers}>" #: () -> String
+
+      NO_HASH = "kafka: takes librdkafka's settings as a hash, such as " \
+                "{ \"bootstrap.servers\": \"kafka-1:9092\" }"
+      private_constant :NO_HASH
+
+      private
+
+      def plain(given)
+        given.is_a?(Hash) ? given.to_h { |name, value| [name.to_s, value.to_s] } : {}
+      end
+
+      def bootstrap = @settings["bootstrap.servers"] || @settings["metadata.broker.list"]
+
+      def missing_brokers
+        return [] unless bootstrap.to_s.strip.empty?
+
+        ["kafka: lacks bootstrap.servers: name the brokers to begin with, " \
+         "such as \"kafka-1:9092,kafka-2:9092\""]
+      end
+
+      def owned
+        SKEPS.slice(*@settings.keys).map { |name, why| "kafka: #{name} can't be set: #{why}" }
+      end
+
+      # librdkafka checks names and values without a network; without it there is one sentence.
+      def refused
+        missing = Library.missing
+        return [missing] if missing
+
+        @settings.except(*SKEPS.keys, *nameless).filter_map { |name, value| refusal(name, value) }
+      end
+
+      def nameless = @settings["group.instance.id"] == "" ? ["group.instance.id"] : []
+
+      def refusal(name, value)
+        Native.conf_destroy(Client.configure({ name => value }))
+        nil
+      rescue CallFailed => e # what librdkafka doesn't take is the user's to correct
+        Secrets.scrub("kafka: #{e.message}", secrets)
+      end
+    end
+    private_constant :Settings
+  end
+end

@@ -1,0 +1,12 @@
+# frozen_string_literal: true
+
+# What those who serve one membership share, so that none has to be told of six others.
+#
+#   tools = Tools.new(options:, child:, report:, consumer:, desk:, dead_letter:)
+module Skep
+  module Kafka
+    Tools = Struct.new(:options, :child, :report, :consumer, :desk, :dead_letter,
+                       keyword_init: true)
+    private_constant :Tools
+  end
+end

@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+class KafkaEmbeddedBrokerTest < KafkaCase
+  test "takes messages from one process and gives them to another" do
+    broker(orders: 3)
+    pid, reader = in_child { feed("orders", [%w[k across]]) }
+    assert_predicate Process.wait2(pid).last, :success?
+    got = nil
+    play { |batch, child| (got = batch.payloads) and child.stop! }
+    assert_equal %w[across], got
+    refute_nil reader
+  end
+
+  test "dies with its owner, though another process holds its pipe" do
+    skip "a twin can't watch a stranger: there the pipe is all" unless Skep::OS.native?
+    witness, held = IO.pipe
+    owner, reader = in_child do |writer|
+      held.close
+      started = Skep::Kafka::EmbeddedBroker.start(topics: { "orders" => 1 })
+      bystander = fork { witness.read and exit!(0) }
+      writer.puts "#{started.pid} #{bystander}"
+      witness.read
+    end
+    pid, bystander = wait_readable(reader).gets.split.map(&:to_i)
+    dead = Skep.pidfd(pid)
+    other = Skep.pidfd(bystander)
+    Process.kill("KILL", owner)
+    Process.wait(owner)
+
+    refute_nil dead.wait(timeout: 5)
+    held.close
+    refute_nil other.wait(timeout: 5)
+    [dead, other, witness].each(&:close)
+  end
+
+  test "counts the messages that have arrived, at the pace it is given" do
+    broker(orders: 2)
+    feed = Skep::Kafka::Feed.new(@broker.bootstrap_servers, "orders")
+    pace = []
+    assert_equal 2_500, feed.publish((0...2_500).map { |n| ["k#{n}", "v"] }) { |sent| pace << sent }
+    assert_equal [1_000, 2_000], pace
+    feed.close
+  end
+
+  test "says so when a message can't be written" do
+    broker(orders: 1).refuse("orders")
+    feed = Skep::Kafka::Feed.new(@broker.bootstrap_servers, "orders",
+                                 kafka: { "message.timeout.ms" => 500 })
+    assert_raises(Skep::Kafka::NotDelivered) { feed.publish([%w[k v]]) }
+    feed.close
+  end
+end

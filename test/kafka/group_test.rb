@@ -1,0 +1,80 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+require "tmpdir"
+
+# Several nodes of a group, each a process, and the harm that comes to them.
+class KafkaGroupTest < KafkaCase
+  test "shares the partitions, and loses no message when one node is killed" do
+    Dir.mktmpdir do |directory|
+      file = File.join(directory, "done")
+      broker(orders: 8)
+      one = member(0, file)
+      one.await("joined") { |facts| facts["partitions"] == { "orders" => (0..7).to_a } }
+      two = member(1, file)
+      one.await("joined") { |facts| facts["partitions"].fetch("orders", []).size == 4 }
+      two.await("joined") { |facts| facts["partitions"].fetch("orders", []).size == 4 }
+
+      feed("orders", (0...2_000).map { |n| ["#{n}", "v", n % 8] })
+      two.await("count")
+      two.signal("KILL")
+      feed("orders", (2_000...4_000).map { |n| ["#{n}", "v", n % 8] })
+      one.await("joined") { |facts| facts["partitions"].fetch("orders", []).size == 8 }
+      feed("orders", (4_000...4_008).map { |n| ["#{n}", "last", n % 8] })
+      done = await_keys(one, file, 4_008)
+
+      assert_equal (0...4_008).to_a, done.sort
+      assert_predicate one.signal("TERM"), :success?
+    end
+  end
+
+  test "commits what is done at TERM, so that nothing comes twice" do
+    Dir.mktmpdir do |directory|
+      file = File.join(directory, "done")
+      broker(orders: 4)
+      feed("orders", (0...500).map { |n| ["#{n}", "v", n % 4] })
+      [0, 1].each do |id|
+        first = member(id, file)
+        await_keys(first, file, (id + 1) * 500)
+        assert_predicate first.signal("TERM"), :success?
+        feed("orders", (500...1_000).map { |n| ["#{n}", "v", n % 4] }) if id.zero?
+      end
+
+      assert_equal 1_000, File.readlines(file).size
+    end
+  end
+
+  test "tells once that the broker is gone and once that it is back, and goes on" do
+    Dir.mktmpdir do |directory|
+      file = File.join(directory, "done")
+      broker(orders: 2)
+      one = member(0, file)
+      feed("orders", [["0", "v", 0]])
+      await_keys(one, file, 1)
+      @broker.down!
+      assert_equal @broker.bootstrap_servers, one.await("kafka_lost")["brokers"]
+      @broker.up!
+      assert_operator one.await("kafka_back")["seconds"], :>, 0
+      feed("orders", [["1", "v", 1]])
+
+      assert_equal [0, 1], await_keys(one, file, 2).sort
+      assert_predicate one.signal("TERM"), :success?
+    end
+  end
+
+  private
+
+  def member(id, file) = KafkaCase::Member.new(self, options, id:, file:)
+
+  # Waits until so many different keys have been done.
+  def await_keys(member, file, count)
+    member.await("count") until (seen = keys(file)).size >= count
+    seen
+  end
+
+  def keys(file)
+    return [] unless File.exist?(file)
+
+    File.readlines(file, chomp: true).map { |line| line.split.last.to_i }.uniq
+  end
+end

@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+# What a source says about its options, without any broker.
+class KafkaOptionsTest < KafkaCase
+  GOOD = { kafka: { "bootstrap.servers": "kafka-1:9092" }, group: "billing",
+           topics: "orders" }.freeze
+  private_constant :GOOD
+
+  test "is content with brokers, a group and a topic" do
+    assert_empty errors
+    assert_empty errors(topics: %w[orders ^invoices-.*], threads: 4, dead_letter: "dead",
+                        max_wait: 0.5)
+    assert_equal 4, source(threads: 4).threads
+  end
+
+  test "has a sentence for every mistake at once" do
+    found = Skep::Kafka::Source.new(kafka: {}, threads: 0, batch: 1.5, topic: "orders").errors
+    assert_says found, "has no option topic: it takes kafka, group, topics",
+                "kafka: lacks bootstrap.servers", "group: must name", "topics: must name at least",
+                "threads: must be a whole number, 1 or more, not 0",
+                "batch: must be a whole number, 1 or more, not 1.5"
+  end
+
+  {
+    { topics: "or ders" } => /topics: "or ders" is no name of a topic/,
+    { commit_every: 0 } => /commit_every: must be seconds, more than 0, not 0/,
+    { max_wait: -1 } => /max_wait: must be seconds, 0 or more, not -1/,
+    { attempts: 3 } => /attempts: needs dead_letter:/,
+    { dead_letter: "orders" } => /dead_letter: is a topic this source reads itself/,
+    { dead_letter: "no name" } => /dead_letter: must be a topic's name/,
+    { kafka: "kafka-1:9092" } => /kafka: takes librdkafka's settings as a hash/
+  }.each do |wrong, sentence|
+    test "refuses #{wrong}" do
+      assert_match sentence, errors(**wrong).join("\n")
+      assert_equal 1, errors(**wrong).size
+    end
+  end
+
+  test "leaves names and values of settings to librdkafka, and keeps those that are skep's" do
+    found = errors(kafka: { "bootstrap.servers": "k", "no.such": 1, "session.timeout.ms": "long",
+                            "group.id": "g", "enable.auto.offset.store": true })
+    assert_says found, "the setting no.such: No such configuration property",
+                "the setting session.timeout.ms: Invalid value",
+                "group.id can't be set: give group: to the source",
+                "enable.auto.offset.store can't be set"
+  end
+
+  test "shows facts without secrets" do
+    source = source(kafka: { "bootstrap.servers": "SASL_SSL://me:tiger@kafka-1:9092",
+                             "sasl.password": "lily", "ssl.key.password": "rose" })
+    assert_equal "SASL_SSL://***@kafka-1:9092", source.facts[:brokers]
+    refute_match(/tiger|lily|rose/, [source.facts, source.inspect, source.errors].inspect)
+    assert_equal({ group: "billing", topics: ["orders"], threads: 1, batch: 500 },
+                 source.facts.slice(:group, :topics, :threads, :batch))
+  end
+
+  test "says which gem is missing, and needs none before it is used" do
+    nowhere = { "GEM_PATH" => "/nowhere", "GEM_HOME" => "/nowhere" }
+    out, err, status = run_program(<<~RUBY, env: nowhere)
+      require "skep/kafka"
+      source = Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "k" }, group: "g", topics: "t")
+      puts source.errors
+    RUBY
+    assert_equal "", err
+    assert_match(/\ASkep::Kafka needs the gem karafka-rdkafka.*run `bundle install`\n\z/, out)
+    assert_predicate status, :success?
+  end
+
+  private
+
+  # Exactly these, each in one of the sentences.
+  def assert_says(found, *parts)
+    parts.each do |part|
+      assert_equal 1, found.count { |sentence| sentence.include?(part) }, "#{part} in #{found}"
+    end
+    assert_equal parts.size, found.size, found
+  end
+
+  def source(**more) = Skep::Kafka::Source.new(**GOOD, **more)
+  def errors(**more) = source(**more).errors
+end

@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+module Skep
+  module Kafka
+    class ReaderTest < ::KafkaCase
+      test "reads headers, of a repeated one the last" do
+        broker(orders: 1)
+        producer = Producer.new({ "bootstrap.servers" => @broker.bootstrap_servers })
+        producer.put("orders", nil, "v", [["a", "1"], ["b", nil], ["a", "2"], ["é", "\xFF".b]])
+        producer.put("orders", nil, "v")
+        assert_equal 0, producer.flush(10)
+        producer.close
+        headers = []
+        play do |batch, child|
+          headers.concat(batch.map(&:headers))
+          child.stop! if headers.size == 2
+        end
+
+        assert_equal [{ "a" => "2", "b" => nil, "é" => "\xFF".b }, {}], headers
+      end
+
+      test "lets a smaller batch wait for more messages, and hands over a full one at once" do
+        broker(orders: 1)
+        feed("orders", [%w[k 1]])
+        sizes = []
+        started = nil
+        told = lambda do |name, _, _|
+          next unless name == "joined" && started.nil?
+
+          started = OS.now
+          Thread.new { feed("orders", [%w[k 2], %w[k 3]]) }
+        end
+        play({ max_wait: 0.5, batch: 3 }, told:) do |batch, child|
+          sizes << batch.size
+          next feed("orders", [%w[k 4]]) if sizes.size == 1
+
+          child.stop!
+        end
+
+        assert_equal [3, 1], sizes
+        assert_operator OS.now - started, :>, 0.5
+      end
+    end
+  end
+end

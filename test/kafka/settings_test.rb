@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+module Skep
+  module Kafka
+    class SettingsTest < ::KafkaCase
+      test "names a member after its swarm, host and node, or after what the user says" do
+        assert_equal "billing-host-3", member["group.instance.id"]
+        assert_equal "mine-3", member("group.instance.id": "mine")["group.instance.id"]
+        refute_includes member("group.instance.id": nil), "group.instance.id"
+      end
+
+      test "lets the user's settings win over its defaults, and its own over the user's" do
+        settings = member("auto.offset.reset": "latest", "client.id": "me", "fetch.min.bytes": 7)
+        expected = { "auto.offset.reset" => "latest", "client.id" => "me", "fetch.min.bytes" => "7",
+                     "group.id" => "readers", "auto.commit.interval.ms" => "2500",
+                     "enable.auto.offset.store" => "false" }
+        assert_equal expected, settings.slice(*expected.keys)
+      end
+
+      test "gives a producer what isn't a member's" do
+        settings = Settings.new({ "bootstrap.servers" => "k", "auto.offset.reset" => "latest",
+                                  "group.instance.id" => "i" })
+        assert_equal({ "bootstrap.servers" => "k" }, settings.for_producer)
+      end
+
+      test "hides the values of secret settings and logins in addresses, wherever they turn up" do
+        secrets = Secrets.in("sasl.password" => "tiger", "ssl.key.pem" => "lily",
+                             "sasl.username" => "me", "ssl.keystore.password" => "tiger-lily")
+        assert_equal "me: ***, *** and ***",
+                     Secrets.scrub("me: tiger-lily, lily and tiger", secrets)
+        assert_equal "at http://***@host/ and kafka:9092",
+                     Secrets.scrub("at http://u:p@host/ and kafka:9092", [])
+        assert_equal "not ?", Secrets.scrub("not \xFF".b, [])
+      end
+
+      test "waits twice as long after each failure, a bit more or less, and 30 seconds at most" do
+        backoff = Backoff.new(0.1, random: Random.new(1))
+        waits = (1..12).map { |failures| backoff.seconds(failures) }
+        waits.each_with_index do |seconds, n|
+          plain = [0.1 * (2**n), 30].min
+          assert_in_delta plain, seconds, plain * 0.2
+        end
+        assert_equal 30, (1..50).map { backoff.seconds(1_000) }.max
+        refute_equal backoff.seconds(3), backoff.seconds(3)
+      end
+
+      test "tells the same thing once a minute, and then how often it was said" do
+        told = []
+        child = FakeChild.new { |name, facts| told << [name, facts] }
+        now = 100.0
+        report = Report.new(child, Options.new, clock: -> { now })
+        3.times { |n| report.problem("_TRANSPORT", "no answer after #{n} ms") }
+        report.problem("OTHER", "no answer")
+        now += 61
+        report.problem("_TRANSPORT", "no answer after 9 ms")
+
+        assert_equal [nil, nil, 2], told.map { |_, facts| facts[:repeated] }
+        assert_equal ["no answer after 0 ms", "no answer", "no answer after 9 ms"],
+                     told.map { |_, facts| facts[:message] }
+        child.close
+      end
+
+      private
+
+      def member(**given)
+        settings = Settings.new({ "bootstrap.servers" => "k" }.merge(given))
+        settings.for_member("billing-host", 3, group: "readers", commit_every: 2.5)
+      end
+    end
+  end
+end

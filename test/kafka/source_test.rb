@@ -1,0 +1,183 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+# A source against a broker, one node at a time.
+class KafkaSourceTest < KafkaCase
+  test "hands over every message of a partition in order, with all that belongs to it" do
+    broker(orders: 2)
+    feed("orders", (0...200).map { |n| ["k#{n}", "payload #{n}", n % 2] } + [[nil, nil, 0]])
+    seen = Hash.new { |all, partition| all[partition] = [] }
+    events = play({ batch: 64 }) do |batch, child|
+      assert_operator batch.size, :<=, 64
+      assert_equal [batch.first_offset, batch.last_offset], batch.map(&:offset).minmax
+      seen[batch.partition].concat(batch.messages)
+      child.stop! if seen.values.sum(&:size) == 201
+    end
+
+    assert_equal (0..100).to_a, seen[0].map(&:offset)
+    assert_equal (0...200).select(&:odd?).map { |n| "payload #{n}" }, seen[1].map(&:payload)
+    first = seen[1].first
+    assert_equal ["orders", 1, "k1"], [first.topic, first.partition, first.key]
+    assert_in_delta Time.now.to_f, first.timestamp.to_f, 60
+    assert_equal [nil, nil], [seen[0].last.key, seen[0].last.payload]
+    assert_equal 201, named(events, "count").sum { |facts| facts[:number] }
+  end
+
+  test "tells that it is ready, what it has, what it has in hand, and that it gave all up" do
+    broker(orders: 2)
+    feed("orders", [%w[k v]])
+    events = play { |_, child| child.stop! }
+
+    story = events.map(&:first) - %w[work kafka_rebalance]
+    assert_equal %w[ready joined in_hand count in_hand joined], story
+    assert_equal [true, false], named(events, "joined").map { |facts| facts[:joined] }
+    assert_equal({ "orders" => [0, 1] }, named(events, "joined").first[:partitions])
+    assert_match %r{\Aorders/[01]/0-0\z}, named(events, "in_hand").first[:text]
+    assert_nil named(events, "in_hand").last[:text]
+  end
+
+  test "tries a batch again after longer and longer waits, and then goes on with the partition" do
+    broker(orders: 1)
+    feed("orders", (0...9).map { |n| ["k", n.to_s] })
+    tries = 0
+    seen = []
+    events = play({ batch: 3 }) do |batch, child|
+      raise IOError, "the disk is away" if batch.first_offset.zero? && (tries += 1) < 3
+
+      seen.concat(batch.map(&:offset))
+      child.stop! if seen.last == 8
+    end
+
+    failures = named(events, "handler_failed")
+    assert_equal [1, 2], failures.map { |facts| facts[:attempt] }
+    assert_equal ["IOError: the disk is away", "orders", 0, 0, 2],
+                 failures.first.values_at(:error, :topic, :partition, :offset, :last_offset)
+    assert_operator failures[1][:seconds], :>, failures[0][:seconds]
+    assert_equal (0..8).to_a, seen
+  end
+
+  test "keeps other partitions going while a batch never passes, and stops amid its wait" do
+    broker(orders: 3)
+    feed("orders", (0...300).map { |n| ["k", n.to_s, n % 3] })
+    lock = Mutex.new
+    done = 0
+    started = nil
+    play({ threads: 2, retry_backoff: 20, batch: 10 }) do |batch, child|
+      raise "never" if batch.partition == 1
+
+      lock.synchronize { done += batch.size }
+      started = Skep::OS.now
+      child.stop! if done == 200
+    end
+    assert_operator Skep::OS.now - started, :<, 5
+
+    again = []
+    play({ retry_backoff: 0.01 }) do |batch, child|
+      again << batch.first_offset if batch.partition == 1
+      child.stop! if batch.partition == 1
+    end
+    assert_equal [0], again
+  end
+
+  test "works on different partitions at a time, on each by one thread only" do
+    broker(orders: 4)
+    feed("orders", (0...400).map { |n| ["k", n.to_s, n % 4] })
+    lock = Mutex.new
+    busy = []
+    peak = 0
+    offsets = Hash.new { |all, partition| all[partition] = [] }
+    meeting = Thread::Queue.new
+    events = play({ threads: 3, batch: 10 }) do |batch, child|
+      lock.synchronize do
+        flunk "two batches of #{batch.partition} at once" if busy.include?(batch.partition)
+        busy << batch.partition
+        peak = [peak, busy.size].max
+        offsets[batch.partition].concat(batch.map(&:offset))
+        2.times { meeting << true } if busy.size == 3
+      end
+      meeting.pop if lock.synchronize { peak < 3 } # the first ones wait until three work at a time
+      lock.synchronize do
+        busy.delete(batch.partition)
+        child.stop! if offsets.values.sum(&:size) == 400
+      end
+    end
+
+    assert_empty named(events, "handler_failed")
+    assert_equal 3, peak
+    assert_equal [(0...100).to_a] * 4, offsets.values
+    assert_equal [1, 2, 3], named(events, "in_hand").map { |facts| facts[:thread] }.uniq.sort
+  end
+
+  test "keeps its place in the group while a handler takes longer than max.poll.interval.ms" do
+    broker(orders: 1)
+    feed("orders", [%w[k v]])
+    settings = @broker.settings.merge("max.poll.interval.ms" => 1_500)
+    never, writer = IO.pipe
+    events = play({ kafka: settings }) do |_, child|
+      never.wait_readable(2.5)
+      child.stop!
+    end
+    [never, writer].each(&:close)
+
+    changes = named(events, "kafka_rebalance").map { |facts| facts[:change] }
+    assert_equal %w[assigned revoked], changes
+    assert_empty named(events, "kafka_error") + named(events, "kafka_revoked_in_hand")
+  end
+
+  test "goes on where the one before stopped" do
+    broker(orders: 2)
+    feed("orders", (0...100).map { |n| ["k", n.to_s, n % 2] })
+    seen = []
+    play { |batch, child| seen.concat(batch.payloads) and (child.stop! if seen.size == 100) }
+    feed("orders", [["k", "next", 0]])
+    again = []
+    play { |batch, child| again.concat(batch.payloads) and child.stop! }
+
+    assert_equal %w[next], again
+  end
+
+  test "takes nothing new when it is to be quiet, and keeps its partitions until it is to stop" do
+    broker(orders: 2)
+    feed("orders", (0...100).map { |n| ["k", n.to_s, n % 2] })
+    sizes = []
+    told = lambda do |name, facts, child|
+      child.stop! if name == "kafka_error" || (name == "in_hand" && facts[:text].nil?)
+    end
+    events = play({ batch: 10 }, told:) { |batch, child| sizes << batch.size and child.quiet! }
+
+    assert_equal [10], sizes
+    assert_equal [true, false], named(events, "joined").map { |facts| facts[:joined] }
+  end
+
+  test "ends with what no handler should catch" do
+    broker(orders: 1)
+    feed("orders", [%w[k v]])
+    assert_equal 7, assert_raises(SystemExit) { play { exit 7 } }.status
+    assert_equal 8, assert_raises(SystemExit) { play({ threads: 2 }) { exit 8 } }.status
+  end
+
+  test "puts what can't be done into the dead letter topic, that message alone, and goes on" do
+    broker(orders: 1, dead: 1)
+    feed("orders", %w[a b bad c].map { |payload| [payload, payload] })
+    done = []
+    events = play({ dead_letter: "dead", attempts: 2 }) do |batch, child|
+      raise ArgumentError, "can't read it" if batch.payloads.include?("bad")
+
+      done.concat(batch.payloads)
+      child.stop! if done.include?("c")
+    end
+    dead = nil
+    play({ topics: "dead", group: "undertaker" }) do |batch, child|
+      dead = batch.first
+      child.stop!
+    end
+
+    assert_equal %w[a b c], done
+    assert_equal 1, named(events, "dead_lettered").size
+    assert_equal %w[bad bad], [dead.key, dead.payload]
+    assert_equal({ "skep.topic" => "orders", "skep.partition" => "0", "skep.offset" => "2",
+                   "skep.error" => "ArgumentError: can't read it", "skep.attempts" => "2" },
+                 dead.headers)
+  end
+end

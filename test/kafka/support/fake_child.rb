@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+# What a source sees of its node, without a swarm: passes on what it is told, and stops when told
+# to.
+#
+#   child = FakeChild.new(id: 0) { |name, facts| … }   # each event; "ready", "joined", "count" too
+#   child.stop!                                        # from any thread, or from a trap
+class FakeChild
+  attr_reader :id, :swarm, :mold
+
+  def initialize(id: 0, swarm: "test", &told)
+    @id = id
+    @swarm = swarm
+    @mold = 0
+    @told = told || proc {}
+    @wake, @waker = IO.pipe
+  end
+
+  def ready! = tell("ready")
+  def joined!(joined = true, **facts) = tell("joined", joined:, **facts)
+  def beat = nil
+  def event(name, level: :info, **facts) = tell(name.to_s, level:, **facts)
+  def in_hand(text, thread: 0) = tell("in_hand", text:, thread:)
+  def count(number = 1, thread: 0) = tell("count", number:, thread:)
+
+  def work=(facts)
+    tell("work", **facts)
+  end
+
+  def stopping? = @stopping ? true : false
+  def quiet? = @quiet || stopping?
+
+  def wait_for(ios, timeout = nil)
+    return [] if stopping?
+
+    readable, = IO.select([@wake, *ios], nil, nil, timeout)
+    return [] unless readable
+    return readable unless readable.include?(@wake)
+
+    @wake.read_nonblock(64, exception: false) unless stopping?
+    []
+  end
+
+  def stop! = wake { @stopping = true }
+  def quiet! = wake { @quiet = true }
+  def close = [@wake, @waker].each(&:close)
+
+  private
+
+  def wake
+    yield
+    @waker.write_nonblock("w", exception: false)
+  end
+
+  def tell(name, **facts) = @told.call(name, facts)
+end

@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/kafka"
+require "kafka/support/fake_child"
+
+# Tests with a broker of their own: sources run in this process (`play`) or in forked ones
+# (`Member`).
+class KafkaCase < Skep::TestCase
+  SECONDS = 15
+  private_constant :SECONDS
+
+  # A source in a process of its own. What it does comes over a pipe, a line each; what its handler
+  # did goes into a file, a line a message, which outlives a kill.
+  class Member
+    attr_reader :pid
+
+    def initialize(test, options, id:, file:)
+      @test = test
+      @lines = []
+      @pid, @reader = test.in_child do |writer|
+        child = FakeChild.new(id:) { |*told| writer.write("#{JSON.generate(told)}\n") }
+        trap("TERM") { child.stop! }
+        Skep::Kafka::Source.new(**options).run(child, note(file, id))
+      end
+    end
+
+    # Waits for something of that name that satisfies the block; its facts.
+    def await(name, seconds = SECONDS)
+      by = @test.deadline(seconds)
+      loop do
+        found = @lines.find { |told, facts| told == name && (!block_given? || yield(facts)) }
+        return @lines.slice!(0..@lines.index(found)).last.last if found
+
+        @test.wait_readable(@reader, @test.seconds_until(by))
+        @lines << JSON.parse(@reader.readline)
+      end
+    rescue EOFError, Processes::TooLate => e
+      raise "#{e.class} in the wait for #{name}; heard: #{@lines.last(10)}"
+    end
+
+    # Ends it and gives its status.
+    def signal(name)
+      Process.kill(name, pid)
+      wait
+    end
+
+    def wait = Process.wait2(pid).last
+
+    private
+
+    def note(file, id)
+      lambda do |batch, _|
+        File.write(file, batch.map { |message| "#{id} #{message.key}\n" }.join, mode: "a")
+      end
+    end
+  end
+
+  def setup
+    Skep::Kafka::EmbeddedBroker.check
+  rescue Skep::Kafka::GemMissing => e # without a compiler the gem can't be had
+    skip e.message
+  end
+
+  def teardown
+    @broker&.stop
+    @child&.close
+  end
+
+  def broker(**topics)
+    @broker ||= Skep::Kafka::EmbeddedBroker.start(topics: topics.transform_keys(&:to_s))
+  end
+
+  def options(**more)
+    { kafka: @broker.settings, group: "readers", topics: "orders", retry_backoff: 0.01, **more }
+  end
+
+  # Writes [key, payload, partition] into a topic.
+  def feed(topic, items)
+    feed = Skep::Kafka::Feed.new(@broker.bootstrap_servers, topic)
+    feed.publish(items)
+  ensure
+    feed&.close
+  end
+
+  # Runs a source in this process until the handler, or what it tells, calls `child.stop!`. Gives
+  # what it told.
+  def play(more = {}, told: nil, &handler)
+    events = []
+    @child&.close
+    @child = FakeChild.new do |name, facts|
+      events << [name, facts]
+      told&.call(name, facts, @child)
+    end
+    Skep::Kafka::Source.new(**options(**more)).run(@child, handler)
+    events
+  end
+
+  def named(events, name) = events.filter_map { |told, facts| facts if told == name }
+end

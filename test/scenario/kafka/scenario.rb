@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+require_relative "../scenario"
+require "skep/kafka"
+
+# What scenarios on a real Kafka share: a broker of their own, started by the program that
+# SKEP_KAFKA_BROKER names (start DIR PORT, stop DIR, kill DIR), swarms that read from it, and a
+# file in which each handled message is a line.
+#
+#   KafkaScenario.play do
+#     topic = topic("orders", 8)
+#     swarm = run_swarm(reader(topic, nodes: 3))
+#     feed(topic, (0...1_000).map { |n| [n.to_s, "v"] })
+#     await_keys(1_000)
+#   end
+#
+# Without SKEP_KAFKA_BROKER a scenario says that it was skipped, and passes.
+class KafkaScenario < Scenario
+  # A real broker in a directory of its own.
+  class Broker
+    PROGRAM = ENV["SKEP_KAFKA_BROKER"]
+    SECONDS = 90
+
+    attr_reader :port
+
+    def initialize(directory)
+      @directory = directory
+      @port = free_port
+      start
+    end
+
+    def address = "127.0.0.1:#{port}"
+    def start = command("start", @port.to_s)
+    def stop = command("stop")
+    def kill = command("kill")
+
+    # Adds to its configuration and starts it again.
+    def reconfigure
+      kill
+      path = File.join(@directory, "server.properties")
+      File.write(path, yield(File.read(path)))
+      start
+    end
+
+    private
+
+    # The program takes the port after it, too, and a scenario the one after that.
+    def free_port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }.clamp(20_000, 60_000)
+
+    def command(verb, *rest)
+      out = File.join(@directory, "#{verb}.out")
+      pid = Process.spawn(PROGRAM, verb, @directory, *rest, out:, err: out, pgroup: true)
+      pidfd = Skep.pidfd(pid)
+      status = pidfd.wait(timeout: SECONDS)
+      raise Failed, "the broker didn't #{verb}: #{File.read(out)}" unless status&.success?
+    ensure
+      pidfd&.close
+    end
+  end
+
+  def self.play(&)
+    return super if Broker::PROGRAM
+
+    puts "skipped #{File.basename($PROGRAM_NAME, ".rb")}: SKEP_KAFKA_BROKER names no program " \
+         "that starts a broker"
+  end
+
+  def broker
+    @broker ||= begin
+      place = File.join(directory, "broker").tap { |path| Dir.mkdir(path) }
+      Broker.new(place).tap { |broker| at_end { broker.kill } }
+    end
+  end
+
+  def topic(name, partitions)
+    Skep::Kafka::Feed.new(broker.address, name).tap { |feed| feed.create_topic(partitions) }.close
+    name
+  end
+
+  def feed(topic, items)
+    feed = Skep::Kafka::Feed.new(broker.address, topic)
+    feed.publish(items)
+  ensure
+    feed&.close
+  end
+
+  def file = File.join(directory, "done")
+
+  # A swarm that writes "node topic/partition/offset key" of each message; `more` is Ruby for the
+  # source, `body` for the handler.
+  def reader(topic, nodes: 2, group: "readers", more: "", kafka: {}, body: "", options: "")
+    <<~RUBY
+      require "skep/kafka"
+      Skep.swarm "readers", nodes: #{nodes}, stop_timeout: 20 #{options} do |swarm|
+        source = Skep::Kafka::Source.new(kafka: #{{ "bootstrap.servers" => broker.address, **kafka }.inspect},
+                                         group: #{group.inspect}, topics: #{topic.inspect} #{more})
+        swarm.work(source) do |batch, child|
+          #{body}
+          lines = batch.map { |message| "\#{child.id} \#{message.topic}/\#{message.partition}/\#{message.offset} \#{message.key}\\n" }
+          File.write(#{file.inspect}, lines.join, mode: "a")
+        end
+      end
+    RUBY
+  end
+
+  def lines = File.exist?(file) ? File.readlines(file, chomp: true) : []
+  def keys = lines.map { |line| line.split.last.to_i }
+
+  # Waits until so many different keys have been handled.
+  def await_keys(count, seconds: SECONDS)
+    deadline = Skep::OS.now + seconds
+    watch = IO.popen(["tail", "-n", "+1", "-F", file], err: File::NULL)
+    seen = {}
+    while seen.size < count
+      line = watch.gets if watch.wait_readable([deadline - Skep::OS.now, 0].max)
+      raise Failed, "#{seen.size} of #{count} messages handled within #{seconds} s" unless line
+
+      seen[line.split.last] = true
+    end
+  ensure
+    stop_watching(watch)
+  end
+
+  private
+
+  def stop_watching(watch)
+    pidfd = Skep.pidfd(watch.pid)
+    pidfd.signal(:TERM)
+    pidfd.wait(timeout: 5)
+    watch.close
+    pidfd.close
+  end
+end

@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+
+require_relative "scenario"
+
+# Offsets are committed at a stop and at a rebalance: nodes come and go, and no message comes twice.
+KafkaScenario.play do
+  topic = topic("orders", 8)
+  more = ", commit_every: 600, batch: 50"
+  body = "IO.select(nil, nil, nil, 0.002)" # long enough for a rebalance to find batches in hand
+  first = run_swarm(reader(topic, nodes: 1, more:, body:))
+  first.await("node_ready")
+  feed(topic, (0...20_000).map { |n| [n.to_s, "v"] })
+  first.await("kafka_rebalance") { |event| event["change"] == "assigned" }
+  second = run_swarm(reader(topic, nodes: 2, more:, body:).sub("\"readers\"", "\"others\""))
+  first.await("kafka_rebalance") { |event| event["change"] == "revoked" }
+  await_keys(20_000)
+  must("stop with 0") { first.stop.exitstatus.zero? }
+  feed(topic, (20_000...24_000).map { |n| [n.to_s, "v"] })
+  must("stop with 0") { second.stop.exitstatus.zero? }
+  third = run_swarm(reader(topic, nodes: 1, more:, kafka: { "group.instance.id" => nil }))
+  # The sessions of those who stopped must end first: they keep their places.
+  await_keys(24_000, seconds: 90)
+  must("stop with 0") { third.stop.exitstatus.zero? }
+
+  twice = keys.tally.count { |_, times| times > 1 }
+  must("handle each message once, #{twice} came twice") { keys.sort == (0...24_000).to_a }
+  must("share the work") { lines.map { |line| line.split[0] }.uniq.size > 1 }
+end
