@@ -4,12 +4,13 @@ require "optparse"
 require "skep/watch"
 require "skep/cli/command"
 
-# The command line: `skep COMMAND …`. Each command is a class with a `run` that returns the exit code; what a person
-# did wrong comes as one sentence on stderr and exit code 1. Only the command that is asked for is loaded: a supervisor
-# is thin.
+# The command line: `skep COMMAND …`. Each command is a class with a `run` that returns the exit
+# code; what a person did wrong comes as one sentence on stderr and exit code 1. Only the command
+# that is asked for is loaded: a supervisor is thin.
 module Skep
   module CLI
-    COMMANDS = { "run" => :Run, "check" => :Check, "status" => :Status, "quiet" => :Quiet, "stop" => :Stop, "demo" => :Demo }.freeze
+    COMMANDS = { "run" => :Run, "check" => :Check, "status" => :Status, "quiet" => :Quiet,
+                 "stop" => :Stop, "demo" => :Demo }.freeze
 
     # The command line itself was wrong.
     class Misuse < Skep::Error
@@ -30,7 +31,8 @@ module Skep
 
       # The class of a command.
       def command(name) #: (String) -> Class
-        constant = COMMANDS[name] or raise Misuse, "there is no command #{name.inspect}: `skep help` lists those there are"
+        constant = COMMANDS[name] or
+          raise Misuse, "there is no command #{name.inspect}: `skep help` lists those there are"
         require "skep/cli/#{name}"
         const_get(constant)
       end
@@ -45,7 +47,8 @@ module Skep
       end
 
       def version(out)
-        out.puts("skep #{VERSION} (ruby #{RUBY_VERSION}, #{OS.native? ? 'native' : 'pure Ruby twins'})")
+        kind = OS.native? ? "native" : "pure Ruby twins"
+        out.puts("skep #{VERSION} (ruby #{RUBY_VERSION}, #{kind})")
         0
       end
     end

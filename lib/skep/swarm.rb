@@ -2,7 +2,8 @@
 
 require "skep/threads"
 
-# The swarm room: many processes, one keeper. A swarm is described by a block and run by a supervisor.
+# The swarm room: many processes, one keeper.
+# A swarm is described by a block and run by a supervisor.
 #
 #   swarm = Skep.swarm("billing", nodes: 4, stop_timeout: 20) do |swarm|
 #     swarm.preload { require "app" }            # once, in the mold, before the warmup
@@ -11,8 +12,8 @@ require "skep/threads"
 #   end
 #   exit swarm.run                               # or leave this line out and `skep run FILE`
 #
-# The object only remembers what it was told; `Supervisor`, `Manager`, `Mold` and `Node` keep the processes, `Caster`,
-# `Life` and `Child` are the same seen from inside them.
+# The object only remembers what it was told; `Supervisor`, `Manager`, `Mold` and `Node` keep the
+# processes, `Caster`, `Life` and `Child` are the same seen from inside them.
 module Skep
   class Swarm
     HOOKS = %i[preload warm on_boot on_exit].freeze
@@ -49,13 +50,16 @@ module Skep
       @listeners[event.to_s] << block
     end
 
-    # Gives the swarm work: a plain block, or a source and a handler. `nodes` is how many do this work.
-    def work(source = nil, nodes: nil, &handler) #: (?untyped, ?nodes: Integer?) { (*untyped) -> void } -> void
+    # Gives the swarm work: a plain block, or a source and a handler.
+    # `nodes` is how many do this work.
+    #: (?untyped, ?nodes: Integer?) { (*untyped) -> void } -> void
+    def work(source = nil, nodes: nil, &handler)
       @tasks << Task.new(source, nodes, handler)
     end
 
     # Becomes the supervisor of this swarm, blocks until it has ended and returns the exit code.
-    # Under `skep run` the file's own `run` is where its loading ends: the supervisor is elsewhere already.
+    # Under `skep run` the file's own `run` is where its loading ends:
+    # the supervisor is elsewhere already.
     def run #: () -> Integer
       throw Loader::LOADED if Loader.loading?
 
@@ -69,7 +73,8 @@ module Skep
 
     # All a supervisor must know, as plain data.
     def __to_plain #: () -> Hash[String, untyped]
-      Plain.of("name" => name, "options" => options, "tasks" => tasks.map(&:to_plain), "events" => listeners.keys)
+      Plain.of("name" => name, "options" => options,
+               "tasks" => tasks.map(&:to_plain), "events" => listeners.keys)
     end
 
     def inspect = "#<Skep::Swarm #{name} tasks=#{tasks.size}>" #: () -> String
@@ -91,7 +96,8 @@ module Skep
     end
   end
 
-  # Describes a swarm; see Skep::Swarm. Nothing runs until `run`, or until `skep run` has loaded the file.
+  # Describes a swarm; see Skep::Swarm.
+  # Nothing runs until `run`, or until `skep run` has loaded the file.
   def self.swarm(name, **options, &block) #: (String, **untyped) { (Swarm) -> void } -> Swarm
     Swarm.new(name, **options, &block).tap { |swarm| Swarm::Loader.found(swarm) }
   end

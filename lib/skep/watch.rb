@@ -2,7 +2,8 @@
 
 require "skep/swarm"
 
-# The watch room: what outsiders see of a swarm. Loading it makes every swarm log and answer on its status socket.
+# The watch room: what outsiders see of a swarm.
+# Loading it makes every swarm log and answer on its status socket.
 module Skep
   module Watch
   end

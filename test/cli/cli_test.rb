@@ -23,8 +23,11 @@ class CliTest < Skep::TestCase
   end
 
   test "answers a mistake with one sentence and 1" do
-    { %w[fly] => /there is no command "fly"/, %w[run] => /FILE is missing/, %w[run a.rb --nods 3] => /invalid option: --nods/,
-      %w[run a.rb --nodes x] => /invalid argument: --nodes x/, %w[status nobody] => /no swarm answers at/,
+    { %w[fly] => /there is no command "fly"/,
+      %w[run] => /FILE is missing/,
+      %w[run a.rb --nods 3] => /invalid option: --nods/,
+      %w[run a.rb --nodes x] => /invalid argument: --nodes x/,
+      %w[status nobody] => /no swarm answers at/,
       %w[check no/such.rb] => /there is no such file/ }.each do |argv, sentence|
       code, _, err = skep(*argv)
 

@@ -1,29 +1,42 @@
 # frozen_string_literal: true
 
-# Whatever is wrong with a swarm file: one clear sentence, no backtrace, exit 1, nothing left running.
+# Whatever is wrong with a swarm file:
+# one clear sentence, no backtrace, exit 1, nothing left running.
 require_relative "scenario"
 
 Scenario.play do
   block = "swarm.work { |child| child.ready!; child.wait until child.stopping? }"
   bad = {
     "a syntax error" => ["Skep.swarm('a') do |swarm|", /line \d: syntax error/],
-    "an unknown option" => ["Skep.swarm('a', nodse: 3) { |swarm| #{block} }", /nodse: there is no such option: did you mean nodes\?/],
-    "no nodes" => ["Skep.swarm('a', nodes: 0) { |swarm| #{block} }", /nodes: 0 can't be: give a whole number from 1 to/],
+    "an unknown option" => ["Skep.swarm('a', nodse: 3) { |swarm| #{block} }",
+                            /nodse: there is no such option: did you mean nodes\?/],
+    "no nodes" => ["Skep.swarm('a', nodes: 0) { |swarm| #{block} }",
+                   /nodes: 0 can't be: give a whole number from 1 to/],
     "no work" => ["Skep.swarm('a') { }", /there is no work in swarm a/],
     "no swarm" => ["1", /describes no swarm/],
-    "a work without a block" => ["Skep.swarm('a') { |swarm| swarm.work }", /a work without a block does nothing/],
-    "a preload that fails" => ["Skep.swarm('a') { |swarm| swarm.preload { nope }; #{block} }", /NameError in preload/],
-    "a control path under a file" => ["Skep.swarm('a', control: __FILE__ + '/x.sock') { |swarm| #{block} }", /control path .* can't be used/],
-    "a log that can't be written" => ["Skep.swarm('a', log: '/no/such/place.log') { |swarm| #{block} }", /log: the directory/],
-    "a mold that dies while loading" => ["Process.kill(:KILL, Process.pid)", /the mold ended while it loaded it, SIGKILL/],
+    "a work without a block" => ["Skep.swarm('a') { |swarm| swarm.work }",
+                                 /a work without a block does nothing/],
+    "a preload that fails" => ["Skep.swarm('a') { |swarm| swarm.preload { nope }; #{block} }",
+                               /NameError in preload/],
+    "a control path under a file" =>
+      ["Skep.swarm('a', control: __FILE__ + '/x.sock') { |swarm| #{block} }",
+       /control path .* can't be used/],
+    "a log that can't be written" =>
+      ["Skep.swarm('a', log: '/no/such/place.log') { |swarm| #{block} }", /log: the directory/],
+    "a mold that dies while loading" => ["Process.kill(:KILL, Process.pid)",
+                                         /the mold ended while it loaded it, SIGKILL/],
     "an exit while loading" => ["exit 7", /it called exit\(7\)/],
-    "a user who doesn't exist" => ["Skep.swarm('a', user: 'nobody-of-that-name', restarts: 0) { |swarm| #{block} }", /can't become user/]
+    "a user who doesn't exist" =>
+      ["Skep.swarm('a', user: 'nobody-of-that-name', restarts: 0) { |swarm| #{block} }",
+       /can't become user/]
   }
   bad.each do |what, (source, sentence)|
     swarm = run_swarm(source)
     status = swarm.wait
     must("exit 1 for #{what}: #{status.inspect}, #{swarm.stderr}") { status.exitstatus == 1 }
-    must("say one sentence for #{what}: #{swarm.stderr}") { swarm.stderr.lines.size == 1 && swarm.stderr.match?(/\Askep: .*#{sentence}/) }
+    must("say one sentence for #{what}: #{swarm.stderr}") do
+      swarm.stderr.lines.size == 1 && swarm.stderr.match?(/\Askep: .*#{sentence}/)
+    end
     gone(swarm.nodes)
   end
 
@@ -31,7 +44,10 @@ Scenario.play do
   first.await("node_ready", times: 3)
   second = run_swarm(IDLE, env: { "SKEP_RUN_DIR" => first.directory })
   must("refuse a name that runs already: #{second.stderr}") do
-    second.wait.exitstatus == 1 && second.stderr.match?(/a swarm already runs with control path .*\(pid #{first.pid}\)/)
+    second.wait.exitstatus == 1 &&
+      second.stderr.match?(/a swarm already runs with control path .*\(pid #{first.pid}\)/)
   end
-  must("leave the first alone") { first.status("idle")["state"] == "running" && first.stop.exitstatus == 0 }
+  must("leave the first alone") do
+    first.status("idle")["state"] == "running" && first.stop.exitstatus == 0
+  end
 end

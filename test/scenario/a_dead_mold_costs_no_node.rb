@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# SIGKILL to the mold, again and again: its nodes go on, another mold is started, and nodes that die meanwhile are replaced.
+# SIGKILL to the mold, again and again: its nodes go on,
+# another mold is started, and nodes that die meanwhile are replaced.
 require_relative "scenario"
 
 Scenario.play do
@@ -10,7 +11,9 @@ Scenario.play do
     mold = swarm.await("mold_ready")
     swarm.kill(mold["pid"])
     must("tell how the mold died") { swarm.await("mold_died")["signal"] == "KILL" }
-    must("keep its nodes") { swarm.status("idle")["nodes"].to_h { |node| [node["id"], node["pid"]] } == nodes }
+    must("keep its nodes") do
+      swarm.status("idle")["nodes"].to_h { |node| [node["id"], node["pid"]] } == nodes
+    end
     victim = round % 3
     swarm.kill(nodes[victim]) # while there is no mold, or just about
     died = swarm.await("node_died")

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# SIGKILL to the supervisor: its nodes notice by the kernel's close of their channel and end with 3, the mold goes too,
-# and a new supervisor of the same name starts at once.
+# SIGKILL to the supervisor: its nodes notice by the kernel's close of their channel and end with 3,
+# the mold goes too, and a new supervisor of the same name starts at once.
 require_relative "scenario"
 
 Scenario.play do
@@ -23,7 +23,9 @@ Scenario.play do
     must("end its orphans with 3 where the kernel tells (#{statuses.inspect}), round #{round}") do
       statuses.all? { |status| status.exitstatus.nil? || status.exitstatus == 3 }
     end
-    must("let each orphan finish") { (0..2).all? { |id| File.read("#{directory}/exit.#{id}") == "stopping=true" } }
+    must("let each orphan finish") do
+      (0..2).all? { |id| File.read("#{directory}/exit.#{id}") == "stopping=true" }
+    end
     pidfds.each(&:close)
   end
   swarm = run_swarm(source, in_directory: directory)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Skep.swarm(…).run inside a program: same swarm, same codes; the program's own child and handlers are left alone, also
-# when the supervisor or the mold is killed.
+# Skep.swarm(…).run inside a program: same swarm, same codes; the program's own child and handlers
+# are left alone, also when the supervisor or the mold is killed.
 require_relative "scenario"
 
 Scenario.play do
@@ -21,7 +21,9 @@ Scenario.play do
   RUBY
   start = lambda do
     reader, writer = IO.pipe
-    pid = Process.spawn({ "SKEP_RUN_DIR" => directory }, RbConfig.ruby, "-I", File.expand_path("../../lib", __dir__), program, out: writer)
+    library = File.expand_path("../../lib", __dir__)
+    pid = Process.spawn({ "SKEP_RUN_DIR" => directory }, RbConfig.ruby, "-I", library, program,
+                        out: writer)
     writer.close
     [pid, reader]
   end
@@ -34,7 +36,9 @@ Scenario.play do
   end
 
   pid, reader = start.call
-  must("run the program's own block") { await.call(reader, "greeted")["text"] == "hello from the program" }
+  must("run the program's own block") do
+    await.call(reader, "greeted")["text"] == "hello from the program"
+  end
   mold = Skep::Watch::Query.new("#{directory}/inside.sock")
   first = await.call(reader, "node_ready")["pid"]
   await.call(reader, "node_ready")
@@ -43,7 +47,9 @@ Scenario.play do
   must("answer on its socket") { mold.ask("status")["status"]["nodes"].size == 2 }
   Skep.pidfd(pid).signal(:TERM)
   after = await.call(reader, "after")
-  must("return the code and leave the program's own alone: #{after}") { after.values_at("code", "heard", "own") == [0, ["mine"], 9] }
+  must("return the code and leave the program's own alone: #{after}") do
+    after.values_at("code", "heard", "own") == [0, ["mine"], 9]
+  end
   Process.wait(pid)
   reader.close
 

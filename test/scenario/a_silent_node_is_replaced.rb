@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A node that is stuck in Ruby, or stopped, is told of with its backtraces, ended and replaced; one that waits, or that has
-# declared a long job, is left alone.
+# A node that is stuck in Ruby, or stopped, is told of with its backtraces, ended and replaced; one
+# that waits, or that has declared a long job, is left alone.
 require_relative "scenario"
 
 Scenario.play do
@@ -22,13 +22,22 @@ Scenario.play do
   swarm.kill(pids[2], :STOP)
 
   hung = swarm.await("node_hung", times: 2)
-  must("find the stuck and the stopped: #{hung}") { hung.map { |event| event["node"] }.sort == [0, 2] }
+  must("find the stuck and the stopped: #{hung}") do
+    hung.map { |event| event["node"] }.sort == [0, 2]
+  end
   traces = swarm.await("node_backtraces")
-  must("show where it is stuck: #{traces}") { traces["node"].zero? && traces["threads"].any? { |thread| thread["backtrace"].join.include?("swarm.rb:6") } }
+  must("show where it is stuck: #{traces}") do
+    traces["node"].zero? &&
+      traces["threads"].any? { |thread| thread["backtrace"].join.include?("swarm.rb:6") }
+  end
   died = swarm.await("node_died", times: 2)
-  must("end both, for that reason: #{died}") { died.all? { |event| event["reason"] == "hung" && event["signal"] == "KILL" } }
+  must("end both, for that reason: #{died}") do
+    died.all? { |event| event["reason"] == "hung" && event["signal"] == "KILL" }
+  end
   swarm.await("node_ready", times: 2)
   swarm.follow("two more liveness timeouts pass") { swarm.status("silent")["uptime"] > 5 }
-  must("leave the waiting and the busy alone") { swarm.status("silent")["nodes"].map { |node| node["restarts"] } == [1, 0, 1, 0] }
+  must("leave the waiting and the busy alone") do
+    swarm.status("silent")["nodes"].map { |node| node["restarts"] } == [1, 0, 1, 0]
+  end
   must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
 end

@@ -7,17 +7,29 @@ Scenario.play do
   ended = lambda do |what, swarm, code, &deed|
     deed&.call(swarm)
     status = swarm.wait
-    must("end with #{code} when #{what} (it was #{status.inspect}); #{swarm.account}") { status.exitstatus == code }
+    must("end with #{code} when #{what} (it was #{status.inspect}); #{swarm.account}") do
+      status.exitstatus == code
+    end
     gone(swarm.nodes)
     must("leave no socket") { Dir.glob("#{swarm.directory}/*.sock").empty? }
     swarm
   end
-  stubborn = 'Skep.swarm("a", nodes: 2, stop_timeout: 0.5) { |s| s.work { |c| c.ready!; IO.select([IO.pipe.first], nil, nil, 3600) } }'
+  stubborn = <<~RUBY
+    Skep.swarm("a", nodes: 2, stop_timeout: 0.5) do |s|
+      s.work { |c| c.ready!; IO.select([IO.pipe.first], nil, nil, 3600) }
+    end
+  RUBY
   ready = ->(source) { run_swarm(source).tap { |swarm| swarm.await("node_ready", times: 2) } }
 
-  %w[TERM INT].each { |name| ended.call("stopped by #{name}", ready.call(IDLE), 0) { |swarm| swarm.signal(name) } }
-  ended.call("stopped over the socket", ready.call(IDLE), 0) { |swarm| Skep::Watch::Query.new("#{swarm.directory}/idle.sock").ask("stop") }
-  ended.call("a node had to be killed at stop_timeout", ready.call(stubborn), 2) { |swarm| swarm.signal("TERM") }
+  %w[TERM INT].each do |name|
+    ended.call("stopped by #{name}", ready.call(IDLE), 0) { |swarm| swarm.signal(name) }
+  end
+  ended.call("stopped over the socket", ready.call(IDLE), 0) do |swarm|
+    Skep::Watch::Query.new("#{swarm.directory}/idle.sock").ask("stop")
+  end
+  ended.call("a node had to be killed at stop_timeout", ready.call(stubborn), 2) do |swarm|
+    swarm.signal("TERM")
+  end
 
   forced = ready.call(stubborn.sub("0.5", "60"))
   ended.call("a second TERM came", forced, 2) do |swarm|
@@ -26,20 +38,34 @@ Scenario.play do
     IO.select(nil, nil, nil, 0.1) # sooner it is the same TERM, sent to process and group
     swarm.signal("TERM")
   end
-  must("tell each node's end") { forced.events.count { |event| event["event"] == "node_died" && event["signal"] == "KILL" } == 2 }
+  must("tell each node's end") do
+    forced.events.count { |event| event["event"] == "node_died" && event["signal"] == "KILL" } == 2
+  end
   ended.call("QUIT came", ready.call(stubborn.sub("0.5", "60")), 2) { |swarm| swarm.signal("QUIT") }
 
-  never = ->(body) { %(Skep.swarm("a", nodes: 2, restart: :never) { |s| s.work { |c| c.ready!; #{body} } }) }
+  never = lambda do |body|
+    %(Skep.swarm("a", nodes: 2, restart: :never) { |s| s.work { |c| c.ready!; #{body} } })
+  end
   ended.call("all work returned", run_swarm(never.call("nil")), 0)
   ended.call("work that isn't to start again failed", run_swarm(never.call("raise 'no'")), 4)
 
-  loops = 'Skep.swarm("a", nodes: 1, restarts: 3, on_crash_loop: :stop) { |s| s.work { |c| c.ready!; exit!(9) } }'
+  loops = <<~RUBY
+    Skep.swarm("a", nodes: 1, restarts: 3, on_crash_loop: :stop) do |s|
+      s.work { |c| c.ready!; exit!(9) }
+    end
+  RUBY
   gave_up = ended.call("it gave up on a crash loop", run_swarm(loops), 4)
-  must("give up at the fourth death") { gave_up.events.count { |event| event["event"] == "node_died" } == 4 }
+  must("give up at the fourth death") do
+    gave_up.events.count { |event| event["event"] == "node_died" } == 4
+  end
 
-  boots = 'Skep.swarm("a", nodes: 2, restarts: 1) { |s| s.on_boot { raise "no database" }; s.work { } }'
+  boots = <<~RUBY
+    Skep.swarm("a", nodes: 2, restarts: 1) { |s| s.on_boot { raise "no database" }; s.work { } }
+  RUBY
   could_not = ended.call("no node could boot", run_swarm(boots), 1)
-  must("say so on stderr: #{could_not.stderr}") { could_not.stderr.match?(/\Askep: .*no node could boot/) }
+  must("say so on stderr: #{could_not.stderr}") do
+    could_not.stderr.match?(/\Askep: .*no node could boot/)
+  end
 
   slow = 'Skep.swarm("a", nodes: 1, boot_timeout: 0.4) { |s| s.work { |c| c.wait } }'
   late = ended.call("no node was ready in time", run_swarm(slow), 1)

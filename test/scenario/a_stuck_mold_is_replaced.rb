@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A mold that is stopped: a node that dies meanwhile is noticed all the same, the mold is ended and replaced. And it never
-# keeps a swarm from stopping.
+# A mold that is stopped: a node that dies meanwhile is noticed all the same, the mold is ended and
+# replaced. And it never keeps a swarm from stopping.
 require_relative "scenario"
 
 Scenario.play do
@@ -10,7 +10,9 @@ Scenario.play do
   first = swarm.await("mold_ready")["pid"]
   swarm.kill(first, :STOP)
   swarm.kill(nodes[0]["pid"])
-  must("end the stuck mold") { swarm.await("mold_died").values_at("pid", "signal") == [first, "KILL"] }
+  must("end the stuck mold") do
+    swarm.await("mold_died").values_at("pid", "signal") == [first, "KILL"]
+  end
   must("know of the node's end") { swarm.await("node_died")["pid"] == nodes[0]["pid"] }
   swarm.await("node_ready")
   must("keep the others") { swarm.status("idle")["nodes"].map { |node| node["restarts"] }.sum == 1 }
@@ -18,10 +20,16 @@ Scenario.play do
   second = swarm.await("mold_ready")["pid"]
   swarm.kill(second, :STOP)
   status = swarm.stop
-  must("stop although its mold is stuck: #{status.inspect}; #{swarm.account}") { [0, 2].include?(status.exitstatus) }
+  must("stop although its mold is stuck: #{status.inspect}; #{swarm.account}") do
+    [0, 2].include?(status.exitstatus)
+  end
   gone([*swarm.nodes, second])
 
-  stubborn = run_swarm('Skep.swarm("a", nodes: 2, stop_timeout: 0.5) { |s| s.work { |c| c.ready!; IO.select([IO.pipe.first], nil, nil, 3600) } }')
+  stubborn = run_swarm(<<~RUBY)
+    Skep.swarm("a", nodes: 2, stop_timeout: 0.5) do |s|
+      s.work { |c| c.ready!; IO.select([IO.pipe.first], nil, nil, 3600) }
+    end
+  RUBY
   stubborn.await("node_ready", times: 2)
   stubborn.kill(stubborn.await("mold_ready")["pid"], :STOP)
   must("end with 2 when nodes had to be killed") { stubborn.stop.exitstatus == 2 }

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# TERM at any moment of a boot, a fork or a hook: the swarm ends, with 0, and nothing is left. Then TERM straight to
-# nodes inside their boot. (ROUNDS=n for more moments.)
+# TERM at any moment of a boot, a fork or a hook: the swarm ends, with 0, and nothing is left. Then
+# TERM straight to nodes inside their boot. (ROUNDS=n for more moments.)
 require_relative "scenario"
 
 Scenario.play do
@@ -12,8 +12,10 @@ Scenario.play do
       swarm.work { |child| child.ready!; child.wait until child.stopping? }
     end
   RUBY
-  # Ruby itself, before it has read a line of anybody's, loses one TERM in twenty (docs/signals.md): begin at our first line.
-  first_line = "%w[TERM INT].each { |name| trap(name) { exit!(0) } }; $stdout.syswrite(\"first line\\n\")"
+  # Ruby itself, before it has read a line of anybody's,
+  # loses one TERM in twenty (docs/signals.md): begin at our first line.
+  first_line = "%w[TERM INT].each { |name| trap(name) { exit!(0) } }; " \
+               "$stdout.syswrite(\"first line\\n\")"
   random = Random.new(Integer(ENV.fetch("SEED", "1")))
   rounds.times do |round|
     swarm = run_swarm(source, before: first_line)
@@ -21,7 +23,8 @@ Scenario.play do
     at = Skep::OS.now + (moment = 0.25 * random.rand)
     swarm.read(at) while Skep::OS.now < at
     status = swarm.stop
-    must("end by TERM at #{moment.round(3)} s, round #{round}: #{status.inspect}; #{swarm.account}") { status.exitstatus == 0 }
+    must("end by TERM at #{moment.round(3)} s, round #{round}: " \
+         "#{status.inspect}; #{swarm.account}") { status.exitstatus == 0 }
     gone(swarm.nodes)
     swarm.close
     swarms.clear
@@ -34,6 +37,8 @@ Scenario.play do
     end
   RUBY
   ends = swarm.await("node_died", times: 5)
-  must("hear a TERM within on_boot: #{swarm.account}") { ends.all? { |event| event["exitstatus"] == 0 } }
+  must("hear a TERM within on_boot: #{swarm.account}") do
+    ends.all? { |event| event["exitstatus"] == 0 }
+  end
   must("stop with 0") { swarm.stop.exitstatus == 0 }
 end

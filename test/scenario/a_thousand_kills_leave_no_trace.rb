@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# A node of an idle swarm is killed a thousand times: a thousand replacements, no zombie, and the supervisor has as many
-# descriptors and as much anonymous memory as before. (KILLS=n for another number.)
+# A node of an idle swarm is killed a thousand times: a thousand replacements, no zombie, and the
+# supervisor has as many descriptors and as much anonymous memory as before.
+# (KILLS=n for another number.)
 require_relative "scenario"
 
 Scenario.play do
@@ -25,7 +26,8 @@ Scenario.play do
   before = measure.call
   kills.times { pid = kill.call(pid) }
   after = measure.call
-  zombies = zombies_of([swarm.pid, *swarm.events.filter_map { |event| event["pid"] if event["event"] == "mold_ready" }])
+  molds = swarm.events.filter_map { |event| event["pid"] if event["event"] == "mold_ready" }
+  zombies = zombies_of([swarm.pid, *molds])
   nodes = swarm.status("idle")["nodes"]
 
   puts "#{before} -> #{after}, restarts #{nodes[0]['restarts']}"

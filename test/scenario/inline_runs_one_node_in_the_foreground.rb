@@ -22,9 +22,12 @@ Scenario.play do
 
   failing = run_swarm(source, arguments: ["--inline"], env: { "FAIL" => "1" })
   failing.await("node_ready")
-  must("end with 1 when the work raises, and show where") { failing.stop.exitstatus == 1 && failing.stderr.include?("late (RuntimeError)") }
+  must("end with 1 when the work raises, and show where") do
+    failing.stop.exitstatus == 1 && failing.stderr.include?("late (RuntimeError)")
+  end
   must("refuse a bad file with a sentence") do
     bad = run_swarm("Skep.swarm('a') { }", arguments: ["--inline"])
-    bad.wait.exitstatus == 1 && bad.stderr.lines.size == 1 && bad.stderr.include?("there is no work")
+    bad.wait.exitstatus == 1 && bad.stderr.lines.size == 1 &&
+      bad.stderr.include?("there is no work")
   end
 end

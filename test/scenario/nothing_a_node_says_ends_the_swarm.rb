@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Strange events, too much of them, garbage in the channel, facts that are no JSON: a node can hurt only itself.
+# Strange events, too much of them, garbage in the channel,
+# facts that are no JSON: a node can hurt only itself.
 require_relative "scenario"
 
 Scenario.play do

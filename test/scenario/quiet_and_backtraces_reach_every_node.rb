@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# TSTP: every node takes no more, and stays. TTIN: the backtraces of every thread of every node are in the log.
+# TSTP: every node takes no more, and stays.
+# TTIN: the backtraces of every thread of every node are in the log.
 require_relative "scenario"
 
 Scenario.play do
@@ -19,11 +20,17 @@ Scenario.play do
   swarm.signal(:TTIN)
   traces = swarm.await("node_backtraces", times: 2)
   must("show every thread: #{traces}") do
-    traces.all? { |event| (event["threads"].map { |thread| thread["thread"] } & %w[main side skep.control]).size == 3 }
+    traces.all? do |event|
+      (event["threads"].map { |thread| thread["thread"] } & %w[main side skep.control]).size == 3
+    end
   end
-  must("show where they are") { traces.all? { |event| event["threads"].all? { |thread| thread["backtrace"].any? } } }
+  must("show where they are") do
+    traces.all? { |event| event["threads"].all? { |thread| thread["backtrace"].any? } }
+  end
   swarm.signal(:TSTP)
   swarm.await("told_quiet", times: 2)
-  must("show quiet nodes in status") { swarm.status("quiet")["nodes"].map { |node| node["state"] } == %w[quiet quiet] }
+  must("show quiet nodes in status") do
+    swarm.status("quiet")["nodes"].map { |node| node["state"] } == %w[quiet quiet]
+  end
   must("stop with 0") { swarm.stop.exitstatus == 0 }
 end

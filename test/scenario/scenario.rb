@@ -1,12 +1,15 @@
 # frozen_string_literal: true
 
-# What scenarios share. A scenario is a whole program: it starts real swarms, does them harm, and its exit code is the
-# verdict. Files of this folder whose name isn't `scenario.rb` are run by `rake scenario`.
+# What scenarios share. A scenario is a whole program: it starts real swarms, does them harm, and
+# its exit code is the verdict. Files of this folder whose name isn't `scenario.rb` are run by
+# `rake scenario`.
 #
 #   require_relative "scenario"
 #   Scenario.play do
 #     swarm = run_swarm(<<~RUBY)
-#       Skep.swarm("idle", nodes: 2) { |swarm| swarm.work { |child| child.ready!; child.wait until child.stopping? } }
+#       Skep.swarm "idle", nodes: 2 do |swarm|
+#         swarm.work { |child| child.ready!; child.wait until child.stopping? }
+#       end
 #     RUBY
 #     swarm.await("node_ready", times: 2)
 #     must("end with 0") { swarm.stop.exitstatus == 0 }
@@ -39,19 +42,16 @@ class Scenario
       @directory = directory
       @file = File.join(directory, "swarm.rb")
       File.write(@file, source) if source
-      @reader, writer = IO.pipe
       @errors = File.join(directory, "stderr")
-      program = before ? ["-e", "#{before}; load ARGV.shift"] : []
-      @pid = Process.spawn({ "SKEP_RUN_DIR" => directory, **env }, RbConfig.ruby, *program, SKEP, "run", @file, "--log-format", "json",
-                           *arguments, out: writer, err: [@errors, "a"], pgroup: true)
-      writer.close
-      @pidfd = Skep.pidfd(@pid)
       @events = []
       @lines = []
       @buffer = +""
+      program = before ? ["-e", "#{before}; load ARGV.shift"] : []
+      start(env, *program, SKEP, "run", @file, "--log-format", "json", *arguments)
     end
 
-    # The next event of that name that satisfies the block and wasn't awaited yet; fails at the deadline.
+    # The next event of that name that satisfies the block and wasn't awaited yet;
+    # fails at the deadline.
     def await(name, times: 1, seconds: SECONDS, &block)
       deadline = Skep::OS.now + seconds
       found = []
@@ -59,11 +59,13 @@ class Scenario
         found.concat(take(name, times - found.size, block))
         return times == 1 ? found.first : found if found.size == times
 
-        read(deadline) or raise Failed, "no #{name} (#{found.size} of #{times}) within #{seconds} s; #{account}"
+        read(deadline) or
+          raise Failed, "no #{name} (#{found.size} of #{times}) within #{seconds} s; #{account}"
       end
     end
 
-    # Follows the log until the block is true, looking at each line and a few times a second; fails at the deadline.
+    # Follows the log until the block is true, looking at each line and a few times a second;
+    # fails at the deadline.
     def follow(what, seconds: SECONDS)
       deadline = Skep::OS.now + seconds
       until yield
@@ -74,7 +76,10 @@ class Scenario
     end
 
     def signal(name) = @pidfd.signal(name)
-    def kill(pid, signal = :KILL) = Skep.pidfd(pid).then { |pidfd| pidfd.signal(signal).tap { pidfd.close } }
+
+    def kill(pid, signal = :KILL)
+      Skep.pidfd(pid).then { |pidfd| pidfd.signal(signal).tap { pidfd.close } }
+    end
 
     def stop(signal = :TERM, seconds: SECONDS)
       signal(signal)
@@ -85,14 +90,25 @@ class Scenario
     def wait(seconds: SECONDS)
       deadline = Skep::OS.now + seconds
       nil while read(deadline)
-      status = @pidfd.wait(timeout: [deadline - Skep::OS.now, 0.1].max) or raise Failed, "still running after #{seconds} s; #{account}"
-      status
+      @pidfd.wait(timeout: [deadline - Skep::OS.now, 0.1].max) or
+        raise Failed, "still running after #{seconds} s; #{account}"
     end
 
     def stderr = File.read(@errors)
-    def status(name) = Skep::Watch::Query.new(File.join(@directory, "#{name}.sock")).ask("status").fetch("status")
-    def nodes = events.select { |event| event["event"] == "node_forked" }.map { |event| event["pid"] }
-    def account = "events: #{events.last(15).map { |event| event.values_at('event', 'node', 'pid', 'signal', 'message', 'error').compact.join(' ') }}, stderr: #{stderr.lines.last(8)}"
+
+    def status(name)
+      Skep::Watch::Query.new(File.join(@directory, "#{name}.sock")).ask("status").fetch("status")
+    end
+
+    def nodes
+      events.select { |event| event["event"] == "node_forked" }.map { |event| event["pid"] }
+    end
+
+    def account
+      facts = %w[event node pid signal message error]
+      told = events.last(15).map { |event| event.values_at(*facts).compact.join(" ") }
+      "events: #{told}, stderr: #{stderr.lines.last(8)}"
+    end
 
     # Reads one more piece of the log; false at the end or the deadline.
     def read(deadline)
@@ -117,22 +133,25 @@ class Scenario
 
     private
 
+    def start(env, *command)
+      @reader, writer = IO.pipe
+      @pid = Process.spawn({ "SKEP_RUN_DIR" => @directory, **env }, RbConfig.ruby, *command,
+                           out: writer, err: [@errors, "a"], pgroup: true)
+      writer.close
+      @pidfd = Skep.pidfd(@pid)
+    end
+
     def take(name, count, block)
       @taken ||= {}.compare_by_identity
-      @events.select { |event| event["event"] == name && !@taken[event] && (!block || block.call(event)) }
-             .first(count).each { |event| @taken[event] = true }
+      found = @events.select do |event|
+        event["event"] == name && !@taken[event] && (!block || block.call(event))
+      end
+      found.first(count).each { |event| @taken[event] = true }
     end
   end
 
   def self.play(&block)
-    scenario = new
-    Dir.mktmpdir("skep-scenario") do |directory|
-      scenario.directory = directory
-      scenario.instance_eval(&block)
-      scenario.finish
-    ensure
-      scenario.clean_up
-    end
+    Dir.mktmpdir("skep-scenario") { |directory| new.play(directory, &block) }
     puts "ok #{File.basename($PROGRAM_NAME, '.rb')}"
   rescue Failed => e
     warn "FAILED #{File.basename($PROGRAM_NAME, '.rb')}: #{e.message}"
@@ -141,9 +160,18 @@ class Scenario
 
   attr_accessor :directory
 
+  def play(directory, &block)
+    self.directory = directory
+    instance_eval(&block)
+    finish
+  ensure
+    clean_up
+  end
+
   # before: Ruby code for the supervisor's process to run before skep's own.
   def run_swarm(source, arguments: [], env: {}, in_directory: nil, before: nil)
-    place = in_directory || File.join(directory, "swarm#{@count = @count.to_i + 1}").tap { |path| Dir.mkdir(path) }
+    place = in_directory ||
+            File.join(directory, "swarm#{@count = @count.to_i + 1}").tap { |path| Dir.mkdir(path) }
     RunningSwarm.new(source, place, arguments:, env:, before:).tap { |swarm| swarms << swarm }
   end
 
@@ -157,13 +185,16 @@ class Scenario
   def gone(pids, seconds: 10.0)
     pids.each do |pid|
       pidfd = Skep.pidfd(pid)
-      pidfd.wait(timeout: seconds) or raise Failed, "process #{pid} is still there after #{seconds} s: #{File.read("/proc/#{pid}/cmdline").tr("\0", ' ')}"
+      pidfd.wait(timeout: seconds) or
+        raise Failed, "process #{pid} is still there after #{seconds} s: #{command_line(pid)}"
     rescue Errno::ESRCH
       next
     ensure
       pidfd&.close
     end
   end
+
+  def command_line(pid) = File.read("/proc/#{pid}/cmdline").tr("\0", " ")
 
   # Ended and not reaped, among the children of these.
   def zombies_of(parents)
@@ -186,7 +217,8 @@ class Scenario
   # Nothing of ours may be left at the end.
   def finish
     clean_up
-    left = Dir.glob("/proc/self/task/*/children").flat_map { |path| File.read(path).split.map(&:to_i) }
+    left = Dir.glob("/proc/self/task/*/children")
+              .flat_map { |path| File.read(path).split.map(&:to_i) }
     raise Failed, "children left: #{left}" if left.any?
   end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# swarm.on(:event) blocks run in a process of their own: they hear every event, one that raises or dies costs nothing.
+# swarm.on(:event) blocks run in a process of their own:
+# they hear every event, one that raises or dies costs nothing.
 require_relative "scenario"
 
 Scenario.play do
@@ -17,18 +18,29 @@ Scenario.play do
   ready = swarm.await("node_ready", times: 3) # the helper too
   helper = ready.find { |event| event["node"] == "helper" }
   nodes = ready - [helper]
-  heard = -> { File.exist?("#{swarm.directory}/heard") ? File.readlines("#{swarm.directory}/heard", chomp: true) : [] }
+  heard = lambda do
+    path = "#{swarm.directory}/heard"
+    File.exist?(path) ? File.readlines(path, chomp: true) : []
+  end
   swarm.follow("the blocks heard of the start") { heard.call.size == 3 }
   must("hear what was before it: #{heard.call}") { heard.call.first == "started 2" }
-  must("run in the helper") { heard.call[1..].all? { |line| line.end_with?("by #{helper['pid']}") } }
+  must("run in the helper") do
+    heard.call[1..].all? { |line| line.end_with?("by #{helper['pid']}") }
+  end
 
   swarm.kill(nodes[0]["pid"])
   swarm.await("node_ready")
-  must("tell of a block that raised") { swarm.await("hook_failed")["error"] == "RuntimeError: a bad block" }
+  must("tell of a block that raised") do
+    swarm.await("hook_failed")["error"] == "RuntimeError: a bad block"
+  end
   swarm.kill(helper["pid"])
-  again = swarm.await("node_ready") { |event| event["node"] == "helper" && event["pid"] != helper["pid"] }
+  again = swarm.await("node_ready") do |event|
+    event["node"] == "helper" && event["pid"] != helper["pid"]
+  end
   must("not count the helper as a node") { swarm.status("heard")["nodes"].size == 2 }
   must("stop with 0") { swarm.stop.exitstatus == 0 }
   gone([*swarm.nodes, again["pid"]])
-  must("hear of the last node's end: #{heard.call.last(3)}") { heard.call.last(2).sort == ["died 0 ", "died 1 "] }
+  must("hear of the last node's end: #{heard.call.last(3)}") do
+    heard.call.last(2).sort == ["died 0 ", "died 1 "]
+  end
 end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# A process that the work forks has the signal handlers of any process, and hooks that come late or take long cost no stop.
+# A process that the work forks has the signal handlers of any process,
+# and hooks that come late or take long cost no stop.
 require_relative "scenario"
 
 Scenario.play do

@@ -12,8 +12,10 @@ class ConfigTest < Skep::TestCase
     assert_predicate config, :valid?
     assert_equal Etc.nprocessors, config.nodes
     assert_equal [60.0, 30.0, 30.0, 5.0, 5.0],
-                 config.to_h.values_at(:boot_timeout, :liveness_timeout, :stop_timeout, :kill_timeout, :orphan_timeout)
-    assert_equal [:always, 5, 60.0, :keep_trying], config.to_h.values_at(:restart, :restarts, :restarts_within, :on_crash_loop)
+                 config.to_h.values_at(:boot_timeout, :liveness_timeout, :stop_timeout,
+                                       :kill_timeout, :orphan_timeout)
+    assert_equal [:always, 5, 60.0, :keep_trying],
+                 config.to_h.values_at(:restart, :restarts, :restarts_within, :on_crash_loop)
     assert_equal [true, true, :warn], config.to_h.values_at(:huge_pages, :title, :fork_guard)
   end
 
@@ -27,7 +29,8 @@ class ConfigTest < Skep::TestCase
 
   test "refuses a swarm without work, and a name that can't be a file's" do
     assert_match(/no work/, Skep::Swarm::Config.new("a", {}).errors.join)
-    assert_match(/name "a\/b" can't be/, Skep::Swarm::Config.new("a/b", {}, tasks: [WORK]).errors.join)
+    assert_match(/name "a\/b" can't be/,
+                 Skep::Swarm::Config.new("a/b", {}, tasks: [WORK]).errors.join)
   end
 
   test "warns of what has no effect yet" do
@@ -43,7 +46,8 @@ class ConfigTest < Skep::TestCase
   end
 
   test "places each work on its nodes" do
-    config = Skep::Swarm::Config.new("a", { nodes: 3 }, tasks: [WORK, { **WORK, "nodes" => 2, "threads" => 5 }])
+    config = Skep::Swarm::Config.new("a", { nodes: 3 },
+                                     tasks: [WORK, { **WORK, "nodes" => 2, "threads" => 5 }])
 
     assert_equal [0, 0, 0, 1, 1], config.placement
     assert_equal 5, config.threads

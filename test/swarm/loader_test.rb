@@ -19,7 +19,8 @@ class LoaderTest < Skep::TestCase
     "two swarms" => ["Skep.swarm('a'); Skep.swarm('b')", /describes 2 swarms \(a, b\): put each/],
     "an exception" => ["\nnope", /NameError while it was loaded, line 2: undefined local/],
     "an exit" => ["exit 3", /it called exit\(3\)/],
-    "a missing library" => ["require 'no/such/library'", /LoadError while it was loaded, line 1: cannot load/]
+    "a missing library" => ["require 'no/such/library'",
+                            /LoadError while it was loaded, line 1: cannot load/]
   }.each do |what, (text, sentence)|
     test "says what is wrong with #{what}, in one sentence" do
       error = assert_raises(Skep::Swarm::Loader::Refused) { load_text(text) }
@@ -30,9 +31,12 @@ class LoaderTest < Skep::TestCase
   end
 
   test "says that a file is missing" do
-    error = assert_raises(Skep::Swarm::Loader::Refused) { Skep::Swarm::Loader.new("no/such.rb").swarm }
+    error = assert_raises(Skep::Swarm::Loader::Refused) do
+      Skep::Swarm::Loader.new("no/such.rb").swarm
+    end
 
-    assert_equal "no/such.rb: there is no such file: name the file that describes the swarm", error.message
+    assert_equal "no/such.rb: there is no such file: name the file that describes the swarm",
+                 error.message
   end
 
   private

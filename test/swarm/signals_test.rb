@@ -62,7 +62,8 @@ class SignalsTest < Skep::TestCase
     end
   end
 
-  # To ourselves; handled when it returns, for Ruby runs handlers of its main thread at the next check.
+  # To ourselves; handled when it returns,
+  # for Ruby runs handlers of its main thread at the next check.
   def raise_signal(name) = Process.kill(name, Process.pid)
 
   def taken

@@ -7,7 +7,8 @@ class RedactionTest < Skep::TestCase
   test "hides secrets by name, at any depth" do
     facts = { "sasl.password" => "a", list: [{ "ssl.key.pem" => "b" }], "sasl.username" => "me" }
 
-    assert_equal({ "sasl.password" => "[secret]", list: [{ "ssl.key.pem" => "[secret]" }], "sasl.username" => "me" },
+    assert_equal({ "sasl.password" => "[secret]", list: [{ "ssl.key.pem" => "[secret]" }],
+                   "sasl.username" => "me" },
                  Skep::Watch::Redaction.of(facts))
   end
 

@@ -27,7 +27,8 @@ class StatusTest < Skep::TestCase
   end
 
   test "answers one line and closes" do
-    assert_equal({ "v" => 1, "status" => { "name" => "a", "nodes" => [], "secret" => "[secret]" } }, asked('{"v":1,"command":"status"}'))
+    assert_equal({ "v" => 1, "status" => { "name" => "a", "nodes" => [], "secret" => "[secret]" } },
+                 asked('{"v":1,"command":"status"}'))
   end
 
   test "passes a command on, within the loop" do
@@ -37,7 +38,8 @@ class StatusTest < Skep::TestCase
   end
 
   test "answers nonsense with a sentence" do
-    ["nonsense", "[]", "1", "null", "{}", '{"command":"exit"}', "\xFF\xFE", '{"command":{"a":[]}}', '"command"'].each do |request|
+    ["nonsense", "[]", "1", "null", "{}", '{"command":"exit"}', "\xFF\xFE", '{"command":{"a":[]}}',
+     '"command"'].each do |request|
       assert_match(/: there are status|one line of JSON/, asked(request)["error"])
     end
   end
@@ -70,7 +72,9 @@ class StatusTest < Skep::TestCase
 
   test "says why it can't be" do
     config = Skep::Swarm::Config.new("a", { control: "/#{'x' * 200}" }, tasks: [{}])
-    error = assert_raises(Skep::Watch::Status::Unusable) { Skep::Watch::Status.new.configured(Supervisor.new(@supervisor.loop, config)) }
+    error = assert_raises(Skep::Watch::Status::Unusable) do
+      Skep::Watch::Status.new.configured(Supervisor.new(@supervisor.loop, config))
+    end
 
     assert_match(/can't be made, .*name another with control:/, error.message)
   end
@@ -81,7 +85,9 @@ class StatusTest < Skep::TestCase
     client = UNIXSocket.new(@path)
     client.write("#{request}\n")
     by = deadline(10)
-    @supervisor.loop.turn(seconds_until(by)) until client.wait_readable(0) || seconds_until(by).zero?
+    until client.wait_readable(0) || seconds_until(by).zero?
+      @supervisor.loop.turn(seconds_until(by))
+    end
     @supervisor.loop.turn(0)
     JSON.parse(client.read)
   ensure

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# For commands that talk to a running swarm: found by name, by --control PATH, or because it is the only one here.
+# For commands that talk to a running swarm:
+# found by name, by --control PATH, or because it is the only one here.
 module Skep
   module CLI
     module Asking
@@ -14,15 +15,17 @@ module Skep
       def ask(command) = Watch::Query.new(control_path).ask(command)
 
       def control_path
-        options[:control] || (@arguments.any? ? File.join(directory, "#{@arguments.shift}.sock") : the_only_one)
+        options[:control] ||
+          (@arguments.any? ? File.join(directory, "#{@arguments.shift}.sock") : the_only_one)
       end
 
       def the_only_one
         sockets = Dir.glob(File.join(directory, "*.sock"))
         return sockets.first if sockets.size == 1
+        raise Misuse, "no swarm runs here: name its socket with --control PATH" if sockets.empty?
 
         names = sockets.map { |path| File.basename(path, ".sock") }.sort
-        raise Misuse, names.empty? ? "no swarm runs here: name its socket with --control PATH" : "several swarms run here: name one of #{names.join(', ')}"
+        raise Misuse, "several swarms run here: name one of #{names.join(', ')}"
       end
 
       def directory = Swarm::Config.run_directory

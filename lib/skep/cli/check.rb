@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# `skep check FILE`: loads a swarm file and prints every error and warning at once, without running anything of it.
+# `skep check FILE`: loads a swarm file and prints every error and warning at once,
+# without running anything of it.
 module Skep
   module CLI
     class Check < Command

@@ -18,7 +18,8 @@ module Skep
         @options = {}
         @arguments = parser.parse(argv)
       rescue ArgumentError => e # bytes that are no text in this locale
-        raise Misuse, "the command line can't be read: #{e.message}; set LANG to the encoding it is in"
+        raise Misuse, "the command line can't be read: #{e.message}; " \
+                      "set LANG to the encoding it is in"
       end
 
       def run #: () -> Integer
@@ -43,7 +44,8 @@ module Skep
 
       def show_help
         out.puts(parser.help)
-        out.puts("", "examples:", self.class::EXAMPLES.map { |line| "  #{line}" }) if self.class::EXAMPLES.any?
+        examples = self.class::EXAMPLES.map { |line| "  #{line}" }
+        out.puts("", "examples:", examples) if examples.any?
         0
       end
 
@@ -52,7 +54,9 @@ module Skep
       end
 
       def nothing_more
-        raise Misuse, "#{@arguments.first.inspect} is too much: usage: #{self.class::USAGE}" if @arguments.any?
+        return unless @arguments.any?
+
+        raise Misuse, "#{@arguments.first.inspect} is too much: usage: #{self.class::USAGE}"
       end
     end
   end

@@ -1,12 +1,14 @@
 # frozen_string_literal: true
 
-# `skep run FILE`: becomes the supervisor of the swarm that FILE describes. `--inline` runs one node's work without forking.
+# `skep run FILE`: becomes the supervisor of the swarm that FILE describes. `--inline` runs one
+# node's work without forking.
 module Skep
   module CLI
     class Run < Command
       PURPOSE = "run the swarm that a file describes"
       USAGE = "skep run FILE [options] [-- ARGUMENTS FOR THE FILE]"
-      EXAMPLES = ["skep run swarm.rb", "skep run swarm.rb --nodes 2 --log-format json", "skep run --inline swarm.rb"].freeze
+      EXAMPLES = ["skep run swarm.rb", "skep run swarm.rb --nodes 2 --log-format json",
+                  "skep run --inline swarm.rb"].freeze
 
       private
 
@@ -18,7 +20,9 @@ module Skep
         set(parser, "--log-format FORMAT", String, "text or json")
         set(parser, "--boot-timeout SECONDS", Float, "how long a node may take to be ready")
         set(parser, "--stop-timeout SECONDS", Float, "how long a node may take to stop")
-        parser.on("--inline", "one node's work in the foreground, no fork") { options[:inline] = true }
+        parser.on("--inline", "one node's work in the foreground, no fork") do
+          options[:inline] = true
+        end
       end
 
       def set(parser, flag, type, what)

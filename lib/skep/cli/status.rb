@@ -29,17 +29,23 @@ module Skep
       end
 
       def table(status)
-        out.puts("#{status['name']}: #{status['state']}, pid #{status['pid']}, up #{status['uptime'].round} s")
+        out.puts("#{status['name']}: #{status['state']}, pid #{status['pid']}, " \
+                 "up #{status['uptime'].round} s")
         rows = [COLUMNS, *status["nodes"].map { |node| row(node) }]
         widths = rows.transpose.map { |column| column.map(&:size).max }
-        rows.each { |cells| out.puts(cells.zip(widths).map { |cell, width| cell.ljust(width) }.join("  ").rstrip) }
+        rows.each do |cells|
+          out.puts(cells.zip(widths).map { |cell, width| cell.ljust(width) }.join("  ").rstrip)
+        end
       end
 
       def row(node)
         memory = node["memory"]
         shared = memory && (memory["rss"] - memory["uss"])
-        [node["id"], node["pid"], node["mold"], node["state"], node["joined"], node["restarts"], mib(memory && memory["uss"]), mib(shared),
-         node["beat_age"] && "#{node['beat_age'].round(1)}s", node["work"]["done"], last_exit(node["last_exit"])].map { |cell| cell.nil? ? "-" : cell.to_s }
+        cells = [node["id"], node["pid"], node["mold"], node["state"], node["joined"],
+                 node["restarts"], mib(memory && memory["uss"]), mib(shared),
+                 node["beat_age"] && "#{node['beat_age'].round(1)}s", node["work"]["done"],
+                 last_exit(node["last_exit"])]
+        cells.map { |cell| cell.nil? ? "-" : cell.to_s }
       end
 
       def mib(bytes) = bytes && "#{(bytes / 1_048_576.0).round(1)}M"
@@ -47,7 +53,8 @@ module Skep
       def last_exit(ended)
         return unless ended
 
-        [ended["signal"] ? "SIG#{ended['signal']}" : ended["status"], ended["reason"]].compact.join(" ")
+        how = ended["signal"] ? "SIG#{ended['signal']}" : ended["status"]
+        [how, ended["reason"]].compact.join(" ")
       end
     end
   end

@@ -1,13 +1,15 @@
 # frozen_string_literal: true
 
-# Notices nodes' ends from the kernel. While their mold lives it tells how they ended, at once or it is as good as dead;
-# when it has died they have fallen to the supervisor, their subreaper, which learns of their ends by itself.
+# Notices nodes' ends from the kernel. While their mold lives it tells how they ended, at once or it
+# is as good as dead; when it has died they have fallen to the supervisor, their subreaper, which
+# learns of their ends by itself.
 #
 #   adoption = Adoption.new(loop) { |node, exit| … }     # called when an adopted node has ended
 #   adoption.follow(node)     # it has been forked
 #   adoption.take(node)       # its mold has died
 #
-# Where there are no pidfds (the twins) the end of a node's channel is the end of the node, its status unknown.
+# Where there are no pidfds (the twins) the end of a node's channel is the end of the node,
+# its status unknown.
 module Skep
   class Swarm
     class Adoption
@@ -27,7 +29,8 @@ module Skep
         node.watches << watch
       end
 
-      # A node that the mold hadn't reported yet is taken for lost: its channel's end will tell it so.
+      # A node that the mold hadn't reported yet is taken for lost:
+      # its channel's end will tell it so.
       def take(node) #: (Node) -> void
         return @ended.call(node, Exit.new) unless node.pidfd
         return silent(node) unless node.pidfd.watchable? || node.channel.open?
@@ -38,7 +41,8 @@ module Skep
         node.watches << @loop.watch(node.pidfd.to_io) { reap(node) }
       end
 
-      # A node's channel has ended. Where there is a pidfd it alone tells of the end; else this does.
+      # A node's channel has ended.
+      # Where there is a pidfd it alone tells of the end; else this does.
       def silent(node) #: (Node) -> void
         return if !node.live? || node.pidfd&.watchable?
 

@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
-# Nodes that are to be forked: at once or later, so many at a time, and only while there is a mold to fork them.
+# Nodes that are to be forked: at once or later, so many at a time,
+# and only while there is a mold to fork them.
 #
-#   boots = BootQueue.new(config, loop:, page:, cells:, nodes:) { |node| … }   # the link to a node about to be forked
+#   # The block makes the link to a node about to be forked.
+#   boots = BootQueue.new(config, loop:, page:, cells:, nodes:) { |node| … }
 #   boots.mold = mold          # nil: nothing can be forked for the moment
 #   boots.enqueue(node)
 #   boots.later(node, 0.4)

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-# The mold's own view of itself: it loads the swarm file, warms up, and then casts nodes until its channel ends.
+# The mold's own view of itself: it loads the swarm file,
+# warms up, and then casts nodes until its channel ends.
 #
-#   ruby -rskep -e Skep::Swarm::Caster.main     # what the supervisor executes; the channel is descriptor 3
+#   ruby -rskep -e Skep::Swarm::Caster.main   # executed by the supervisor, channel: descriptor 3
 #
 # | the supervisor says | the mold does and answers |
 # |---|---|
@@ -17,7 +18,8 @@ module Skep
     class Caster
       CHANNEL_FD = 3
 
-      # The executed mold's whole program; its arguments are the swarm file and what is the file's own.
+      # The executed mold's whole program;
+      # its arguments are the swarm file and what is the file's own.
       def self.main #: () -> bot
         socket = UNIXSocket.for_fd(CHANNEL_FD)
         socket.close_on_exec = true
@@ -25,16 +27,18 @@ module Skep
       end
 
       # A mold from here to its end; no at_exit hook runs, for it did no work.
-      def self.serve(channel, swarm: nil, file: nil) #: (Channel, ?swarm: Swarm?, ?file: String?) -> bot
+      #: (Channel, ?swarm: Swarm?, ?file: String?) -> bot
+      def self.serve(channel, swarm: nil, file: nil)
         new(channel, swarm:, file:).run
         exit!(0)
-      rescue Exception => e # the last word of a process that can't go on: the supervisor sees its status
+      rescue Exception => e # the last word of a process that can't go on
         warn("skep: the mold failed: #{e.full_message(highlight: false)}")
-        exit!(1)
+        exit!(1) # the supervisor sees it
       end
 
       # A swarm, or the file that describes it.
-      def initialize(channel, swarm: nil, file: nil) #: (Channel, ?swarm: Swarm?, ?file: String?) -> void
+      #: (Channel, ?swarm: Swarm?, ?file: String?) -> void
+      def initialize(channel, swarm: nil, file: nil)
         @channel = channel
         @file = file
         @swarm = swarm
@@ -83,23 +87,28 @@ module Skep
         @signals.renew # whatever the application has put in their place
         findings = guard
         report = Skep.warmup(huge_pages: @config.huge_pages)
-        @channel.send("ready", { "seconds" => OS.now - started, "warmup_seconds" => report.seconds, "findings" => findings })
+        @channel.send("ready", { "seconds" => OS.now - started,
+                                 "warmup_seconds" => report.seconds, "findings" => findings })
       end
 
       def hooks(name)
         @swarm.__hooks(name).each(&:call)
       rescue Exception => e # the application's own code may raise anything
         where = e.backtrace&.first
-        raise Loader::Refused.new(file: @swarm.name, what: "#{e.class} in #{name}, #{where}", advice: e.message.lines.first&.chomp)
+        raise Loader::Refused.new(file: @swarm.name, what: "#{e.class} in #{name}, #{where}",
+                                  advice: e.message.lines.first&.chomp)
       end
 
       def guard
         return [] if @config.fork_guard == :off
 
-        findings = Skep::Fork::Guard.check.map { |finding| "#{finding.what}, #{finding.where}: #{finding.advice}" }
+        findings = Skep::Fork::Guard.check.map do |finding|
+          "#{finding.what}, #{finding.where}: #{finding.advice}"
+        end
         return findings if findings.empty? || @config.fork_guard == :warn
 
-        raise Loader::Refused.new(file: @swarm.name, what: "not safe to fork after preload", advice: findings.first)
+        raise Loader::Refused.new(file: @swarm.name, what: "not safe to fork after preload",
+                                  advice: findings.first)
       end
 
       def obey(frame)

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Where on the shared page a node and its worker threads write: one cell for the node, then one a thread.
+# Where on the shared page a node and its worker threads write:
+# one cell for the node, then one a thread.
 #
 #   cells = Cells.new(nodes: 4, threads: 5)
 #   cells.total                 # => 24, what the page must hold
@@ -23,7 +24,9 @@ module Skep
       def total = @nodes * (1 + threads) #: () -> Integer
 
       def of(node, thread: 0) #: (Integer, ?thread: Integer) -> Integer
-        raise ArgumentError, "no cell for thread #{thread} of node #{node}" if thread > threads || node >= @nodes
+        if thread > threads || node >= @nodes
+          raise ArgumentError, "no cell for thread #{thread} of node #{node}"
+        end
 
         (node * (1 + threads)) + thread
       end

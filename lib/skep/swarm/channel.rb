@@ -3,14 +3,16 @@
 require "json"
 require "socket"
 
-# A two-way road between two skep processes: length-prefixed, versioned frames of plain data, and descriptors.
+# A two-way road between two skep processes:
+# length-prefixed, versioned frames of plain data, and descriptors.
 #
-#   ours, theirs = Channel.pair            # theirs is a socket to hand to the other process
-#   ours.send("fork", { node: 3 }, give: [socket])   # never blocks; what can't go yet waits for #flush
-#   ours.receive { |frame| frame.type; frame["node"]; frame.ios }   # whatever has come; false at the end
+#   ours, theirs = Channel.pair   # theirs is a socket to hand to the other process
+#   ours.send("fork", { node: 3 }, give: [socket])   # never blocks; the rest waits for #flush
+#   ours.receive { |frame| frame.type; frame["node"]; frame.ios }   # what came; false at the end
 #
 # Plain data (JSON), never Marshal: the other end may run another version of skep, or be hostile.
-# It never blocks and never grows without bound: past BACKLOG bytes, `send` refuses a frame that may be dropped.
+# It never blocks and never grows without bound: past BACKLOG bytes, `send` refuses a frame that
+# may be dropped.
 module Skep
   class Swarm
     class Channel
@@ -52,14 +54,14 @@ module Skep
       def closed? = @socket.closed? #: () -> bool
       def pending? = @lock.synchronize { @out.any? } #: () -> bool
 
-      # Sends a frame, or queues what the socket can't take now. `give`n IOs are closed once sent, `lend`ed stay open.
-      # False when the other end is gone, or when a frame that `may_drop` finds a full backlog.
+      # Sends a frame, or queues what the socket can't take now. `give`n IOs are closed once sent,
+      # `lend`ed stay open. False when the other end is gone, or when a frame that `may_drop` finds
+      # a full backlog.
       def send(type, facts = {}, give: [], lend: [], may_drop: false)
+        bytes = encode(type, facts, give.size + lend.size)
         @lock.synchronize do
-          return false if @ended || (may_drop && @backlog > BACKLOG)
-
-          bytes = encode(type, facts, give.size + lend.size)
-          return may_drop ? false : raise(ArgumentError, "a frame of #{bytes.bytesize} bytes is too long") if bytes.bytesize > FRAME_BYTES
+          return refuse(give) if @ended || (may_drop && !room?(bytes))
+          raise ArgumentError, "a frame of #{bytes.bytesize} bytes is too long" if too_long?(bytes)
 
           @out << [bytes, give + lend, give]
           @backlog += bytes.bytesize
@@ -99,9 +101,19 @@ module Skep
         @out.clear
       end
 
-      def inspect = "#<#{self.class} #{closed? ? 'closed' : "fd=#{@socket.fileno}"}>" #: () -> String
+      def inspect #: () -> String
+        "#<#{self.class} #{closed? ? 'closed' : "fd=#{@socket.fileno}"}>"
+      end
 
       private
+
+      def too_long?(bytes) = bytes.bytesize > FRAME_BYTES
+      def room?(bytes) = @backlog <= BACKLOG && !too_long?(bytes)
+
+      def refuse(give)
+        give.each(&:close)
+        false
+      end
 
       def encode(type, facts, ios)
         text = JSON.generate([type, Plain.of(facts)], max_nesting: 0)
@@ -112,8 +124,8 @@ module Skep
         write_frame(*@out.first) while @out.any? && !@full
         @full = false
         !@ended
-      rescue Errno::EPIPE, Errno::ECONNRESET, IOError # the other end is gone: what it didn't read is nobody's
-        @ended = true
+      rescue Errno::EPIPE, Errno::ECONNRESET, IOError # the other end is gone
+        @ended = true # what it didn't read is nobody's
         false
       end
 
@@ -130,7 +142,8 @@ module Skep
 
       def fill
         loop do
-          bytes, _, _, *rights = @socket.recvmsg_nonblock(65_536, 0, nil, scm_rights: true, exception: false)
+          bytes, _, _, *rights =
+            @socket.recvmsg_nonblock(65_536, 0, nil, scm_rights: true, exception: false)
           return true if bytes == :wait_readable
           return end_of_file if bytes.nil? || (bytes.empty? && rights.empty?)
 
@@ -156,7 +169,8 @@ module Skep
         return if @in.bytesize < HEADER_BYTES + size
 
         @in.slice!(0, HEADER_BYTES)
-        type, facts = JSON.parse(@in.slice!(0, size).force_encoding(Encoding::UTF_8), max_nesting: false)
+        text = @in.slice!(0, size).force_encoding(Encoding::UTF_8)
+        type, facts = JSON.parse(text, max_nesting: false)
         Frame.new(type, facts, @ios.shift(ios))
       end
     end

@@ -3,7 +3,7 @@
 # A node's own view of itself: what the user's work talks to.
 #
 #   swarm.work do |child|
-#     child.ready!                     # able to work: the supervisor counts on this node from here on
+#     child.ready!                     # able to work: the supervisor counts on it from here on
 #     until child.stopping?
 #       child.wait(1.0) and next       # returns early at stop or quiet, beats by itself
 #       child.busy(for: 120) { … }     # a long job, so that silence isn't taken for a hang
@@ -11,7 +11,8 @@
 #     end
 #   end
 #
-# It reports and it waits; it decides nothing and owns no process. Its methods may be called from any thread.
+# It reports and it waits; it decides nothing and owns no process.
+# Its methods may be called from any thread.
 module Skep
   class Swarm
     class Child
@@ -30,9 +31,7 @@ module Skep
         @cell = cells.of(id)
         @report = report
         @beat_every = beat_every
-        @stop_hooks = []
-        @stop_lock = Mutex.new
-        @wake, @waker = IO.pipe
+        prepare_stop
         beat
       end
 
@@ -74,13 +73,15 @@ module Skep
       # Should the work take nothing new? True from quiet or stop on.
       def quiet? = @quiet || stopping? #: () -> bool
 
-      # Waits so many seconds (for ever if nil). True when it is to stop or be quiet; it returns early then.
+      # Waits so many seconds (for ever if nil).
+      # True when it is to stop or be quiet; it returns early then.
       def wait(timeout = nil) #: (?Numeric?) -> bool
         wait_for([], timeout)
         quiet?
       end
 
-      # Waits until one of the IOs is readable and returns those; none at stop, quiet or the timeout.
+      # Waits until one of the IOs is readable and returns those;
+      # none at stop, quiet or the timeout.
       def wait_for(ios, timeout = nil) #: (Array[IO], ?Numeric?) -> Array[IO]
         deadline = timeout && (OS.now + timeout)
         until stopping?
@@ -93,7 +94,8 @@ module Skep
         []
       end
 
-      # Runs at stop, on a thread of its own, while the work is still busy; at once if the stop has come already.
+      # Runs at stop, on a thread of its own, while the work is still busy;
+      # at once if the stop has come already.
       def on_stop(&block) #: () { () -> void } -> void
         late = @stop_lock.synchronize { @stopping || (@stop_hooks << block && false) }
         guard { block.call } if late
@@ -104,7 +106,8 @@ module Skep
         @report.call("event", { "name" => name, "level" => level, "facts" => facts })
       end
 
-      # What this node's thread has in hand, kept where the supervisor finds it should the node die. nil: nothing.
+      # What this node's thread has in hand, kept where the supervisor finds it should the node die.
+      # nil: nothing.
       def in_hand(text, thread: 0) #: (String?, ?thread: Integer) -> void
         @page.write(@cells.of(id, thread:), text.to_s.byteslice(0, OS::Page::BLOB).scrub(""))
       end
@@ -140,7 +143,14 @@ module Skep
 
       private
 
-      # Was it only the wake-up? A quiet is told once, so that waiting on goes on waiting; a stop stays told.
+      def prepare_stop
+        @stop_hooks = []
+        @stop_lock = Mutex.new
+        @wake, @waker = IO.pipe
+      end
+
+      # Was it only the wake-up?
+      # A quiet is told once, so that waiting on goes on waiting; a stop stays told.
       def woken(readable)
         return false unless readable.include?(@wake)
 

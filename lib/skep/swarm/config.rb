@@ -1,13 +1,16 @@
 # frozen_string_literal: true
 
-# What a swarm was asked to be: every option checked at once, all errors and warnings collected, then frozen.
+# What a swarm was asked to be: every option checked at once,
+# all errors and warnings collected, then frozen.
 #
-#   config = Config.new("billing", { "nodes" => 4, "stop_timeout" => 10 }, tasks: [{ "nodes" => nil, … }])
+#   config = Config.new("billing", { "nodes" => 4, "stop_timeout" => 10 },
+#                       tasks: [{ "nodes" => nil, … }])
 #   config.errors      # => [] or sentences, each with what to do
 #   config.warnings
 #   config.stop_timeout  # => 10.0
 #
-# It is made from plain data (the supervisor gets it from the mold over the channel) and touches nothing outside.
+# It is made from plain data (the supervisor gets it from the mold over the channel)
+# and touches nothing outside.
 module Skep
   class Swarm
     class Config
@@ -18,8 +21,8 @@ module Skep
 
       Option::ALL.each_key { |key| define_method(key) { @values[key] } }
 
-      # tasks: one Hash a kind of work: "nodes" (nil: as many as the swarm's), "threads", "errors", "facts".
-      # events: the names that users' blocks want to hear.
+      # tasks: one Hash a kind of work: "nodes" (nil: as many as the swarm's), "threads", "errors",
+      # "facts". events: the names that users' blocks want to hear.
       def initialize(name, options, tasks: [], events: [])
         @name = name.to_s
         @tasks = tasks
@@ -27,16 +30,15 @@ module Skep
         @errors = []
         @warnings = []
         @values = read(options.transform_keys(&:to_s))
-        check_name
-        check_tasks
-        check_log
+        check
         [@values, @errors, @warnings].each(&:freeze)
         freeze
       end
 
       def valid? = errors.empty? #: () -> bool
 
-      # The kind of work of each node, by node id: [0, 0, 0, 1] is three of the first kind, one of the second.
+      # The kind of work of each node, by node id:
+      # [0, 0, 0, 1] is three of the first kind, one of the second.
       def placement #: () -> Array[Integer]
         tasks.each_with_index.flat_map { |task, index| [index] * (task["nodes"] || nodes) }
       end
@@ -46,10 +48,12 @@ module Skep
       # Worker threads of the widest kind of work.
       def threads = tasks.map { |task| task["threads"] || 1 }.max || 1 #: () -> Integer
 
-      # Where the status socket lies: `control:`, or a file with the swarm's name where this user may write.
+      # Where the status socket lies:
+      # `control:`, or a file with the swarm's name where this user may write.
       def control_path = control || File.join(Config.run_directory, "#{name}.sock") #: () -> String
 
-      # The directory of status sockets: /run/skep for root, else $XDG_RUNTIME_DIR/skep, else /tmp/skep-UID.
+      # The directory of status sockets: /run/skep for root,
+      # else $XDG_RUNTIME_DIR/skep, else /tmp/skep-UID.
       def self.run_directory(env: ENV, uid: Process.uid) #: (?env: untyped, ?uid: Integer) -> String
         return env["SKEP_RUN_DIR"] if env["SKEP_RUN_DIR"]
         return "/run/skep" if uid.zero?
@@ -84,16 +88,34 @@ module Skep
       def plain(value) = [[true], [false]].include?(value) ? value.first : value
 
       def unknown_option(key)
-        near = DidYouMean::SpellChecker.new(dictionary: Option::ALL.keys.map(&:to_s)).correct(key).first if defined?(DidYouMean)
-        "#{key}: there is no such option: " + (near ? "did you mean #{near}?" : "see docs/options.md for those there are")
+        near = nearest_option(key)
+        "#{key}: there is no such option: " +
+          (near ? "did you mean #{near}?" : "see docs/options.md for those there are")
+      end
+
+      def nearest_option(key)
+        return unless defined?(DidYouMean)
+
+        DidYouMean::SpellChecker.new(dictionary: Option::ALL.keys.map(&:to_s)).correct(key).first
+      end
+
+      def check
+        check_name
+        check_tasks
+        check_log
       end
 
       def check_name
-        @errors << "the name #{name.inspect} can't be: use letters, digits, dots, dashes" unless name.match?(NAME)
+        return if name.match?(NAME)
+
+        @errors << "the name #{name.inspect} can't be: use letters, digits, dots, dashes"
       end
 
       def check_tasks
-        @errors << "there is no work in swarm #{name}: give it some with `swarm.work { |child| … }`" if tasks.empty?
+        if tasks.empty?
+          @errors << "there is no work in swarm #{name}: " \
+                     "give it some with `swarm.work { |child| … }`"
+        end
         tasks.each do |task|
           @errors.concat(task["errors"] || [])
           count = task["nodes"]

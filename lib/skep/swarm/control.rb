@@ -4,7 +4,8 @@
 #
 #   Control.new(child, channel:, signals:, orphan_timeout: 5.0).start
 #
-# The channel's other end is the supervisor's alone, so the kernel tells of its death by closing it: nobody asks.
+# The channel's other end is the supervisor's alone, so the kernel tells of its death by closing it:
+# nobody asks.
 # An orphan stops as if told to, and after orphan_timeout ends by force; both with status 3.
 module Skep
   class Swarm
@@ -29,7 +30,8 @@ module Skep
         self
       end
 
-      # Sends a frame; what the socket can't take now goes as soon as it can. Called from any thread.
+      # Sends a frame; what the socket can't take now goes as soon as it can.
+      # Called from any thread.
       def send(...) #: (*untyped, **untyped) -> bool
         sent = @channel.send(...)
         @waker.write_nonblock("w", exception: false) if @channel.pending?
@@ -39,7 +41,9 @@ module Skep
       # The last words: waits until all is sent, for so many seconds at most.
       def flush(seconds) #: (Float) -> void
         deadline = OS.now + seconds
-        nil while @channel.flush && @channel.pending? && @channel.to_io.wait_writable([deadline - OS.now, 0].max)
+        while @channel.flush && @channel.pending?
+          break unless @channel.to_io.wait_writable([deadline - OS.now, 0].max)
+        end
       rescue IOError # closed by an application that closes all descriptors
         nil
       end
@@ -56,9 +60,9 @@ module Skep
           @signals.take.each { |name| signal(name) }
           orphan unless orphaned? || listen
         end
-      rescue StandardError => e # a node that can't be told anything is worth nothing: another takes its place
+      rescue StandardError => e # a node that can't be told anything is worth nothing
         warn("skep: the control thread failed: #{e.full_message(highlight: false)}")
-        exit!(1)
+        exit!(1) # another takes its place
       end
 
       def sources = [@signals, @wake, *(@channel unless orphaned?)]

@@ -13,9 +13,14 @@ module Skep
         new(status.exitstatus, status.termsig && Signal.signame(status.termsig))
       end
 
-      def self.from(plain) = new(plain["exitstatus"], plain["signal"]) #: (Hash[String, untyped]) -> Exit
+      def self.from(plain) #: (Hash[String, untyped]) -> Exit
+        new(plain["exitstatus"], plain["signal"])
+      end
 
-      def to_plain = { "exitstatus" => exitstatus, "signal" => signal } #: () -> Hash[String, untyped]
+      def to_plain #: () -> Hash[String, untyped]
+        { "exitstatus" => exitstatus, "signal" => signal }
+      end
+
       def clean? = exitstatus == 0 #: () -> bool
 
       def to_s #: () -> String

@@ -61,7 +61,10 @@ module Skep
 
       # A mold that closes its channel, or says what can't be understood, is of no use any more.
       def link(pid, channel)
-        Link.new(loop, channel, ended: -> { find(pid)&.kill }, garbled: ->(_) { find(pid)&.kill }) { |frame| hear(find(pid), frame) }
+        Link.new(loop, channel, ended: -> { find(pid)&.kill },
+                                garbled: ->(_) { find(pid)&.kill }) do |frame|
+          hear(find(pid), frame)
+        end
       end
 
       def hear(mold, frame)
@@ -71,12 +74,15 @@ module Skep
         when "ready" then ready(mold, frame)
         when "forked" then @supervisor.forked(frame["node"], frame["pid"], pidfd(frame))
         when "fork_failed" then @supervisor.manager.fork_failed(frame["node"], frame["error"])
-        when "exited" then @supervisor.manager.exited(frame["node"], frame["pid"], Exit.from(frame.facts))
+        when "exited"
+          @supervisor.manager.exited(frame["node"], frame["pid"], Exit.from(frame.facts))
         end
       end
 
       def pidfd(frame)
-        frame.ios.any? ? OS::Pidfd.adopt(frame.ios.first, frame["pid"]) : OS::Pidfd.open(frame["pid"])
+        return OS::Pidfd.adopt(frame.ios.first, frame["pid"]) if frame.ios.any?
+
+        OS::Pidfd.open(frame["pid"])
       rescue Errno::ESRCH # gone and reaped already: the mold says how right after
         nil
       end
@@ -107,7 +113,9 @@ module Skep
 
       def replace(exit)
         return if @done || @supervisor.stopping?
-        return @supervisor.fail("#{@origin.file}: the mold ended while it loaded it, #{exit}") unless @supervisor.booted?
+        unless @supervisor.booted?
+          return @supervisor.fail("#{@origin.file}: the mold ended while it loaded it, #{exit}")
+        end
 
         @deaths.shift if @deaths.size > REMEMBERED
         @deaths << OS.now
@@ -118,7 +126,8 @@ module Skep
       def start_again
         start
       rescue SystemCallError => e # no process or descriptor to be had just now
-        @supervisor.emit(:fork_failed, :error, { mold: @next, error: e.message, seconds: RELEASE_SECONDS })
+        @supervisor.emit(:fork_failed, :error,
+                         { mold: @next, error: e.message, seconds: RELEASE_SECONDS })
         loop.after(RELEASE_SECONDS) { start_again unless @done || @supervisor.stopping? }
       end
 

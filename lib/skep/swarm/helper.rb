@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# The supervisor's view of the helper: a node that does no work but runs the users' event blocks (its own view is Listener).
+# The supervisor's view of the helper:
+# a node that does no work but runs the users' event blocks (its own view is Listener).
 #
 #   helper = Helper.new(id, %w[node_died])
 #   helper.tell("node_died", facts)      # kept until there is a process to tell

@@ -6,7 +6,8 @@ require "etc"
 #
 #   Identity.new(config).assume
 #
-# Only root may change user; for anybody else it raises a BootError that says so. setgroups(2), setgid(2), setuid(2).
+# Only root may change user; for anybody else it raises a BootError that says so.
+# setgroups(2), setgid(2), setuid(2).
 module Skep
   class Swarm
     class Identity
@@ -19,7 +20,8 @@ module Skep
         change if @config.user || @config.group
         self
       rescue ArgumentError, Errno::EPERM => e # Etc knows no such name, or we aren't root
-        raise BootError, "can't become #{wanted}: #{e.message}; run as root, or name a user and group that exist"
+        raise BootError, "can't become #{wanted}: #{e.message}; " \
+                         "run as root, or name a user and group that exist"
       end
 
       private
@@ -32,7 +34,10 @@ module Skep
         Process::UID.change_privilege(user.uid) if user
       end
 
-      def wanted = [@config.user && "user #{@config.user}", @config.group && "group #{@config.group}"].compact.join(", ")
+      def wanted
+        [@config.user && "user #{@config.user}", @config.group && "group #{@config.group}"]
+          .compact.join(", ")
+      end
     end
   end
 end

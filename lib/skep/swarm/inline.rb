@@ -4,7 +4,8 @@
 #
 #   code = Inline.new("swarm.rb", observers: [Watch::Log.new]).run    # `skep run --inline FILE`
 #
-# Signals mean what they mean to a node. A failure isn't followed by a restart: it is shown and the code is 1.
+# Signals mean what they mean to a node.
+# A failure isn't followed by a restart: it is shown and the code is 1.
 module Skep
   class Swarm
     class Inline
@@ -36,7 +37,8 @@ module Skep
       def prepare
         @swarm = Loader.new(@file).swarm
         plain = @swarm.__to_plain
-        @config = Config.new(plain["name"], plain["options"].merge(@overrides), tasks: plain["tasks"])
+        @config = Config.new(plain["name"], plain["options"].merge(@overrides),
+                             tasks: plain["tasks"])
         @failures.concat(config.errors.map { |sentence| "#{@file}: #{sentence}" })
         return false unless config.valid?
 
@@ -46,7 +48,8 @@ module Skep
 
       def take_control
         cells = Cells.new(nodes: 1, threads: config.threads)
-        @child = Child.new(id: 0, swarm: @swarm.name, mold: 0, page: OS::Page.create(cells.total), cells:,
+        @child = Child.new(id: 0, swarm: @swarm.name, mold: 0,
+                           page: OS::Page.create(cells.total), cells:,
                            report: method(:report), beat_every: config.liveness_timeout / 3)
         @other_end, theirs = Channel.pair
         Control.new(@child, channel: Channel.new(theirs), signals: Signals.new(Life::SIGNALS),
@@ -73,7 +76,8 @@ module Skep
         case type
         when "event" then tell(facts["name"], facts["level"], facts["facts"])
         when "ready" then tell("node_ready", :info, {})
-        when "joined" then tell(facts["joined"] ? "node_joined" : "node_left", :info, facts["facts"])
+        when "joined"
+          tell(facts["joined"] ? "node_joined" : "node_left", :info, facts["facts"])
         end
       end
 

@@ -2,9 +2,10 @@
 
 require "fileutils"
 
-# The right to a swarm's name on this host, held as a file lock: the kernel gives it back when the holder dies.
+# The right to a swarm's name on this host, held as a file lock:
+# the kernel gives it back when the holder dies.
 #
-#   Lease.new("/run/skep/billing.sock").take   # raises Lease::Taken, or Lease::Unusable with a sentence
+#   Lease.new("/run/skep/billing.sock").take   # or raises Lease::Taken or Lease::Unusable
 #
 # The lock lies beside the status socket, as PATH.lock; flock(2). Only the supervisor may hold it.
 module Skep
@@ -19,7 +20,8 @@ module Skep
 
       class Unusable < Skep::Error
         def initialize(path:, error:)
-          super("the control path #{path} can't be used, #{error}: name a path in a directory that can be written to")
+          super("the control path #{path} can't be used, #{error}: " \
+                "name a path in a directory that can be written to")
         end
       end
 

@@ -18,7 +18,8 @@ module Skep
       DROPPABLE = %w[event work].freeze
       private_constant :LAST_WORDS_SECONDS, :DROPPABLE
 
-      # birth: "node", "mold" and "task" numbers, no task for the helper; signals: the mold's, whose early ones become the child's.
+      # birth: "node", "mold" and "task" numbers, no task for the helper; signals: the mold's, whose
+      # early ones become the child's.
       def initialize(swarm, birth, channel:, page:, cells:, signals:, config:)
         @swarm = swarm
         @birth = birth
@@ -47,10 +48,17 @@ module Skep
         Process.setpgid(0, 0)
         signals = Signals.new(SIGNALS, inherited: @inherited)
         @inherited.disown
-        @control = Control.new(@child, channel: @channel, signals:, orphan_timeout: @config.orphan_timeout) { |frame| overhear(frame) }
+        @control = Control.new(@child, channel: @channel, signals:,
+                                       orphan_timeout: @config.orphan_timeout) do |frame|
+          overhear(frame)
+        end
         @control.start
         ENV["SKEP_NODE_ID"] = @child.id.to_s
-        Process.setproctitle("skep #{@swarm.name} #{helper? ? 'helper' : "node #{@child.id}"} (mold #{@child.mold})") if @config.title
+        Process.setproctitle(title) if @config.title
+      end
+
+      def title
+        "skep #{@swarm.name} #{helper? ? 'helper' : "node #{@child.id}"} (mold #{@child.mold})"
       end
 
       def work
@@ -66,14 +74,18 @@ module Skep
         yield
         0
       rescue BootError => e
-        report("failed", { "sentence" => e.message, "refused" => !@child.__ready? })
-        1
+        failed(e.message, { "refused" => !@child.__ready? })
       rescue SystemExit => e
         e.status
-      rescue Exception => e # the user's work may raise anything; what it was must reach the supervisor
+      rescue Exception => e # the user's work may raise anything; the supervisor must hear what
         raise unless Process.pid == @pid # in a process that the work forked it is no affair of ours
 
-        report("failed", { "sentence" => "#{e.class}: #{e.message}", "backtrace" => (e.backtrace || []).first(20) })
+        failed("#{e.class}: #{e.message}", { "backtrace" => (e.backtrace || []).first(20) })
+      end
+
+      # Tells of a failure and returns the exit status for it.
+      def failed(sentence, facts)
+        report("failed", { "sentence" => sentence, **facts })
         1
       end
 
@@ -85,7 +97,8 @@ module Skep
         return if @dropped.zero?
 
         dropped, @dropped = @dropped, 0
-        report("event", { "name" => "events_dropped", "level" => "warn", "facts" => { "count" => dropped } })
+        report("event", { "name" => "events_dropped", "level" => "warn",
+                          "facts" => { "count" => dropped } })
       end
     end
   end

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# A channel served by a loop: frames come in by a block, what the socket couldn't take goes out when it can.
+# A channel served by a loop: frames come in by a block,
+# what the socket couldn't take goes out when it can.
 #
 #   link = Link.new(loop, channel, ended: -> { … }) { |frame| … }
 #   link.listen      # from here on; frames that came before are heard first
@@ -32,8 +33,8 @@ module Skep
       # Hears what has come. False when the other end is gone.
       def drain #: () -> bool
         @channel.closed? ? false : @channel.receive(&@heard)
-      rescue Skep::Error, ArgumentError, TypeError, NoMethodError, KeyError, JSON::ParserError => e # not our language
-        close
+      rescue Skep::Error, ArgumentError, TypeError, NoMethodError, KeyError, JSON::ParserError => e
+        close # it isn't our language
         @garbled.call(e)
         true
       end

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-# What the helper process does: runs the users' event blocks, `swarm.on(:event) { |facts| … }`, one event after another.
+# What the helper process does:
+# runs the users' event blocks, `swarm.on(:event) { |facts| … }`, one event after another.
 #
-#   Listener.new(swarm.listeners, child).run     # until stop, and until all that was heard before is told
+#   Listener.new(swarm.listeners, child).run   # until stop, and all that was heard before is told
 #
 # A block that raises is an event itself, and the next one is run all the same.
 module Skep
@@ -38,7 +39,8 @@ module Skep
       def guard(name)
         yield
       rescue StandardError => e # a user's block: its failure is told, and the others still run
-        @child.event(:hook_failed, level: :error, hook: "on(#{name})", error: "#{e.class}: #{e.message}", at: e.backtrace&.first)
+        @child.event(:hook_failed, level: :error, hook: "on(#{name})",
+                                   error: "#{e.class}: #{e.message}", at: e.backtrace&.first)
       end
     end
   end

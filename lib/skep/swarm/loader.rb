@@ -39,38 +39,51 @@ module Skep
         swarms = Loader.collect { read }
         return swarms.first if swarms.size == 1
 
-        refuse("it describes no swarm", "add `Skep.swarm \"name\" do |swarm| … end`") if swarms.empty?
-        refuse("it describes #{swarms.size} swarms (#{swarms.map(&:name).join(', ')})", "put each into a file of its own")
+        if swarms.empty?
+          refuse("it describes no swarm", "add `Skep.swarm \"name\" do |swarm| … end`")
+        end
+        refuse("it describes #{swarms.size} swarms (#{swarms.map(&:name).join(', ')})",
+               "put each into a file of its own")
       end
 
       private
 
       def read
-        refuse("there is no such file", "name the file that describes the swarm") unless File.file?(@file)
+        refuse_missing unless File.file?(@file)
         load(File.expand_path(@file))
       rescue SyntaxError => e
         refuse(syntax(e), "mend it and run again")
       rescue SystemExit => e
-        refuse("it called exit(#{e.status}) while it was loaded", "let it describe the swarm and end")
+        refuse("it called exit(#{e.status}) while it was loaded",
+               "let it describe the swarm and end")
       rescue Refused
         raise
       rescue Exception => e # a swarm file may raise anything, and the supervisor must hear of it
         refuse("#{e.class} while it was loaded, #{where(e)}", first_line(e.message))
       end
 
+      def refuse_missing
+        refuse("there is no such file", "name the file that describes the swarm")
+      end
+
       def refuse(what, advice = nil) = raise(Refused.new(file: @file, what:, advice:))
 
-      # "line 3: syntax error, unexpected end-of-input", without the file's path and the picture under it.
+      # "line 3: syntax error, unexpected end-of-input",
+      # without the file's path and the picture under it.
       def syntax(error)
-        lines = error.message.lines(chomp: true).map { |line| line.delete_prefix(File.expand_path(@file)) }
-        line = lines.find { |text| text =~ /\A:?\d+:/ && text.include?("error") } || lines.find { |text| text =~ /\d+:/ } || lines.first
+        lines = error.message.lines(chomp: true)
+                     .map { |line| line.delete_prefix(File.expand_path(@file)) }
+        line = lines.find { |text| text =~ /\A:?\d+:/ && text.include?("error") } ||
+               lines.find { |text| text =~ /\d+:/ } || lines.first
         number, text = line.to_s.match(/\A:?(\d+):\s*(.*)/)&.captures
         detail = text.to_s.sub(/\A.*?(syntax errors?)/, '\1').sub(/ found\z/, "")
         number ? "line #{number}: #{detail}" : "syntax error: #{line}"
       end
 
       def where(error)
-        line = error.backtrace_locations&.find { |location| location.absolute_path == File.expand_path(@file) }
+        line = error.backtrace_locations&.find do |location|
+          location.absolute_path == File.expand_path(@file)
+        end
         line ? "line #{line.lineno}" : "in #{error.backtrace&.first}"
       end
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Keeps the nodes: boots them, replaces them, stops them. It acts on what the judges say and on what it is told.
+# Keeps the nodes: boots them, replaces them, stops them.
+# It acts on what the judges say and on what it is told.
 #
 #   manager = Manager.new(config, loop:, page:, cells:, emit:, finished: -> { … })
 #   manager.mold = mold        # from here on it can fork (nil: it can't for the moment)
@@ -12,15 +13,17 @@ module Skep
   class Swarm
     class Manager
       FORK_RETRY = 0.1 # seconds, where the system refused a fork
-      REFUSED_RETRY = 1.0 # seconds, where a node said that it can't begin: no crash, so it is tried for ever
+      # Seconds, where a node said that it can't begin: no crash, so it is tried for ever.
+      REFUSED_RETRY = 1.0
 
+      OURS = %w[time mono level event swarm node mold pid].freeze # facts that it alone may name
       LEVELS = %i[debug info warn error].freeze
-      private_constant :FORK_RETRY, :REFUSED_RETRY, :LEVELS
+      private_constant :FORK_RETRY, :REFUSED_RETRY, :LEVELS, :OURS
 
       attr_reader :nodes #: Array[Node]
 
-      # emit: called with name, level, facts; forced: when nodes are killed instead of stopped; finished: called once,
-      # when stopped or when all work is done.
+      # emit: called with name, level, facts; forced: when nodes are killed instead of stopped;
+      # finished: called once, when stopped or when all work is done.
       def initialize(config, loop:, page:, cells:, emit:, forced:, finished:)
         @config = config
         @loop = loop
@@ -29,14 +32,9 @@ module Skep
         @emit = emit
         @forced = forced
         @finished = finished
-        @policy = RestartPolicy.new(config)
-        @watchman = Watchman.new(config, loop:, page:, cells:) { |node, age| hung(node, age) }
         @nodes = config.placement.each_with_index.map { |task, id| Node.new(id, task) }
         @helper = Helper.new(@nodes.size, config.events) if config.helper?
-        @adoption = Adoption.new(loop) { |node, exit| settle(node, exit) }
-        @boots = BootQueue.new(config, loop:, page:, cells:, nodes: @nodes, failed: method(:unforked)) do |node, channel|
-          link(node, channel)
-        end
+        appoint_judges
       end
 
       # The nodes, and the helper if there is one.
@@ -47,19 +45,24 @@ module Skep
       def killed? = @killed ? true : false #: () -> bool
       def gave_up? = @gave_up ? true : false #: () -> bool
 
-      def unclean? = @unclean ? true : false #: () -> bool, the work ended by itself, and not all of it well
+      # The work ended by itself, and not all of it well.
+      def unclean? = @unclean ? true : false #: () -> bool
 
-      # Can't this first boot come to anything? Of each kind of work a node has said that it can't begin, or died more
-      # often than it may, and so have as many nodes as boot at a time.
+      # Can't this first boot come to anything? Of each kind of work a node has said that it can't
+      # begin, or died more often than it may, and so have as many nodes as boot at a time.
       def hopeless? #: () -> bool
         return false if ever_ready?
 
         failed = nodes.select { |node| node.refusal || node.deaths.size > @config.restarts }
-        failed.size >= [@config.boot_parallel, nodes.size].min && (nodes.map(&:task) - failed.map(&:task)).empty?
+        failed.size >= [@config.boot_parallel, nodes.size].min &&
+          (nodes.map(&:task) - failed.map(&:task)).empty?
       end
 
       def beat_age(node) = node.ready? ? @watchman.age(node) : nil #: (Node) -> Float?
-      def done_count(node) = @cells.all(node.id).sum { |cell| @page.get(cell, Cells::DONE) } #: (Node) -> Integer
+
+      def done_count(node) #: (Node) -> Integer
+        @cells.all(node.id).sum { |cell| @page.get(cell, Cells::DONE) }
+      end
 
       def mold=(mold) #: (Mold?) -> void
         @boots.mold = mold
@@ -96,7 +99,9 @@ module Skep
         nodes.select(&:live?).each(&:quiet)
       end
 
-      def backtraces = all.select(&:live?).each { |node| node.channel.send("backtraces") } #: () -> void
+      def backtraces #: () -> void
+        all.select(&:live?).each { |node| node.channel.send("backtraces") }
+      end
 
       # What the mold reports.
 
@@ -128,13 +133,26 @@ module Skep
 
       private
 
+      # Who says when a node is hung, has ended, or may be forked.
+      def appoint_judges
+        shared = { loop: @loop, page: @page, cells: @cells }
+        @policy = RestartPolicy.new(@config)
+        @watchman = Watchman.new(@config, **shared) { |node, age| hung(node, age) }
+        @adoption = Adoption.new(@loop) { |node, exit| settle(node, exit) }
+        @boots = BootQueue.new(@config, **shared, nodes:,
+                                        failed: method(:unforked)) do |node, channel|
+          link(node, channel)
+        end
+      end
+
       def unforked(node, error)
         tell(:fork_failed, node, level: :error, error:, seconds: FORK_RETRY)
         stopping? ? check : @boots.later(node, FORK_RETRY)
       end
 
       def link(node, channel)
-        Link.new(@loop, channel, ended: -> { @adoption.silent(node) }, garbled: ->(error) { garbled(node, error) }) do |frame|
+        Link.new(@loop, channel, ended: -> { @adoption.silent(node) },
+                                 garbled: ->(error) { garbled(node, error) }) do |frame|
           hear(node, frame)
         end
       end
@@ -143,7 +161,8 @@ module Skep
         case frame.type
         when "ready" then ready(node)
         when "joined" then joined(node, frame)
-        when "event" then tell(frame["name"], node, level: level(frame), **frame["facts"].transform_keys(&:to_sym))
+        when "event"
+          tell(frame["name"], node, level: level(frame), **facts(frame))
         when "work" then node.report(frame["facts"])
         when "failed" then failed(node, frame)
         end
@@ -163,16 +182,22 @@ module Skep
         @boots.pump
       end
 
+      # What a node says may not pass for what the supervisor says of it.
+      def facts(frame)
+        frame["facts"].to_h { |key, fact| [OURS.include?(key) ? :"its_#{key}" : key.to_sym, fact] }
+      end
+
       def level(frame) = LEVELS.find { |level| level.to_s == frame["level"] } || :info
 
       def joined(node, frame)
         node.joined(frame["joined"])
-        tell(frame["joined"] ? :node_joined : :node_left, node, **frame["facts"].transform_keys(&:to_sym))
+        tell(frame["joined"] ? :node_joined : :node_left, node, **facts(frame))
       end
 
       def failed(node, frame)
         node.refusal = frame["sentence"] if frame["refused"]
-        tell(:node_failed, node, level: :error, error: frame["sentence"], backtrace: frame["backtrace"])
+        tell(:node_failed, node, level: :error, error: frame["sentence"],
+                                 backtrace: frame["backtrace"])
       end
 
       def hung(node, age)
@@ -187,17 +212,22 @@ module Skep
         held = in_hand(node)
         reason = exit.signal && node.kill_reason
         node.ended(exit, OS.now, within: @config.restarts_within)
-        tell(:node_died, node, level: exit.clean? ? :info : :warn, **exit.to_plain, reason:, in_hand: held.any? ? held : nil)
+        tell(:node_died, node, level: exit.clean? ? :info : :warn, **exit.to_plain, reason:,
+                               in_hand: held.any? ? held : nil)
         @killed = true if reason && stopping?
         return check if stopping?
 
-        node.helper? ? @boots.later(node, [@policy.delay(node.deaths, OS.now), FORK_RETRY].max) : decide(node, exit)
+        node.helper? ? @boots.later(node, delay(node, FORK_RETRY)) : decide(node, exit)
       end
 
-      def decide(node, exit)
-        return postpone(node, [@policy.delay(node.deaths, OS.now), REFUSED_RETRY].max) if node.refusal && @config.restart != :never
+      # How long the policy lets a node wait, and at least so many seconds.
+      def delay(node, least) = [@policy.delay(node.deaths, OS.now), least].max
 
-        ending = RestartPolicy::Ending.new(deaths: node.deaths, clean: node.clean?, exitstatus: exit.exitstatus)
+      def decide(node, exit)
+        return refused(node) if node.refusal && @config.restart != :never
+
+        ending = RestartPolicy::Ending.new(deaths: node.deaths, clean: node.clean?,
+                                           exitstatus: exit.exitstatus)
         case (verdict = @policy.verdict(ending, OS.now))
         when :done then done(node)
         when :give_up then give_up(node)
@@ -206,6 +236,8 @@ module Skep
         end
         @boots.pump
       end
+
+      def refused(node) = postpone(node, delay(node, REFUSED_RETRY))
 
       def postpone(node, seconds)
         tell(:node_waiting, node, level: :warn, seconds: seconds.round(3), deaths: node.deaths.size)
@@ -225,7 +257,8 @@ module Skep
 
       def give_up(node)
         @gave_up = true
-        tell(:crash_loop, node, level: :error, deaths: node.deaths.size, seconds: @config.restarts_within)
+        tell(:crash_loop, node, level: :error, deaths: node.deaths.size,
+                                seconds: @config.restarts_within)
         stop
       end
 
@@ -248,7 +281,8 @@ module Skep
       end
 
       def tell(name, node, level: :info, **facts)
-        @emit.call(name, level, { node: node.label, mold: node.mold&.number, pid: node.pid, **facts.compact })
+        @emit.call(name, level, { node: node.label, mold: node.mold&.number, pid: node.pid,
+                                  **facts.compact })
       end
     end
   end

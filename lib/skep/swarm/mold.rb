@@ -30,11 +30,13 @@ module Skep
       def prepare(config, page, cells) #: (Config, OS::Page, Cells) -> void
         @state = :preparing
         options = config.to_h.compact
-        @channel.send("prepare", { "options" => options, "nodes" => cells.nodes, "threads" => cells.threads }, lend: [page.to_io])
+        @channel.send("prepare", { "options" => options, "nodes" => cells.nodes,
+                                   "threads" => cells.threads }, lend: [page.to_io])
       end
 
       def fork(node, socket) #: (Node, BasicSocket) -> void
-        @channel.send("fork", { "node" => node.id, "task" => node.task, "mold" => number }, give: [socket])
+        @channel.send("fork", { "node" => node.id, "task" => node.task, "mold" => number },
+                      give: [socket])
       end
 
       def kill(_reason = nil) #: (?String?) -> void

@@ -13,7 +13,8 @@ module Skep
     class Node
       STATES = %i[waiting booting ready quiet stopping dead].freeze
 
-      attr_reader :id, :task, :state, :pid, :pidfd, :channel, :mold, :deaths, :restarts, :last_exit, :work
+      attr_reader :id, :task, :state, :pid, :pidfd, :channel, :mold, :deaths, :restarts,
+                  :last_exit, :work
       attr_accessor :kill_reason, :refusal, :boot_timer, :wait_timer, :watches
 
       def initialize(id, task) #: (Integer, Integer) -> void
@@ -99,8 +100,10 @@ module Skep
 
       # One node of `skep status --json`.
       def to_plain(memory:, beat_age:, done:) #: (**untyped) -> Hash[Symbol, untyped]
-        { id:, pid: live? ? pid : nil, mold: mold&.number, state: @state, joined: joined?, restarts: [@restarts, 0].max,
-          last_exit: last_exit && { status: last_exit.exitstatus, signal: last_exit.signal, reason: @last_reason },
+        { id:, pid: live? ? pid : nil, mold: mold&.number, state: @state, joined: joined?,
+          restarts: [@restarts, 0].max,
+          last_exit: last_exit && { status: last_exit.exitstatus, signal: last_exit.signal,
+                                    reason: @last_reason },
           memory:, beat_age:, work: { done:, **@work } }
       end
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What a supervisor tells those who watch it. Override what you need; each is called within the supervisor's loop,
-# so none of it may block.
+# What a supervisor tells those who watch it. Override what you need; each is called within the
+# supervisor's loop, so none of it may block.
 #
 #   class Bell < Skep::Swarm::Observer
 #     def event(name, level, facts) = (print "\a" if name == "node_died")
@@ -9,10 +9,12 @@
 module Skep
   class Swarm
     class Observer
-      # Something happened: its name and facts are in docs/events.md; level is :debug, :info, :warn or :error.
+      # Something happened: its name and facts are in docs/events.md;
+      # level is :debug, :info, :warn or :error.
       def event(name, level, facts) = nil #: (String, Symbol, Hash) -> void
 
-      # The configuration is known and valid; a Skep::Error raised here ends the boot with its sentence.
+      # The configuration is known and valid;
+      # a Skep::Error raised here ends the boot with its sentence.
       def configured(supervisor) = nil #: (Supervisor) -> void
 
       # USR1: open again what is written to.

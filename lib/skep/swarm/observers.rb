@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# All who watch a swarm. What one of them raises is told on stderr and costs neither the swarm nor the others anything.
+# All who watch a swarm.
+# What one of them raises is told on stderr and costs neither the swarm nor the others anything.
 #
 #   observers = Observers.new([Watch::Log.new])
 #   observers.event("node_died", :warn, node: 0)
@@ -12,10 +13,14 @@ module Skep
         @observers = observers
       end
 
-      def event(name, level, facts) = each_guarded { |observer| observer.event(name, level, facts) } #: (String, Symbol, Hash) -> void
+      def event(name, level, facts) #: (String, Symbol, Hash) -> void
+        each_guarded { |observer| observer.event(name, level, facts) }
+      end
 
       # Not guarded: what can't be watched as configured isn't run.
-      def configured(supervisor) = @observers.each { |observer| observer.configured(supervisor) } #: (Supervisor) -> void
+      def configured(supervisor) #: (Supervisor) -> void
+        @observers.each { |observer| observer.configured(supervisor) }
+      end
 
       def disown = @observers.each(&:disown) #: () -> void
 

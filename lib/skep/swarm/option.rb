@@ -2,11 +2,13 @@
 
 require "etc"
 
-# The options of a swarm: for each its default, what it may be, and the sentence for what it may not.
+# The options of a swarm:
+# for each its default, what it may be, and the sentence for what it may not.
 #
 #   Option::ALL[:stop_timeout].read("12")   # => 12.0, or throws Option::Wrong with a sentence
 #
-# It reads plain data, so strings stand for symbols. What an option makes happen is not decided here.
+# It reads plain data, so strings stand for symbols.
+# What an option makes happen is not decided here.
 module Skep
   class Swarm
     Option = Struct.new(:default, :expected, :reader, :since) do
@@ -34,10 +36,9 @@ module Skep
         end
 
         def seconds(default, since: nil, none: false)
-          new(default, "a number of seconds above 0",
-              ->(value) { value.to_f if value.is_a?(Numeric) && value.positive? && value <= MOST }, since).freeze.then do |option|
-            none ? optional(option) : option
-          end
+          new(default, "a number of seconds above 0", lambda { |value|
+            value.to_f if value.is_a?(Numeric) && value.positive? && value <= MOST
+          }, since).freeze.then { |option| none ? optional(option) : option }
         end
 
         def one_of(default, *values, since: nil)
@@ -46,7 +47,8 @@ module Skep
         end
 
         def flag(default, since: nil)
-          new(default, "true or false", ->(value) { { "true" => [true], "false" => [false] }[value.to_s] }, since)
+          new(default, "true or false",
+              ->(value) { { "true" => [true], "false" => [false] }[value.to_s] }, since)
         end
 
         def text(default, expected, since: nil)
@@ -69,7 +71,8 @@ module Skep
         end
 
         def mask(default)
-          new(default, "a file mode mask such as 0o027", ->(value) { value if value.is_a?(Integer) && value.between?(0, 0o777) })
+          new(default, "a file mode mask such as 0o027",
+              ->(value) { value if value.is_a?(Integer) && value.between?(0, 0o777) })
         end
 
         def optional(option) = new(nil, option.expected, option.reader, option.since)

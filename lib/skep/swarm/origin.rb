@@ -4,10 +4,11 @@ require "rbconfig"
 
 # Where molds come from: a file that a fresh Ruby loads, or the program that called `Swarm#run`.
 #
-#   Origin::SwarmFile.new("swarm.rb").start(0)    # => [pid, channel]: forked and executed, no user code here
+#   Origin::SwarmFile.new("swarm.rb").start(0)    # => [pid, channel]: executed, no user code here
 #   Origin::Program.new(swarm).start(0) { |…| }   # => [pid, channel]: forked from where we stand
 #
-# Both put the mold into a process group of its own, so that a terminal's Ctrl-C reaches the supervisor alone.
+# Both put the mold into a process group of its own,
+# so that a terminal's Ctrl-C reaches the supervisor alone.
 module Skep
   class Swarm
     module Origin
@@ -27,8 +28,10 @@ module Skep
         # A new mold, executed; `disown` is for the other origin.
         def start(number, disown: nil) #: (Integer, ?disown: untyped) -> [Integer, Channel]
           ours, theirs = Channel.pair
-          pid = Process.spawn(RbConfig.ruby, "-I", LIBRARY, "-rskep", "-e", "Skep::Swarm::Caster.main", "--",
-                              @file, *@arguments, in: ::File::NULL, Caster::CHANNEL_FD => theirs, pgroup: true, close_others: true)
+          pid = Process.spawn(RbConfig.ruby, "-I", LIBRARY, "-rskep",
+                              "-e", "Skep::Swarm::Caster.main", "--", @file, *@arguments,
+                              in: ::File::NULL, Caster::CHANNEL_FD => theirs,
+                              pgroup: true, close_others: true)
           theirs.close
           ours.send("load", { "mold" => number })
           [pid, ours]

@@ -2,10 +2,11 @@
 
 require "pathname"
 
-# Plain data: what may cross a channel, a log or a socket. Hashes, arrays, strings (valid UTF-8), numbers, true,
-# false, nil; everything else becomes its `inspect`. A text is cut at 16 KiB.
+# Plain data: what may cross a channel, a log or a socket. Hashes, arrays, strings (valid UTF-8),
+# numbers, true, false, nil; everything else becomes its `inspect`. A text is cut at 16 KiB.
 #
-#   Plain.of(restart: :always, log: $stdout)   # => {"restart" => "always", "log" => "#<IO:<STDOUT>>"}
+#   Plain.of(restart: :always, log: $stdout)
+#   # => {"restart" => "always", "log" => "#<IO:<STDOUT>>"}
 module Skep
   class Swarm
     module Plain

@@ -3,15 +3,19 @@
 # Judges whether and when a node that ended starts again. Pure: facts and a time in, a verdict out.
 #
 #   policy = RestartPolicy.new(config)
-#   policy.verdict(Ending.new(deaths: [1.0, 2.0], clean: false, exitstatus: nil), 2.0)  # => 0.0: at once
-#   # => Float seconds to wait, :done (it isn't to start again) or :give_up (a crash loop, on_crash_loop: :stop)
+#   policy.verdict(Ending.new(deaths: [1.0, 2.0], clean: false, exitstatus: nil), 2.0)
+#   # => 0.0: at once, or more seconds to wait
+#   # => :done: it isn't to start again
+#   # => :give_up: a crash loop, on_crash_loop: :stop
 #
-# `restarts` endings within `restarts_within` seconds are replaced at once; from the next on it waits
-# 0.1 s x 2^k, give or take 20% so that nodes don't march in step, at most 30 s. (OTP's intensity and period.)
+# `restarts` endings within `restarts_within` seconds are replaced at once; from the next on it
+# waits 0.1 s x 2^k, give or take 20% so that nodes don't march in step, at most 30 s.
+# (OTP's intensity and period.)
 module Skep
   class Swarm
     class RestartPolicy
-      # deaths: monotonic times of this node's endings, the last one included; clean: it ended of its own will, status 0.
+      # deaths: monotonic times of this node's endings, the last one included;
+      # clean: it ended of its own will, status 0.
       Ending = Struct.new(:deaths, :clean, :exitstatus, keyword_init: true)
 
       FIRST = 0.1

@@ -1,16 +1,18 @@
 # frozen_string_literal: true
 
-# Signals turned into something a loop can wait for: a trap handler writes one byte and does nothing else.
+# Signals turned into something a loop can wait for:
+# a trap handler writes one byte and does nothing else.
 #
 #   signals = Signals.new(%w[TERM INT QUIT])
 #   signals.to_io                # readable when one came
 #   signals.take                 # => ["TERM"], in the order they came
 #   signals.release              # the handlers that were there before
 #
-# A process forked from one that holds Signals has its handlers. For a fork of skep's own, `Signals.hand_on { fork }`,
-# the handler keeps what comes before the child has its own Signals, which begin with it: `Signals.new(names, inherited:)`.
-# No signal is lost, none is taken twice. In any other fork, such as one of the user's work, the handlers that were there
-# before are put back at once: that process is no node.
+# A process forked from one that holds Signals has its handlers. For a fork of skep's own,
+# `Signals.hand_on { fork }`, the handler keeps what comes before the child has its own Signals,
+# which begin with it: `Signals.new(names, inherited:)`. No signal is lost, none is taken twice. In
+# any other fork, such as one of the user's work, the handlers that were there before are put back
+# at once: that process is no node.
 module Skep
   class Swarm
     class Signals
@@ -71,7 +73,8 @@ module Skep
 
       private
 
-      # In a fork that isn't skep's; what came for it before is sent to it again, for the handlers it has now.
+      # In a fork that isn't skep's;
+      # what came for it before is sent to it again, for the handlers it has now.
       def leave_alone
         forget
         own = OS::Pidfd.open(Process.pid) if @early.any?

@@ -1,13 +1,15 @@
 # frozen_string_literal: true
 
-# Processes that fell to the supervisor because it is their subreaper (or pid 1), and whose end nobody else awaits.
+# Processes that fell to the supervisor because it is their subreaper (or pid 1),
+# and whose end nobody else awaits.
 #
 #   strangers = Strangers.new(program: false, ours: ->(pid) { … })
 #   strangers.reap     # those that have ended; what an orphan of a node leaves as a zombie
 #   strangers.sweep    # at the very end: those still there are killed and reaped
 #
-# In a program that became a supervisor only those of our nodes' process groups are touched: all others may be the
-# application's own children. Children are listed by /proc/PID/task/TID/children, proc(5).
+# In a program that became a supervisor only those of our nodes' process groups are touched:
+# all others may be the application's own children.
+# Children are listed by /proc/PID/task/TID/children, proc(5).
 module Skep
   class Swarm
     class Strangers

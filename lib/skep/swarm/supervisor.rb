@@ -6,13 +6,20 @@
 #   code = supervisor.run          # blocks; the table of codes is in docs/signals.md
 #   supervisor.failures            # => sentences, when it could not boot
 #
-# It loads no user code, has no thread and waits in one place, the loop. Nodes are the Manager's, molds the Foundry's.
+# It loads no user code, has no thread and waits in one place, the loop.
+# Nodes are the Manager's, molds the Foundry's.
 module Skep
   class Swarm
     class Supervisor
       SIGNALS = %w[TERM INT QUIT TSTP TTIN USR1 USR2 HUP CHLD].freeze
-      SAME_SECONDS = 0.05 # a repeat this soon is the same signal: timeout(1), shells and foreman send to process and group
-      FORCE_SECONDS = 2.0 # how long a forced end waits for the mold's word before the mold is killed too
+
+      # A repeat this soon is the same signal:
+      # timeout(1), shells and foreman send it to both the process and its group.
+      SAME_SECONDS = 0.05
+
+      # How long a forced end waits for the mold's word before the mold is killed too.
+      FORCE_SECONDS = 2.0
+
       private_constant :SIGNALS, :SAME_SECONDS, :FORCE_SECONDS
 
       attr_reader :failures #: Array[String]
@@ -64,7 +71,8 @@ module Skep
 
       # All of `skep status --json`.
       def snapshot #: () -> Hash[Symbol, untyped]
-        { name: config&.name, pid: Process.pid, state: @state, uptime: (OS.now - started_at).round(3),
+        { name: config&.name, pid: Process.pid, state: @state,
+          uptime: (OS.now - started_at).round(3),
           nodes: @manager ? @manager.nodes.map { |node| view(node) } : [] }
       end
 
@@ -72,7 +80,8 @@ module Skep
 
       def emit(name, level, facts) #: (Symbol | String, Symbol, Hash) -> void
         @observers.event(name.to_s, level, facts)
-        @manager&.overheard(name.to_s, facts) unless facts[:node] == "helper" # its own news would never end
+        # The helper doesn't hear of itself: its own news would never end.
+        @manager&.overheard(name.to_s, facts) unless facts[:node] == "helper"
       end
 
       # A mold has loaded its file: its word is the configuration, the first time.
@@ -130,8 +139,11 @@ module Skep
       end
 
       def configure(plain)
-        @config = Config.new(plain["name"], plain["options"].merge(@overrides), tasks: plain["tasks"], events: plain["events"])
-        return config.errors.each { |sentence| fail("#{@origin.file}: #{sentence}") } unless config.valid?
+        @config = Config.new(plain["name"], plain["options"].merge(@overrides),
+                             tasks: plain["tasks"], events: plain["events"])
+        unless config.valid?
+          return config.errors.each { |sentence| fail("#{@origin.file}: #{sentence}") }
+        end
 
         occupy
         build
@@ -147,12 +159,14 @@ module Skep
 
       def start_observers
         @observers.configured(self)
-        emit(:swarm_started, :info, { pid: Process.pid, nodes: config.placement.size, skep: VERSION, ruby: RUBY_VERSION })
+        emit(:swarm_started, :info, { pid: Process.pid, nodes: config.placement.size,
+                                      skep: VERSION, ruby: RUBY_VERSION })
         config.warnings.each { |sentence| emit(:option_pending, :warn, { message: sentence }) }
       end
 
       def build
-        @cells = Cells.new(nodes: config.placement.size + 1, threads: config.threads) # one for the helper
+        nodes = config.placement.size + 1 # one for the helper
+        @cells = Cells.new(nodes:, threads: config.threads)
         @page = OS::Page.create(@cells.total)
         @boot_timer.cancel
         @boot_timer = loop.after(2 * config.boot_timeout) { boot_overdue }
@@ -174,12 +188,16 @@ module Skep
       end
 
       def boot_overdue
-        fail_boot("no node was ready within #{(2 * (config&.boot_timeout || @boot_limit / 2)).round(1)} s") unless @manager&.ever_ready?
+        return if @manager&.ever_ready?
+
+        seconds = 2 * (config&.boot_timeout || @boot_limit / 2)
+        fail_boot("no node was ready within #{seconds.round(1)} s")
       end
 
       def fail_boot(what)
         reasons = @manager ? @manager.nodes.filter_map(&:refusal).uniq : []
-        fail("#{@origin.file}: #{what}" + (reasons.any? ? ": #{reasons.join('; ')}" : ", see the log for why each one ended"))
+        why = reasons.any? ? ": #{reasons.join('; ')}" : ", see the log for why each one ended"
+        fail("#{@origin.file}: #{what}#{why}")
       end
 
       def signal(name)
@@ -190,7 +208,9 @@ module Skep
         when "TTIN" then @manager&.backtraces
         when "USR1" then @observers.each_guarded(&:reopen)
         when "CHLD" then @strangers.reap
-        else emit(:signal_pending, :warn, { signal: name, message: "#{name} has no effect yet in skep #{VERSION}" })
+        else
+          emit(:signal_pending, :warn,
+               { signal: name, message: "#{name} has no effect yet in skep #{VERSION}" })
         end
       end
 
@@ -222,14 +242,17 @@ module Skep
       def close
         abandon unless @state == :stopped
         @strangers&.sweep
-        emit(:swarm_stopped, :info, { status: code, seconds: (OS.now - started_at).round(3) }) if @manager
+        if @manager
+          emit(:swarm_stopped, :info, { status: code, seconds: (OS.now - started_at).round(3) })
+        end
         @observers.each_guarded(&:closed)
         [@loop, @page].compact.each(&:close)
         @lease&.release
         @signals&.release if @origin.program? # else a late signal is nobody's any more
       end
 
-      # Something raised out of the loop, such as a Timeout around `run`: what there is ends at once.
+      # Something raised out of the loop, such as a Timeout around `run`:
+      # what there is ends at once.
       def abandon
         processes = [*@manager&.all&.select(&:live?), *@foundry&.molds]
         processes.each { |process| process.kill("abandoned") }
@@ -249,7 +272,9 @@ module Skep
         @signals.release
       end
 
-      def ours?(pid) = @foundry.mold?(pid) || (@manager&.all || []).any? { |node| node.live? && node.pid == pid }
+      def ours?(pid)
+        @foundry.mold?(pid) || (@manager&.all || []).any? { |node| node.live? && node.pid == pid }
+      end
 
       def view(node)
         memory = node.live? && node.pid ? OS::Memory.of(node.pid) : nil

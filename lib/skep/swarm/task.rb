@@ -21,7 +21,8 @@ module Skep
 
       # What the supervisor knows of this work: plain data, no secrets.
       def to_plain #: () -> Hash[String, untyped]
-        { "nodes" => nodes, "threads" => threads, "errors" => errors, "facts" => @source ? @source.facts : { "kind" => "block" } }
+        { "nodes" => nodes, "threads" => threads, "errors" => errors,
+          "facts" => @source ? @source.facts : { "kind" => "block" } }
       end
 
       # Runs the work in a child until it returns.
@@ -32,7 +33,9 @@ module Skep
       private
 
       def errors
-        return ["a work without a block does nothing: give it one, `swarm.work(…) { |…| … }`"] unless @handler
+        unless @handler
+          return ["a work without a block does nothing: give it one, `swarm.work(…) { |…| … }`"]
+        end
 
         @source ? @source.errors : []
       end

@@ -1,12 +1,13 @@
 # frozen_string_literal: true
 
-# Looks at the nodes' beats when, and only when, one of them could be overdue, and asks Liveness what it means.
+# Looks at the nodes' beats when, and only when, one of them could be overdue,
+# and asks Liveness what it means.
 #
-#   watchman = Watchman.new(config, loop:, page:, cells:) { |node, age| … }   # called for a hung node
+#   watchman = Watchman.new(config, loop:, page:, cells:) { |node, age| … }   # for a hung node
 #   watchman.watch(node)      # from its readiness to its end
 #
-# One timer a node, set to the instant its silence would be too long: an idle, beating node costs about a wake-up
-# each liveness_timeout.
+# One timer a node, set to the instant its silence would be too long: an idle, beating node costs
+# about a wake-up each liveness_timeout.
 module Skep
   class Swarm
     class Watchman

@@ -7,9 +7,9 @@ require "time"
 #   2026-01-31T10:00:00.123456Z INFO  node_ready swarm=billing node=0 mold=0 pid=42 seconds=0.012
 #   {"time":"…","mono":1234.5,"level":"info","event":"node_ready","swarm":"billing","node":0,…}
 #
-# Lines that come before the configuration wait for it. A file is opened again at USR1. A line that can't be written
-# (disk full, a reader that has gone, a pipe that is full) is counted and told with the next that can: it never blocks
-# or ends the swarm.
+# Lines that come before the configuration wait for it. A file is opened again at USR1. A line that
+# can't be written (disk full, a reader that has gone, a pipe that is full) is counted and told with
+# the next that can: it never blocks or ends the swarm.
 module Skep
   module Watch
     class Log < Swarm::Observer
@@ -42,13 +42,17 @@ module Skep
       end
 
       def reopen #: () -> void
-        use(Outlet.new(File.open(@config.log, File::WRONLY | File::APPEND | File::CREAT | File::NONBLOCK, 0o644))) if @config&.log
+        if @config&.log
+          flags = File::WRONLY | File::APPEND | File::CREAT | File::NONBLOCK
+          use(Outlet.new(File.open(@config.log, flags, 0o644)))
+        end
         @outlet.loop = @loop if @loop
       rescue SystemCallError => e
         raise Unwritable.new(path: @config.log, error: e.message)
       end
 
       def disown = @file && @outlet.close #: () -> void
+
       def closed #: () -> void
         @outlet.finish(LAST_SECONDS)
         @outlet.close if @file
@@ -56,7 +60,8 @@ module Skep
 
       class Unwritable < Skep::Error
         def initialize(path:, error:)
-          super("the log #{path} can't be written, #{error}: name a file in a directory that can be written to")
+          super("the log #{path} can't be written, #{error}: " \
+                "name a file in a directory that can be written to")
         end
       end
 
@@ -68,7 +73,8 @@ module Skep
         lost = @outlet.take_lost
         facts = { lost_lines: lost, **facts } if lost.positive?
         facts = Redaction.of({ swarm: @config.name, **facts.transform_keys(&:to_sym) })
-        @outlet.put(@config.log_format == :json ? json(time, mono, name, level, facts) : text(time, name, level, facts))
+        @outlet.put(@config.log_format == :json ? json(time, mono, name, level, facts)
+                                                : text(time, name, level, facts))
       end
 
       def use(outlet)
@@ -78,7 +84,8 @@ module Skep
       end
 
       def json(time, mono, name, level, facts)
-        "#{JSON.generate(Swarm::Plain.of({ time: time.iso8601(6), mono: mono.round(6), level:, event: name, **facts }))}\n"
+        facts = { time: time.iso8601(6), mono: mono.round(6), level:, event: name, **facts }
+        "#{JSON.generate(Swarm::Plain.of(facts))}\n"
       end
 
       def text(time, name, level, facts)
@@ -90,7 +97,8 @@ module Skep
 
       def backtraces(threads)
         threads.map do |thread|
-          "  thread #{thread['thread']} (#{thread['status']})\n" + thread["backtrace"].map { |at| "    #{at}\n" }.join
+          "  thread #{thread['thread']} (#{thread['status']})\n" +
+            thread["backtrace"].map { |at| "    #{at}\n" }.join
         end.join
       end
 

@@ -2,20 +2,22 @@
 
 require "io/wait"
 
-# Writes lines to a stream that others share, without ever blocking on it and without making it non-blocking (that
-# would change it for every process that has it open).
+# Writes lines to a stream that others share, without ever blocking on it and without making it
+# non-blocking (that would change it for every process that has it open).
 #
 #   outlet = Outlet.new($stdout)
-#   outlet.loop = loop            # from here on what didn't fit is written as soon as the reader has read
-#   outlet.put("a line\n")        # kept, up to BACKLOG bytes, while the reader is slow; then counted as lost
-#   outlet.finish(1.0)            # at the end, waits for a slow reader so long
-#   outlet.take_lost              # => how many lines were lost since it was last asked
+#   outlet.loop = loop        # from here on what didn't fit is written once the reader has read
+#   outlet.put("a line\n")    # kept, up to BACKLOG bytes, while the reader is slow; then lost
+#   outlet.finish(1.0)        # at the end, waits for a slow reader so long
+#   outlet.take_lost          # => how many lines were lost since it was last asked
 #
-# A pipe that polls writable takes PIPE_BUF bytes without blocking, pipe(7); so it writes in pieces of that size.
+# A pipe that polls writable takes PIPE_BUF bytes without blocking, pipe(7);
+# so it writes in pieces of that size.
 module Skep
   module Watch
     class Outlet
-      # A terminal that polls writable may take less than a piece, and block: it is opened anew, not blocking for us alone.
+      # A terminal that polls writable may take less than a piece, and block:
+      # it is opened anew, not blocking for us alone.
       def self.on(io) #: (IO) -> Outlet
         return new(io) unless io.tty?
 
@@ -69,8 +71,8 @@ module Skep
         @rest.empty? ? rest_no_more : wait_for_reader
       rescue Errno::EAGAIN # a terminal with room for less than a piece
         wait_for_reader
-      rescue SystemCallError, IOError # disk full, or the reader has gone: what can't be told is counted
-        @lost += @rest.count("\n")
+      rescue SystemCallError, IOError # disk full, or the reader has gone
+        @lost += @rest.count("\n") # what can't be told is counted
         @rest.clear
         rest_no_more
       end

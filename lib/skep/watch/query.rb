@@ -5,7 +5,7 @@ require "socket"
 
 # Asks a running swarm over its status socket.
 #
-#   Query.new("/run/skep/billing.sock").ask("status")   # => {"status" => {…}}, or raises Query::Failed
+#   Query.new("/run/skep/billing.sock").ask("status")   # => {"status" => {…}}, or Query::Failed
 module Skep
   module Watch
     class Query
@@ -14,7 +14,8 @@ module Skep
 
       class Failed < Skep::Error
         def initialize(path:, error:)
-          super("no swarm answers at #{path}, #{error}: is it running? name it, or its socket with --control PATH")
+          super("no swarm answers at #{path}, #{error}: " \
+                "is it running? name it, or its socket with --control PATH")
         end
       end
 
@@ -37,7 +38,8 @@ module Skep
         deadline = OS.now + SECONDS
         answer = +""
         loop do
-          raise Failed.new(path: @path, error: "it is silent") unless socket.wait_readable([deadline - OS.now, 0].max)
+          readable = socket.wait_readable([deadline - OS.now, 0].max)
+          raise Failed.new(path: @path, error: "it is silent") unless readable
 
           answer << socket.readpartial(65_536)
         end

@@ -3,13 +3,14 @@
 require "json"
 require "socket"
 
-# The status socket: a UNIX socket (mode 0600) that answers within the supervisor's loop and never blocks it.
+# The status socket: a UNIX socket (mode 0600)
+# that answers within the supervisor's loop and never blocks it.
 #
 #   {"v":1,"command":"status"}\n      # asked: one line of JSON
 #   {"v":1,"status":{…}}\n            # answered: one line, then it closes
 #
-# Commands: status, stop, quiet, backtraces. A client that says nothing, reads nothing or says too much is
-# closed at a deadline or at a limit, and costs the swarm nothing.
+# Commands: status, stop, quiet, backtraces. A client that says nothing, reads nothing or says too
+# much is closed at a deadline or at a limit, and costs the swarm nothing.
 module Skep
   module Watch
     class Status < Swarm::Observer
@@ -54,7 +55,7 @@ module Skep
         File.unlink(@path) if File.socket?(@path) # a leftover: we hold the name's lease
         before = File.umask(0o177)
         UNIXServer.new(@path)
-      rescue SystemCallError, ArgumentError => e # ArgumentError: the path is longer than a socket's may be
+      rescue SystemCallError, ArgumentError => e # ArgumentError: longer than a socket's may be
         raise Unusable.new(path: @path, error: e.message.sub(/ - .*/, "").downcase)
       ensure
         File.umask(before) if before
@@ -65,26 +66,33 @@ module Skep
         return if socket == :wait_readable
         return socket.close if @clients.size >= CLIENTS
 
-        client = Client.new(socket, nil, nil, String.new, nil)
-        client.watch = @supervisor.loop.watch(socket) { |readable, writable| turn(client, readable, writable) }
-        client.timer = @supervisor.loop.after(SECONDS) { drop(client) }
-        @clients << client
+        serve(socket)
       rescue SystemCallError # the client has gone, or no descriptor is left: it may try again
         nil
+      end
+
+      def serve(socket)
+        client = Client.new(socket, nil, nil, String.new, nil)
+        client.watch = @supervisor.loop.watch(socket) do |readable, writable|
+          turn(client, readable, writable)
+        end
+        client.timer = @supervisor.loop.after(SECONDS) { drop(client) }
+        @clients << client
       end
 
       def turn(client, readable, writable)
         return answer(client) if writable && client.answer
 
         hear(client) if readable
-      rescue StandardError # the client has gone, or it asked for what can't be told: the swarm must not care
-        drop(client)
+      rescue StandardError # the client has gone, or it asked for what can't be told
+        drop(client) # the swarm must not care
       end
 
       def hear(client)
         bytes = client.socket.read_nonblock(REQUEST_BYTES, exception: false)
         return if bytes == :wait_readable
-        return client.answer ? client.watch.read = false : drop(client) if bytes.nil? # it may still read
+        # A client that has closed may still read.
+        return client.answer ? client.watch.read = false : drop(client) if bytes.nil?
         return drop(client) if client.answer || client.request.bytesize > REQUEST_BYTES
 
         client.request << bytes
@@ -92,7 +100,8 @@ module Skep
       end
 
       def begin_answer(client)
-        client.answer = "#{JSON.generate({ v: VERSION, **respond(client.request) }, max_nesting: 0)}\n".b
+        facts = { v: VERSION, **respond(client.request) }
+        client.answer = "#{JSON.generate(facts, max_nesting: 0)}\n".b
         answer(client)
       end
 
@@ -107,7 +116,10 @@ module Skep
       def respond(request)
         command = JSON.parse(request.lines.first)["command"]
         return { status: Redaction.of(@supervisor.snapshot) } if command == "status"
-        return { error: "there is no command #{command.inspect}: there are status, #{COMMANDS.join(', ')}" } unless COMMANDS.include?(command)
+        unless COMMANDS.include?(command)
+          return { error: "there is no command #{command.inspect}: " \
+                          "there are status, #{COMMANDS.join(', ')}" }
+        end
 
         @supervisor.loop.after(0) { @supervisor.public_send(command) }
         { done: command }

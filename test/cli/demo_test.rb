@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "stringio"
+require "tmpdir"
+require "skep/cli"
+
+# `skep demo` as a whole, with the embedded broker.
+class DemoTest < Skep::TestCase
+  SKEP = File.expand_path("../../exe/skep", __dir__)
+  private_constant :SKEP
+
+  test "what can't be is said in a sentence, and nothing is started" do
+    { %w[--nodes 0] => /--nodes 0 can't be: give 1 to/, %w[--kills -1] => /--kills -1 can't be/,
+      %w[--messages x] => /invalid argument: --messages x/, %w[more] => /"more" is too much/,
+      %w[--brokers here] => /--brokers "here" can't be: give HOST/ }.each do |arguments, sentence|
+      out, err = StringIO.new, StringIO.new
+      assert_equal 1, Skep::CLI.start(["demo", *arguments], out:, err:)
+      assert_match sentence, err.string
+      assert_equal [1, ""], [err.string.lines.size, out.string]
+    end
+  end
+
+  test "a broker that isn't there is said in a sentence, and nothing is left" do
+    out, err, status = demo("--brokers", "127.0.0.1:1", "--json")
+    assert_match(/\Askep: no broker answers at 127.0.0.1:1 \(connection refused\): start it/, err)
+    assert_equal ["", 1, 1], [out, err.lines.size, status.exitstatus]
+  end
+
+  test "kills nodes, loses nothing, and says so in one line of JSON" do
+    out, err, status = demo("--messages", "2000", "--nodes", "2", "--kills", "2", "--json")
+    assert_equal ["", 0, 1], [err, status.exitstatus, out.lines.size]
+    told = JSON.parse(out)
+    certain = { "produced" => 2000, "processed" => 2000, "lost" => 0, "kills" => 2, "restarts" => 2,
+                "nodes" => 2, "partitions" => 8, "brokers" => "embedded", "skep" => Skep::VERSION }
+    assert_equal certain, told.slice(*certain.keys)
+    %w[recovery_ms messages_per_second seconds].each { |key| assert_operator told[key], :>, 0 }
+    assert_operator told.fetch("duplicates"), :>=, 0
+  end
+
+  test "tells how far it is in plain lines, and stops in order when told to" do
+    Dir.mktmpdir do |folder|
+      out, writer = IO.pipe
+      pid = spawn({ "TMPDIR" => folder }, RbConfig.ruby, SKEP, "demo", "--kills", "0",
+                  out: writer, err: writer)
+      writer.close
+      text = read_until(out, /working|left$/)
+      Process.kill(:TERM, pid)
+      text << out.read
+      assert_equal 1, Process.wait2(pid).last.exitstatus
+      assert_match(/^4 nodes handle 200,000 messages .*None of them is killed this time/m, text)
+      assert_match(/^skep: stopped by SIGTERM before its end$/, text)
+      assert_empty Dir.children(folder)
+    ensure
+      out&.close
+    end
+  end
+
+  private
+
+  # A whole run, in a folder for temporary files that must be empty after it.
+  def demo(*arguments)
+    Dir.mktmpdir do |folder|
+      run_program(SKEP, ["demo", *arguments], env: { "TMPDIR" => folder }, gems: true, timeout: 90)
+        .tap { assert_empty Dir.children(folder) }
+    end
+  end
+
+  def read_until(io, pattern)
+    text = +""
+    text << wait_readable(io, 30).readpartial(4096) until text.match?(pattern)
+    text
+  end
+end
