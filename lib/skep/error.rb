@@ -3,7 +3,7 @@
 # The root of skep's errors. Each error builds its sentence from facts and says what to do next.
 #
 #   class Closed < Skep::Error
-#     def initialize(pid:) = super("the pidfd of #{pid} is closed: open another with Skep.pidfd(#{pid})")
+#     def initialize(pid:) = super("the pidfd of #{pid} is closed: open another")
 #   end
 #
 # A rescue of Skep::Error catches whatever skep itself refuses, and nothing else.

@@ -14,7 +14,8 @@ class BatchTest < Skep::TestCase
   end
 
   def setup
-    @batch = Batch.new("orders", 3, (10..12).map { |n| Message.new("orders", 3, n, "k", "v#{n}", 0, {}) })
+    messages = (10..12).map { |n| Message.new("orders", 3, n, "k", "v#{n}", 0, {}) }
+    @batch = Batch.new("orders", 3, messages)
   end
 
   test "gives out its messages in order, each a beat" do
@@ -26,7 +27,9 @@ class BatchTest < Skep::TestCase
   end
 
   test "is enumerable without anybody's beats" do
-    assert_equal [[10, 0], [11, 1]], @batch.each.with_index.first(2).map { |message, index| [message.offset, index] }
+    indexed = @batch.each.with_index.first(2).map { |message, index| [message.offset, index] }
+
+    assert_equal [[10, 0], [11, 1]], indexed
     assert_equal 3, @batch.each.size
   end
 

@@ -23,8 +23,9 @@ module Skep
         @messages = messages.freeze
       end
 
-      # Gives out the messages one by one, each a beat of the node's: a batch may take as long as it
-      # likes, so long as its messages don't. (A handler that takes them all at once beats for itself.)
+      # Gives out the messages one by one, each a beat of the node's: a batch may take as long
+      # as it likes, so long as its messages don't. (A handler that takes them all at once beats for
+      # itself.)
       #: () { (Message) -> void } -> untyped
       def each
         return enum_for(:each) { size } unless block_given?

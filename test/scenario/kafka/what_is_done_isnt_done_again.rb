@@ -6,7 +6,7 @@ require_relative "scenario"
 KafkaScenario.play do
   topic = topic("orders", 8)
   more = ", commit_every: 600, batch: 50"
-  body = "IO.select(nil, nil, nil, 0.02)" # a rebalance finds batches in hand, and there is work to share
+  body = "IO.select(nil, nil, nil, 0.02)" # a rebalance finds batches in hand, and work to share
   first = run_swarm(reader(topic, nodes: 1, more:, body:))
   first.await("node_ready")
   feed(topic, (0...20_000).map { |n| [n.to_s, "v"] })

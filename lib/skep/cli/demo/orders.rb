@@ -5,7 +5,7 @@
 #
 #   inbox.push(500)                                     # up to 500 may be made
 #   orders = Orders.new(2_000, inbox)
-#   orders.each { |key, payload| … }   # waits then for a higher number; raises Stopped if none comes
+#   orders.each { |key, payload| … }   # waits then for a higher number; Stopped if none comes
 #   orders.made                        # => how many have been given out
 module Skep
   module CLI
