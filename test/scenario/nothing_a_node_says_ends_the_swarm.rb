@@ -14,7 +14,7 @@ Scenario.play do
         deep = []
         200.times { deep = [deep] }
         child.work = { deep: }
-        2_000.times { |i| child.event(:many, i:) }
+        300.times { |i| child.event(:many, i:) }
         child.ready!
         child.wait(0.2)
         if child.id == 1 && !File.exist?("\#{__dir__}/once")

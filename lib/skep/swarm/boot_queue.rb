@@ -3,8 +3,7 @@
 # Nodes that are to be forked: at once or later, so many at a time,
 # and only while there is a mold to fork them.
 #
-#   # The block makes the link to a node about to be forked.
-#   boots = BootQueue.new(config, loop:, page:, cells:, nodes:) { |node| … }
+#   boots = BootQueue.new(config, loop:, page:, cells:, nodes:, hearing:, failed:)
 #   boots.mold = mold          # nil: nothing can be forked for the moment
 #   boots.enqueue(node)
 #   boots.later(node, 0.4)
@@ -14,14 +13,14 @@ module Skep
   class Swarm
     class BootQueue
       # failed: called with the node and a sentence when there isn't even a channel for it.
-      def initialize(config, loop:, page:, cells:, nodes:, failed:, &link)
+      def initialize(config, loop:, page:, cells:, nodes:, hearing:, failed:)
         @failed = failed
         @config = config
         @loop = loop
         @page = page
         @cells = cells
         @nodes = nodes
-        @link = link
+        @hearing = hearing
         @queue = []
       end
 
@@ -68,7 +67,7 @@ module Skep
       def boot(node)
         channel, socket = Channel.pair
         @cells.all(node.id).each { |cell| @page.clear(cell) }
-        node.begin(@link.call(node, channel), @mold, OS.now)
+        node.begin(@hearing.link(node, channel), @mold, OS.now)
         node.boot_timer = @loop.after(@config.boot_timeout) { overdue(node) }
         @mold.fork(node, socket)
       rescue SystemCallError => e # no descriptor for its channel

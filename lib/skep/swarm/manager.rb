@@ -13,12 +13,7 @@ module Skep
   class Swarm
     class Manager
       FORK_RETRY = 0.1 # seconds, where the system refused a fork
-      # Seconds, where a node said that it can't begin: no crash, so it is tried for ever.
-      REFUSED_RETRY = 1.0
-
-      OURS = %w[time mono level event swarm node mold pid].freeze # facts that it alone may name
-      LEVELS = %i[debug info warn error].freeze
-      private_constant :FORK_RETRY, :REFUSED_RETRY, :LEVELS, :OURS
+      private_constant :FORK_RETRY
 
       attr_reader :nodes #: Array[Node]
 
@@ -43,10 +38,9 @@ module Skep
       def ever_ready? = @ever_ready ? true : false #: () -> bool
       def stopping? = @stopping ? true : false #: () -> bool
       def killed? = @killed ? true : false #: () -> bool
-      def gave_up? = @gave_up ? true : false #: () -> bool
 
-      # The work ended by itself, and not all of it well.
-      def unclean? = @unclean ? true : false #: () -> bool
+      # Why it ended by itself: :done, :unclean (not all of the work ended well) or :gave_up.
+      attr_reader :outcome #: Symbol?
 
       # Can't this first boot come to anything? Of each kind of work a node has said that it can't
       # begin, or died more often than it may, and so have as many nodes as boot at a time.
@@ -136,41 +130,19 @@ module Skep
       # Who says when a node is hung, has ended, or may be forked.
       def appoint_judges
         shared = { loop: @loop, page: @page, cells: @cells }
-        @policy = RestartPolicy.new(@config)
         @watchman = Watchman.new(@config, **shared) { |node, age| hung(node, age) }
         @adoption = Adoption.new(@loop) { |node, exit| settle(node, exit) }
-        @boots = BootQueue.new(@config, **shared, nodes:,
-                                        failed: method(:unforked)) do |node, channel|
-          link(node, channel)
-        end
+        @hearing = Hearing.new(@loop, tell: method(:tell), ready: method(:ready),
+                                      silent: @adoption.method(:silent))
+        @boots = BootQueue.new(@config, **shared, nodes:, hearing: @hearing,
+                                        failed: method(:unforked))
+        @succession = Succession.new(@config, nodes:, boots: @boots, tell: method(:tell),
+                                              over: method(:over))
       end
 
       def unforked(node, error)
         tell(:fork_failed, node, level: :error, error:, seconds: FORK_RETRY)
         stopping? ? check : @boots.later(node, FORK_RETRY)
-      end
-
-      def link(node, channel)
-        Link.new(@loop, channel, ended: -> { @adoption.silent(node) },
-                                 garbled: ->(error) { garbled(node, error) }) do |frame|
-          hear(node, frame)
-        end
-      end
-
-      def hear(node, frame)
-        case frame.type
-        when "ready" then ready(node)
-        when "joined" then joined(node, frame)
-        when "event"
-          tell(frame["name"], node, level: level(frame), **facts(frame))
-        when "work" then node.report(frame["facts"])
-        when "failed" then failed(node, frame)
-        end
-      end
-
-      def garbled(node, error)
-        tell(:node_garbled, node, level: :error, error: "#{error.class}: #{error.message}")
-        node.kill("garbled")
       end
 
       def ready(node)
@@ -180,24 +152,6 @@ module Skep
         tell(:node_ready, node, seconds: node.took.round(6))
         @watchman.watch(node)
         @boots.pump
-      end
-
-      # What a node says may not pass for what the supervisor says of it.
-      def facts(frame)
-        frame["facts"].to_h { |key, fact| [OURS.include?(key) ? :"its_#{key}" : key.to_sym, fact] }
-      end
-
-      def level(frame) = LEVELS.find { |level| level.to_s == frame["level"] } || :info
-
-      def joined(node, frame)
-        node.joined(frame["joined"])
-        tell(frame["joined"] ? :node_joined : :node_left, node, **facts(frame))
-      end
-
-      def failed(node, frame)
-        node.refusal = frame["sentence"] if frame["refused"]
-        tell(:node_failed, node, level: :error, error: frame["sentence"],
-                                 backtrace: frame["backtrace"])
       end
 
       def hung(node, age)
@@ -215,50 +169,12 @@ module Skep
         tell(:node_died, node, level: exit.clean? ? :info : :warn, **exit.to_plain, reason:,
                                in_hand: held.any? ? held : nil)
         @killed = true if reason && stopping?
-        return check if stopping?
-
-        node.helper? ? @boots.later(node, delay(node, FORK_RETRY)) : decide(node, exit)
+        stopping? ? check : @succession.after(node, exit)
       end
 
-      # How long the policy lets a node wait, and at least so many seconds.
-      def delay(node, least) = [@policy.delay(node.deaths, OS.now), least].max
-
-      def decide(node, exit)
-        return refused(node) if node.refusal && @config.restart != :never
-
-        ending = RestartPolicy::Ending.new(deaths: node.deaths, clean: node.clean?,
-                                           exitstatus: exit.exitstatus)
-        case (verdict = @policy.verdict(ending, OS.now))
-        when :done then done(node)
-        when :give_up then give_up(node)
-        when 0.0 then @boots.enqueue(node)
-        else postpone(node, verdict)
-        end
-        @boots.pump
-      end
-
-      def refused(node) = postpone(node, delay(node, REFUSED_RETRY))
-
-      def postpone(node, seconds)
-        tell(:node_waiting, node, level: :warn, seconds: seconds.round(3), deaths: node.deaths.size)
-        @boots.later(node, seconds)
-      end
-
-      def done(node)
-        tell(:node_done, node)
-        node.done
-        end_of_work if nodes.none? { |other| other.live? || other.waiting? }
-      end
-
-      def end_of_work
-        @unclean = nodes.any? { |node| node.last_exit && !node.clean? }
-        stop
-      end
-
-      def give_up(node)
-        @gave_up = true
-        tell(:crash_loop, node, level: :error, deaths: node.deaths.size,
-                                seconds: @config.restarts_within)
+      # The work ended by itself, or there is no use in going on.
+      def over(outcome)
+        @outcome = outcome
         stop
       end
 

@@ -11,21 +11,17 @@
 module Skep
   class Swarm
     class Supervisor
-      SIGNALS = %w[TERM INT QUIT TSTP TTIN USR1 USR2 HUP CHLD].freeze
-
-      # A repeat this soon is the same signal:
-      # timeout(1), shells and foreman send it to both the process and its group.
-      SAME_SECONDS = 0.05
-
       # How long a forced end waits for the mold's word before the mold is killed too.
       FORCE_SECONDS = 2.0
 
-      private_constant :SIGNALS, :SAME_SECONDS, :FORCE_SECONDS
+      private_constant :FORCE_SECONDS
 
       attr_reader :failures #: Array[String]
       attr_reader :config #: Config?
       attr_reader :loop #: OS::Loop
       attr_reader :started_at #: Float
+      attr_reader :state #: Symbol, one of booting running quiet stopping stopped
+      attr_reader :manager #: Manager?
 
       # overrides: options that the command line sets over the file's.
       def initialize(origin, overrides: {}, observers: [])
@@ -69,12 +65,13 @@ module Skep
         @manager&.quiet
       end
 
-      # All of `skep status --json`.
-      def snapshot #: () -> Hash[Symbol, untyped]
-        { name: config&.name, pid: Process.pid, state: @state,
-          uptime: (OS.now - started_at).round(3),
-          nodes: @manager ? @manager.nodes.map { |node| view(node) } : [] }
-      end
+      def backtraces = @manager&.backtraces #: () -> void
+      def snapshot = Snapshot.new(self).to_h #: () -> Hash[Symbol, untyped]
+
+      # Asked by signals only.
+
+      def reopen = @observers.each_guarded(&:reopen) #: () -> void
+      def reap = @strangers.reap #: () -> void
 
       # Asked by the Foundry.
 
@@ -122,7 +119,6 @@ module Skep
 
       def booted? = @booted ? true : false
       def stopping? = %i[stopping stopped].include?(@state)
-      def manager = @manager
 
       private
 
@@ -131,8 +127,9 @@ module Skep
         @state = :booting
         OS::Prctl.subreaper!
         @loop = OS::Loop.new
-        @signals = Signals.new(SIGNALS)
-        @loop.watch(@signals.to_io) { @signals.take.uniq.each { |name| signal(name) } }
+        @orders = Orders.new(self)
+        @signals = Signals.new(Orders::SIGNALS)
+        @loop.watch(@signals.to_io) { @signals.take.uniq.each { |name| @orders.obey(name) } }
         @strangers = Strangers.new(program: @origin.program?, ours: method(:ours?))
         @foundry = Foundry.new(@origin, self, disown: method(:disown))
         @boot_timer = @loop.after(@boot_limit) { boot_overdue }
@@ -200,28 +197,6 @@ module Skep
         fail("#{@origin.file}: #{what}#{why}")
       end
 
-      def signal(name)
-        case name
-        when "TERM", "INT" then asked_to_end(name)
-        when "QUIT" then force(name)
-        when "TSTP" then quiet
-        when "TTIN" then @manager&.backtraces
-        when "USR1" then @observers.each_guarded(&:reopen)
-        when "CHLD" then @strangers.reap
-        else
-          emit(:signal_pending, :warn,
-               { signal: name, message: "#{name} has no effect yet in skep #{VERSION}" })
-        end
-      end
-
-      def asked_to_end(name)
-        return if @asked_at && OS.now - @asked_at < SAME_SECONDS
-
-        again = !@asked_at.nil?
-        @asked_at = OS.now
-        again || stopping? ? force(name) : stop(name)
-      end
-
       # No node is left, or none ever was: the molds go, then the loop ends.
       def finish
         return if @state == :stopped
@@ -233,10 +208,10 @@ module Skep
 
       def code
         return 1 if failures.any?
-        return 4 if @manager&.gave_up?
+        return 4 if @manager&.outcome == :gave_up
         return 2 if @forced || @manager&.killed?
 
-        @manager&.unclean? ? 4 : 0
+        @manager&.outcome == :unclean ? 4 : 0
       end
 
       def close
@@ -274,12 +249,6 @@ module Skep
 
       def ours?(pid)
         @foundry.mold?(pid) || (@manager&.all || []).any? { |node| node.live? && node.pid == pid }
-      end
-
-      def view(node)
-        memory = node.live? && node.pid ? OS::Memory.of(node.pid) : nil
-        node.to_plain(memory: memory && { rss: memory.rss, pss: memory.pss, uss: memory.uss },
-                      beat_age: @manager.beat_age(node)&.round(3), done: @manager.done_count(node))
       end
     end
   end

@@ -1,0 +1,68 @@
+# frozen_string_literal: true
+
+# What nodes say over their channels, made into news.
+#
+#   hearing = Hearing.new(loop, tell:, ready:, silent:)
+#   node.begin(hearing.link(node, channel), mold, now)
+#
+# A node can't make itself pass for another one, for the supervisor, or harm it by nonsense.
+module Skep
+  class Swarm
+    class Hearing
+      OURS = %w[time mono level event swarm node mold pid].freeze # not for a node to name
+      LEVELS = %i[debug info warn error].freeze
+      private_constant :LEVELS, :OURS
+
+      # tell: called with an event's name, the node, a level and facts; ready and silent with a node:
+      # it can work, its channel has ended.
+      def initialize(loop, tell:, ready:, silent:)
+        @loop = loop
+        @tell = tell
+        @ready = ready
+        @silent = silent
+      end
+
+      # The channel of a node about to be forked, heard from `listen` on.
+      def link(node, channel) #: (Node, Channel) -> Link
+        Link.new(@loop, channel, ended: -> { @silent.call(node) },
+                                 garbled: ->(error) { garbled(node, error) }) do |frame|
+          hear(node, frame)
+        end
+      end
+
+      private
+
+      def hear(node, frame)
+        case frame.type
+        when "ready" then @ready.call(node)
+        when "joined" then joined(node, frame)
+        when "event" then @tell.call(frame["name"], node, level: level(frame), **facts(frame))
+        when "work" then node.report(frame["facts"])
+        when "failed" then failed(node, frame)
+        end
+      end
+
+      def garbled(node, error)
+        @tell.call(:node_garbled, node, level: :error, error: "#{error.class}: #{error.message}")
+        node.kill("garbled")
+      end
+
+      def joined(node, frame)
+        node.joined(frame["joined"])
+        @tell.call(frame["joined"] ? :node_joined : :node_left, node, **facts(frame))
+      end
+
+      def failed(node, frame)
+        node.refusal = frame["sentence"] if frame["refused"]
+        @tell.call(:node_failed, node, level: :error, error: frame["sentence"],
+                                       backtrace: frame["backtrace"])
+      end
+
+      def facts(frame)
+        frame["facts"].to_h { |key, fact| [OURS.include?(key) ? :"its_#{key}" : key.to_sym, fact] }
+      end
+
+      def level(frame) = LEVELS.find { |level| level.to_s == frame["level"] } || :info
+    end
+  end
+end

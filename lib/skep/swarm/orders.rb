@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+# What each signal means to the supervisor (docs/signals.md).
+#
+#   orders = Orders.new(supervisor)
+#   orders.obey("TERM")     # stop; a second one forces
+module Skep
+  class Swarm
+    class Orders
+      SIGNALS = %w[TERM INT QUIT TSTP TTIN USR1 USR2 HUP CHLD].freeze
+
+      # A repeat this soon is the same signal: timeout(1), shells and foreman send it to both the
+      # process and its group.
+      SAME_SECONDS = 0.05
+      private_constant :SAME_SECONDS
+
+      def initialize(supervisor) #: (Supervisor) -> void
+        @supervisor = supervisor
+      end
+
+      def obey(name) #: (String) -> void
+        case name
+        when "TERM", "INT" then stop(name)
+        when "QUIT" then @supervisor.force(name)
+        when "TSTP" then @supervisor.quiet
+        when "TTIN" then @supervisor.backtraces
+        when "USR1" then @supervisor.reopen
+        when "CHLD" then @supervisor.reap
+        else pending(name)
+        end
+      end
+
+      private
+
+      def stop(name)
+        return if @asked_at && OS.now - @asked_at < SAME_SECONDS
+
+        again = !@asked_at.nil?
+        @asked_at = OS.now
+        again || @supervisor.stopping? ? @supervisor.force(name) : @supervisor.stop(name)
+      end
+
+      def pending(name)
+        message = "#{name} has no effect yet in skep #{VERSION}"
+        @supervisor.emit(:signal_pending, :warn, { signal: name, message: })
+      end
+    end
+  end
+end

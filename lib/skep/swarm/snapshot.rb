@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+# What a swarm looks like at this moment: all of `skep status --json`, as plain data
+# (docs/status.md).
+#
+#   Snapshot.new(supervisor).to_h
+module Skep
+  class Swarm
+    class Snapshot
+      def initialize(supervisor) #: (Supervisor) -> void
+        @supervisor = supervisor
+        @manager = supervisor.manager
+      end
+
+      def to_h #: () -> Hash[Symbol, untyped]
+        { name: @supervisor.config&.name, pid: Process.pid, state: @supervisor.state,
+          uptime: (OS.now - @supervisor.started_at).round(3),
+          nodes: @manager ? @manager.nodes.map { |node| view(node) } : [] }
+      end
+
+      private
+
+      def view(node)
+        memory = node.live? && node.pid ? OS::Memory.of(node.pid) : nil
+        node.to_plain(memory: memory && { rss: memory.rss, pss: memory.pss, uss: memory.uss },
+                      beat_age: @manager.beat_age(node)&.round(3), done: @manager.done_count(node))
+      end
+    end
+  end
+end
