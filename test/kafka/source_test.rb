@@ -112,7 +112,7 @@ class KafkaSourceTest < KafkaCase
   test "keeps its place in the group while a handler takes longer than max.poll.interval.ms" do
     broker(orders: 1)
     feed("orders", [%w[k v]])
-    settings = @broker.settings.merge("max.poll.interval.ms" => 1_500)
+    settings = @broker.settings.merge("max.poll.interval.ms" => 1_600)
     never, writer = IO.pipe
     events = play({ kafka: settings }) do |_, child|
       never.wait_readable(2.5)

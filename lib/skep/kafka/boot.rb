@@ -10,7 +10,8 @@ module Skep
   module Kafka
     class Boot
       GROUP_SECONDS = 5.0 # a cluster that has never had a group needs a moment for its first
-      private_constant :GROUP_SECONDS
+      REQUEST_SECONDS = 3600.0 # one that librdkafka itself gives up can abort the process
+      private_constant :GROUP_SECONDS, :REQUEST_SECONDS
 
       def initialize(options, child, consumer, report)
         @options = options
@@ -52,7 +53,7 @@ module Skep
       end
 
       def ask_group(topic)
-        Requests.offsets(@consumer, @answers, @options.group, [[topic, 0]], GROUP_SECONDS)
+        Requests.offsets(@consumer, @answers, @options.group, [[topic, 0]], REQUEST_SECONDS)
         code = await(@answers.io, GROUP_SECONDS) { group_answer }
         raise refused(:group, @options.group, code) if code == Codes::GROUP_REFUSED
 

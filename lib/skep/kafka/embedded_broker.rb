@@ -40,7 +40,7 @@ module Skep
       # What a source or feed needs to use it.
       def settings #: () -> Hash[String, untyped]
         { "bootstrap.servers" => bootstrap_servers, "group.instance.id" => nil,
-          "session.timeout.ms" => 1500, "heartbeat.interval.ms" => 300 }
+          "session.timeout.ms" => 1600, "heartbeat.interval.ms" => 100 }
       end
 
       #: (String, Integer) -> void

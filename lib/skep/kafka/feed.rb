@@ -38,6 +38,15 @@ module Skep
         answers&.close
       end
 
+      # Deletes the topic and all that is in it; false where the brokers wouldn't.
+      def delete_topic #: () -> bool
+        answers = @producer.queue
+        Requests.delete(@producer, answers, @topic, SECONDS)
+        answers.wait(SECONDS + 1) { |event| Requests.deleted_in(event).first.zero? } || false
+      ensure
+        answers&.close
+      end
+
       # Writes the items and waits until all have arrived. How many those were; raises NotDelivered
       # if one got lost.
       def publish(items) #: (Enumerable[[String?, String?]]) ?{ (Integer) -> void } -> Integer

@@ -40,6 +40,7 @@ module Skep
         @waker.close
         @thread.close
         @wake.close
+        @outage.close
       end
 
       # Deals with one event of the client's. Called on the thread, and at the end by whoever
@@ -50,7 +51,6 @@ module Skep
         when :error then error(event)
         when :log then @report.log(event)
         when :commit then committed(event.code)
-        when :offsets then @outage.answered(event)
         end
       end
 
@@ -66,8 +66,11 @@ module Skep
       def serve
         loop do
           @consumer.control.drain { |event| hear(event) }
-          readable, = IO.select([@consumer.control.io, @wake], nil, nil, poll_every)
+          ios = [@consumer.control.io, @wake, @outage.io].compact
+          readable, = IO.select(ios, nil, nil, [poll_every, @outage.seconds_left].compact.min)
           break if readable&.include?(@wake)
+
+          readable&.include?(@outage.io) ? @outage.over : @outage.look
         end
       rescue Exception => e # whatever it is, it must not end unseen: the main thread raises it
         @failure = e

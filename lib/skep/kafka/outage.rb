@@ -2,15 +2,23 @@
 
 # The time in which no broker can be reached: told once when it begins and once when it is over.
 # librdkafka goes on trying by itself meanwhile; it says when the last broker is gone, but not when
-# one is back, so that a question is put to the group's coordinator, which is answered then.
+# one is back, so that the cluster is asked something until it answers.
 #
 #   outage.began(event)      # true if that is what the error was about
-#   outage.answered(event)   # the answer has come
+#   outage.io                # readable when somebody has answered; nil while all is well
+#   outage.over              # so it is told
+#   outage.seconds_left      # until `look` has something to tell; nil without that
+#
+# A cluster that has just come back may be called gone once more by news from before: that is told
+# only if it is still so after a while.
+#
+# What is asked for is metadata. (A request of librdkafka's admin API would need no thread, but one
+# that times out while it waits for a broker can abort the process, in 2.11.)
 module Skep
   module Kafka
     class Outage
-      PATIENCE = 3600.0 # seconds a question may wait, librdkafka's limit; then it is put again
-      private_constant :PATIENCE
+      SETTLE = 3.0 # seconds
+      private_constant :SETTLE
 
       def initialize(tools) #: (Tools) -> void
         @options = tools.options
@@ -22,39 +30,53 @@ module Skep
         return false unless Codes::NETWORK.include?(event.code)
 
         @cause = @report.clean(event.text) unless event.code == Codes::ALL_BROKERS_DOWN
-        return !@since.nil? unless event.code == Codes::ALL_BROKERS_DOWN
+        return now? unless event.code == Codes::ALL_BROKERS_DOWN
 
-        begin_outage unless @since
+        begin_outage unless now?
         true
       end
 
-      def answered(event) #: (Event) -> void
-        return unless @since
-        return ask if Codes::NETWORK.include?(event.code)
+      def io = @question&.io #: () -> IO?
 
-        @report.tell(:kafka_back, brokers:, seconds: (OS.now - @since).round(3))
+      def over #: () -> void
+        close
+        @report.tell(:kafka_back, brokers:, seconds: (OS.now - @since).round(3)) if @told
         @since = nil
+        @told = false
+        @back_at = OS.now
       end
+
+      # Tells of the outage once it is certain.
+      def look #: () -> void
+        return if !now? || @told || seconds_left.positive?
+
+        @told = true
+        @report.tell(:kafka_lost, level: :warn, brokers:, error: @cause,
+                                  note: "waits for a broker to come back")
+      end
+
+      def seconds_left = now? && !@told ? [@tell_at - OS.now, 0].max : nil #: () -> Float?
 
       # Is no broker there now?
       def now? = !@since.nil? #: () -> bool
+
+      # Asks no more.
+      def close #: () -> void
+        @question&.close
+        @question = nil
+      end
 
       private
 
       def begin_outage
         @since = OS.now
-        @report.tell(:kafka_lost, level: :warn, brokers:, error: @cause,
-                                  note: "waits for a broker to come back")
-        ask
+        @tell_at = @back_at && @since - @back_at < SETTLE ? @since + SETTLE : @since
+        @question = Topics.new(@consumer, [])
+        @question.start
+        look
       end
 
       def brokers = @options.settings.brokers
-
-      # Of any partition: what counts is that there is an answer.
-      def ask
-        Requests.offsets(@consumer, @consumer.control, @options.group, [[@options.topics.first, 0]],
-                         PATIENCE)
-      end
     end
     private_constant :Outage
   end

@@ -6,6 +6,7 @@
 #   Requests.offsets_in(event)      # of kind :offsets => 0 or an error code: may it be read?
 #   Requests.create(client, queue, "orders", 8, 1, 15)
 #   Requests.created_in(event)      # of kind :created => [error code, text]
+#   Requests.deleted_in(event)      # of kind :deleted, the same
 module Skep
   module Kafka
     module Requests
@@ -49,6 +50,23 @@ module Skep
         # The error code and text for the topic to create.
         def created_in(event) #: (Event) -> [Integer, String?]
           topic, = list(:CreateTopics_result_topics, event)
+          return [event.code, event.text] unless topic
+
+          [Native.topic_result_error(topic), Native.topic_result_error_string(topic)]
+        end
+
+        def delete(client, queue, name, seconds)
+          topic = Native.DeleteTopic_new(name)
+          array = FFI::MemoryPointer.new(:pointer).write_pointer(topic)
+          within(client, seconds) do |options|
+            Native.DeleteTopics(client.handle, array, 1, options, queue.pointer)
+          end
+          Native.DeleteTopic_destroy(topic)
+        end
+
+        # The error code and text for the topic to delete.
+        def deleted_in(event) #: (Event) -> [Integer, String?]
+          topic, = list(:DeleteTopics_result_topics, event)
           return [event.code, event.text] unless topic
 
           [Native.topic_result_error(topic), Native.topic_result_error_string(topic)]

@@ -9,12 +9,13 @@
 module Skep
   class Swarm
     class Hearing
-      OURS = %w[time mono level event swarm node mold pid].freeze # not for a node to name
+      # Facts that are not for a node to name.
+      OURS = %w[time mono level event swarm node mold pid].freeze
       LEVELS = %i[debug info warn error].freeze
       private_constant :LEVELS, :OURS
 
-      # tell: called with an event's name, the node, a level and facts; ready and silent with a node:
-      # it can work, its channel has ended.
+      # tell: called with an event's name, the node, a level and facts;
+      # ready and silent with a node: it can work, its channel has ended.
       def initialize(loop, tell:, ready:, silent:)
         @loop = loop
         @tell = tell

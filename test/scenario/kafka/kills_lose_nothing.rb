@@ -21,7 +21,7 @@ KafkaScenario.play do
       swarm.on_boot { @done = File.open("\#{__dir__}/done.\#{Process.pid}", "a") }
       swarm.work(source) do |batch, child|
         batch.each do |message|
-          6_000.times { } # some work, so that the kills find them at it
+          IO.select(nil, nil, nil, 0.005) if File.exist?("\#{__dir__}/slow")
           @done.syswrite("\#{JSON.parse(message.payload)["id"]}\\n")
         end
       end
@@ -31,6 +31,7 @@ KafkaScenario.play do
     Dir.glob("#{directory}/done.*").flat_map { |path| File.readlines(path) }.map(&:to_i)
   end
 
+  File.write("#{directory}/slow", "") # so that the kills find them at work
   swarm = run_swarm(source, in_directory: directory)
   swarm.await("node_ready", times: 3)
   KILLS.times do |round|
@@ -48,6 +49,7 @@ KafkaScenario.play do
   swarm.wait
   gone([*nodes, mold])
 
+  File.unlink("#{directory}/slow")
   swarm = run_swarm(source, in_directory: directory)
   swarm.await("node_ready", times: 3)
   mold = swarm.await("mold_ready")["pid"]

@@ -9,7 +9,7 @@ require "socket"
 #   brokers = Brokers.new(plan)
 #   brokers.open         # makes the topic, or raises with a sentence
 #   brokers.settings     # => what a source needs, as librdkafka's settings
-#   brokers.close        # the embedded one goes
+#   brokers.close        # the embedded one goes, or the topic
 module Skep
   module CLI
     class Demo
@@ -45,6 +45,7 @@ module Skep
         def close #: () -> void
           @process&.close
           @embedded&.stop
+          delete_topic if @made
         rescue Errno::EPIPE # it has died before
           nil
         end
@@ -68,7 +69,15 @@ module Skep
           reach
           @settings = { "bootstrap.servers" => @plan.brokers }
           feed = Kafka::Feed.new(bootstrap, topic)
-          feed.create_topic(@plan.partitions)
+          @made = feed.create_topic(@plan.partitions)
+        ensure
+          feed&.close
+        end
+
+        # A user who may not delete it finds it under its name, skep-demo-….
+        def delete_topic
+          feed = Kafka::Feed.new(bootstrap, topic)
+          feed.delete_topic
         ensure
           feed&.close
         end

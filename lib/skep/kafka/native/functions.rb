@@ -75,6 +75,10 @@ module Skep
           pointer CreateTopics_result_topics pointer pointer
           int topic_result_error pointer
           string topic_result_error_string pointer
+          pointer DeleteTopic_new string
+          void DeleteTopic_destroy pointer
+          void DeleteTopics pointer pointer size_t pointer pointer
+          pointer DeleteTopics_result_topics pointer pointer
           pointer mock_cluster_new pointer int
           string mock_cluster_bootstraps pointer
           int mock_topic_create pointer string int int
