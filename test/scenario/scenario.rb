@@ -94,7 +94,7 @@ class Scenario
         raise Failed, "still running after #{seconds} s; #{account}"
     end
 
-    def stderr = File.read(@errors)
+    def stderr = File.read(@errors, encoding: "UTF-8")
 
     def status(name)
       Skep::Watch::Query.new(File.join(@directory, "#{name}.sock")).ask("status").fetch("status")
