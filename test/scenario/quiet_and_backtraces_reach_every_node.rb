@@ -8,7 +8,9 @@ Scenario.play do
   swarm = run_swarm(<<~RUBY)
     Skep.swarm "quiet", nodes: 2 do |swarm|
       swarm.work do |child|
-        Thread.new { IO.select(nil, nil, nil, 3600) }.name = "side"
+        begun = Queue.new # a thread that hasn't begun isn't anywhere yet
+        Thread.new { begun << true && IO.select(nil, nil, nil, 3600) }.name = "side"
+        begun.pop
         child.ready!
         child.wait until child.quiet?
         child.event(:told_quiet)
