@@ -27,11 +27,17 @@ module Skep
         #: (Integer pid) -> [Integer, String, String]?
         def self.from_proc(pid)
           # The command stands in parentheses and may hold any byte: the last of them ends it.
-          fields = File.binread("/proc/#{pid}/stat").rpartition(")").last.split
+          fields = whole("/proc/#{pid}/stat").rpartition(")").last.split
           [Integer(fields[1]), fields[0], fields[19]]
         rescue Errno::ENOENT, Errno::ESRCH
           nil # Gone before or while we read.
         end
+
+        # A file of /proc, which never blocks. Interrupted between its opening and its closing by what
+        # another thread raises, Ruby would leave it open.
+        #
+        #: (String) -> String
+        def self.whole(path) = Thread.handle_interrupt(Object => :never) { File.binread(path) }
 
         #: (Integer pid) -> [Integer, String, String]?
         def self.from_ps(pid)
