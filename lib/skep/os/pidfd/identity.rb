@@ -33,8 +33,8 @@ module Skep
           nil # Gone before or while we read.
         end
 
-        # A file of /proc, which never blocks. Interrupted between its opening and its closing by what
-        # another thread raises, Ruby would leave it open.
+        # A file of /proc, which never blocks. Interrupted between its opening and its closing by
+        # what another thread raises, Ruby would leave it open.
         #
         #: (String) -> String
         def self.whole(path) = Thread.handle_interrupt(Object => :never) { File.binread(path) }
