@@ -14,7 +14,5 @@ require "skep/swarm"
 # `require "skep/kafka"` brings the first: Skep::Kafka::Source.
 module Skep
   module Work
-    # What a source must answer.
-    CONTRACT = %i[errors facts threads run].freeze
   end
 end

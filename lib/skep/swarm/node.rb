@@ -11,8 +11,6 @@
 module Skep
   class Swarm
     class Node
-      STATES = %i[waiting booting ready quiet stopping dead].freeze
-
       attr_reader :id, :task, :state, :pid, :pidfd, :channel, :mold, :deaths, :restarts,
                   :last_exit, :work
       attr_accessor :kill_reason, :refusal, :boot_timer, :wait_timer, :watches
@@ -34,7 +32,6 @@ module Skep
       def ready? = %i[ready quiet].include?(@state) #: () -> bool
       def booted? = !@ready_at.nil? #: () -> bool
       def joined? = @joined ? true : false #: () -> bool
-      def asked_at = @asked_at #: () -> Float
       def clean? = last_exit&.clean? && !@last_reason #: () -> bool, it ended well and by itself
       def took = @ready_at && (@ready_at - @asked_at) #: () -> Float?
 
