@@ -63,7 +63,8 @@ module Skep
   end
 
   # Makes the heap cheap to fork and to share, once the application is loaded. See Fork::Warmup.
+  # `reshare` needs skep/reshare, required before the application.
   #
-  #: (?huge_pages: bool) -> Fork::Warmup::Report
-  def self.warmup(huge_pages: true) = Fork::Warmup.new(huge_pages:).run
+  #: (?huge_pages: bool, ?reshare: bool) -> Fork::Warmup::Report
+  def self.warmup(huge_pages: true, reshare: false) = Fork::Warmup.new(huge_pages:, reshare:).run
 end

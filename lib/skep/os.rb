@@ -32,6 +32,7 @@ require "skep/os/prctl"
 require "skep/os/memory"
 require "skep/os/generation"
 require "skep/os/huge_pages"
+require "skep/os/slab"
 require "skep/os/native"
 
 module Skep

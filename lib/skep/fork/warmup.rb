@@ -14,7 +14,7 @@ module Skep
     # pages, that fork has fewer entries to copy. It takes from tenths of a second to seconds. It
     # doesn't touch what other threads do meanwhile.
     class Warmup
-      STEPS = %i[ruby collect compact trim huge_pages].freeze
+      STEPS = %i[ruby collect compact strings trim reshare huge_pages].freeze
 
       # Full collections until an object counts as old, and how many we spend at most: what goes on
       # allocating (another thread) never settles. Source: RVALUE_OLD_AGE in Ruby's gc.c.
@@ -22,9 +22,10 @@ module Skep
       MOST = 8
       private_constant :STEPS, :OLD_AGE, :MOST
 
-      #: (?huge_pages: bool) -> void
-      def initialize(huge_pages: true)
+      #: (?huge_pages: bool, ?reshare: bool) -> void
+      def initialize(huge_pages: true, reshare: false)
         @huge_pages = huge_pages
+        @reshare = reshare
       end
 
       #: () -> Report
@@ -50,9 +51,15 @@ module Skep
       #: (String) -> Hash[Symbol, String]
       def skip(reason) = { skipped: reason }
 
+      # Not where huge pages come after it: it unmaps whatever the compaction emptied, and a heap full
+      # of such holes fits into few of them. A fork of 4 million objects took 5 times as long then.
+      #
       #: () -> Hash[Symbol, String]
       def ruby
-        return skip("Ruby #{RUBY_VERSION} has no Process.warmup, 3.3 has") unless ready_made?
+        unless Process.respond_to?(:warmup)
+          return skip("Ruby #{RUBY_VERSION} has no Process.warmup, 3.3 has")
+        end
+        return skip("Process.warmup leaves holes between huge pages") unless ready_made?
 
         Process.warmup
         done("Process.warmup")
@@ -80,8 +87,28 @@ module Skep
         done("GC.compact")
       end
 
+      # What encoding tells of a string's bytes is noted in the string when it is first asked for.
+      #
+      #: () -> Hash[Symbol, String]
+      def strings
+        return skip("Process.warmup did it") if ready_made?
+
+        count = ObjectSpace.each_object(String, &:ascii_only?)
+        done("#{count} strings looked through")
+      end
+
       #: () -> Hash[Symbol, String]
       def trim = OS::Memory.trim ? done("malloc_trim") : skip("malloc gave nothing back")
+
+      #: () -> Hash[Symbol, String]
+      def reshare
+        return skip("not asked for") unless @reshare
+
+        reason = OS::Slab.share
+        return skip(reason) if reason
+
+        done("the records of #{OS::Slab.records} of #{GC.stat(:heap_allocated_pages)} heap pages")
+      end
 
       #: () -> Hash[Symbol, String]
       def huge_pages
@@ -92,7 +119,9 @@ module Skep
       end
 
       #: () -> bool
-      def ready_made? = Process.respond_to?(:warmup)
+      def ready_made?
+        Process.respond_to?(:warmup) && !(@huge_pages && OS::HugePages.supported?)
+      end
 
       #: () -> Integer
       def old = GC.stat(:old_objects)

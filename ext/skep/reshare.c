@@ -1,0 +1,208 @@
+/*
+ * Skep::OS::Slab.share: the slab's content becomes a file in memory, mapped privately in its place.
+ * A process forked later writes to these records in each of its collections, which gives it pages of
+ * its own; nearly all of them are the file's again once the collection is over, and are given back.
+ * Sources: memfd_create(2), mmap(2), madvise(2) MADV_DONTNEED, proc(5) /proc/pid/pagemap.
+ */
+#include "skep.h"
+#include "slab.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ruby/debug.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SKEP_PAGEMAP_PRESENT ((uint64_t)1 << 63)
+#define SKEP_PAGEMAP_FILE ((uint64_t)1 << 61)
+#define SKEP_RESHARE_PAGES 512    /* looked at a time */
+#define SKEP_RESHARE_PAUSE 100    /* after a minor collection at most a hundredth of the time goes to it */
+
+static struct {
+    char *from;           /* the slab's part that is mapped from the file */
+    const char *original; /* the file again, never written */
+    size_t bytes;
+    size_t page;
+    uint64_t given_back;  /* pages, by this process and those before it */
+    double ended, took;   /* the last time, in seconds */
+    VALUE major_by;       /* a symbol made beforehand: no object may be made in a collection */
+} shared;
+
+static double
+skep_reshare_clock(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static int
+skep_reshare_changed(uint64_t entry)
+{
+    return (entry & SKEP_PAGEMAP_PRESENT) && !(entry & SKEP_PAGEMAP_FILE);
+}
+
+static int
+skep_reshare_same(size_t page)
+{
+    size_t at = page * shared.page;
+
+    return memcmp(shared.from + at, shared.original + at, shared.page) == 0;
+}
+
+/* Gives back runs of pages that are the original's again, of so many from the first on. */
+static void
+skep_reshare_some(const uint64_t *entries, size_t first, size_t count)
+{
+    size_t i = 0, run;
+
+    while (i < count) {
+        for (run = i; run < count && skep_reshare_changed(entries[run]); run++)
+            if (!skep_reshare_same(first + run)) break;
+        if (run > i) {
+            madvise(shared.from + (first + i) * shared.page, (run - i) * shared.page, MADV_DONTNEED);
+            shared.given_back += run - i;
+        }
+        i = run + 1;
+    }
+}
+
+/* Opened each time: it tells of the process that opened it. */
+static void
+skep_reshare_all(void)
+{
+    uint64_t entries[SKEP_RESHARE_PAGES];
+    size_t pages = shared.bytes / shared.page, first = 0;
+    off_t from = (off_t)((uintptr_t)shared.from / shared.page * sizeof(uint64_t));
+    int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+
+    if (pagemap < 0) return;
+    while (first < pages) {
+        size_t count = pages - first < SKEP_RESHARE_PAGES ? pages - first : SKEP_RESHARE_PAGES;
+        ssize_t got = pread(pagemap, entries, count * sizeof(uint64_t),
+                            from + (off_t)(first * sizeof(uint64_t)));
+
+        if (got != (ssize_t)(count * sizeof(uint64_t))) break;
+        skep_reshare_some(entries, first, count);
+        first += count;
+    }
+    close(pagemap);
+    madvise((void *)shared.original, shared.bytes, MADV_DONTNEED); /* its page table entries */
+}
+
+/* Makes no object, as the collector is at work. */
+static void
+skep_reshare_after_sweep(VALUE event, void *data)
+{
+    double now = skep_reshare_clock();
+    int full = RTEST(rb_gc_latest_gc_info(shared.major_by));
+
+    if (!full && now - shared.ended < shared.took * SKEP_RESHARE_PAUSE) return;
+    skep_reshare_all();
+    shared.ended = skep_reshare_clock();
+    shared.took = shared.ended - now;
+}
+
+static int
+skep_reshare_file(const char *from, size_t bytes)
+{
+    int fd = memfd_create("skep slab", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    size_t done = 0;
+
+    if (fd < 0) return -1;
+    while (done < bytes) {
+        ssize_t put = pwrite(fd, from + done, bytes - done, (off_t)done);
+
+        if (put > 0) done += (size_t)put;
+        else if (put == 0 || errno != EINTR) break;
+    }
+    if (done == bytes && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW) == 0) return fd;
+    close(fd);
+    return -1;
+}
+
+static void
+skep_reshare_forget(void)
+{
+    if (shared.original) munmap((void *)shared.original, shared.bytes);
+    shared.original = NULL;
+    shared.bytes = 0;
+}
+
+static void
+skep_reshare_watch(void)
+{
+    static VALUE tracepoint;
+
+    if (tracepoint) return;
+    shared.major_by = ID2SYM(rb_intern("major_by"));
+    rb_gc_latest_gc_info(shared.major_by); /* which makes symbols of its own at its first call */
+    tracepoint = rb_tracepoint_new(Qnil, RUBY_INTERNAL_EVENT_GC_END_SWEEP, skep_reshare_after_sweep, NULL);
+    rb_gc_register_mark_object(tracepoint);
+    rb_tracepoint_enable(tracepoint);
+}
+
+/* Between the copy and the mapping nobody writes: the GVL is ours, and no object is made. */
+static const char *
+skep_reshare_lay(void)
+{
+    const struct skep_slab *slab = skep_slab();
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t bytes = ((size_t)(slab->next - slab->from) + page - 1) & ~(page - 1);
+    void *original;
+    int fd;
+
+    if (bytes == 0) return "there are no records yet";
+    if ((fd = skep_reshare_file(slab->from, bytes)) < 0) return "there is no memory for it";
+    original = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (original == MAP_FAILED ||
+        mmap(slab->from, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED) {
+        if (original != MAP_FAILED) munmap(original, bytes);
+        close(fd);
+        return "it can't be mapped";
+    }
+    close(fd);
+    skep_reshare_forget();
+    shared.from = slab->from;
+    shared.original = original;
+    shared.bytes = bytes;
+    shared.page = page;
+    return NULL;
+}
+
+/* nil, or why not. Again is fine: what was forked meanwhile keeps the file before. */
+static VALUE
+skep_reshare_share(VALUE self)
+{
+    const char *why;
+
+    skep_reshare_watch(); /* makes objects, so first */
+    why = skep_reshare_lay();
+    return why ? rb_str_new_cstr(why) : Qnil;
+}
+
+static VALUE
+skep_reshare_bytes(VALUE self)
+{
+    return SIZET2NUM(shared.bytes);
+}
+
+static VALUE
+skep_reshare_given_back(VALUE self)
+{
+    return ULL2NUM(shared.given_back);
+}
+
+void
+skep_init_reshare(VALUE os)
+{
+    VALUE module = rb_define_module_under(os, "Slab");
+
+    rb_define_private_method(rb_singleton_class(module), "lay_into_file", skep_reshare_share, 0);
+    rb_define_singleton_method(module, "shared_bytes", skep_reshare_bytes, 0);
+    rb_define_singleton_method(module, "given_back", skep_reshare_given_back, 0);
+}

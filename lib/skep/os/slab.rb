@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+require "skep/os/slab/twin"
+
+# Keeps Ruby's records of its heap pages together, and shares them with forked children for good.
+#
+#   Skep::OS::Slab.install   # => nil, or why not; first of all, for pages made before stay outside
+#   Skep::OS::Slab.share     # => nil, or why not; when the heap is settled, before the first fork
+#   Skep::OS::Slab.records   # heap pages whose record lies here
+#   Skep::OS::Slab.shared_bytes
+#   Skep::OS::Slab.given_back   # memory pages given back after collections
+#
+# Each full collection writes to every such record (mark bits above all), and these lie scattered in
+# malloc's heap: a forked child's first collection copies a large part of it. Nearly all of them are
+# the parent's again byte for byte when it is over. Here they lie close, and each page of them that
+# is as it was is given back after a collection.
+#
+# Installing replaces two words in this process: Ruby's own calls of calloc and free. It is an
+# opt-in (skep/reshare, `reshare: true`) for that reason, and it refuses where Ruby's heap isn't laid
+# out as it is known to be, which it finds out by trying.
+module Skep
+  module OS
+    module Slab
+      extend Twin
+
+      # Twice is fine.
+      #
+      #: () -> String?
+      def self.install = @refusal = set_up
+
+      # Again is fine, too: what was forked before goes on with what it shares.
+      #
+      #: () -> String?
+      def self.share
+        return @refusal || "skep/reshare wasn't required" unless installed?
+        return "there are Ractors, whose objects change meanwhile" if Ractor.count > 1
+
+        lay_into_file
+      end
+    end
+  end
+end

@@ -1,0 +1,14 @@
+# frozen_string_literal: true
+
+require "skep/os"
+
+# Keeps a forked child's heap shared through its garbage collections. An opt-in, to be required
+# before anything else, as only what Ruby allocates from then on can be kept so:
+#
+#   require "skep/reshare"   # or: ruby -rskep/reshare app.rb
+#   require_relative "app"
+#   Skep.warmup(reshare: true)
+#
+# Where this Ruby or this system can't do it nothing happens, and the warmup's report says why.
+# See Skep::OS::Slab and docs/memory.md.
+Skep::OS::Slab.install
