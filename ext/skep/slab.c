@@ -20,7 +20,7 @@
 #define SKEP_SLAB_STEP ((size_t)1 << 20)
 #define SKEP_LEARN_CALLS 64    /* kinds of calls told apart while learning */
 #define SKEP_LEARN_PAGES 6     /* new heap pages to learn from */
-#define SKEP_LEARN_OBJECTS 400000 /* which this many objects must need at the latest */
+#define SKEP_LEARN_OBJECTS 200000 /* which this many objects must need at the latest */
 #define SKEP_SMALLEST_RECORD 128
 
 struct skep_call {
@@ -115,9 +115,15 @@ skep_slab_free(void *at)
 }
 
 static unsigned long
+skep_slab_heap(const char *fact)
+{
+    return (unsigned long)rb_gc_stat(ID2SYM(rb_intern(fact)));
+}
+
+static unsigned long
 skep_slab_heap_pages(void)
 {
-    return (unsigned long)rb_gc_stat(ID2SYM(rb_intern("heap_allocated_pages")));
+    return skep_slab_heap("heap_allocated_pages");
 }
 
 /* Makes objects until there are so many more heap pages; returns the last one made, or nil. */
@@ -196,7 +202,10 @@ skep_slab_set_up(void)
     };
     struct skep_call call;
 
-    if (slab.from) return wanted.site ? NULL : "it failed before";
+    if (wanted.site) return NULL;
+    if (their_calloc) return "it failed before";
+    if (skep_slab_heap("heap_free_slots") > SKEP_LEARN_OBJECTS)
+        return "Ruby's heap was given its pages beforehand (RUBY_GC_HEAP_INIT_SLOTS)";
     their_calloc = calloc;
     their_free = free;
     if (skep_replace_imports(imports, 2) < 0) return "this Ruby calls malloc in a way unknown to skep";

@@ -51,8 +51,8 @@ module Skep
       #: (String) -> Hash[Symbol, String]
       def skip(reason) = { skipped: reason }
 
-      # Not where huge pages come after it: it unmaps whatever the compaction emptied, and a heap full
-      # of such holes fits into few of them. A fork of 4 million objects took 5 times as long then.
+      # Not where huge pages come after it: it unmaps whatever the compaction emptied, and a heap
+      # full of such holes fits into few of them. See docs/memory.md for what that costs.
       #
       #: () -> Hash[Symbol, String]
       def ruby

@@ -16,8 +16,8 @@ require "skep/os/slab/twin"
 # is as it was is given back after a collection.
 #
 # Installing replaces two words in this process: Ruby's own calls of calloc and free. It is an
-# opt-in (skep/reshare, `reshare: true`) for that reason, and it refuses where Ruby's heap isn't laid
-# out as it is known to be, which it finds out by trying.
+# opt-in (skep/reshare, `reshare: true`) for that reason, and it refuses where Ruby's heap isn't
+# laid out as it is known to be, which it finds out by trying.
 module Skep
   module OS
     module Slab

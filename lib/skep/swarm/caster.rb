@@ -21,6 +21,7 @@ module Skep
       # The executed mold's whole program;
       # its arguments are the swarm file and what is the file's own.
       def self.main #: () -> bot
+        LastHeap.leave
         socket = UNIXSocket.for_fd(CHANNEL_FD)
         socket.close_on_exec = true
         serve(Channel.new(socket), file: ARGV.shift)
@@ -83,12 +84,18 @@ module Skep
         @cells = Cells.new(nodes: frame["nodes"], threads: frame["threads"])
         @page = OS::Page.open(frame.ios.first, @cells.total)
         Process.setproctitle("skep #{@swarm.name} mold #{@number}") if @config.title
+        preload
+        findings = guard
+        warmup = Skep.warmup(huge_pages: @config.huge_pages, reshare: @config.reshare)
+        @channel.send("ready", { "seconds" => OS.now - started, "findings" => findings,
+                                 "warmup" => warmup.to_plain,
+                                 "slots" => GC.stat(:heap_live_slots) })
+      end
+
+      def preload
+        OS::Slab.install if @config.reshare # at the first run: later ones do it before the file
         %i[preload warm].each { |name| hooks(name) }
         @signals.renew # whatever the application has put in their place
-        findings = guard
-        report = Skep.warmup(huge_pages: @config.huge_pages)
-        @channel.send("ready", { "seconds" => OS.now - started,
-                                 "warmup_seconds" => report.seconds, "findings" => findings })
       end
 
       def hooks(name)

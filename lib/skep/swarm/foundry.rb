@@ -98,7 +98,17 @@ module Skep
         mold.ready
         emit(:mold_ready, :info, mold, seconds: frame["seconds"].round(3))
         frame["findings"].each { |finding| emit(:fork_guard, :warn, mold, message: finding) }
+        warmed(mold, frame)
         @supervisor.mold_ready(mold)
+      end
+
+      # A step that was asked for and couldn't be done is worth a word.
+      def warmed(mold, frame)
+        reshare = @supervisor.config.reshare
+        refused = reshare && frame["warmup"]["reshare"].to_s.start_with?("skipped")
+        steps = frame["warmup"].transform_keys(&:to_sym)
+        emit(:mold_warmed, refused ? :warn : :debug, mold, **steps)
+        @origin.warmed(slots: frame["slots"], reshare:)
       end
 
       def died(mold)

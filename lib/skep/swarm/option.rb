@@ -98,6 +98,7 @@ module Skep
         fork_guard: one_of(:warn, :warn, :raise, :off),
         refork_after: count(nil, from: 1, since: :pending),
         huge_pages: flag([true]),
+        reshare: flag([false]),
         control: text(nil, "a path for the status socket"),
         metrics: text(nil, "an address such as \"127.0.0.1:9394\"", since: :pending),
         log: text(nil, "a file's path (stdout when not given)"),

@@ -21,6 +21,7 @@ module Skep
         def initialize(file, arguments: []) #: (String, ?arguments: Array[String]) -> void
           @file = file
           @arguments = arguments
+          @last_heap = LastHeap.new(file)
         end
 
         def program? = false #: () -> bool
@@ -28,13 +29,21 @@ module Skep
         # A new mold, executed; `disown` is for the other origin.
         def start(number, disown: nil) #: (Integer, ?disown: untyped) -> [Integer, Channel]
           ours, theirs = Channel.pair
-          pid = Process.spawn(RbConfig.ruby, "-I", LIBRARY, "-rskep",
-                              "-e", "Skep::Swarm::Caster.main", "--", @file, *@arguments,
-                              in: ::File::NULL, Caster::CHANNEL_FD => theirs,
-                              pgroup: true, close_others: true)
+          pid = Process.spawn(@last_heap.environment, *command, in: ::File::NULL, pgroup: true,
+                              Caster::CHANNEL_FD => theirs, close_others: true)
           theirs.close
           ours.send("load", { "mold" => number })
           [pid, ours]
+        end
+
+        # What the next mold can be given before it boots.
+        def warmed(slots:, reshare:) = @last_heap.remember(slots:, reshare:) #: (**untyped) -> void
+
+        private
+
+        def command
+          [RbConfig.ruby, "-I", LIBRARY, *@last_heap.requires, "-rskep",
+           "-e", "Skep::Swarm::Caster.main", "--", @file, *@arguments]
         end
       end
 
@@ -54,6 +63,9 @@ module Skep
           ours.send("load", { "mold" => number })
           [pid, ours]
         end
+
+        # The program has booted already.
+        def warmed(**) = nil #: (**untyped) -> void
 
         private
 

@@ -26,6 +26,11 @@ module Skep
           [head, *steps.map { |step| "  #{step}" }].join("\n")
         end
 
+        # Each step's outcome by its name, as plain data.
+        #
+        #: () -> Hash[String, String]
+        def to_plain = steps.to_h { |step| [step.name.to_s, step.outcome] }
+
         private
 
         #: (Integer?) -> String
@@ -41,9 +46,11 @@ module Skep
 
         #: () -> String
         def to_s
-          format("%<name>-10s  %<seconds>7.3f s  %<outcome>s",
-                 name:, seconds:, outcome: skipped ? "skipped: #{skipped}" : note)
+          format("%<name>-10s  %<seconds>7.3f s  %<outcome>s", name:, seconds:, outcome:)
         end
+
+        #: () -> String
+        def outcome = skipped ? "skipped: #{skipped}" : note
       end
     end
   end
