@@ -10,7 +10,7 @@ require "skep/cli/command"
 module Skep
   module CLI
     COMMANDS = { "run" => :Run, "check" => :Check, "status" => :Status, "quiet" => :Quiet,
-                 "stop" => :Stop, "demo" => :Demo }.freeze
+                 "stop" => :Stop, "demo" => :Demo, "bench" => :Bench }.freeze
 
     # The command line itself was wrong.
     class Misuse < Skep::Error

@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+# How figures are written: three significant digits, no exponent.
+#
+#   Figures.text(16.482)       # => "16.5"
+#   Figures.text(1_234_567)    # => "1,230,000"
+#   Figures.text(0.00123456)   # => "0.00123"
+module Skep
+  module CLI
+    class Bench
+      module Figures
+        DIGITS = 3
+        private_constant :DIGITS
+
+        class << self
+          def text(value) #: (Numeric?) -> String
+            return "-" if value.nil?
+            return value.to_s unless value.to_f.finite?
+
+            places = [DIGITS - 1 - magnitude(value), 0].max
+            number = round(value)
+            whole, rest = format("%.#{places}f", number).split(".")
+            [whole.gsub(/(?<=\d)(?=(\d{3})+\z)/, ","), rest].compact.join(".")
+          end
+
+          # To three significant digits.
+          def round(value) #: (Numeric) -> Numeric
+            digits = DIGITS - 1 - magnitude(value)
+            digits.positive? ? value.to_f.round(digits) : value.round(digits)
+          end
+
+          private
+
+          # The power of ten of its first digit, once rounded: of 9.996 it is 1.
+          def magnitude(value)
+            return 0 if value.zero?
+
+            power = Math.log10(value.abs).floor
+            rounded = value.abs.to_f.round(DIGITS - 1 - power)
+            rounded.zero? ? power : Math.log10(rounded).floor
+          end
+        end
+      end
+    end
+  end
+end

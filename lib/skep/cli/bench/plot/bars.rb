@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+# A panel of horizontal bars, medians, with a thin line from quartile to quartile.
+module Skep
+  module CLI
+    class Bench
+      class Plot
+        class Bars
+          LEFT = 290 # names end here
+          RIGHT = 690 # the longest bar; its figure stands beyond
+          TOP = 26
+          ROW = 22
+          private_constant :LEFT, :RIGHT, :TOP, :ROW
+
+          def initialize(title, unit, rows) #: (String, String, Array[Row]) -> void
+            @title = [title, "#{rows.first.columns.keys.first} #{unit}".strip]
+                     .reject(&:empty?).join(", ")
+            @rows = rows
+          end
+
+          def height = TOP + ROW * @rows.size #: () -> Integer
+
+          def draw(canvas, top) #: (Canvas, Integer) -> void
+            canvas.text(20, top + 14, @title, bold: true)
+            scale = Scale.new(@rows.map(&:high).max, from: LEFT, to: RIGHT)
+            @rows.each.with_index { |row, index| bar(canvas, scale, row, top + TOP + index * ROW) }
+          end
+
+          private
+
+          def bar(canvas, scale, row, y)
+            middle = y + ROW / 2
+            canvas.text(LEFT - 8, middle + 4, row.name, anchor: :end)
+            canvas.rectangle(LEFT, y + 3, scale.at(row.median) - LEFT, ROW - 6,
+                             colour: Canvas::COLOURS.first)
+            canvas.line([[scale.at(row.low), middle], [scale.at(row.high), middle]],
+                        colour: Canvas::INK, width: 1.5)
+            canvas.text(scale.at(row.high) + 6, middle + 4,
+                        Figures.text(row.median), colour: Canvas::GREY)
+          end
+        end
+        private_constant :Bars
+      end
+    end
+  end
+end
