@@ -9,8 +9,9 @@
 # the first is the one that is compared: {"fork" => 1.2, "PSS MiB" => 80.0}. It may raise
 # Contender::Skipped with a sentence when it finds that it can't be had.
 #
-# `against` names the contender that its ratio refers to (else the contest's REFERENCE). `x` and
-# `series` are for figures over a quantity: the plot draws a group that has them as lines.
+# `version` says whose it is and which: "pid_cache 0.1.0". `against` names the contender that its
+# ratio refers to (else the contest's REFERENCE). `x` and `series` are for figures over a quantity:
+# the plot draws a group that has them as lines.
 module Skep
   module CLI
     class Bench

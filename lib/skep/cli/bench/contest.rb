@@ -83,9 +83,9 @@ module Skep
         end
 
         def versions(rows)
-          peers = rows.map(&:contender).select(&:version)
+          peers = rows.filter_map { |row| row.contender.version }.uniq
           { "skep" => "#{VERSION}#{" (twins)" unless OS.native?}",
-            **peers.to_h { |contender| [contender.name[/\A[\w-]+/], contender.version] } }
+            **peers.to_h { |peer| peer.split(" ", 2) } }
         end
       end
     end

@@ -25,6 +25,9 @@ module Skep
             "`bin/setup bench` and `bundle exec skep bench`"
         end
 
+        # For Contender's version.
+        def to_s = "#{name} #{version}" #: () -> String
+
         # For Program.run.
         def flags = paths.flat_map { |path| ["-I", path] } #: () -> Array[String]
       end

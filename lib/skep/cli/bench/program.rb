@@ -32,7 +32,7 @@ module Skep
           #:   ?timeout: Float, ?ruby: Array[String]) -> untyped
           def run(program, args: [], env: {}, timeout: TIMEOUT, ruby: [])
             command = program.is_a?(Array) ? program : interpreted(program, ruby)
-            new([*command, *args.map(&:to_s)], env, timeout).run
+            new([*command, *args].map(&:to_s), env, timeout).run
           end
 
           private
