@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# How figures are written: three significant digits, no exponent.
+# How figures are written: three significant digits, no exponent; whole numbers without a point.
 #
 #   Figures.text(16.482)       # => "16.5"
 #   Figures.text(1_234_567)    # => "1,230,000"
@@ -17,9 +17,8 @@ module Skep
             return "-" if value.nil?
             return value.to_s unless value.to_f.finite?
 
-            places = [DIGITS - 1 - magnitude(value), 0].max
-            number = round(value)
-            whole, rest = format("%.#{places}f", number).split(".")
+            places = value.is_a?(Integer) ? 0 : [DIGITS - 1 - magnitude(value), 0].max
+            whole, rest = format("%.#{places}f", round(value)).split(".")
             [whole.gsub(/(?<=\d)(?=(\d{3})+\z)/, ","), rest].compact.join(".")
           end
 

@@ -15,10 +15,21 @@ module Skep
         # Under Bundler only what is in the bundle is found.
         def self.find(name) #: (String) -> Peer?
           spec = Gem::Specification.find_by_name(name)
-          new(name:, version: spec.version.to_s, paths: spec.full_require_paths)
+          new(name:, version: spec.version.to_s, paths: paths(spec).uniq)
         rescue Gem::LoadError # not there, or its requirements aren't
           nil
         end
+
+        # Its own, and those of what it needs.
+        def self.paths(spec)
+          needed = spec.runtime_dependencies.filter_map do |dependency|
+            dependency.to_spec
+          rescue Gem::LoadError # what Ruby itself brings may lack one
+            nil
+          end
+          spec.full_require_paths + needed.flat_map { |each| paths(each) }
+        end
+        private_class_method :paths
 
         def self.missing(name) #: (String) -> String
           "the gem #{name} isn't in reach: `gem install #{name}`, or in a checkout of skep " \

@@ -59,40 +59,42 @@ module Skep
           end
         rescue JSON::ParserError
           raise Failed, "#{name} printed no figures"
-        rescue Errno::ENOENT
-          raise Failed, "#{name} isn't there"
+        rescue Errno::ENOENT, Errno::EACCES => e
+          raise Failed, "#{name} can't be run: #{e.message}"
         end
 
         private
 
         def output(errors)
           reader, writer = IO.pipe
-          pid = Process.spawn(@env, *@command, in: File::NULL, out: writer, err: errors,
-                                               pgroup: true)
-          pidfd = Skep.pidfd(pid)
+          pidfd = Skep.pidfd(start(writer, errors))
           writer.close
-          [read(reader), pidfd.wait(timeout: left)]
+          text = read(reader)
+          status = pidfd.wait(timeout: left) if text
+          [text, status]
         ensure
-          end_group(pidfd) if pidfd
+          end_group(pidfd) if pidfd && !status
           [reader, writer, pidfd].compact.each(&:close)
         end
 
-        # Until its end, or the timeout's.
-        def read(reader)
+        def start(out, err)
           @deadline = OS.now + @timeout
+          Process.spawn(@env, *@command, in: File::NULL, out:, err:, pgroup: true)
+        end
+
+        # Until all that hold its stdout have ended; nil if that was too late.
+        def read(reader)
           text = +""
           text << reader.readpartial(65_536) while reader.wait_readable(left)
-          text
+          nil
         rescue EOFError
           text
         end
 
         def left = [@deadline - OS.now, 0.0].max
 
-        # Reaped only here if it is late: its group is still ours then.
+        # Its leader isn't reaped yet, so the group is still ours.
         def end_group(pidfd)
-          return unless pidfd.alive?
-
           pidfd.signal(:KILL, group: true)
           pidfd.wait
         rescue Errno::ESRCH # it ended this moment

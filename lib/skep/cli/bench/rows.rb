@@ -38,9 +38,12 @@ module Skep
           figure.fdiv(base) if figure && base&.nonzero?
         end
 
-        # To what the row is compared with; nil where that is nothing.
+        # The name of what a row is compared with.
+        def reference(row) = row.contender.against || @reference #: (Row) -> String?
+
+        # How many times as much as that.
         def relative(row) #: (Row) -> Float?
-          other = row.contender.against || @reference
+          other = reference(row)
           ratio(row.name, other) if other
         end
       end

@@ -42,7 +42,13 @@ module Skep
 
         def headings(name, rows, more)
           first = rows.filter_map { |row| row.columns.keys.first }.find { |column| !column.empty? }
-          [name, first || @report.unit, "quartiles", "x", *more]
+          [name, first || @report.unit, "quartiles", times(rows), *more]
+        end
+
+        # What the ratios of a group refer to, if that is one and the same.
+        def times(rows)
+          others = rows.select(&:measured?).map { |row| @report.rows.reference(row) }.uniq
+          others.size == 1 ? "x #{others.first}".strip : "x"
         end
 
         def cells(row, more)
@@ -50,7 +56,7 @@ module Skep
 
           ratio = @report.rows.relative(row)
           ["  #{row.name}", Figures.text(row.median),
-           "#{Figures.text(row.low)}-#{Figures.text(row.high)}", ratio ? format("%.2f", ratio) : "",
+           "#{Figures.text(row.low)}..#{Figures.text(row.high)}", ratio ? format("%.2f", ratio) : "",
            *more.map { |column| Figures.text(row.columns[column]&.median) }]
         end
 
@@ -78,7 +84,7 @@ module Skep
           return if room < LEAST_BAR
 
           most = rows.filter_map(&:median).max
-          @full * (most.zero? ? 0 : (row.median / most * room).round)
+          @full * (most.positive? ? (row.median / most * room).round.clamp(0, room) : 0)
         end
 
         def list(title, entries)

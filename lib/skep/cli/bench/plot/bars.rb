@@ -6,23 +6,24 @@ module Skep
     class Bench
       class Plot
         class Bars
-          LEFT = 290 # names end here
-          RIGHT = 690 # the longest bar; its figure stands beyond
+          RIGHT = 700 # the longest bar; its figure stands beyond
           TOP = 26
           ROW = 22
-          private_constant :LEFT, :RIGHT, :TOP, :ROW
+          LETTER = 6.6 # pixels, about
+          private_constant :RIGHT, :TOP, :ROW, :LETTER
 
           def initialize(title, unit, rows) #: (String, String, Array[Row]) -> void
             @title = [title, "#{rows.first.columns.keys.first} #{unit}".strip]
                      .reject(&:empty?).join(", ")
             @rows = rows
+            @left = 40 + (rows.map { |row| row.name.size }.max * LETTER).round # names end here
           end
 
           def height = TOP + ROW * @rows.size #: () -> Integer
 
           def draw(canvas, top) #: (Canvas, Integer) -> void
             canvas.text(20, top + 14, @title, bold: true)
-            scale = Scale.new(@rows.map(&:high).max, from: LEFT, to: RIGHT)
+            scale = Scale.new(@rows.map(&:high).max, from: @left, to: RIGHT)
             @rows.each.with_index { |row, index| bar(canvas, scale, row, top + TOP + index * ROW) }
           end
 
@@ -30,9 +31,9 @@ module Skep
 
           def bar(canvas, scale, row, y)
             middle = y + ROW / 2
-            canvas.text(LEFT - 8, middle + 4, row.name, anchor: :end)
-            canvas.rectangle(LEFT, y + 3, scale.at(row.median) - LEFT, ROW - 6,
-                             colour: Canvas::COLOURS.first)
+            canvas.text(@left - 8, middle + 4, row.name, anchor: :end)
+            width = [scale.at(row.median) - @left, 0].max # a difference may be less than nothing
+            canvas.rectangle(@left, y + 3, width, ROW - 6, colour: Canvas::COLOURS.first)
             canvas.line([[scale.at(row.low), middle], [scale.at(row.high), middle]],
                         colour: Canvas::INK, width: 1.5)
             canvas.text(scale.at(row.high) + 6, middle + 4,

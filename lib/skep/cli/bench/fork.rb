@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require "tmpdir"
+require "skep/cli/bench/fork/in_c"
+require "skep/cli/bench/fork/in_ruby"
+
+# `skep bench fork`: microseconds from a fork to the end of the child that does nothing, in C and in
+# Ruby, and what makes it more: mappings, memory, libraries, objects, callbacks.
+module Skep
+  module CLI
+    class Bench
+      class Fork < Contest
+        TITLE = "what a fork costs, and what makes it cost more"
+        UNIT = "µs"
+        ROUNDS = 5
+        SIZES = { milliseconds: 300, million: 1_000_000 }.freeze
+        AXES = { InC::LINKED => "libraries", InC::MAPPED => "mappings", InC::RESIDENT => "MiB",
+                 InRuby::HEAP => "million live objects" }.freeze
+        EACH = { InC::MAPPED => "each mapping, with a page of it written to",
+                 InC::RESIDENT => "each MiB written to",
+                 InC::LINKED => "each shared library",
+                 InRuby::HEAP => "each million live objects" }.freeze
+        private_constant :EACH
+
+        def contenders
+          milliseconds, million = %i[milliseconds million].map { |name| size(name) }
+          InC.new(Tax.new(@folder, milliseconds: milliseconds / 2)).contenders +
+            InRuby.new(milliseconds:, million:).contenders
+        end
+
+        def goals(rows)
+          plain, warmed = InRuby.plain(4), InRuby.warmed(4)
+          [Goal.at_most("a fork of 4 million warmed objects within 2x of a bare Ruby's",
+                        rows.ratio(warmed, InRuby::BARE), 2),
+           Goal.at_least("the same at least 4x faster than with a plain heap",
+                         rows.ratio(plain, warmed), 4),
+           Goal.at_most("100 callbacks add at most 20 µs", rows.median(InRuby::CALLBACKS), 20)]
+        end
+
+        # The slopes of lines through the medians.
+        def findings(rows)
+          EACH.flat_map do |group, name|
+            measured = rows.groups.fetch(group).select(&:measured?)
+            measured.group_by { |row| row.contender.series }.filter_map do |series, some|
+              slope([name, series].compact.join(", "), some) if some.size > 2
+            end
+          end
+        end
+
+        def around = Dir.mktmpdir("skep-bench-") { |folder| (@folder = folder) && yield }
+
+        private
+
+        def slope(name, rows)
+          line = Statistics.line(rows.map { |row| [row.contender.x, row.median] })
+          Finding.new(name:, figure: line.slope, unit: self.class::UNIT,
+                      note: "slope of #{rows.size} points, R² #{format("%.3f", line.r2)}")
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+# Sources of Ruby programs that fork for some milliseconds, ten times at least, and print the median
+# of the microseconds that took.
+#
+#   Forks.source(milliseconds: 300, objects: 1_000_000, setup: 'require "skep/fork"; Skep.warmup')
+#   Forks.source(milliseconds: 300, act: 'spawn("true")')
+#   Forks.callbacks(milliseconds: 600, count: 100)      # what so many callbacks add
+#   Forks.hooks(calls: 10_000)                   # what a method prepended to Process._fork adds
+module Skep
+  module CLI
+    class Bench
+      class Fork < Contest
+        module Forks
+          CLOCK = <<~RUBY
+            def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :float_microsecond)
+            def median(figures) = figures.sort[figures.size / 2]
+            def repeat(milliseconds, figures = [])
+              by = now + milliseconds * 1000
+              figures << yield while figures.size < 10 || now < by
+              median(figures)
+            end
+          RUBY
+          HOOKS = 10
+          private_constant :CLOCK, :HOOKS
+
+          class << self
+            # Each turn starts a process by `act` and waits for its end.
+            #: (milliseconds: Integer, ?objects: Integer, ?setup: String, ?act: String) -> String
+            def source(milliseconds:, objects: 0, setup: "", act: "fork { exit!(true) }")
+              <<~RUBY
+                #{CLOCK}
+                KEPT = Array.new(#{objects}) { Object.new }
+                #{setup}
+                def turn
+                  began = now
+                  Process.wait(#{act})
+                  now - began
+                end
+                3.times { turn }
+                puts repeat(#{milliseconds}) { turn }
+              RUBY
+            end
+
+            # Turns with and without callbacks alternate in one process, after the same work: their
+            # difference is far smaller than that between two processes.
+            #: (milliseconds: Integer, count: Integer) -> String
+            def callbacks(milliseconds:, count:)
+              <<~RUBY
+                #{CLOCK}
+                require "skep/fork"
+                EMPTY = -> {}
+                def turn(registered)
+                  registrations = Array.new(#{count}) do
+                    Skep.on_fork(before: EMPTY, parent: EMPTY, child: EMPTY)
+                  end
+                  registrations.each(&:cancel) unless registered
+                  began = now
+                  Process.wait(fork { exit!(true) })
+                  took = now - began
+                  registrations.each(&:cancel) if registered
+                  took
+                end
+                3.times { turn(true) }
+                puts repeat(#{milliseconds}) { turn(true) - turn(false) }
+              RUBY
+            end
+
+            # The calls alone: the innermost doesn't fork.
+            #: (calls: Integer) -> String
+            def hooks(calls:)
+              <<~RUBY
+                #{CLOCK}
+                def batch
+                  began = now
+                  #{calls}.times { Process._fork }
+                  now - began
+                end
+                def add(&body)
+                  Process.singleton_class.prepend(Module.new { class_eval(&body) })
+                end
+                add { def _fork = 1 }
+                before = median(Array.new(5) { batch })
+                #{HOOKS}.times { add { def _fork = super } }
+                puts (median(Array.new(5) { batch }) - before) / #{calls * HOOKS}.0
+              RUBY
+            end
+          end
+        end
+        private_constant :Forks
+      end
+    end
+  end
+end
