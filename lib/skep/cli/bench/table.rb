@@ -55,8 +55,9 @@ module Skep
           return ["  #{row.name}", "skipped: #{row.skipped}"] unless row.measured?
 
           ratio = @report.rows.relative(row)
-          ["  #{row.name}", Figures.text(row.median),
-           "#{Figures.text(row.low)}..#{Figures.text(row.high)}", ratio ? format("%.2f", ratio) : "",
+          quartiles = [row.low, row.high].map { |figure| Figures.text(figure) }.join("..")
+          ["  #{row.name}", Figures.text(row.median), quartiles,
+           ratio ? format("%.2f", ratio) : "",
            *more.map { |column| Figures.text(row.columns[column]&.median) }]
         end
 
