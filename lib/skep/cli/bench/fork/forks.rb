@@ -42,27 +42,29 @@ module Skep
               RUBY
             end
 
-            # Turns with and without callbacks alternate in one process, after the same work: their
-            # difference is far smaller than that between two processes.
+            # Batches of turns with and without callbacks alternate in one process: their difference
+            # is far smaller than that between two processes. The first turns of a batch don't
+            # count: they pay for what registering left behind.
             #: (milliseconds: Integer, count: Integer) -> String
             def callbacks(milliseconds:, count:)
               <<~RUBY
                 #{CLOCK}
                 require "skep/fork"
                 EMPTY = -> {}
-                def turn(registered)
-                  registrations = Array.new(#{count}) do
-                    Skep.on_fork(before: EMPTY, parent: EMPTY, child: EMPTY)
-                  end
-                  registrations.each(&:cancel) unless registered
+                def turn
                   began = now
                   Process.wait(fork { exit!(true) })
-                  took = now - began
-                  registrations.each(&:cancel) if registered
-                  took
+                  now - began
                 end
-                3.times { turn(true) }
-                puts repeat(#{milliseconds}) { turn(true) - turn(false) }
+                def batch(count)
+                  registrations = Array.new(count) do
+                    Skep.on_fork(before: EMPTY, parent: EMPTY, child: EMPTY)
+                  end
+                  median(Array.new(15) { turn }.drop(3))
+                ensure
+                  registrations.each(&:cancel)
+                end
+                puts repeat(#{milliseconds}) { batch(#{count}) - batch(0) }
               RUBY
             end
 

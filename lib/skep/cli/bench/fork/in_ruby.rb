@@ -86,7 +86,7 @@ module Skep
           end
 
           def hooks
-            { CALLBACKS => Forks.callbacks(milliseconds: @milliseconds * 2, count: 100),
+            { CALLBACKS => Forks.callbacks(milliseconds: @milliseconds * 5, count: 100),
               "a method prepended to Process._fork" => Forks.hooks(calls: @milliseconds * 30) }
               .map do |name, source|
                 Contender.new(name, group: HOOKS) { Program.run(source, ruby: Program::SKEP) }
