@@ -115,7 +115,7 @@ class BenchPartsTest < Skep::TestCase
   end
 
   test "goals are met, missed or not measured" do
-    { [1.1, 1.15, :at_most] => true, [1.2, 1.15, :at_most] => false, [4.0, 4, :at_least] => true,
+    { [1.154, 1.15, :at_most] => true, [1.2, 1.15, :at_most] => false, [4.0, 4, :at_least] => true,
       [3.9, 4, :at_least] => false, [nil, 4, :at_least] => nil }.each do |(figure, limit, how), met|
       assert_equal [met], [Goal.public_send(how, "a goal", figure, limit).met?]
     end

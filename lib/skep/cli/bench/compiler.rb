@@ -27,7 +27,7 @@ module Skep
           text, status = Open3.capture2e(*name.split, *FLAGS, "-o", program, source, *flags)
           return program if status.success?
 
-          said = text[/error: .*$/] || text.lines.last.to_s.strip
+          said = text[/(?:error:|cannot find) .*$/] || text.lines.last.to_s.strip
           raise Contender::Skipped, "#{name} can't build it: #{said}"
         rescue Errno::ENOENT
           raise Contender::Skipped, "there is no #{name.split.first}: apt-get install #{@package}"

@@ -16,11 +16,11 @@ module Skep
         #: (String, Float?, Numeric) -> Goal
         def self.at_least(name, figure, limit) = new(name:, figure:, limit:, most: false)
 
-        # nil when a part of it was skipped.
+        # By what is printed, three digits; nil when a part of it was skipped.
         def met? #: () -> bool?
           return if figure.nil?
 
-          most ? figure <= limit : figure >= limit
+          most ? Figures.round(figure) <= limit : Figures.round(figure) >= limit
         end
 
         def verdict = { true => "met", false => "missed", nil => "not measured" }.fetch(met?)
