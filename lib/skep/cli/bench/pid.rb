@@ -13,7 +13,7 @@ module Skep
       class Pid < Contest
         TITLE = "what asking for the pid costs"
         UNIT = "ns"
-        ROUNDS = 7
+        ROUNDS = 9
         SIZES = { turns: 20_000 }.freeze
         GLOBAL = "a plain global"
         METHOD = "an empty C method"
@@ -77,7 +77,7 @@ module Skep
         def system_call
           @getpid ||= Compiler.new("gcc", package: "gcc libc6-dev")
                               .build(SYSTEM_CALL, File.join(@folder, "getpid"))
-          Program.run([@getpid, size(:turns) * 10])
+          Program.run([@getpid, size(:turns)])
         end
 
         def goal(rows, name, other, limit)
