@@ -85,7 +85,7 @@ class BenchPartsTest < Skep::TestCase
   end
 
   test "a contender may give several columns" do
-    report = run_sample(constant("base", 2.0),
+    report = run_sample(Contender.new("base") { { "fork" => 2.0 } },
                         Contender.new("a") { { "fork" => 4.0, "PSS MiB" => 80.0 } })
     assert_equal [4.0, 80.0], %w[fork PSS\ MiB].map { |name| report.rows.median("a", column: name) }
     lines = Table.new(report).lines
@@ -101,8 +101,8 @@ class BenchPartsTest < Skep::TestCase
     skipped.zip(whys).each { |sentence, why| assert sentence.start_with?(why), sentence }
     assert_match(/^  gem +skipped: install it$/, Table.new(report).lines.join("\n"))
     row = JSON.parse(report.to_json)["rows"][1]
-    assert_equal({ "name" => "gem", "group" => "", "median" => nil, "low" => nil, "high" => nil,
-                   "ratio" => nil, "skipped" => "install it", "more" => {} }, row)
+    assert_equal({ "name" => "gem", "group" => "", "unit" => "µs", "median" => nil, "low" => nil,
+                   "high" => nil, "ratio" => nil, "skipped" => "install it", "more" => {} }, row)
     assert_nil report.rows.ratio("gem", "base")
   end
 

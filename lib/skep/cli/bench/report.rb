@@ -19,7 +19,7 @@ module Skep
         def plain(row)
           first, *more = row.columns.to_a
           more = more.to_h { |column, spread| [column, figures(spread)] }
-          { name: row.name, group: row.group, **figures(first&.last),
+          { name: row.name, group: row.group, unit: row.unit(unit), **figures(first&.last),
             ratio: rounded(rows.relative(row)), skipped: row.skipped, more: }
         end
 

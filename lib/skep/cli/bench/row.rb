@@ -41,6 +41,12 @@ module Skep
           @samples.transform_values { |samples| Spread.new(*Statistics.quartiles(samples)) }
         end
 
+        # What the first column holds: its name, or the contest's unit where it has none.
+        def unit(otherwise) #: (String) -> String
+          name = columns.keys.first.to_s
+          name.empty? ? otherwise : name
+        end
+
         # The first column's.
         def spread = columns.values.first #: () -> Spread?
         def median = spread&.median #: () -> Float?

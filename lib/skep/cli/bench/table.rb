@@ -41,8 +41,9 @@ module Skep
         end
 
         def headings(name, rows, more)
-          first = rows.filter_map { |row| row.columns.keys.first }.find { |column| !column.empty? }
-          [name, first || @report.unit, "quartiles", times(rows), *more]
+          measured = rows.find(&:measured?)
+          unit = measured ? measured.unit(@report.unit) : ""
+          [name, unit, "quartiles", times(rows), *more]
         end
 
         # What the ratios of a group refer to, if that is one and the same.

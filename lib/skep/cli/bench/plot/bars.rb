@@ -13,8 +13,7 @@ module Skep
           private_constant :RIGHT, :TOP, :ROW, :LETTER
 
           def initialize(title, unit, rows) #: (String, String, Array[Row]) -> void
-            @title = [title, "#{rows.first.columns.keys.first} #{unit}".strip]
-                     .reject(&:empty?).join(", ")
+            @title = [title, rows.first.unit(unit)].reject(&:empty?).join(", ")
             @rows = rows
             @left = 40 + (rows.map { |row| row.name.size }.max * LETTER).round # names end here
           end

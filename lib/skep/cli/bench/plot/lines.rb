@@ -16,7 +16,7 @@ module Skep
 
           #: (String, String, Array[Row], ?axis: String?) -> void
           def initialize(title, unit, rows, axis: nil)
-            @title = [title, unit].reject(&:empty?).join(", ")
+            @title = [title, rows.first.unit(unit)].reject(&:empty?).join(", ")
             @rows = rows
             @axis = axis.to_s
           end
