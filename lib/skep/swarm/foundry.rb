@@ -107,7 +107,7 @@ module Skep
         reshare = @supervisor.config.reshare
         refused = reshare && frame["warmup"]["reshare"].to_s.start_with?("skipped")
         steps = frame["warmup"].transform_keys(&:to_sym)
-        emit(:mold_warmed, refused ? :warn : :debug, mold, **steps)
+        emit(:mold_warmed, refused ? :warn : :debug, mold, slots: frame["slots"], **steps)
         @origin.warmed(slots: frame["slots"], reshare:)
       end
 
