@@ -1,64 +1,62 @@
 # frozen_string_literal: true
 
+require "skep/fork/guard/descriptor"
+require "skep/fork/guard/unix_peers"
+require "skep/fork/guard/socket_table"
+require "skep/fork/guard/survey"
+require "skep/fork/guard/ruby_threads"
+require "skep/fork/guard/native_threads"
+require "skep/fork/guard/handle"
+require "skep/fork/guard/clients"
+require "skep/fork/guard/active_record"
+require "skep/fork/guard/handles"
+require "skep/fork/guard/sockets"
+require "skep/fork/guard/pipes"
+require "skep/fork/guard/kernel_objects"
+require "skep/fork/guard/file_locks"
+require "skep/fork/guard/held_locks"
+require "skep/fork/guard/heap"
+
 module Skep
   module Fork
-    # Looks for what doesn't survive a fork: threads, Ruby's and others', of which a child gets only
-    # the one that forks.
+    # Looks for what is unsafe to carry into a child, and says what it is, where it comes from and
+    # what to do.
     #
     #   Guard.check.each { |finding| warn finding.to_s }
+    #   abort if Guard.check.any?(&:breaks?)
+    #   Guard.check(except: [channel])   # IOs that the children are meant to share
     #
-    # Changes nothing and refuses nothing: what to do with a finding is the caller's to decide. A
-    # thread that knows how to come back in a child says so by a thread variable,
-    # `thread_variable_set(:fork_safe, true)`, and is passed over. It sees threads only, not sockets
-    # or native handles; where there is no /proc, Ruby's threads only.
+    # It changes nothing, loads no library but Ruby's socket, refuses nothing and never raises: what
+    # to do with a finding is the caller's to decide. What it couldn't look at is a finding too, of
+    # the kind :unseen. A thread that knows how to come back in a child says so by a thread
+    # variable, `thread_variable_set(:fork_safe, true)`, and is passed over. Where there is no /proc
+    # it tells what Ruby knows. docs/fork_safety.md lists what it finds and what it can't see.
     module Guard
-      # Said by Puma's and Rails' threads too; the second is how Ruby's own Timeout marks the thread
-      # it starts anew.
-      SAFE = [:fork_safe, :"\0__detached_thread__"].freeze
+      # Handles come before the sockets, threads and locks that they are made of: what a handle
+      # accounts for isn't told twice.
+      INSPECTORS = [RubyThreads, Handles, NativeThreads, Sockets, Pipes, KernelObjects, FileLocks,
+                    HeldLocks, Heap].freeze
+      private_constant :INSPECTORS
 
-      RUBY_ADVICE = "a child won't have it: end it before the fork, and start it in the child, " \
-                    "by Skep.on_fork for one"
-      NATIVE_ADVICE = "a child won't have it, and its library will wait for it in vain: " \
-                      "make that library's clients after the fork, or close them before it"
-      private_constant :SAFE, :RUBY_ADVICE, :NATIVE_ADVICE
-
-      # What a fork by the calling thread would lose.
+      # What a fork by the calling thread would carry into a child.
       #
-      #: () -> Array[Finding]
-      def self.check = ruby_threads + native_threads
-
-      #: () -> Array[Finding]
-      def self.ruby_threads
-        lost = Thread.list.reject { |thread| thread == Thread.current || safe?(thread) }
-        lost.map do |thread|
-          what = "the Ruby thread #{thread.name&.inspect || "without a name"}"
-          Finding.new(kind: :ruby_thread, what:, where: origin(thread), advice: RUBY_ADVICE)
-        end
+      #: (?except: Array[IO | _ToIO]) -> Array[Finding]
+      def self.check(except: [])
+        survey = Survey.new(except:)
+        INSPECTORS.flat_map { |inspector| inspect_by(inspector, survey) }
       end
 
-      #: () -> Array[Finding]
-      def self.native_threads
-        NativeThread.strangers.map do |thread|
-          Finding.new(kind: :native_thread, what: "the native thread #{thread.name.inspect}",
-                      where: "task #{thread.tid} of pid #{Process.pid}", advice: NATIVE_ADVICE)
-        end
-      end
-
-      #: (Thread) -> bool
-      def self.safe?(thread) = SAFE.any? { |mark| thread.thread_variable_get(mark) }
-
-      # Thread#inspect alone tells where a thread was made: "#<Thread:0x1f@name app.rb:12 run>".
+      # The findings of one inspector; a failure of its own is one.
       #
-      #: (Thread) -> String
-      def self.origin(thread)
-        return "the main thread" if thread == Thread.main
-
-        text = thread.inspect.scrub
-        name = "@#{thread.name}".scrub
-        place = text[/\A#<[^ @]+(?:#{Regexp.escape(name)})? (.+:\d+) \w+>\z/m, 1]
-        place ? "started at #{place}" : "started in C"
+      #: (singleton(RubyThreads), Survey) -> Array[Finding]
+      def self.inspect_by(inspector, survey)
+        inspector.new(survey).findings
+      rescue StandardError => error # A broken object, a /proc half hidden: the others still look.
+        [Finding.new(kind: :unseen, severity: :note, what: "what #{inspector::WHAT} there are",
+                     where: error.backtrace&.first.to_s,
+                     advice: "can't be told: #{error.class}, #{error.message.lines.first&.chomp}")]
       end
-      private_class_method :ruby_threads, :native_threads, :safe?, :origin
+      private_class_method :inspect_by
     end
   end
 end

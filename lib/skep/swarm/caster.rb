@@ -109,7 +109,8 @@ module Skep
       def guard
         return [] if @config.fork_guard == :off
 
-        findings = Skep::Fork::Guard.check.map do |finding|
+        unsafe = Skep::Fork::Guard.check(except: [@channel, @signals]).select(&:breaks?)
+        findings = unsafe.map do |finding|
           "#{finding.what}, #{finding.where}: #{finding.advice}"
         end
         return findings if findings.empty? || @config.fork_guard == :warn

@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+module Skep
+  module Fork
+    module Guard
+      # A kind of client that holds a connection, a file or threads: how to know one by its class'
+      # name, without the library that it comes from.
+      #
+      #   handle = Handle.new("PG::Connection", open: ->(pg) { !pg.finished? }, fd: …, advice: …)
+      #   handle.open?(object)     # false for one that was closed, and for one that won't say
+      #   handle.fd(object)        # of its connection, if it tells
+      #   handle.peer(object)      # "db.example.com:5432", or nil
+      #
+      # `mute`: told by nobody, for it knows by itself when it was forked, but its descriptors are
+      # accounted for. `threads`: the names of the native threads that come with it.
+      class Handle
+        attr_reader :name    #: String
+        attr_reader :advice  #: String
+        attr_reader :threads #: Regexp?
+
+        # Each question is a lambda over the object: open, fd, file, ending, peer, mute.
+        #
+        #: (String name, open: ^(untyped) -> bool, advice: String, ?threads: Regexp?,
+        #:  **^(untyped) -> untyped asks) -> void
+        def initialize(name, open:, advice:, threads: nil, **asks)
+          @name = name
+          @open = open
+          @advice = advice
+          @threads = threads
+          @asks = asks
+        end
+
+        #: (untyped) -> bool
+        def open?(object) = ask(@open, object) ? true : false
+
+        #: (untyped) -> bool
+        def mute?(object) = ask(@asks[:mute], object) ? true : false
+
+        #: (untyped) -> Integer?
+        def fd(object)
+          held = ask(@asks[:fd], object)
+          held.is_a?(Integer) ? held : ask(->(io) { io.to_io.fileno }, held)
+        end
+
+        # Files that it holds open, by the beginning of their path.
+        #
+        #: (untyped) -> String?
+        def file(object)
+          path = ask(@asks[:file], object).to_s
+          File.realpath(path) if !path.empty? && File.exist?(path)
+        end
+
+        #: (untyped) -> String?
+        def peer(object) = ask(@asks[:peer], object)&.to_s&.scrub
+
+        # The end of its peer's address, where it can't tell its descriptor.
+        #
+        #: (untyped) -> String?
+        def ending(object) = ask(@asks[:ending], object)
+
+        private
+
+        # An object half made or half closed raises whatever its library likes.
+        #
+        #: (^(untyped) -> untyped, untyped) -> untyped
+        def ask(question, object)
+          question&.call(object) unless object.nil?
+        rescue StandardError
+          nil # Then it holds nothing that it knows of.
+        end
+      end
+      private_constant :Handle
+    end
+  end
+end

@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+module Skep
+  module Fork
+    module Guard
+      # What the kernel keeps for a descriptor that no copy of memory copies: epoll sets, rings,
+      # watches and the like. A child has the same ones, not its own. Ruby's own pass, and skep's
+      # pollers, which make theirs anew.
+      class KernelObjects
+        WHAT = "epoll sets and the like"
+        Kind = Struct.new(:name, :line, :unit, :harm)
+        KINDS = {
+          "eventpoll" => Kind.new("an epoll set", "tfd:", "descriptors watched",
+                                  "what a child adds or removes changes the parent's set"),
+          "eventfd" => Kind.new("an eventfd", nil, nil,
+                                "a child may take the wake-up that was meant for the parent"),
+          "inotify" => Kind.new("an inotify instance", "inotify wd:", "files watched",
+                                "a change is told to whichever process reads first"),
+          "fanotify" => Kind.new("a fanotify group", nil, nil,
+                                 "a change is told to whichever process reads first"),
+          "timerfd" => Kind.new("a timerfd", nil, nil,
+                                "a child may take the tick that was meant for the parent"),
+          "signalfd" => Kind.new("a signalfd", nil, nil,
+                                 "each process reads its own signals from it, an epoll set's " \
+                                 "only the parent's"),
+          "io_uring" => Kind.new("an io_uring", nil, nil,
+                                 "both processes would write to one submission queue"),
+          "userfaultfd" => Kind.new("a userfaultfd", nil, nil,
+                                    "it goes on serving the parent's memory, not the child's")
+        }.freeze
+        ADVICE = "make it anew in each child, by Skep.on_fork for one, or close it before the fork"
+        private_constant :Kind, :KINDS, :ADVICE
+
+        #: (Survey) -> void
+        def initialize(survey)
+          @survey = survey
+        end
+
+        #: () -> Array[Finding]
+        def findings
+          held = @survey.descriptors(*KINDS.keys).reject { |one| @survey.reserved?(one) }
+          held.reject! { |one| pollers.include?(one.fd) } if held.any?
+          held.map do |one|
+            kind = KINDS.fetch(one.type)
+            Finding.new(kind: :kernel_object, what: what(one, kind), where: where(one),
+                        advice: "#{kind.harm}: #{ADVICE}")
+          end
+        end
+
+        private
+
+        #: (Descriptor, Kind) -> String
+        def what(descriptor, kind)
+          count = descriptor.count(kind.line) if kind.line
+          count ? "#{kind.name} (#{count} #{kind.unit})" : kind.name
+        end
+
+        #: (Descriptor) -> String
+        def where(descriptor)
+          io = @survey.io(descriptor.fd)
+          maker = io ? @survey.place(io) || "a #{io.class}" : "not opened by Ruby"
+          "#{maker}, #{descriptor}"
+        end
+
+        #: () -> Array[Integer]
+        def pollers
+          @pollers ||= @survey.objects("Skep::OS::Poller").filter_map do |poller|
+            epoll = poller.instance_variable_get(:@epoll)
+            epoll.fileno if epoll && !epoll.closed?
+          end
+        end
+      end
+      private_constant :KernelObjects
+    end
+  end
+end

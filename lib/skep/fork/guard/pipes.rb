@@ -1,0 +1,33 @@
+# frozen_string_literal: true
+
+module Skep
+  module Fork
+    module Guard
+      # Pipes by which a process wakes itself: both ends are here. A pipe to another process, such
+      # as a standard stream, passes.
+      class Pipes
+        WHAT = "pipes"
+        ADVICE = "a child shares it, and may read a wake-up that was meant for the parent: " \
+                 "make it anew in each child, by Skep.on_fork for one"
+        private_constant :ADVICE
+
+        #: (Survey) -> void
+        def initialize(survey)
+          @survey = survey
+        end
+
+        #: () -> Array[Finding]
+        def findings
+          held = @survey.descriptors("pipe").reject { |one| @survey.reserved?(one) }
+          both = held.group_by(&:inode).values.select { |ends| ends.map(&:writes?).uniq.size == 2 }
+          return [] if both.empty?
+
+          [Finding.new(kind: :pipe, severity: :note, advice: ADVICE,
+                       what: "pipes with both ends in this process",
+                       where: both.flatten.sort_by(&:fd).join(", "))]
+        end
+      end
+      private_constant :Pipes
+    end
+  end
+end

@@ -1,0 +1,103 @@
+# frozen_string_literal: true
+
+require "ipaddr"
+
+module Skep
+  module Fork
+    module Guard
+      # What the kernel's tables say of sockets.
+      #
+      #   table = SocketTable.new([2185673])       # of this process' network; of another by its pid
+      #   socket = table[2185673]                  # nil for one that was never bound or connected
+      #   socket.family                            # => "TCP", "UDP" or "UNIX"
+      #   socket.state                             # => :connected, :listening or :idle
+      #   socket.whole?                            # do messages stay whole? UDP's do
+      #   socket.peer                              # => "127.0.0.1:9092"; of UNIX its path, or nil
+      #   socket.peer_inode                        # of a UNIX socket's other end, if it can be told
+      #
+      # Source: proc(5), /proc/net/tcp and its like.
+      class SocketTable
+        Entry = Struct.new(:family, :state, :whole?, :local, :peer, :inode, :peer_inode,
+                           keyword_init: true)
+        NETWORKS = { "tcp" => "TCP", "tcp6" => "TCP", "udp" => "UDP", "udp6" => "UDP" }.freeze
+        LISTENING, CLOSED = "0A", "07" # TCP_LISTEN, TCP_CLOSE: as UDP has it, not connected.
+        ACCEPTS = 0x10000              # __SO_ACCEPTCON
+        CONNECTED = 3                  # SS_CONNECTED
+        STREAM = 1
+        private_constant :Entry, :NETWORKS, :LISTENING, :CLOSED, :ACCEPTS, :CONNECTED, :STREAM
+
+        #: (Array[Integer] inodes, ?pid: Integer?, ?root: String) -> void
+        def initialize(inodes, pid: nil, root: "/proc")
+          @folder = "#{root}/#{pid || "self"}/net"
+          @wanted = inodes.to_h { |inode| [inode.to_s, true] }
+          @entries = {}
+          @paths = {}
+          return if @wanted.empty?
+
+          NETWORKS.each { |file, family| read(file) { |line| network(family, line) } }
+          read("unix") { |line| unix(line) }
+          find_peers
+        end
+
+        #: (Integer? inode) -> Entry?
+        def [](inode) = @entries[inode]
+
+        private
+
+        #: (String file) { (String) -> Entry? } -> void
+        def read(file)
+          File.foreach("#{@folder}/#{file}").drop(1).each do |line|
+            entry = yield line.scrub
+            @entries[entry.inode] = entry if entry
+          end
+        rescue Errno::ENOENT, Errno::EACCES, Errno::EINVAL
+          nil # No such family in this kernel, or hidden.
+        end
+
+        #: (String family, String line) -> Entry?
+        def network(family, line)
+          _, local, peer, state, _, _, _, _, _, inode = line.split(" ", 11)
+          return unless @wanted[inode]
+
+          state = { LISTENING => :listening, CLOSED => :idle }.fetch(state, :connected)
+          Entry.new(family:, state:, whole?: family == "UDP", inode: inode.to_i,
+                    local: address(local), peer: address(peer))
+        end
+
+        #: (String line) -> Entry?
+        def unix(line)
+          _, _, _, flags, type, state, inode, path = line.chomp.split(" ", 8)
+          @paths[inode.to_i] = path if path
+          return unless @wanted[inode]
+
+          state = state.hex == CONNECTED ? :connected : :idle
+          state = :listening if (flags.hex & ACCEPTS).positive?
+          Entry.new(family: "UNIX", state:, whole?: type.hex != STREAM, inode: inode.to_i,
+                    local: path)
+        end
+
+        # The other end's path is what it was bound to: a server's, for the socket of its client.
+        #
+        #: () -> void
+        def find_peers
+          unix = @entries.each_value.select { |one| one.family == "UNIX" }
+          unix.select! { |one| one.state == :connected }
+          peers = unix.any? ? UnixPeers.all : {}
+          unix.each do |entry|
+            entry.peer_inode = peers[entry.inode]
+            entry.peer = @paths[entry.peer_inode]
+          end
+        end
+
+        # "0100007F:1F90", in words of the machine's byte order.
+        #
+        #: (String) -> String
+        def address(text)
+          host, port = text.split(":")
+          ip = IPAddr.ntop([host].pack("H*").unpack("N*").pack("L*"))
+          ip.include?(":") ? "[#{ip}]:#{port.hex}" : "#{ip}:#{port.hex}"
+        end
+      end
+    end
+  end
+end
