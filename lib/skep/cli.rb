@@ -10,7 +10,8 @@ require "skep/cli/command"
 module Skep
   module CLI
     COMMANDS = { "run" => :Run, "check" => :Check, "status" => :Status, "quiet" => :Quiet,
-                 "stop" => :Stop, "demo" => :Demo, "bench" => :Bench }.freeze
+                 "stop" => :Stop, "doctor" => :Doctor, "bench" => :Bench,
+                 "demo" => :Demo }.freeze
 
     # The command line itself was wrong.
     class Misuse < Skep::Error

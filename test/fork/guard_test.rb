@@ -43,6 +43,42 @@ class GuardTest < Skep::TestCase
     assert_equal "", output_of("require 'skep/fork'\n20.times { Thread.new {}.join }\n#{CHECK}")
   end
 
+  test "finds nothing in a program with much loaded and little left open" do
+    assert_equal "", output_of(<<~RUBY, "", gems: true)
+      %w[skep/fork json net/http openssl logger yaml erb timeout tempfile monitor socket set time
+         securerandom digest open3 optparse pstore weakref etc].each { |name| require name }
+      Timeout.timeout(5) { ERB.new("<%= 1 %>").result }
+      server = TCPServer.new("127.0.0.1", 0)
+      answer = ->(it) { it.readpartial(4096) && it.write("HTTP/1.0 200 OK\\n\\nhi") }
+      answers = Thread.new { server.accept.tap(&answer).close }
+      Net::HTTP.get(URI("http://127.0.0.1:\#{server.addr[1]}/"))
+      answers.join
+      IO.popen("cat", "r+") { |io| io.close_write || io.read }
+      pool = Array.new(4) { Thread.new { YAML.load("a: 1") } }.map(&:value)
+      log = Logger.new(File::NULL)
+      log.info(JSON.generate(pool))
+      lock = Monitor.new
+      lock.synchronize { Mutex.new.synchronize { Queue.new << 1 } }
+      GC.start
+      #{CHECK}
+    RUBY
+  end
+
+  test "tells of what it couldn't look at, and looks at the rest" do
+    out = output_of(<<~RUBY)
+      require "skep/fork"
+      class Skep::Fork::Guard::Descriptor
+        remove_method(:locks)
+        def locks = raise(IOError, "no such luck")
+      end
+      file = File.open(RbConfig.ruby)
+      Thread.new { Thread.stop }.name = "mailer"
+      puts Skep::Fork::Guard.check.map { |one| [one.kind, one.severity, one.advice].join(" ") }, file.path
+    RUBY
+    assert_match(/\Aruby_thread breaks /, out.lines.first)
+    assert_equal "unseen note can't be told: IOError, no such luck", out.lines[1].chomp
+  end
+
   test "finds a thread, and tells who made it" do
     waiting { |thread| thread.name = "night mailer" }
     finding = Skep::Fork::Guard.check.find { |one| one.what.include?("night mailer") }
@@ -52,6 +88,7 @@ class GuardTest < Skep::TestCase
     assert_equal "started at #{__FILE__}:#{line}", finding.where
     assert_match(/on_fork/, finding.advice)
     assert_predicate finding, :frozen?
+    assert_predicate finding, :breaks?
   end
 
   test "finds threads without a name, those that haven't run yet too, and no native ones" do
@@ -90,8 +127,8 @@ class GuardTest < Skep::TestCase
     (@threads ||= []) << thread
   end
 
-  def output_of(program, *args)
-    out, err, status = run_program(program, args)
+  def output_of(program, *args, **how)
+    out, err, status = run_program(program, args, **how)
     assert_equal "", err
     assert_predicate status, :success?
     out

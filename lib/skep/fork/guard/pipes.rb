@@ -22,9 +22,16 @@ module Skep
           both = held.group_by(&:inode).values.select { |ends| ends.map(&:writes?).uniq.size == 2 }
           return [] if both.empty?
 
-          [Finding.new(kind: :pipe, severity: :note, advice: ADVICE,
-                       what: "pipes with both ends in this process",
-                       where: both.flatten.sort_by(&:fd).join(", "))]
+          [Finding.new(kind: :pipe, severity: :note, advice: ADVICE, where: where(both.flatten),
+                       what: "pipes with both ends in this process")]
+        end
+
+        private
+
+        #: (Array[Descriptor]) -> String
+        def where(held)
+          places = held.filter_map { |one| (io = @survey.io(one.fd)) && @survey.place(io) }
+          [*places.uniq, *held.sort_by(&:fd)].join(", ")
         end
       end
       private_constant :Pipes

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "ipaddr"
-
 module Skep
   module Fork
     module Guard
@@ -34,6 +32,7 @@ module Skep
           @paths = {}
           return if @wanted.empty?
 
+          require "ipaddr" # It brings Ruby's socket along: not before it is needed.
           NETWORKS.each { |file, family| read(file) { |line| network(family, line) } }
           read("unix") { |line| unix(line) }
           find_peers
@@ -94,7 +93,7 @@ module Skep
         #: (String) -> String
         def address(text)
           host, port = text.split(":")
-          ip = IPAddr.ntop([host].pack("H*").unpack("N*").pack("L*"))
+          ip = IPAddr.new_ntoh([host].pack("H*").unpack("N*").pack("L*")).to_s
           ip.include?(":") ? "[#{ip}]:#{port.hex}" : "#{ip}:#{port.hex}"
         end
       end
