@@ -79,6 +79,20 @@ class GuardTest < Skep::TestCase
     assert_equal "unseen note can't be told: IOError, no such luck", out.lines[1].chomp
   end
 
+  test "knows what Ruby knows when the process can't see its own /proc" do
+    skip "only root can become somebody else" unless Process.uid.zero?
+    out = output_of(<<~RUBY)
+      require "skep/fork"
+      require "socket"
+      server = TCPServer.new("127.0.0.1", 0)
+      client = TCPSocket.new("127.0.0.1", server.addr[1])
+      Process::Sys.setuid(65_534)
+      seen = Dir.children("/proc/self/fd").any? rescue false
+      puts Skep::Fork::Guard.check.map(&:what), seen, client.closed?
+    RUBY
+    assert_match(/\Aa (?:TCP )?socket connected to 127\.0\.0\.1:\d+\n(?:true|false)\nfalse\n\z/, out)
+  end
+
   test "finds a thread, and tells who made it" do
     waiting { |thread| thread.name = "night mailer" }
     finding = Skep::Fork::Guard.check.find { |one| one.what.include?("night mailer") }

@@ -2,6 +2,7 @@
 
 require "json"
 require "skep/cli/doctor/examination"
+require "skep/cli/doctor/opened"
 require "skep/cli/doctor/outside"
 require "skep/cli/doctor/table"
 

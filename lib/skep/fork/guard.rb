@@ -3,6 +3,7 @@
 require "skep/fork/guard/descriptor"
 require "skep/fork/guard/unix_peers"
 require "skep/fork/guard/socket_table"
+require "skep/fork/guard/objects"
 require "skep/fork/guard/survey"
 require "skep/fork/guard/ruby_threads"
 require "skep/fork/guard/native_threads"

@@ -79,6 +79,27 @@ class GuardHandlesTest < GuardCase
     assert_match(/\Aan open RedisClient of 127\.0\.0\.1:\d+, fd \d+: /, told)
   end
 
+  test "knows a client's socket by its address, if the client doesn't tell" do
+    out = output_of(<<~RUBY)
+      require "socket"
+      require "fiddle"
+      Trilogy = Struct.new(:connection_options, :closed?)
+      server = TCPServer.new("127.0.0.1", 0)
+      call = lambda do |name, *arguments, types|
+        Fiddle::Function.new(Fiddle.dlopen(nil)[name], types, Fiddle::TYPE_INT).call(*arguments)
+      end
+      address = Socket.sockaddr_in(server.addr[1], "127.0.0.1")
+      int, pointer = Fiddle::TYPE_INT, Fiddle::TYPE_VOIDP
+      fd = call["socket", Socket::AF_INET, Socket::SOCK_STREAM | Socket::SOCK_CLOEXEC, 0, [int] * 3]
+      call["connect", fd, address, address.bytesize, [int, pointer, int]]
+      trilogy = Trilogy.new({ host: "db", port: server.addr[1] }, false)
+      puts Skep::Fork::Guard.check.map { |one| [one.what, one.where].join(", ") }
+      puts trilogy.closed?, fd
+    RUBY
+    told, _, fd = out.lines(chomp: true)
+    assert_equal ["an open Trilogy of db, fd #{fd}", 3], [told, out.lines.size]
+  end
+
   test "only notes what Active Record gives up in a child" do
     out = output_of(<<~RUBY)
       module ActiveRecord
@@ -91,7 +112,10 @@ class GuardHandlesTest < GuardCase
       module PG
         Connection = Struct.new(:socket, :finished?, :host, :port)
       end
-      raw = PG::Connection.new(nil, false, "db", 5432)
+      require "socket"
+      server = TCPServer.new("127.0.0.1", 0)
+      socket = TCPSocket.new("127.0.0.1", server.addr[1])
+      raw = PG::Connection.new(socket.fileno, false, "db", 5432)
       adapter = ActiveRecord::ConnectionAdapters::AbstractAdapter.new(raw)
       puts Skep::Fork::Guard.check.map(&:severity), raw.host, adapter.class
     RUBY

@@ -12,11 +12,6 @@ module Skep
       # It can't tell whose a thread is and what Ruby holds: only the process itself can. Raises
       # Unseen for one that is gone, has ended or is another user's. Source: proc(5).
       class Outside
-        KINDS = %w[socket eventpoll eventfd inotify fanotify timerfd signalfd io_uring
-                   userfaultfd].freeze
-        ROLES = { connected: "connected to", listening: "listening at", idle: "at" }.freeze
-        private_constant :KINDS, :ROLES
-
         class Unseen < Skep::Error
         end
 
@@ -32,8 +27,8 @@ module Skep
         #: () -> Hash[String, untyped]
         def facts
           @facts ||= { "pid" => @pid, "command" => command, "skep" => skep?, "threads" => threads,
-                       "descriptors" => kept, "files" => all.count { |one| one.type == "file" },
-                       "pipes" => all.count { |one| one.type == "pipe" }, "locks" => locks,
+                       "descriptors" => opened.kept, "files" => opened.count("file"),
+                       "pipes" => opened.count("pipe"), "locks" => opened.locks,
                        "memory" => memory, "thp_disabled" => thp_disabled }
         rescue Errno::ENOENT, Errno::ESRCH
           raise Unseen, "there is no process #{@pid}: `ps` lists those there are"
@@ -92,53 +87,8 @@ module Skep
           end
         end
 
-        #: () -> Array[Skep::Fork::Guard::Descriptor]
-        def all = @all ||= Skep::Fork::Guard::Descriptor.all(@pid)
-
-        #: () -> Array[Hash[String, untyped]]
-        def kept
-          all.select { |one| KINDS.include?(one.type) }.map do |one|
-            { "fd" => one.fd, "type" => one.type, "what" => socket(one) || watched(one) }
-          end
-        end
-
-        #: (Skep::Fork::Guard::Descriptor) -> String?
-        def socket(descriptor)
-          return unless descriptor.type == "socket"
-
-          entry = sockets[descriptor.inode] or return "neither bound nor connected, or not known"
-          address = entry.state == :connected ? other_end(entry) : entry.local
-          "#{entry.family} #{ROLES.fetch(entry.state)} #{address || "no address"}"
-        end
-
-        #: (untyped entry) -> String?
-        def other_end(entry)
-          return entry.peer if entry.peer
-
-          mine = all.find { |one| entry.peer_inode && one.inode == entry.peer_inode }
-          mine ? "its own fd #{mine.fd}" : "a socket without a name"
-        end
-
-        #: () -> Skep::Fork::Guard::SocketTable
-        def sockets
-          inodes = all.select { |one| one.type == "socket" }.filter_map(&:inode)
-          @sockets ||= Skep::Fork::Guard::SocketTable.new(inodes, pid: @pid)
-        end
-
-        #: (Skep::Fork::Guard::Descriptor) -> String
-        def watched(descriptor)
-          lines = { "eventpoll" => "tfd:", "inotify" => "inotify wd:" }[descriptor.type]
-          lines ? "watches #{descriptor.count(lines)}" : ""
-        end
-
-        #: () -> Array[Hash[String, String]]
-        def locks
-          all.select { |one| one.type == "file" }.flat_map do |one|
-            one.locks.uniq.map do |type, mode|
-              { "type" => type, "mode" => mode.downcase, "file" => one.target }
-            end
-          end.uniq
-        end
+        #: () -> Opened
+        def opened = @opened ||= Opened.new(@pid)
 
         #: () -> Hash[String, Integer]
         def memory

@@ -22,7 +22,8 @@ module Skep
         TLS = "both processes would go on from one cipher state, and be hung up on: #{FRESH}"
         constants.each { |name| private_constant name }
 
-        KAFKA = { open: ->(it) { !it.closed? }, threads: /\Ardk:/, advice: GONE }.freeze
+        KAFKA = { open: ->(it) { !it.closed? }, threads: /\Ardk:/, needs: nil,
+                  advice: GONE }.freeze
         private_constant :KAFKA
 
         ALL = [
@@ -39,7 +40,7 @@ module Skep
           Handle.new("Trilogy",
                      open: ->(it) { !it.closed? }, ending: TRILOGY,
                      peer: ->(it) { it.connection_options[:host] }, advice: MIXED),
-          Handle.new("SQLite3::Database",
+          Handle.new("SQLite3::Database", needs: :file,
                      open: ->(it) { !it.closed? && it.filename != "" },
                      file: ->(it) { it.filename }, peer: ->(it) { it.filename }, advice: FILE),
           # These two look at the pid before each use, and drop what they inherited.

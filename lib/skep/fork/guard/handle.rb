@@ -12,21 +12,24 @@ module Skep
       #   handle.peer(object)      # "db.example.com:5432", or nil
       #
       # `mute`: told by nobody, for it knows by itself when it was forked, but its descriptors are
-      # accounted for. `threads`: the names of the native threads that come with it.
+      # accounted for. `threads`: the names of the native threads that come with it. `needs`: what
+      # an open one has, :connection or :file; where there is none, nobody looks for its objects.
       class Handle
         attr_reader :name    #: String
         attr_reader :advice  #: String
         attr_reader :threads #: Regexp?
+        attr_reader :needs   #: Symbol?
 
         # Each question is a lambda over the object: open, fd, file, ending, peer, mute.
         #
         #: (String name, open: ^(untyped) -> bool, advice: String, ?threads: Regexp?,
-        #:  **^(untyped) -> untyped asks) -> void
-        def initialize(name, open:, advice:, threads: nil, **asks)
+        #:  ?needs: Symbol?, **^(untyped) -> untyped asks) -> void
+        def initialize(name, open:, advice:, threads: nil, needs: :connection, **asks)
           @name = name
           @open = open
           @advice = advice
           @threads = threads
+          @needs = needs
           @asks = asks
         end
 

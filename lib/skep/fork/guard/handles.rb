@@ -18,6 +18,8 @@ module Skep
         #: () -> Array[Finding]
         def findings
           Clients::ALL.flat_map do |handle|
+            next [] unless @survey.any?(handle.needs)
+
             held = @survey.objects(handle.name).select { |object| new?(object, handle) }
             threads = held.any? ? native_threads(handle) : []
             held.filter_map { |object| find(object, handle, threads) }
@@ -69,7 +71,7 @@ module Skep
 
         #: (Object, Handle) -> Array[Descriptor]
         def descriptors(object, handle)
-          return foreign("socket", "pipe", "eventfd") if handle.threads
+          return foreign(@survey.inner + @survey.connected) if handle.threads
 
           @survey.numbered(handle.fd(object)) + files(handle.file(object)) +
             sockets_to(handle.ending(object))
@@ -91,17 +93,16 @@ module Skep
         def sockets_to(ending)
           return [] unless ending
 
-          foreign("socket").select do |one|
+          foreign(@survey.connected).select do |one|
             @survey.sockets[one.inode]&.peer.to_s.end_with?(ending)
           end.first(1)
         end
 
         # Those that no object of Ruby's stands for: a C library opened them.
         #
-        #: (*String types) -> Array[Descriptor]
-        def foreign(*types)
-          held = @survey.descriptors(*types).reject { |one| @survey.reserved?(one) }
-          held.reject { |one| @survey.io(one.fd) }
+        #: (Array[Descriptor]) -> Array[Descriptor]
+        def foreign(descriptors)
+          descriptors.reject { |one| @survey.reserved?(one) || @survey.io(one.fd) }
         end
 
         # Those are accounted for with it.

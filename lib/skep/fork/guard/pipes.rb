@@ -18,11 +18,10 @@ module Skep
 
         #: () -> Array[Finding]
         def findings
-          held = @survey.descriptors("pipe").reject { |one| @survey.reserved?(one) }
-          both = held.group_by(&:inode).values.select { |ends| ends.map(&:writes?).uniq.size == 2 }
-          return [] if both.empty?
+          held = @survey.inner("pipe").reject { |one| @survey.reserved?(one) }
+          return [] if held.empty?
 
-          [Finding.new(kind: :pipe, severity: :note, advice: ADVICE, where: where(both.flatten),
+          [Finding.new(kind: :pipe, severity: :note, advice: ADVICE, where: where(held),
                        what: "pipes with both ends in this process")]
         end
 

@@ -25,11 +25,8 @@ module Skep
         def findings
           return ruby_sockets unless @survey.sees_descriptors?
 
-          connected = @survey.descriptors("socket").group_by(&:inode).filter_map do |inode, held|
-            entry = @survey.sockets[inode]
-            [entry, held] if entry&.state == :connected
-          end
-          pairs, lone = connected.partition { |entry, _| mine?(entry) }
+          copies = @survey.connected.group_by { |one| @survey.sockets[one.inode] }
+          pairs, lone = copies.partition { |entry, _| mine?(entry) }
           pair(pairs) + lone.map { |entry, held| find(entry, held) }
         end
 

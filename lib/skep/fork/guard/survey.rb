@@ -12,18 +12,15 @@ module Skep
       #   survey.objects("PG::Connection")         # [] unless that class is loaded
       #   survey.io(7)                             # Ruby's own object for fd 7, or nil
       #   survey.place(object)                     # "made at app.rb:12", where Ruby traces that
-      #
-      # To look for a class of objects is to walk the heap, 13 ms for each million of slots: so the
-      # inspectors ask the kernel first, and walk only for what there is.
       class Survey
         attr_reader :root #: String
 
         #: (?except: Array[IO | _ToIO], ?root: String) -> void
         def initialize(except: [], root: "/proc")
           @root = root
-          @all = Descriptor.all(root:)
+          @all = listed(root)
           @claimed = {}.compare_by_identity
-          @objects = {}
+          @objects = Objects.new
           claim(shared(except))
         end
 
@@ -48,6 +45,33 @@ module Skep
           descriptors.select { |one| one.target == target && (one.inode || one.fd == fd) }
         end
 
+        # Those that nobody claimed of sockets with another end.
+        #
+        #: () -> Array[Descriptor]
+        def connected
+          descriptors("socket").select { |one| sockets[one.inode]&.state == :connected }
+        end
+
+        # Those that nobody claimed by which a process wakes itself: eventfds, and pipes with both
+        # ends here.
+        #
+        #: (*String types) -> Array[Descriptor]
+        def inner(*types)
+          types = %w[pipe eventfd] if types.empty?
+          descriptors(*types).group_by(&:target).values.select do |ends|
+            ends.first.type != "pipe" || ends.map(&:writes?).uniq.size == 2
+          end.flatten
+        end
+
+        # Is one of these left, a :connection or a :file? Yes where nobody can tell; nil needs none.
+        #
+        #: (Symbol? need) -> bool
+        def any?(need)
+          return true unless need && sees_descriptors?
+
+          need == :file ? descriptors("file").any? : connected.any?
+        end
+
         # By inode, of the sockets that this process has.
         #
         #: () -> SocketTable
@@ -64,24 +88,14 @@ module Skep
         #: (Array[NativeThread]) -> void
         def take_threads(threads) = @native_threads = native_threads - threads
 
-        # The living instances of a class, which is never loaded for it.
-        #
         #: (String name) -> Array[Object]
-        def objects(name)
-          @objects[name] ||= (type = constant(name)) ? ObjectSpace.each_object(type).to_a : []
-        end
+        def objects(name) = @objects.of(name)
 
-        # Each open IO of Ruby's by its fd.
-        #
         #: (Integer fd) -> IO?
-        def io(fd)
-          @ios ||= objects("IO").each_with_object({}) do |io, ios|
-            ios[io.fileno] = io if !ios.key?(io.fileno) || io.autoclose?
-          rescue IOError
-            next # Closed, or never opened.
-          end
-          @ios[fd]
-        end
+        def io(fd) = @objects.io(fd)
+
+        #: (Object) -> String?
+        def place(object) = @objects.place(object)
 
         # Is it one of those by which Ruby wakes its own threads? It makes them anew in a child.
         #
@@ -97,15 +111,14 @@ module Skep
           false # Closed since, or not to be had so.
         end
 
-        #: (Object) -> String?
-        def place(object)
-          return unless ObjectSpace.respond_to?(:allocation_sourcefile)
-
-          file = ObjectSpace.allocation_sourcefile(object)
-          "made at #{file}:#{ObjectSpace.allocation_sourceline(object)}" if file
-        end
-
         private
+
+        #: (String root) -> Array[Descriptor]
+        def listed(root)
+          Descriptor.all(root:)
+        rescue Errno::EACCES
+          [] # After a change of user the kernel may hide a process' /proc from itself.
+        end
 
         # What the standard streams share is meant to be shared, too.
         #
@@ -114,18 +127,6 @@ module Skep
           fds = [0, 1, 2] + except.map(&:to_io).reject(&:closed?).map(&:fileno)
           targets = @all.select { |one| fds.include?(one.fd) && one.inode }.map(&:target)
           @all.select { |one| fds.include?(one.fd) || targets.include?(one.target) }
-        end
-
-        # Without waking an autoload.
-        #
-        #: (String name) -> Module?
-        def constant(name)
-          found = name.split("::").inject(Object) do |scope, part|
-            break if scope.autoload?(part) || !scope.const_defined?(part, false)
-
-            scope.const_get(part, false)
-          end
-          found if found.is_a?(Module)
         end
       end
       private_constant :Survey

@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tmpdir"
+
+# What the mold says of itself before its first fork.
+class ForkGuardTest < Skep::TestCase
+  EXE = File.expand_path("../../exe/skep", __dir__)
+  private_constant :EXE
+
+  test "has nothing against a bare swarm" do
+    out, err, status = run_swarm("")
+    assert_equal ["", 0], [err, status.exitstatus]
+    refute_match(/fork_guard/, out)
+    assert_match(/node_ready/, out)
+  end
+
+  test "warns of what would break, and keeps notes to itself" do
+    out, _, status = run_swarm(<<~RUBY)
+      swarm.preload { Thread.new { Thread.stop }.name = "mailer" }
+      swarm.preload { $pipe = IO.pipe }
+    RUBY
+    assert_equal 0, status.exitstatus
+    assert_match(/WARN  fork_guard .*the Ruby thread .*mailer/, out)
+    assert_equal 1, out.scan("fork_guard").size
+  end
+
+  test "refuses to fork when it is told to, but not for a note" do
+    _, err, status = run_swarm("swarm.preload { Thread.new { Thread.stop } }", fork_guard: :raise)
+    assert_equal 1, status.exitstatus
+    assert_match(/not safe to fork after preload/, err)
+    _, _, status = run_swarm("swarm.preload { $pipe = IO.pipe }", fork_guard: :raise)
+    assert_equal 0, status.exitstatus
+  end
+
+  private
+
+  def run_swarm(text, **options)
+    Dir.mktmpdir do |folder|
+      options = { nodes: 1, restart: :never, control: "#{folder}/s", **options }
+      File.write("#{folder}/swarm.rb", <<~RUBY)
+        Skep.swarm("guarded", **#{options.inspect}) do |swarm|
+          #{text}
+          swarm.work { |child| child.ready! }
+        end
+      RUBY
+      run_program(EXE, ["run", "#{folder}/swarm.rb"], env: { "SKEP_RUN_DIR" => folder })
+    end
+  end
+end
