@@ -54,7 +54,8 @@ module Skep
         return out.puts("#{file}: nothing found that a child couldn't carry on") if findings.empty?
 
         out.puts("#{file}: #{breaks} would break in a child, #{notes} worth knowing", "")
-        rows = findings.map { |finding| finding.values_at("severity", "what", "where", "advice") }
+        rows = findings.map { |one| one.values_at("severity", "what", "where", "advice") }
+        rows.each { |row| row[2] = row[2].gsub("#{Dir.pwd}/", "") }
         table = Table.new(["severity", "what", "where", "what to do"], rows)
         out.puts(table.to_s(Table.width(out)))
       end
