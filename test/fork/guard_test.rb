@@ -79,6 +79,38 @@ class GuardTest < Skep::TestCase
     assert_equal "unseen note can't be told: IOError, no such luck", out.lines[1].chomp
   end
 
+  test "never raises, not even without a descriptor left" do
+    out = output_of(<<~RUBY)
+      require "skep/fork"
+      Thread.new { Thread.stop }
+      Process.setrlimit(:NOFILE, 64)
+      files = []
+      begin
+        loop { files << File.open(File::NULL) }
+      rescue Errno::EMFILE
+        found = Skep::Fork::Guard.check
+      end
+      files.each(&:close)
+      puts found.map(&:kind).uniq
+    RUBY
+    assert_equal %w[ruby_thread unseen], out.split
+  end
+
+  test "only notes the threads of a pool that comes back by itself" do
+    out = output_of(<<~RUBY)
+      require "skep/fork"
+      module Concurrent
+        class RubyThreadPoolExecutor
+          private def ns_reset_if_forked; end
+        end
+      end
+      path = "/gems/concurrent-ruby/concurrent/executor/ruby_thread_pool_executor.rb"
+      eval("Thread.new { Thread.stop }", nil, path, 7)
+      puts Skep::Fork::Guard.check.map(&:severity)
+    RUBY
+    assert_equal "note\n", out
+  end
+
   test "knows what Ruby knows when the process can't see its own /proc" do
     skip "only root can become somebody else" unless Process.uid.zero?
     out = output_of(<<~RUBY)

@@ -11,7 +11,8 @@ module Skep
         PAGE = GC::INTERNAL_CONSTANTS[:HEAP_PAGE_SIZE] || 65_536
         ADVICE = "a child's collections and new objects write to these pages, and copy up to " \
                  "%d MB of them: call Skep.warmup before the first fork"
-        private_constant :BIG, :UNSETTLED, :PAGE, :ADVICE
+        KEYS = %i[heap_allocated_pages heap_live_slots heap_free_slots old_objects].freeze
+        private_constant :BIG, :UNSETTLED, :PAGE, :ADVICE, :KEYS
 
         #: (Survey?, ?stat: Hash[Symbol, Integer]) -> void
         def initialize(_survey, stat: GC.stat)
@@ -20,6 +21,7 @@ module Skep
 
         #: () -> Array[Finding]
         def findings
+          return [] unless KEYS.all? { |key| @stat.key?(key) } # Another collector than Ruby's own.
           return [] if bytes < BIG || unsettled < UNSETTLED
 
           [Finding.new(kind: :heap, severity: :note, advice: format(ADVICE, megabytes(unsettled)),

@@ -12,7 +12,12 @@ module Skep
         SAFE = [:fork_safe, :"\0__detached_thread__"].freeze
         ADVICE = "a child won't have it: end it before the fork, and start it in the child, " \
                  "by Skep.on_fork for one"
-        private_constant :SAFE, :ADVICE
+
+        # concurrent-ruby's pools look at their pid at each job, and in a child begin anew.
+        POOL = %r{/concurrent/executor/ruby_thread_pool_executor\.rb:\d+\z}
+        POOL_ADVICE = "concurrent-ruby starts its pool anew in a child, without the jobs in hand " \
+                      "and in the queue: see that none is needed there"
+        private_constant :SAFE, :ADVICE, :POOL, :POOL_ADVICE
 
         #: (Survey) -> void
         def initialize(_survey); end
@@ -21,8 +26,10 @@ module Skep
         def findings
           lost = Thread.list.reject { |thread| thread == Thread.current || safe?(thread) }
           lost.map do |thread|
+            where = origin(thread)
+            severity, advice = renewed?(where) ? [:note, POOL_ADVICE] : [:breaks, ADVICE]
             what = "the Ruby thread #{thread.name&.scrub&.inspect || "without a name"}"
-            Finding.new(kind: :ruby_thread, what:, where: origin(thread), advice: ADVICE)
+            Finding.new(kind: :ruby_thread, severity:, what:, where:, advice:)
           end
         end
 
@@ -30,6 +37,14 @@ module Skep
 
         #: (Thread) -> bool
         def safe?(thread) = SAFE.any? { |mark| thread.thread_variable_get(mark) }
+
+        # Does it belong to a pool that comes back, as concurrent-ruby's do that know of forks?
+        #
+        #: (String where) -> bool
+        def renewed?(where)
+          where.match?(POOL) &&
+            ::Concurrent::RubyThreadPoolExecutor.private_method_defined?(:ns_reset_if_forked)
+        end
 
         # Thread#inspect alone tells where a thread was made: "#<Thread:0x1f@name app.rb:12 run>".
         #

@@ -18,20 +18,19 @@ module Skep
         #: (?except: Array[IO | _ToIO], ?root: String) -> void
         def initialize(except: [], root: "/proc")
           @root = root
-          @all = listed(root)
           @claimed = {}.compare_by_identity
           @objects = Objects.new
-          claim(shared(except))
+          @except = except
         end
 
         # Is there a table of descriptors to look at?
         #
         #: () -> bool
-        def sees_descriptors? = @all.any?
+        def sees_descriptors? = all.any?
 
         #: (*String types) -> Array[Descriptor]
         def descriptors(*types)
-          @all.reject { |one| @claimed.key?(one) || (types.any? && !types.include?(one.type)) }
+          all.reject { |one| @claimed.key?(one) || (types.any? && !types.include?(one.type)) }
         end
 
         #: (Array[Descriptor]) -> void
@@ -76,7 +75,7 @@ module Skep
         #
         #: () -> SocketTable
         def sockets
-          inodes = @all.select { |one| one.type == "socket" }.filter_map(&:inode)
+          inodes = all.select { |one| one.type == "socket" }.filter_map(&:inode)
           @sockets ||= SocketTable.new(inodes, root:)
         end
 
@@ -113,20 +112,26 @@ module Skep
 
         private
 
-        #: (String root) -> Array[Descriptor]
-        def listed(root)
-          Descriptor.all(root:)
+        # Listed when first asked for: should that fail, it is the asking inspector that failed.
+        #
+        #: () -> Array[Descriptor]
+        def all
+          return @all if @all
+
+          @all = Descriptor.all(root:)
+          claim(shared)
+          @all
         rescue Errno::EACCES
-          [] # After a change of user the kernel may hide a process' /proc from itself.
+          @all = [] # After a change of user the kernel may hide a process' /proc from itself.
         end
 
         # What the standard streams share is meant to be shared, too.
         #
-        #: (Array[IO | _ToIO]) -> Array[Descriptor]
-        def shared(except)
-          fds = [0, 1, 2] + except.map(&:to_io).reject(&:closed?).map(&:fileno)
-          targets = @all.select { |one| fds.include?(one.fd) && one.inode }.map(&:target)
-          @all.select { |one| fds.include?(one.fd) || targets.include?(one.target) }
+        #: () -> Array[Descriptor]
+        def shared
+          fds = [0, 1, 2] + @except.map(&:to_io).reject(&:closed?).map(&:fileno)
+          targets = all.select { |one| fds.include?(one.fd) && one.inode }.map(&:target)
+          all.select { |one| fds.include?(one.fd) || targets.include?(one.target) }
         end
       end
       private_constant :Survey
