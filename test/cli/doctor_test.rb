@@ -121,6 +121,18 @@ class DoctorTest < Skep::TestCase
     Process.wait(pid)
   end
 
+  test "hides passwords of a process' command line" do
+    pid, reader = in_child do |writer|
+      Process.setproctitle("worker redis://me:hunter2@host")
+      writer.puts("up") || IO.pipe[0].read
+    end
+    wait_readable(reader).gets
+    assert_match(%r{redis://me:\[secret\]@host}, look(pid))
+  ensure
+    Process.kill(:KILL, pid)
+    Process.wait(pid)
+  end
+
   test "has one sentence for a process that can't be seen" do
     pid, = in_child { nil }
     Process.wait(pid)

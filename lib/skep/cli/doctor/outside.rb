@@ -33,7 +33,8 @@ module Skep
         rescue Errno::ENOENT, Errno::ESRCH
           raise Unseen, "there is no process #{@pid}: `ps` lists those there are"
         rescue Errno::EACCES, Errno::EPERM
-          raise Unseen, "process #{@pid} is another user's: look at it as that user, or as root"
+          raise Unseen, "process #{@pid} is another user's, or the system lets nobody look in: " \
+                        "try as that user, or as root"
         end
 
         #: (Integer width) -> String
@@ -67,7 +68,7 @@ module Skep
         #: () -> String
         def command
           line = read("cmdline").tr("\0", " ").strip
-          line.empty? ? "[#{read("comm").chomp}]" : line
+          line.empty? ? "[#{read("comm").chomp}]" : Watch::Redaction.of(line)
         end
 
         # By the title that skep gives its processes, or by its C.
