@@ -64,12 +64,13 @@ class GuardSocketsTest < GuardCase
       pid, reader = in_child do |writer|
         UNIXSocket.open("#{folder}/s") do |client|
           server.close
+          client.readpartial(1) # Only what was accepted has a name.
           what = findings_of(client).map(&:what)
           writer.write(what.join)
           client.read
         end
       end
-      accepted = own(server.accept)
+      accepted = own(server.accept).tap { |socket| socket.write("!") }
       assert_equal "a UNIX socket connected to pid #{pid}", finding_of(accepted).what
       accepted.close
       assert_equal "a UNIX socket connected to #{folder}/s", reader.read
