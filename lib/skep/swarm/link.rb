@@ -30,12 +30,13 @@ module Skep
         @channel.send(...).tap { flush }
       end
 
-      # Hears what has come. False when the other end is gone.
+      # Hears what has come. False when the other end is gone. Who talks nonsense is told of first:
+      # a close would let it end by itself before it is made to.
       def drain #: () -> bool
         @channel.closed? ? false : @channel.receive(&@heard)
       rescue Skep::Error, ArgumentError, TypeError, NoMethodError, KeyError, JSON::ParserError => e
-        close # it isn't our language
-        @garbled.call(e)
+        @garbled.call(e) # it isn't our language
+        close
         true
       end
 
