@@ -1,9 +1,10 @@
 /*
- * Skep::OS::Generation: the pid on a page which the kernel wipes in every forked child
- * (MADV_WIPEONFORK, Linux 4.14), so that a zero there tells of a fork, however it was made.
- * Process-wide by nature, hence the statics; touched with the GVL held.
+ * Skep::OS::Generation: the pid and the count of forks on a page which the kernel wipes in every
+ * forked child (MADV_WIPEONFORK, Linux 4.14), so that a zero there tells of a fork, however it was
+ * made. Process-wide by nature, hence the statics. Safe in any Ractor: what several of them may
+ * refill at a time comes to the same number.
  */
-#include "skep.h"
+#include "generation.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -12,46 +13,96 @@
 #define MADV_WIPEONFORK 18
 #endif
 
-static volatile pid_t *skep_generation_page;
-static unsigned long skep_generation_forks;
+volatile struct skep_generation_page *skep_generation_page;
+static VALUE skep_generation_last = INT2FIX(0); /* the count that a fork doesn't wipe */
+static VALUE skep_generation_module;
+static ID skep_generation_notice;
 
-static pid_t
-skep_generation_now(void)
+VALUE
+skep_generation_refill(void)
 {
-    pid_t pid = *skep_generation_page;
-
-    if (RB_LIKELY(pid)) return pid;
-    skep_generation_forks++;
-    return *skep_generation_page = getpid();
+    return skep_generation_page->pid = PIDT2NUM(getpid());
 }
 
 static VALUE
-skep_generation_pid(VALUE self)
+skep_generation_read_pid(VALUE self)
 {
-    return PIDT2NUM(skep_generation_now());
+    return skep_generation_pid();
+}
+
+/* The first to get its number onto the page has counted the fork for all. */
+static VALUE
+skep_generation_recount(void)
+{
+    VALUE next = LONG2FIX(FIX2LONG(skep_generation_last) + 1);
+    VALUE none = 0;
+
+    if (!__atomic_compare_exchange_n(&skep_generation_page->count, &none, next, 0,
+                                     __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return none;
+    return skep_generation_last = next;
 }
 
 static VALUE
 skep_generation_count(VALUE self)
 {
-    skep_generation_now();
-    return ULONG2NUM(skep_generation_forks);
+    VALUE count = skep_generation_page->count;
+
+    return RB_LIKELY(count) ? count : skep_generation_recount();
+}
+
+static VALUE
+skep_generation_read_noticed(VALUE self)
+{
+    VALUE noticed = skep_generation_page->noticed;
+
+    return RB_LIKELY(noticed) ? noticed : rb_funcall(skep_generation_module, skep_generation_notice, 0);
+}
+
+/* Of several threads one alone notices: nothing here lets another run. */
+static VALUE
+skep_generation_note(VALUE self)
+{
+    if (skep_generation_page->noticed) return Qfalse;
+    skep_generation_page->noticed = skep_generation_count(self);
+    return Qtrue;
+}
+
+static void *
+skep_generation_map(void)
+{
+    size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (page == MAP_FAILED) return NULL;
+    if (madvise(page, size, MADV_WIPEONFORK) == 0) return page;
+    munmap(page, size);
+    return NULL;
+}
+
+static void
+skep_generation_define(VALUE module)
+{
+    VALUE facade = rb_define_module_under(module, "Facade");
+
+    rb_ext_ractor_safe(true);
+    rb_define_singleton_method(module, "pid", skep_generation_read_pid, 0);
+    rb_define_singleton_method(module, "count", skep_generation_count, 0);
+    rb_define_singleton_method(module, "__note", skep_generation_note, 0);
+    rb_define_method(facade, "pid", skep_generation_read_pid, 0);
+    rb_define_method(facade, "generation", skep_generation_read_noticed, 0);
+    rb_ext_ractor_safe(false);
 }
 
 void
 skep_init_generation(VALUE os)
 {
     VALUE module = rb_define_module_under(os, "Generation");
-    size_t size = (size_t)sysconf(_SC_PAGESIZE);
-    void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-    if (page == MAP_FAILED) return;
-    if (madvise(page, size, MADV_WIPEONFORK) < 0) {
-        munmap(page, size);
-        return;
-    }
-    skep_generation_page = page;
-    *skep_generation_page = getpid();
-    rb_define_singleton_method(module, "pid", skep_generation_pid, 0);
-    rb_define_singleton_method(module, "count", skep_generation_count, 0);
+    skep_generation_page = skep_generation_map();
+    if (!skep_generation_page) return;
+    skep_generation_refill();
+    skep_generation_page->count = skep_generation_page->noticed = INT2FIX(0);
+    skep_generation_notice = rb_intern("__notice");
+    rb_gc_register_mark_object(skep_generation_module = module);
+    skep_generation_define(module);
 }

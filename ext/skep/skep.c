@@ -33,6 +33,7 @@ Init_skep_ext(void)
     skep_init_prctl(os);
     skep_init_memory(os);
     skep_init_generation(os);
+    skep_init_pid_cache(os);
     skep_init_huge_pages(os);
     skep_init_slab(os);
     skep_init_reshare(os);

@@ -20,6 +20,7 @@ end
 
 require "skep/fork/reporter"
 require "skep/fork/registration"
+require "skep/fork/round"
 require "skep/fork/callbacks"
 require "skep/fork/hook"
 require "skep/fork/finding"
@@ -32,25 +33,28 @@ require "skep/fork/warmup/compaction"
 
 module Skep
   module Fork
-    Process.singleton_class.prepend(Hook)
-
     @callbacks = Callbacks.new
 
     # This process' callbacks, those that Skep.on_fork adds to.
     #
     #: () -> Callbacks
     def self.callbacks = @callbacks
+
+    OS::Generation.listen { callbacks.notice }
+    Process.singleton_class.prepend(Hook)
   end
 
-  # The number of this process.
+  # Skep.pid, the number of this process, at the price of an empty method in C.
   #
   #: () -> Integer
-  def self.pid = OS::Generation.pid
-
-  # How many forks lie between this process and the one that loaded skep, where it is 0.
+  #
+  # Skep.generation, how many forks lie between this process and the one that loaded skep, where it
+  # is 0. In a process that was forked behind Ruby's back the first to ask runs the children's
+  # callbacks, once however many such forks there were; not in a trap handler nor in a Ractor of its
+  # own, where they wait for the next who asks.
   #
   #: () -> Integer
-  def self.generation = OS::Generation.count
+  extend OS::Generation::Facade
 
   # Has blocks called around every fork of this process and of its descendants: `before` in the
   # forking thread, those registered last first; then `parent` or `child`, those registered first
@@ -59,6 +63,7 @@ module Skep
   #
   #: (?before: ^() -> void, ?parent: ^() -> void, ?child: ^() -> void) -> Fork::Registration
   def self.on_fork(before: nil, parent: nil, child: nil)
+    generation # A fork that nobody saw is news for those registered before it alone.
     Fork.callbacks.register(before:, parent:, child:)
   end
 

@@ -7,16 +7,21 @@ module Skep
     #   callbacks = Callbacks.new(reporter: Reporter)
     #   registration = callbacks.register(before: -> { … }, parent: -> { … }, child: -> { … })
     #   callbacks.around_fork { super }        # in Process._fork, by which all of Ruby's forks go
+    #   callbacks.notice                       # in a process forked by a road that Ruby can't see
     #   registration.cancel
     #
     # They run in the thread that forks. A fork that fails runs the parents' callbacks, so that what
     # a before took is given back. One that raises is reported and the rest run; only what is meant
-    # to end the process or the thread (exit, a signal, Thread#kill) gets through. Thread#raise and
-    # Timeout wait until all have run. A callback that forks does so bare: no callbacks run for that
-    # fork, or they would never end.
+    # to end the process or the thread (exit, a signal, Thread#kill) gets through. What another
+    # thread raises, as Timeout does, waits until all have run. A callback that forks does so bare:
+    # no callbacks run for that fork, or they would never end.
     class Callbacks
-      FORKING = :skep_forking
-      private_constant :FORKING
+      DOING = :skep_forking # the thread's: CALLING's number, FORKING, or nil
+      FORKING = :fork
+      MOMENTS = %i[before parent child].freeze
+      # By identity, as Ruby 3.3 then copies it not: what is written after a fork is a page copied.
+      NEVER = {}.compare_by_identity.update(Object => :never).freeze
+      private_constant :DOING, :FORKING, :MOMENTS, :NEVER
 
       # Gets `call(error, who)` for each callback that raised.
       attr_accessor :reporter #: Reporter
@@ -24,8 +29,8 @@ module Skep
       #: (?reporter: untyped) -> void
       def initialize(reporter: Reporter)
         @reporter = reporter
-        @registrations = [].freeze # Replaced, not changed: a fork under way keeps its own.
         @lock = Mutex.new
+        line_up([])
       end
 
       # Raises ArgumentError for what can't be called, and for nothing at all.
@@ -33,29 +38,39 @@ module Skep
       #: (?before: untyped, ?parent: untyped, ?child: untyped) -> Registration
       def register(before: nil, parent: nil, child: nil)
         registration = Registration.new(self, before:, parent:, child:)
-        @lock.synchronize { @registrations = [*@registrations, registration].freeze }
+        @lock.synchronize { line_up([*@registrations, registration]) }
         registration
       end
 
       # Forks by the block, which returns 0 in the child, and returns what it returned.
       #
       #: () { () -> Integer } -> Integer
-      def around_fork
-        return yield if forking?
+      def around_fork(&fork)
+        return yield if @registrations.empty?
+        return doing(FORKING, &fork) if calling?
 
-        registrations = @registrations
-        origin = Process.pid
+        rounds = @rounds
+        origin = OS::Generation.pid
         begin
-          run(:before, registrations.reverse)
-          result = yield
+          guarded(rounds[:before])
+          alone = Thread.list.one?
+          result = doing(FORKING, &fork)
         ensure
-          run(child?(result, origin) ? :child : :parent, registrations)
+          settle(rounds, child?(result, origin), alone)
         end
+      end
+
+      # Runs the children's callbacks where a fork was found out after it; nothing in the midst of
+      # one that runs them itself.
+      #
+      #: () -> void
+      def notice
+        guarded(@rounds[:child]) unless Thread.current.thread_variable_get(DOING) == FORKING
       end
 
       #: (Registration) -> void
       def __cancel(registration)
-        @lock.synchronize { @registrations = (@registrations - [registration]).freeze }
+        @lock.synchronize { line_up(@registrations - [registration]) }
         nil
       end
 
@@ -64,41 +79,59 @@ module Skep
 
       private
 
+      # Replaced, not changed: a fork under way keeps its own.
+      #
+      #: (Array[Registration]) -> void
+      def line_up(registrations)
+        @registrations = registrations.freeze
+        @rounds = MOMENTS.to_h do |moment|
+          [moment, Round.new(moment, moment == :before ? registrations.reverse : registrations)]
+        end.freeze
+      end
+
       # A result of nil means that something raised: on our way to the fork, at it, or after it in
       # another gem's hook.
       #
       #: (Integer?, Integer origin) -> bool
-      def child?(result, origin) = result ? result.zero? : Process.pid != origin
+      def child?(result, origin) = result ? result.zero? : OS::Generation.pid != origin
 
-      #: (Symbol moment, Array[Registration]) -> void
-      def run(moment, registrations)
-        return if registrations.empty?
+      # What nobody can interrupt goes without the guard, which takes as long as a hundred calls: it
+      # writes to pages that a fork has just made shared.
+      #
+      #: (Hash[Symbol, Round], bool child, bool? alone) -> void
+      def settle(rounds, child, alone)
+        return run(rounds[:child]) if child
 
-        Thread.handle_interrupt(Object => :never) do
-          as_forking { registrations.each { |registration| call(registration, moment) } }
-        end
+        alone ? run(rounds[:parent]) : guarded(rounds[:parent])
       end
 
-      #: (Registration, Symbol moment) -> void
-      def call(registration, moment)
-        registration.__call(moment)
-      rescue SystemExit, SignalException
-        raise # Meant for the process.
-      rescue Exception => error # rubocop:disable Lint/RescueException -- the fork goes on
-        Reporter.tell(@reporter, error, registration.__name(moment))
+      #: (Round) -> void
+      def guarded(round)
+        Thread.handle_interrupt(NEVER) { run(round) } unless round.empty?
+      end
+
+      #: (Round) -> void
+      def run(round)
+        return if round.empty?
+
+        doing(OS::Generation.pid) do
+          round.call { |error, who| Reporter.tell(@reporter, error, who) }
+        end
       end
 
       # Holds the process' number, not true: a child forked by a callback isn't in one itself.
       #
       #: () -> bool
-      def forking? = Thread.current.thread_variable_get(FORKING) == Process.pid
+      def calling? = Thread.current.thread_variable_get(DOING) == OS::Generation.pid
 
-      #: () { () -> void } -> void
-      def as_forking
-        Thread.current.thread_variable_set(FORKING, Process.pid)
+      #: (Integer | Symbol) { () -> untyped } -> untyped
+      def doing(what)
+        thread = Thread.current
+        before = thread.thread_variable_get(DOING)
+        thread.thread_variable_set(DOING, what)
         yield
       ensure
-        Thread.current.thread_variable_set(FORKING, nil)
+        thread.thread_variable_set(DOING, before)
       end
     end
   end

@@ -8,22 +8,42 @@ module Skep
     #   fork, Process.fork, IO.popen("-")   # all come by Process._fork
     #   Process.daemon                      # forks in C, where its parent ends: no parent callback
     #
-    # Others may prepend before or after us: each calls the next by super.
+    # Others may prepend before or after us: each calls the next by super. In a Ractor that isn't
+    # the main one only the child's callbacks run, as the others are the main Ractor's; the child's
+    # only Ractor is its main one.
     module Hook
       #: () -> Integer
-      def _fork = Fork.callbacks.around_fork { Hook.count(super) }
+      def _fork = Hook.around { super }
 
       #: (*bool?) -> Integer
-      def daemon(*) = Fork.callbacks.around_fork { Hook.count(super) }
+      def daemon(*) = Hook.around { super }
 
-      # Counts the fork at once in its child: forks that nobody looked at until the next one would
-      # count as one.
+      # Notices first a fork that nobody saw.
       #
-      #: (Integer result) -> Integer
-      def self.count(result)
-        OS::Generation.count if result.zero?
-        result
+      #: () { () -> Integer } -> Integer
+      def self.around(&fork)
+        return bare(&fork) unless Ractor.current == Ractor.main
+
+        Skep.generation
+        Fork.callbacks.around_fork { counted(&fork) }
       end
+
+      # In the child nobody is told of it, as all hear of it here.
+      #
+      #: () { () -> Integer } -> Integer
+      def self.counted
+        yield
+      ensure # Another gem's hook may raise in the child.
+        OS::Generation.__note
+      end
+
+      #: () { () -> Integer } -> Integer
+      def self.bare
+        yield
+      ensure
+        Skep.generation
+      end
+      private_class_method :counted, :bare
     end
     private_constant :Hook
   end

@@ -33,10 +33,10 @@ module Skep
         "#<#{self.class} #{places.join(", ")}#{" cancelled" if cancelled?}>"
       end
 
-      # Calls the callback for a moment (:before, :parent or :child), if there is one.
+      # The callback for a moment (:before, :parent or :child), if there is one.
       #
-      #: (Symbol moment) -> void
-      def __call(moment) = @blocks[moment]&.call
+      #: (Symbol moment) -> untyped
+      def __block(moment) = @blocks[moment]
 
       # Names the callback for a moment, for reports.
       #
