@@ -85,6 +85,17 @@ class CallbacksTest < Skep::TestCase
     assert_empty @reports
   end
 
+  test "keeps what another thread raises until the parents' callbacks have run" do
+    main = Thread.current
+    go = Queue.new
+    thread = Thread.new { go.pop && main.raise(IOError, "from outside") }
+    @callbacks.register(parent: -> { go.push(true) && thread.join })
+    register("a")
+    assert_raises(IOError) { @callbacks.around_fork { say("fork", 1) } }
+    assert_equal ["before a", "fork", "parent a"], @said
+    assert_empty @reports
+  end
+
   test "forks bare inside of a callback" do
     @callbacks.register(before: -> { @callbacks.around_fork { say("inner", 1) } })
     register("a")

@@ -28,7 +28,6 @@ module Unseen
 
     PID = $$ # so that a Ruby which caches it has done so
   RUBY
-  private_constant :SOURCE
 
   # Can such a fork be seen at all? The twin asks Ruby, which has cached it from 3.3 on.
   #
@@ -40,11 +39,11 @@ module Unseen
     skip "Ruby's cache of the pid hides it from the twin" unless sees_unseen?
   end
 
-  # What the program printed.
+  # What the program printed; `first` comes before the feature is required.
   #
-  #: (String source, ?feature: String) -> String
-  def walk_unseen(source, feature: "skep/fork")
-    out, err, status = run_program("require #{feature.inspect}\n#{SOURCE}#{source}")
+  #: (String source, ?feature: String, ?first: String) -> String
+  def walk_unseen(source, feature: "skep/fork", first: "")
+    out, err, status = run_program("#{first}\nrequire #{feature.inspect}\n#{SOURCE}#{source}")
     assert_equal "", err.gsub(/^.*Ractor is experimental.*\n/, "")
     assert_predicate status, :success?
     out

@@ -47,17 +47,7 @@ module Skep
       #: () { () -> Integer } -> Integer
       def around_fork(&fork)
         return yield if @registrations.empty?
-        return doing(FORKING, &fork) if calling?
-
-        rounds = @rounds
-        origin = OS::Generation.pid
-        begin
-          guarded(rounds[:before])
-          alone = Thread.list.one?
-          result = doing(FORKING, &fork)
-        ensure
-          settle(rounds, child?(result, origin), alone)
-        end
+        calling? ? doing(FORKING, &fork) : surround(@rounds, &fork)
       end
 
       # Runs the children's callbacks where a fork was found out after it; nothing in the midst of
@@ -87,6 +77,18 @@ module Skep
         @rounds = MOMENTS.to_h do |moment|
           [moment, Round.new(moment, moment == :before ? registrations.reverse : registrations)]
         end.freeze
+      end
+
+      #: (Hash[Symbol, Round]) { () -> Integer } -> Integer
+      def surround(rounds, &fork)
+        origin = OS::Generation.pid
+        begin
+          guarded(rounds[:before])
+          alone = Thread.list.one?
+          result = doing(FORKING, &fork)
+        ensure
+          settle(rounds, child?(result, origin), alone)
+        end
       end
 
       # A result of nil means that something raised: on our way to the fork, at it, or after it in

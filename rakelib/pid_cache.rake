@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+# The gem pid_cache's own tests, with `skep/pid_cache` loaded in its stead. They aren't in the gem
+# but in its repository (MIT), which is cloned once to tmp/pid_cache, or found where PID_CACHE says:
+#
+#   rake test:pid_cache
+#   PID_CACHE=~/src/pid_cache rake test:pid_cache
+
+PID_CACHE_URL = "https://github.com/Shopify/pid_cache"
+PID_CACHE_TAG = "v0.1.0"
+PID_CACHE = ENV.fetch("PID_CACHE", "tmp/pid_cache")
+
+# Run as `ruby -e` with the folder: the suite's require finds its gem loaded, though it never was.
+PID_CACHE_SUITE = <<~'RUBY'
+  require "skep/pid_cache"
+  folder = File.realpath(ARGV.shift)
+  $LOADED_FEATURES << "#{folder}/lib/pid_cache.rb"
+  $LOAD_PATH.unshift("#{folder}/test")
+  tests = Dir["#{folder}/test/**/test_*.rb"].sort - ["#{folder}/test/test_helper.rb"]
+  abort "no tests in #{folder}" if tests.empty?
+  tests.each { |test| require test }
+  abort "that was pid_cache itself" if defined?(PIDCache)
+  puts "skep/pid_cache: #{Skep::PidCache.status}"
+RUBY
+
+directory PID_CACHE do
+  clone = ["git", "clone", "--quiet", "--depth", "1", "--branch", PID_CACHE_TAG]
+  sh(*clone, PID_CACHE_URL, PID_CACHE) do |cloned, _|
+    cloned or abort "test:pid_cache: give a copy of #{PID_CACHE_URL} by PID_CACHE=FOLDER"
+  end
+end
+
+namespace :test do
+  desc "Run the gem pid_cache's own tests with skep/pid_cache in its stead"
+  task pid_cache: [:compile, PID_CACHE] do
+    ruby "-w", "-Ilib", "-e", PID_CACHE_SUITE, PID_CACHE, verbose: false
+  end
+end
