@@ -3,68 +3,76 @@
 module Skep
   module OS
     class Pidfd
-      # Who holds a number: told apart from a later holder by the time it was started.
+      # Who holds a number: never taken for one who holds it later.
       #
       #   identity = Identity.of(pid)   # nil when nobody does
       #   identity.same?                # does the same process still hold it, be it a zombie?
       #   identity.running?             # and is it no zombie?
+      #   identity.close
       #
-      # Read from /proc where there is one, else from ps. Source: proc(5), /proc/[pid]/stat.
+      # An open file of /proc means its process for good: once that is reaped it reads ESRCH,
+      # whoever has the number then. Where there is no /proc, ps tells when the holder was started,
+      # to the second. Source: proc(5), /proc/[pid]/stat.
       class Identity
         #: (Integer pid) -> Identity?
         def self.of(pid)
-          _parent, _state, started = read(pid)
-          started && new(pid, started)
+          identity = new(pid, File.directory?("/proc/self") ? File.open("/proc/#{pid}/stat") : nil)
+          identity.same? ? identity : identity.close
+        rescue Errno::ENOENT
+          nil # Nobody does.
         end
 
-        # Parent's pid, state, and start time.
-        #
-        #: (Integer pid) -> [Integer, String, String]?
-        def self.read(pid)
-          File.directory?("/proc/self") ? from_proc(pid) : from_ps(pid)
-        end
-
-        #: (Integer pid) -> [Integer, String, String]?
-        def self.from_proc(pid)
-          # The command stands in parentheses and may hold any byte: the last of them ends it.
-          fields = whole("/proc/#{pid}/stat").rpartition(")").last.split
-          [Integer(fields[1]), fields[0], fields[19]]
-        rescue Errno::ENOENT, Errno::ESRCH
-          nil # Gone before or while we read.
-        end
-
-        # A file of /proc, which never blocks. Interrupted between its opening and its closing by
-        # what another thread raises, Ruby would leave it open.
-        #
-        #: (String) -> String
-        def self.whole(path) = Thread.handle_interrupt(Object => :never) { File.binread(path) }
-
-        #: (Integer pid) -> [Integer, String, String]?
-        def self.from_ps(pid)
-          line = IO.popen(["ps", "-o", "ppid=,stat=,lstart=", "-p", pid.to_s], &:read)
-          parent, state, started = line.strip.split(/\s+/, 3)
-          started && [Integer(parent), state, started]
-        end
-
-        #: (Integer pid, String started) -> void
-        def initialize(pid, started)
+        #: (Integer pid, File? stat) -> void
+        def initialize(pid, stat)
           @pid = pid
-          @started = started
+          @stat = stat
+          @started = look&.last
         end
 
         #: () -> bool
-        def same? = self.class.read(@pid)&.last == @started
+        def same? = !held.nil?
 
         #: () -> bool
         def running?
-          _parent, state, started = self.class.read(@pid)
-          started == @started && !state.start_with?("Z", "X")
+          _parent, state, = held
+          !state.nil? && !state.start_with?("Z", "X")
         end
 
         #: () -> bool
-        def child?
-          parent, _state, started = self.class.read(@pid)
-          started == @started && parent == Process.pid
+        def child? = held&.first == Process.pid
+
+        #: () -> nil
+        def close = @stat&.close
+
+        private
+
+        # What is known of the process while it holds the number.
+        #
+        #: () -> [Integer, String, String]?
+        def held
+          facts = look
+          facts if facts && facts.last == @started
+        end
+
+        # Parent's pid, state, and start time of who holds the number.
+        #
+        #: () -> [Integer, String, String]?
+        def look = @stat ? from_proc : from_ps
+
+        #: () -> [Integer, String, String]?
+        def from_proc
+          # The command stands in parentheses and may hold any byte: the last of them ends it.
+          fields = @stat.pread(4096, 0).b.rpartition(")").last.split
+          [Integer(fields[1]), fields[0], fields[19]]
+        rescue Errno::ESRCH
+          nil # Reaped.
+        end
+
+        #: () -> [Integer, String, String]?
+        def from_ps
+          line = IO.popen(["ps", "-o", "ppid=,stat=,lstart=", "-p", @pid.to_s], &:read)
+          parent, state, started = line.strip.split(/\s+/, 3)
+          started && [Integer(parent), state, started]
         end
       end
       private_constant :Identity

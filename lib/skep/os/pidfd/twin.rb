@@ -9,7 +9,8 @@ module Skep
     class Pidfd
       # Pidfd without the kernel's help. What it can't do:
       #
-      # - be sure: between the look at who holds a number and the signal sent to it lies a moment;
+      # - be sure: between the look at who holds a number and the signal sent to it lies a moment
+      #   (and without /proc, as on macOS, who got the number within a second passes for the same);
       # - watch a stranger: #to_io raises Unsupported, and #wait looks again and again, from every
       #   millisecond to four times a second;
       # - tell a stranger's status: it is Unknown always;
@@ -26,7 +27,7 @@ module Skep
           @waiter = nil
           # Of an adopted io's process it is taken while that lives, or never.
           @identity = Identity.of(pid)
-          @identity = nil if @io && !running?
+          @identity = @identity&.close if @io && !running?
           raise Errno::ESRCH, "process #{pid}" unless @io || @identity
         end
 
@@ -74,8 +75,7 @@ module Skep
 
         #: () -> void
         def release
-          @io&.close
-          @waiter&.close
+          [@io, @waiter, @identity].each { |own| own&.close }
         end
 
         #: (Numeric? timeout) -> bool
