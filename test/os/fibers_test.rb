@@ -30,28 +30,77 @@ class FibersTest < Skep::TestCase
     def kernel_sleep(_duration = nil) = nil
     def close = nil
   end
-  private_constant :Scheduler
+
+  # One that works: it runs who is ready, until all have ended.
+  class Loop < Scheduler
+    def initialize
+      super
+      @waiting = {}
+    end
+
+    def io_wait(io, events, timeout)
+      @waits << io
+      @waiting[Fiber.current] = [io, events, timeout && (Skep::OS.now + timeout)]
+      Fiber.yield
+    end
+
+    def close = (turn until @waiting.empty?)
+
+    private
+
+    def turn
+      ios = @waiting.values.map(&:first)
+      ready, = IO.select(ios, nil, nil, patience)
+      over = @waiting.select do |_, (io, _, by)|
+        ready&.include?(io) || (by && by <= Skep::OS.now)
+      end
+      over.each do |fiber, (io, events)|
+        @waiting.delete(fiber)
+        fiber.resume(ready&.include?(io) ? events : false)
+      end
+    end
+
+    def patience
+      first = @waiting.values.filter_map(&:last).min
+      first && [first - Skep::OS.now, 0].max
+    end
+  end
+  private_constant :Scheduler, :Loop
 
   test "asks the scheduler to wait for a pidfd and for a poller" do
     skip "the twin's waiter is a thread of its own" unless Skep::OS.native?
     blocked_child do |pid|
       pidfd = Skep.pidfd(pid)
       poller = Skep::OS::Poller.new.add(pidfd, :child)
-      waits = scheduled { [pidfd.wait(timeout: 0.01), poller.wait(0.01)] }
+      waits = scheduled(Scheduler.new, -> { [pidfd.wait(timeout: 0.01), poller.wait(0.01)] })
       assert_includes waits, pidfd.to_io
       assert_equal 2, waits.size
       [poller, pidfd].each(&:close)
     end
   end
 
+  test "lets fibers wait for several children at a time" do
+    gate, release = IO.pipe
+    slow, late = [3, 4].map { |n| Skep.pidfd(fork { release.close || (gate.read && exit!(n)) }) }
+    said = []
+    scheduled(Loop.new,
+              -> { said << slow.wait(timeout: 10).exitstatus },
+              -> { said << late.wait(timeout: 0.01) << release.close },
+              -> { said << late.wait(timeout: 10).exitstatus })
+    assert_equal [nil, nil, 3, 4], said.sort_by(&:to_i)
+    assert_equal [nil, nil], said.first(2)
+  ensure
+    [gate, release, slow, late].each(&:close)
+  end
+
   private
 
-  def scheduled(&work)
-    scheduler = Scheduler.new
+  # What was waited for while each of the works ran in a fiber of its own.
+  def scheduled(scheduler, *works)
     Thread.new do
       Fiber.set_scheduler(scheduler)
-      Fiber.schedule(&work)
-    end.join(10)
+      works.each { |work| Fiber.schedule(&work) }
+    end.join(20)
     scheduler.waits
   end
 end

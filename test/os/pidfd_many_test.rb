@@ -37,4 +37,27 @@ class PidfdManyTest < Skep::TestCase
   ensure
     pidfds&.each(&:close)
   end
+
+  # The twin takes a thread for each child it waits for: it is asked whether they live.
+  test "serves ten thousand at once" do
+    skip "the limit of open files is too low" if hard_limit < 10_100
+    out, err, = run_program(<<~RUBY, timeout: 60)
+      require "skep/os"
+      Process.setrlimit(:NOFILE, Process.getrlimit(:NOFILE).last)
+      gate, release = IO.pipe
+      children = Array.new(10) { |n| fork { release.close; gate.read; exit!(n) } }
+      pidfds = Array.new(1_000) { children.map { |pid| Skep.pidfd(pid) } }.flatten
+      puts pidfds.count(&:alive?), pidfds.first(10).count { |pidfd| pidfd.wait(timeout: 0) }
+      release.close
+      puts pidfds.first(10).map { |pidfd| pidfd.wait(timeout: 10).exitstatus }.join(" ")
+      puts pidfds.count(&:alive?)
+      pidfds.each(&:close)
+      puts Dir.children("/proc/self/fd").size < 20
+    RUBY
+    assert_equal ["10000\n0\n0 1 2 3 4 5 6 7 8 9\n0\ntrue\n", ""], [out, err]
+  end
+
+  private
+
+  def hard_limit = Process.getrlimit(:NOFILE).last
 end

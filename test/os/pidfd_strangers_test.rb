@@ -19,6 +19,19 @@ class PidfdStrangersTest < Skep::TestCase
     pidfd.close
   end
 
+  test "may look at somebody else's process, and not signal it" do
+    skip "it takes root, to be somebody else" unless Process.uid.zero?
+    pid, reader = in_child do |writer|
+      Process::UID.change_privilege(65_534)
+      pidfd = Skep.pidfd(1)
+      pidfd.signal(:TERM)
+    rescue Errno::EPERM
+      writer.puts [pidfd.alive?, pidfd.wait(timeout: 0)].inspect
+    end
+    assert_equal "[true, nil]", wait_readable(reader).gets&.chomp
+    Process.wait(pid)
+  end
+
   test "tells a grandchild's status where the kernel does" do
     grandchild do |pid, release|
       pidfd = Skep.pidfd(pid)
@@ -53,6 +66,34 @@ class PidfdStrangersTest < Skep::TestCase
       status = pidfd.wait(timeout: 10)
       assert_equal 9, (thief.value || status).termsig
       assert_equal 9, status.termsig if tells_strangers?
+      pidfd.close
+    end
+  end
+
+  test "knows each child dead beside a loop that reaps whatever ends" do
+    gate, release = IO.pipe
+    pids = Array.new(20) { |n| fork { release.close || (gate.read && exit!(n)) } }
+    pidfds = pids.map { |pid| Skep.pidfd(pid) }
+    rival = Thread.new { Array.new(20) { reaped } }
+    [gate, release].each(&:close)
+    told = pidfds.map { |pidfd| pidfd.wait(timeout: 10) }
+    taken = rival.value.compact.to_h { |status| [status.pid, status.exitstatus] }
+    known = pids.zip(told).map { |pid, status| status.exitstatus || taken[pid] }
+    assert_equal [*0..19], known, "every status was had by one of the two"
+    assert_equal [*0..19], told.map(&:exitstatus) if tells_strangers?
+  ensure
+    pidfds&.each(&:close)
+  end
+
+  test "knows a child dead that is detached" do
+    blocked_child do |pid|
+      pidfd = Skep.pidfd(pid)
+      keeper = Process.detach(pid)
+      pidfd.signal(:KILL)
+      status = pidfd.wait(timeout: 10)
+      assert_equal 9, (keeper.value || status).termsig
+      assert_equal 9, status.termsig if tells_strangers?
+      refute_predicate pidfd, :alive?
       pidfd.close
     end
   end

@@ -14,6 +14,7 @@ module Skep
       # - watch a stranger: #to_io raises Unsupported, and #wait looks again and again, from every
       #   millisecond to four times a second;
       # - tell a stranger's status: it is Unknown always;
+      # - tell a child's status to two handles that both wait for it: one of them gets it;
       # - leave a child alone: from the first #wait or #to_io on, a thread waits for it and reaps it
       #   at once, before any #wait.
       module Twin
