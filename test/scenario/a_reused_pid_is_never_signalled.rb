@@ -27,8 +27,11 @@ ROUNDS = <<~'RUBY'
       @notes.gets
     end
 
-    # The names of what it got, once it has ended.
-    def got
+    # What it notes next, for which it has five seconds.
+    def next_note = @notes.wait_readable(5) && @notes.gets.chomp
+
+    # The names of what else it got, once it has ended.
+    def end
       Process.kill(:TERM, @pid)
       Process.wait(@pid)
       @notes.read.split
@@ -40,9 +43,9 @@ ROUNDS = <<~'RUBY'
 
     def live(writer)
       Process.setpgrp
-      %w[USR1 USR2].each { |name| trap(name) { writer.puts(name) } }
+      %w[USR1 USR2].each { |name| trap(name) { writer.syswrite("#{name}\n") } }
       trap(:TERM) { exit!(0) }
-      writer.puts("ready")
+      writer.syswrite("ready\n") # unbuffered: a handler may not wait for its lock
       IO.select(nil) while true
     end
   end
@@ -64,7 +67,7 @@ ROUNDS = <<~'RUBY'
       stranger = Stranger.new
       return stranger if stranger.pid == pid
 
-      stranger.got
+      stranger.end
     end
     abort "the number #{pid} didn't come again"
   end
@@ -83,7 +86,8 @@ ROUNDS = <<~'RUBY'
     told = [answer { pidfd.signal(:USR1) }, answer { pidfd.signal(:USR1, group: true) }]
     alive = [pidfd.alive?, Skep.pidfd(pidfd.pid).then { |its| its.alive?.tap { its.close } }]
     Process.kill(:USR2, pidfd.pid)
-    puts [*told, *alive, pidfd.wait(timeout: 5)&.exitstatus || "none", *stranger.got].join(" ")
+    note = stranger.next_note
+    puts [*told, *alive, pidfd.wait(timeout: 5)&.exitstatus || "none", note, *stranger.end].join(" ")
     pidfd.close
   end
 RUBY

@@ -31,12 +31,20 @@ module Leaks
 
   #: () -> String?
   def left_children
-    pids = Dir["/proc/self/task/*/children"].flat_map { |list| File.read(list).split.map(&:to_i) }
+    pids = Dir["/proc/self/task/*/children"].flat_map { |list| children_in(list) }
     return if pids.empty?
 
     named = pids.map { |pid| "child #{pid} (#{File.read("/proc/#{pid}/stat")[/\(.*\) \w/]})" }
     pids.each { |pid| Process.kill(:KILL, pid) && Process.wait(pid) } # unreaped, so no stranger's
     named.join(", ")
+  end
+
+  # None of a thread that has ended since the folder was read.
+  #: (String) -> Array[Integer]
+  def children_in(list)
+    File.read(list).split.map(&:to_i)
+  rescue Errno::ENOENT, Errno::ESRCH
+    []
   end
 
   # Objects that are garbage close their descriptors when collected: collects before it blames.
