@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "timeout"
 require "skep/fork"
 
 # The registry alone, around forks that are only told of; roads_test.rb has the real ones.
@@ -73,27 +74,36 @@ class CallbacksTest < Skep::TestCase
     assert_equal ["parent a"], @said
   end
 
-  test "keeps a timeout until all have run" do
-    register("a")
-    @callbacks.register(before: lambda {
-      main = Thread.current
-      Thread.new { main.raise(IOError, "from outside") }.join
-      say("uninterrupted", nil)
-    })
-    assert_raises(IOError) { @callbacks.around_fork { say("fork", 1) } }
-    assert_equal ["uninterrupted", "before a", "parent a"], @said
-    assert_empty @reports
+  test "keeps what another thread raises until all have run" do
+    raising do |provoke|
+      register("a")
+      @callbacks.register(before: -> { provoke.call && say("uninterrupted", nil) })
+      assert_raises(IOError) { @callbacks.around_fork { say("fork", 1) } }
+      assert_equal ["uninterrupted", "before a", "parent a"], @said
+      assert_empty @reports
+    end
   end
 
   test "keeps what another thread raises until the parents' callbacks have run" do
-    main = Thread.current
-    go = Queue.new
-    thread = Thread.new { go.pop && main.raise(IOError, "from outside") }
-    @callbacks.register(parent: -> { go.push(true) && thread.join })
-    register("a")
-    assert_raises(IOError) { @callbacks.around_fork { say("fork", 1) } }
-    assert_equal ["before a", "fork", "parent a"], @said
-    assert_empty @reports
+    raising do |provoke|
+      @callbacks.register(parent: -> { provoke.call })
+      register("a")
+      assert_raises(IOError) { @callbacks.around_fork { say("fork", 1) } }
+      assert_equal ["before a", "fork", "parent a"], @said
+      assert_empty @reports
+    end
+  end
+
+  test "lets a callback of a process without threads give itself a deadline" do
+    _, reader = in_child do |writer|
+      register("a")
+      @callbacks.register(before: -> { Timeout.timeout(0.01) { IO.select(nil) } })
+      @callbacks.around_fork { say("fork", 1) }
+      writer.puts @said.inspect, @reports.map(&:first).map(&:class).inspect
+    end
+    assert_equal [%w[before\ a fork parent\ a].inspect, "[Timeout::Error]"],
+                 wait_readable(reader).read.lines(chomp: true)
+    Process.wait
   end
 
   test "forks bare inside of a callback" do
@@ -133,6 +143,16 @@ class CallbacksTest < Skep::TestCase
   end
 
   private
+
+  # Yields what makes a thread, there since before, raise in this one.
+  def raising
+    main = Thread.current
+    go = Queue.new
+    thread = Thread.new { go.pop && main.raise(IOError, "from outside") }
+    yield -> { go.push(true) && thread.join }
+  ensure
+    thread.join
+  end
 
   def say(what, result)
     @said << what

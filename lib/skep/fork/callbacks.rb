@@ -12,9 +12,9 @@ module Skep
     #
     # They run in the thread that forks. A fork that fails runs the parents' callbacks, so that what
     # a before took is given back. One that raises is reported and the rest run; only what is meant
-    # to end the process or the thread (exit, a signal, Thread#kill) gets through. What another
-    # thread raises, as Timeout does, waits until all have run. A callback that forks does so bare:
-    # no callbacks run for that fork, or they would never end.
+    # to end the process or the thread (exit, a signal, Thread#kill) gets through. What a thread
+    # that was there before the fork raises in this one waits until all have run. A callback that
+    # forks does so bare: no callbacks run for that fork, or they would never end.
     class Callbacks
       DOING = :skep_forking # the thread's: CALLING's number, FORKING, or nil
       FORKING = :fork
@@ -47,6 +47,7 @@ module Skep
       #: () { () -> Integer } -> Integer
       def around_fork(&fork)
         return yield if @registrations.empty?
+
         calling? ? doing(FORKING, &fork) : surround(@rounds, &fork)
       end
 
@@ -55,7 +56,7 @@ module Skep
       #
       #: () -> void
       def notice
-        guarded(@rounds[:child]) unless Thread.current.thread_variable_get(DOING) == FORKING
+        run(@rounds[:child]) unless Thread.current.thread_variable_get(DOING) == FORKING
       end
 
       #: (Registration) -> void
@@ -82,12 +83,12 @@ module Skep
       #: (Hash[Symbol, Round]) { () -> Integer } -> Integer
       def surround(rounds, &fork)
         origin = OS::Generation.pid
+        alone = Thread.list.one?
         begin
-          guarded(rounds[:before])
-          alone = Thread.list.one?
+          call(rounds[:before], alone)
           result = doing(FORKING, &fork)
         ensure
-          settle(rounds, child?(result, origin), alone)
+          child?(result, origin) ? run(rounds[:child]) : call(rounds[:parent], alone)
         end
       end
 
@@ -97,19 +98,14 @@ module Skep
       #: (Integer?, Integer origin) -> bool
       def child?(result, origin) = result ? result.zero? : OS::Generation.pid != origin
 
-      # What nobody can interrupt goes without the guard, which takes as long as a hundred calls: it
-      # writes to pages that a fork has just made shared.
+      # A thread that was alone needs no guard from others, nor does a child. The guard takes as
+      # long as a hundred calls: it writes to pages that a fork made shared.
       #
-      #: (Hash[Symbol, Round], bool child, bool? alone) -> void
-      def settle(rounds, child, alone)
-        return run(rounds[:child]) if child
+      #: (Round, bool alone) -> void
+      def call(round, alone)
+        return run(round) if alone || round.empty?
 
-        alone ? run(rounds[:parent]) : guarded(rounds[:parent])
-      end
-
-      #: (Round) -> void
-      def guarded(round)
-        Thread.handle_interrupt(NEVER) { run(round) } unless round.empty?
+        Thread.handle_interrupt(NEVER) { run(round) }
       end
 
       #: (Round) -> void
