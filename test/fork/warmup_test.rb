@@ -4,12 +4,13 @@ require "test_helper"
 require "skep/fork"
 
 class WarmupTest < Skep::TestCase
-  STEPS = %i[ruby collect compact trim huge_pages].freeze
+  STEPS = %i[ruby collect compact strings trim reshare huge_pages].freeze
   private_constant :STEPS
 
   test "tells of each step what it did or why it didn't" do
     report = Skep.warmup
     assert_equal STEPS, report.steps.map(&:name)
+    assert_equal STEPS.map(&:to_s), report.to_plain.keys
     report.steps.each do |step|
       assert_equal 1, [step.skipped, step.note].compact.size, step.to_s
       assert_operator step.seconds, :>=, 0
@@ -26,6 +27,25 @@ class WarmupTest < Skep::TestCase
 
   test "skips huge pages where they aren't asked for" do
     assert_equal "not asked for", Skep.warmup(huge_pages: false).steps.last.skipped
+  end
+
+  test "says why nothing is reshared" do
+    reshare = ->(report) { report.steps.find { |step| step.name == :reshare }.skipped }
+    assert_equal "not asked for", reshare.(Skep.warmup(huge_pages: false))
+    assert_equal "skep/reshare wasn't required",
+                 reshare.(Skep.warmup(huge_pages: false, reshare: true))
+  end
+
+  test "looks through every string, whose encoding a child needn't note then" do
+    step = Skep.warmup.steps.find { |one| one.name == :strings }
+    assert_match(/\A\d+ strings looked through\z|\AProcess.warmup did it\z/, step.note || step.skipped)
+  end
+
+  test "keeps Ruby's own warmup for heaps that aren't to be collapsed" do
+    skip "this Ruby has no warmup" unless Process.respond_to?(:warmup)
+    assert_equal "Process.warmup", Skep.warmup(huge_pages: false).steps.first.note
+    skip "there are no huge pages here" unless Skep::OS::HugePages.supported?
+    assert_match(/leaves holes/, Skep.warmup.steps.first.skipped)
   end
 
   test "skips huge pages on the twins, which have no system call for it" do
