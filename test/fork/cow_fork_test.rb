@@ -1,0 +1,185 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+# Each in a program of its own, as "skep/cow_fork" patches Ruby.
+class CowForkTest < Skep::TestCase
+  # Prints "warm" at each warmup, and before each fork "collect" where there was a collection only.
+  PRELUDE = <<~RUBY
+    require "skep/cow_fork"
+    $stdout.sync = true
+    Skep::Fork::Warmup.prepend(Module.new { def run = $stdout.write("warm\n") && super })
+    def forks(**options) = Process.wait(fork(**options) { exit!(0) })
+    def build(size) = ($heap ||= []) << Array.new(size) { |number| [number] }
+  RUBY
+  private_constant :PRELUDE
+
+  {
+    "fork with a block" => "fork { exit! }; Process.wait",
+    "fork without a block" => "fork ? Process.wait : exit!",
+    "Process.fork" => "Process.fork { exit! }; Process.wait",
+    "Kernel.fork" => "Kernel.fork { exit! }; Process.wait",
+    "fork of another object" => "Object.new.send(:fork) { exit! }; Process.wait",
+    "fork in a thread" => "Thread.new { fork { exit! }; Process.wait }.join",
+    "fork in a trap handler" => <<~RUBY
+      trap(:USR1) { forks }
+      Process.kill(:USR1, Process.pid)
+    RUBY
+  }.each do |road, program|
+    test "warms up before the first #{road}" do
+      assert_equal "warm\n", walk(program)
+    end
+  end
+
+  test "leaves roads alone that don't want it" do
+    assert_equal "", walk('IO.popen("-") { |io| io ? io.read : exit! }')
+    assert_equal "", walk("Process.daemon(true, true)")
+    assert_equal "", walk("system('true'); Process.wait(spawn('true'))")
+  end
+
+  test "is opted out of by either keyword" do
+    assert_equal "", walk("forks(cow_friendly: false); forks(nakayoshi: false)")
+    assert_equal "", walk(<<~RUBY)
+      Process.wait(Process.fork(cow_friendly: false) { exit! })
+      Process.wait(Kernel.fork(nakayoshi: false, cow_friendly: true) { exit! })
+    RUBY
+    assert_equal "warm\n", walk("forks(cow_friendly: true, nakayoshi: true)")
+  end
+
+  test "refuses what fork refuses, and stays private where fork is" do
+    assert_equal <<~TEXT, walk(<<~RUBY)
+      ArgumentError unknown keyword: :friendly
+      ArgumentError wrong number of arguments (given 1, expected 0)
+      NoMethodError private method
+    TEXT
+      [-> { fork(friendly: true) }, -> { Process.fork(1) }, -> { Object.new.fork }].each do |call|
+        call.call
+      rescue NoMethodError, ArgumentError => e
+        puts "\#{e.class} \#{e.message[/\\Aprivate method|.*/]}"
+      end
+    RUBY
+  end
+
+  test "returns what fork returns on both sides" do
+    assert_equal "nil\ntrue 3\n", walk(<<~RUBY)
+      pid = fork(cow_friendly: false)
+      (puts pid.inspect; exit!(3)) unless pid
+      puts "\#{Process.wait2(pid).then { |same, status| "\#{same == pid} \#{status.exitstatus}" }}"
+    RUBY
+  end
+
+  test "does nothing where hardly anything has changed, in a forked child neither" do
+    assert_equal "warm\n0\n0\n", walk(<<~RUBY)
+      forks
+      collections = -> { before = GC.count; forks; GC.count - before }
+      GC.disable # none by chance
+      puts collections.call
+      fork { puts collections.call; exit! }
+      Process.wait
+    RUBY
+  end
+
+  test "collects the young where there are some" do
+    assert_equal "warm\n[1, 0]\n", walk(<<~RUBY)
+      build(50_000)
+      forks
+      build(10_000)
+      GC.disable # none by chance
+      before = GC.stat.values_at(:minor_gc_count, :major_gc_count)
+      forks
+      p GC.stat.values_at(:minor_gc_count, :major_gc_count).zip(before).map { |now, was| now - was }
+    RUBY
+  end
+
+  test "warms up again once the heap has grown by half" do
+    assert_equal "warm\nwarm\n", walk("forks; build(200_000); forks; forks")
+  end
+
+  test "counts a warmup of the program's own" do
+    assert_equal "warm\nfalse\n", walk(<<~RUBY)
+      Skep.warmup(huge_pages: false)
+      forks
+      puts Skep::Fork::CowFork.report.steps.last.skipped.nil?
+    RUBY
+  end
+
+  test "tells what the last warmup did" do
+    assert_equal "nil\nwarm\ntrue\n", walk(<<~RUBY)
+      p Skep::Fork::CowFork.report
+      forks
+      p Skep::Fork::CowFork.report.seconds.positive?
+    RUBY
+  end
+
+  test "forks though the warmup raises, and says so once" do
+    program = 'Skep::Fork::Warmup.prepend(Module.new { def run = raise("no\nway") })'
+    out, err, = run_program("#{PRELUDE}#{program}\n2.times { forks; puts $?.exitstatus }")
+    assert_equal "0\n0\n", out
+    assert_match(/\Askep: pid=\d+ the warmup before a fork raised RuntimeError: no way .*\n\z/, err)
+  end
+
+  test "lets a deadline wait, and the fork be what it ends" do
+    assert_equal "warm\nlate\n", walk(<<~RUBY)
+      main = Thread.main
+      Skep::Fork::Warmup.prepend(Module.new { define_method(:run) { main.raise("late"); super() } })
+      begin
+        fork { puts "forked" }
+      rescue RuntimeError => e
+        puts e.message
+      end
+    RUBY
+  end
+
+  test "doesn't wait for another thread's warmup, and leaves the child able to warm up" do
+    assert_equal "forked\nwarm\n", walk(<<~RUBY)
+      begun, over = Queue.new, Queue.new
+      slow = Module.new { define_method(:run) { (begun << 1) && over.pop && super() } }
+      Skep::Fork::Warmup.prepend(slow)
+      thread = Thread.new { forks }
+      begun.pop
+      fork { puts "forked"; over << 1; forks; exit! }
+      Process.wait
+      thread.kill.join
+    RUBY
+  end
+
+  test "does nothing in a Ractor" do
+    assert_equal "nil\n", walk(<<~RUBY)
+      Warning[:experimental] = false
+      ractor = Ractor.new { Skep::Fork::CowFork.prepare }
+      p ractor.respond_to?(:value) ? ractor.value : ractor.take
+    RUBY
+  end
+
+  {
+    "after skep/fork" => 'require "skep/fork"; require "skep/cow_fork"',
+    "before skep/fork" => 'require "skep/cow_fork"; require "skep/fork"',
+    "twice" => 'require "skep/cow_fork"; $VERBOSE = nil; load "skep/cow_fork.rb"; ' \
+               'load "skep/fork/cow_fork.rb"; load "skep/fork/cow_fork/heap.rb"'
+  }.each do |order, requires|
+    test "can be loaded #{order}" do
+      callback = 'Skep.on_fork(before: -> { $stdout.write("before\n") })'
+      assert_equal "warm\nbefore\nbefore\n", walk("#{callback}; forks; forks", first: requires)
+    end
+  end
+
+  test "lets other gems in front and behind" do
+    gem = 'Module.new { def fork(**) = $stdout.write("gem\n") && super }'
+    assert_equal "gem\nwarm\ngem\n", walk("Object.prepend(#{gem}); forks",
+                                          first: "Kernel.prepend(#{gem})")
+  end
+
+  test "patches nothing before it is asked for" do
+    out, = run_program('require "skep"; p Kernel.ancestors, Process.method(:fork).owner')
+    assert_equal "[Kernel]\n#<Class:Process>\n", out
+  end
+
+  private
+
+  def walk(program, first: "")
+    out, err, status = run_program("#{first}\n#{PRELUDE}#{program}", timeout: 30)
+    assert_equal "", err
+    assert_predicate status, :success?
+    out
+  end
+end
