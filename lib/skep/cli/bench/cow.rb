@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+# `skep bench cow`: how much of its parent's memory a child goes on sharing.
+#
+#   Cow.new(rounds: 1, objects: 100_000, children: 2, written: 50_000).run   # => Report
+#
+# One group of figures is the memory of a parent and its children after a full GC in each child, as
+# a multiple of what it was right after the fork; the other what huge pages do to a child that
+# reads, writes here and there, and allocates. Each contender builds the same heap in a Ruby of its
+# own, one after the other: the largest need about 2 GB.
+module Skep
+  module CLI
+    class Bench
+      class Cow < Contest
+        TITLE = "what a child goes on sharing with its parent"
+        UNIT = "x"
+        ROUNDS = 3
+        SIZES = { objects: 4_000_000, children: 10, written: 1_000_000, every: 1_000 }.freeze
+
+        PROGRAMS = File.expand_path("cow", __dir__)
+        GROWTH = "memory after a full GC in each child / right after the fork"
+        WRITES = "private MiB of a child that wrote to scattered places"
+        TIMEOUT = 600.0
+        PRESIZED, RESHARED = "Skep.warmup, heap slots pre-sized", "Skep.warmup(reshare: true)"
+        SMALL, HUGE = "warmed up, 4 KiB pages", "warmed up, huge pages"
+        private_constant :PROGRAMS, :GROWTH, :WRITES, :TIMEOUT, :PRESIZED, :RESHARED, :SMALL, :HUGE
+
+        # What a process that is started anew can be given: room for the heap of its last run.
+        def around
+          @presized = program("slots", size(:objects))
+          yield
+        end
+
+        def contenders = [*peers, *ours, *huge_or_not]
+
+        def goals(rows)
+          private_memory = rows.ratio(HUGE, SMALL)
+          reads = rows.ratio(HUGE, SMALL, column: "first read ms")
+          [presized_goal(rows), Goal.at_most("with re-sharing", rows.median(RESHARED), 1.10),
+           Goal.at_most("huge pages leave as much shared", private_memory, 1.05),
+           Goal.at_most("huge pages read as fast", reads, 1.05)].compact
+        end
+
+        private
+
+        # Later Rubies don't take the pages that they will need at the start: nothing lies together.
+        def presized_goal(rows)
+          return if RUBY_VERSION >= "3.2"
+
+          Goal.at_most("with heap slots pre-sized", rows.median(PRESIZED), 1.2)
+        end
+
+        def peers
+          [growth("nothing", "nothing"),
+           growth("Process.warmup", "process_warmup", skipped: no_process_warmup),
+           growth("nakayoshi_fork", "nakayoshi", **nakayoshi_fork)]
+        end
+
+        def nakayoshi_fork
+          gem = Peer.find("nakayoshi_fork") or return { skipped: Peer.missing("nakayoshi_fork") }
+          { flags: gem.flags, version: gem.version }
+        end
+
+        def no_process_warmup
+          "Ruby #{RUBY_VERSION} has none, 3.3 has" unless Process.respond_to?(:warmup)
+        end
+
+        def ours
+          [growth("skep/cow_fork", "cow_fork"),
+           growth("Skep.warmup, 4 KiB pages", "skep_small"), growth("Skep.warmup", "skep"),
+           growth(PRESIZED, "skep", env: -> { @presized }),
+           growth(RESHARED, "skep_reshare", env: -> { { "SKEP_RESHARE" => "1" } })]
+        end
+
+        def huge_or_not
+          { SMALL => "skep_small", HUGE => "skep" }.map do |name, way|
+            Contender.new(name, group: WRITES, against: SMALL) do
+              program("writes", way, size(:written), size(:every))
+            end
+          end
+        end
+
+        def growth(name, way, flags: nil, env: -> { {} }, **facts)
+          Contender.new(name, group: GROWTH, **facts) do
+            program("growth", way, size(:objects), size(:children), flags:, env: env.call)
+          end
+        end
+
+        # Peers get nothing of skep's on their path.
+        def program(name, *args, flags: nil, env: {})
+          figures = Program.run("#{PROGRAMS}/#{name}.rb", args:, env:, timeout: TIMEOUT,
+                                                          ruby: flags || Program::SKEP)
+          raise Contender::Skipped, figures["skipped"] if figures["skipped"]
+
+          figures
+        end
+      end
+    end
+  end
+end

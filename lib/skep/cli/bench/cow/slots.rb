@@ -1,0 +1,24 @@
+# frozen_string_literal: true
+
+# Prints the environment in which a Ruby has room for the heap from its start, so that what
+# describes its pages lies together: what a mold learns from the last run.
+#
+#   ruby slots.rb 4000000     # => {"RUBY_GC_HEAP_INIT_SLOTS":"4100000"}
+#
+# Source: ruby(1) of 3.1; Feature #19785 of Ruby 3.3, which wants it by slot size.
+
+require_relative "program"
+
+measure do
+  heap = Heap.new(Integer(ARGV.first))
+  GC.start
+  raise "nothing lives" unless heap.size.positive?
+
+  if RUBY_VERSION < "3.3"
+    { "RUBY_GC_HEAP_INIT_SLOTS" => GC.stat(:heap_live_slots).to_s }
+  else
+    GC.stat_heap.to_h do |pool, stat|
+      ["RUBY_GC_HEAP_#{pool}_INIT_SLOTS", stat.fetch(:heap_eden_slots).to_s]
+    end
+  end
+end
