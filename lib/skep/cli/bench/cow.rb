@@ -58,7 +58,7 @@ module Skep
 
         def nakayoshi_fork
           gem = Peer.find("nakayoshi_fork") or return { skipped: Peer.missing("nakayoshi_fork") }
-          { flags: gem.flags, version: gem.version }
+          { flags: gem.flags, version: gem.to_s }
         end
 
         def no_process_warmup
