@@ -111,6 +111,15 @@ class CowForkTest < Skep::TestCase
     RUBY
   end
 
+  test "shares what skep/reshare keeps, where that can be had" do
+    program = <<~RUBY
+      forks
+      step = Skep::Fork::CowFork.report.steps.find { |each| each.name == :reshare }
+      puts Skep::OS::Slab.installed? ? step.skipped.inspect : "nil"
+    RUBY
+    assert_equal "warm\nnil\n", walk(program, first: 'require "skep/reshare"')
+  end
+
   test "forks though the warmup raises, and says so once" do
     program = 'Skep::Fork::Warmup.prepend(Module.new { def run = raise("no\nway") })'
     out, err, = run_program("#{PRELUDE}#{program}\n2.times { forks; puts $?.exitstatus }")

@@ -7,6 +7,8 @@ module Skep
     #   CowFork.prepare     # warms up, collects the young, or does nothing: see Heap#need
     #   CowFork.report      # of the last warmup, by whomever; nil before the first
     #
+    # With "skep/reshare" loaded a warmup shares what that keeps.
+    #
     # No fork is lost to it: what it raises is told on stderr. What another thread raises in the one
     # that forks (Thread#raise, Timeout) waits until it is over. In a trap handler it does the same,
     # and the program waits for it; while another thread, or the thread that the handler has
@@ -69,7 +71,7 @@ module Skep
         #: (Symbol? need) -> void
         def settle(need)
           case need
-          when :warmup then Skep.warmup
+          when :warmup then Skep.warmup(reshare: OS::Slab.installed?)
           when :collection then GC.start(full_mark: false)
           end
         rescue StandardError => error # The fork is what was asked for.

@@ -69,7 +69,7 @@ module Skep
           [growth("skep/cow_fork", "cow_fork"),
            growth("Skep.warmup, 4 KiB pages", "skep_small"), growth("Skep.warmup", "skep"),
            growth(PRESIZED, "skep", env: -> { @presized }),
-           growth(RESHARED, "skep_reshare", env: -> { { "SKEP_RESHARE" => "1" } })]
+           growth(RESHARED, "skep_reshare")]
         end
 
         def huge_or_not
