@@ -49,7 +49,7 @@ class BenchTest < Skep::TestCase
   test "bench fork measures every contender that it doesn't skip" do
     report = Bench::Fork.new(rounds: 1, milliseconds: 2, million: 100).run
     assert_kind_of Numeric, report.rows["a bare Ruby"].median
-    assert_kind_of Numeric, report.rows["100 Skep.on_fork callbacks"].median
+    assert_kind_of Numeric, report.rows["100 Skep.on_fork callbacks, child"].median
     failed = report.rows.select { |row| row.skipped.to_s.start_with?("failed") }
     assert_empty(failed.map { |row| [row.name, row.skipped] })
     assert_equal 3, report.goals.size

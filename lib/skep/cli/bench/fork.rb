@@ -34,7 +34,7 @@ module Skep
                         rows.ratio(warmed, InRuby::BARE), 2),
            Goal.at_least("the same at least 4x faster than with a plain heap",
                          rows.ratio(plain, warmed), 4),
-           Goal.at_most("100 callbacks add at most 20 µs", rows.median(InRuby::CALLBACKS), 20)]
+           Goal.at_most("100 callbacks of any moment add at most 20 µs", dearest(rows), 20)]
         end
 
         # The slopes of lines through the medians.
@@ -50,6 +50,10 @@ module Skep
         def around = Dir.mktmpdir("skep-bench-") { |folder| (@folder = folder) && yield }
 
         private
+
+        def dearest(rows)
+          InRuby::CALLBACKS.keys.grep(/callbacks/).filter_map { |name| rows.median(name) }.max
+        end
 
         def slope(name, rows)
           line = Statistics.line(rows.map { |row| [row.contender.x, row.median] })

@@ -5,7 +5,7 @@
 #
 #   Forks.source(milliseconds: 300, objects: 1_000_000, setup: 'require "skep/fork"; Skep.warmup')
 #   Forks.source(milliseconds: 300, act: 'spawn("true")')
-#   Forks.callbacks(milliseconds: 600, count: 100)      # what so many callbacks add
+#   Forks.callbacks(milliseconds: 600, count: 100, moments: [:child])  # what so many add
 #   Forks.hooks(calls: 10_000)                   # what a method prepended to Process._fork adds
 module Skep
   module CLI
@@ -45,21 +45,19 @@ module Skep
             # Batches of turns with and without callbacks alternate in one process: their difference
             # is far smaller than that between two processes. The first turns of a batch don't
             # count: they pay for what registering left behind.
-            #: (milliseconds: Integer, count: Integer) -> String
-            def callbacks(milliseconds:, count:)
+            #: (milliseconds: Integer, count: Integer, moments: Array[Symbol]) -> String
+            def callbacks(milliseconds:, count:, moments:)
               <<~RUBY
                 #{CLOCK}
                 require "skep/fork"
-                EMPTY = -> {}
+                MOMENTS = #{moments.inspect}.to_h { |moment| [moment, -> {}] }
                 def turn
                   began = now
                   Process.wait(fork { exit!(true) })
                   now - began
                 end
                 def batch(count)
-                  registrations = Array.new(count) do
-                    Skep.on_fork(before: EMPTY, parent: EMPTY, child: EMPTY)
-                  end
+                  registrations = Array.new(count) { Skep.on_fork(**MOMENTS) }
                   median(Array.new(15) { turn }.drop(3))
                 ensure
                   registrations.each(&:cancel)

@@ -13,7 +13,10 @@ module Skep
           NATIVE = "Ruby: a native library loaded"
           HOOKS = "Ruby: what is added to a fork"
           BARE = "a bare Ruby"
-          CALLBACKS = "100 Skep.on_fork callbacks"
+          CALLBACKS = { "100 Skep.on_fork callbacks, before" => %i[before],
+                        "100 Skep.on_fork callbacks, parent" => %i[parent],
+                        "100 Skep.on_fork callbacks, child" => %i[child],
+                        "100 of each" => %i[before parent child] }.freeze
           MILLIONS = [1, 2, 4, 8].freeze
           STANDARD = %w[zlib psych socket openssl fiddle].freeze
           GEMS = { "ffi" => "ffi", "karafka-rdkafka" => "rdkafka" }.freeze
@@ -86,11 +89,13 @@ module Skep
           end
 
           def hooks
-            { CALLBACKS => Forks.callbacks(milliseconds: @milliseconds * 5, count: 100),
-              "a method prepended to Process._fork" => Forks.hooks(calls: @milliseconds * 30) }
-              .map do |name, source|
-                Contender.new(name, group: HOOKS) { Program.run(source, ruby: Program::SKEP) }
-              end
+            callbacks = CALLBACKS.transform_values do |moments|
+              Forks.callbacks(milliseconds: @milliseconds * 3, count: 100, moments:)
+            end
+            hook = Forks.hooks(calls: @milliseconds * 30)
+            { **callbacks, "a method prepended to Process._fork" => hook }.map do |name, source|
+              Contender.new(name, group: HOOKS) { Program.run(source, ruby: Program::SKEP) }
+            end
           end
 
           def of(name, millions: 0, setup: "", act: "fork { exit!(true) }", flags: [], **place)
