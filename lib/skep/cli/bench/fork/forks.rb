@@ -42,27 +42,52 @@ module Skep
               RUBY
             end
 
-            # Batches of turns with and without callbacks alternate in one process: their difference
-            # is far smaller than that between two processes. The first turns of a batch don't
-            # count: they pay for what registering left behind.
+            # Forks with and without callbacks in turns, in one process: their difference is far
+            # smaller than that between two processes, or between two halves of a second.
             #: (milliseconds: Integer, count: Integer, moments: Array[Symbol]) -> String
             def callbacks(milliseconds:, count:, moments:)
               <<~RUBY
                 #{CLOCK}
                 require "skep/fork"
-                MOMENTS = #{moments.inspect}.to_h { |moment| [moment, -> {}] }
-                def turn
+                FORK = Process.method(:_fork).super_method # Ruby's own
+                def turn(callbacks)
                   began = now
-                  Process.wait(fork { exit!(true) })
+                  pid = callbacks.around_fork { FORK.call }
+                  exit!(true) if pid.zero?
+                  Process.wait(pid)
                   now - began
                 end
-                def batch(count)
-                  registrations = Array.new(count) { Skep.on_fork(**MOMENTS) }
-                  median(Array.new(15) { turn }.drop(3))
-                ensure
-                  registrations.each(&:cancel)
+                without, with = Array.new(2) { Skep::Fork::Callbacks.new }
+                moments = #{moments.inspect}.to_h { |moment| [moment, -> {}] }
+                #{count}.times { with.register(**moments) }
+                took = { with => [], without => [] }
+                repeat(#{milliseconds}) do
+                  [with, without].shuffle.each { |callbacks| took[callbacks] << turn(callbacks) }
+                  0
                 end
-                puts repeat(#{milliseconds}) { batch(#{count}) - batch(0) }
+                puts median(took[with]) - median(took[without])
+              RUBY
+            end
+
+            # What so many calls take in a child without skep: its caches are cold.
+            #: (milliseconds: Integer, count: Integer) -> String
+            def calls(milliseconds:, count:)
+              <<~RUBY
+                #{CLOCK}
+                def turn(blocks)
+                  began = now
+                  pid = Process._fork
+                  blocks.each(&:call) && exit!(true) if pid.zero?
+                  Process.wait(pid)
+                  now - began
+                end
+                some, none = Array.new(#{count}) { -> {} }, []
+                took = { some => [], none => [] }
+                repeat(#{milliseconds}) do
+                  [some, none].shuffle.each { |blocks| took[blocks] << turn(blocks) }
+                  0
+                end
+                puts median(took[some]) - median(took[none])
               RUBY
             end
 

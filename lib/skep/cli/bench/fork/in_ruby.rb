@@ -89,14 +89,22 @@ module Skep
           end
 
           def hooks
-            callbacks = CALLBACKS.transform_values do |moments|
-              Forks.callbacks(milliseconds: @milliseconds * 3, count: 100, moments:)
-            end
-            hook = Forks.hooks(calls: @milliseconds * 30)
-            { **callbacks, "a method prepended to Process._fork" => hook }.map do |name, source|
+            callbacks.merge(
+              "100 calls in a child, without skep" => Forks.calls(milliseconds: long, count: 100),
+              "a method prepended to Process._fork" => Forks.hooks(calls: @milliseconds * 30)
+            ).map do |name, source|
               Contender.new(name, group: HOOKS) { Program.run(source, ruby: Program::SKEP) }
             end
           end
+
+          def callbacks
+            CALLBACKS.transform_values do |moments|
+              Forks.callbacks(milliseconds: long, count: 100, moments:)
+            end
+          end
+
+          # Differences want more turns than what they are between.
+          def long = @milliseconds * 3
 
           def of(name, millions: 0, setup: "", act: "fork { exit!(true) }", flags: [], **place)
             objects = millions * @million
