@@ -49,10 +49,11 @@ module Skep
               <<~RUBY
                 #{CLOCK}
                 require "skep/fork"
-                FORK = Process.method(:_fork).super_method # Ruby's own
+                RUBYS = Process.method(:_fork).super_method
+                def noted = RUBYS.call.tap { Skep::OS::Generation.__note } # as skep's hook does
                 def turn(callbacks)
                   began = now
-                  pid = callbacks.around_fork { FORK.call }
+                  pid = callbacks.around_fork { noted }
                   exit!(true) if pid.zero?
                   Process.wait(pid)
                   now - began
