@@ -39,6 +39,26 @@ class GuardTest < Skep::TestCase
     RUBY
   end
 
+  test "asks a thread nothing of the application's own" do
+    hostile = Class.new(Thread) do
+      def inspect = raise(NotImplementedError)
+      def name = raise(NotImplementedError)
+    end
+    @threads = [hostile.new { Thread.stop }]
+    Thread.instance_method(:name=).bind_call(@threads.first, "\xE9\xFF".b)
+    found = Skep::Fork::Guard.check.select { |finding| finding.kind == :ruby_thread }
+    assert_equal ["started at #{__FILE__}:#{__LINE__ - 3}"], found.map(&:where)
+  end
+
+  test "tells what it couldn't look at, whatever the objects there raise" do
+    io = Class.new(IO) { def autoclose? = raise(NotImplementedError, "not mine") }
+    reader, writer = IO.pipe.map { |end_| io.for_fd(end_.fileno).tap { end_.autoclose = false } }
+    kinds = Skep::Fork::Guard.check.map(&:kind)
+    assert_includes kinds, :pipe
+  ensure
+    [reader, writer].each { |end_| end_&.close }
+  end
+
   test "finds nothing of threads that have ended" do
     assert_equal "", output_of("require 'skep/fork'\n20.times { Thread.new {}.join }\n#{CHECK}")
   end

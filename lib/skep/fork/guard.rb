@@ -52,7 +52,8 @@ module Skep
       #: (singleton(RubyThreads), Survey) -> Array[Finding]
       def self.inspect_by(inspector, survey)
         inspector.new(survey).findings
-      rescue StandardError => error # A broken object, a /proc half hidden: the others still look.
+      # A broken object, a /proc half hidden, a library out of reach: the others still look.
+      rescue StandardError, ScriptError, SystemStackError => error
         [Finding.new(kind: :unseen, severity: :note, what: "what #{inspector::WHAT} there are",
                      where: error.backtrace&.first.to_s,
                      advice: "can't be told: #{error.class}, #{error.message.lines.first&.chomp}")]

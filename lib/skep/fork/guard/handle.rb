@@ -68,7 +68,7 @@ module Skep
         #: (^(untyped) -> untyped, untyped) -> untyped
         def ask(question, object)
           question&.call(object) unless object.nil?
-        rescue StandardError
+        rescue StandardError, ScriptError, SystemStackError
           nil # Then it holds nothing that it knows of.
         end
       end

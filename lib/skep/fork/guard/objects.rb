@@ -32,8 +32,8 @@ module Skep
         def io(fd)
           @ios ||= of("IO").each_with_object({}) do |io, ios|
             ios[io.fileno] = io if io.autoclose?
-          rescue IOError
-            next # Closed, or never opened.
+          rescue StandardError, ScriptError
+            next # Closed, never opened, or of a class that won't say.
           end
           @ios[fd]
         end

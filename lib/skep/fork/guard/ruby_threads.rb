@@ -17,7 +17,10 @@ module Skep
         POOL = %r{/concurrent/executor/ruby_thread_pool_executor\.rb:\d+\z}
         POOL_ADVICE = "concurrent-ruby starts its pool anew in a child, without the jobs in hand " \
                       "and in the queue: see that none is needed there"
-        private_constant :SAFE, :ADVICE, :POOL, :POOL_ADVICE
+
+        # Ruby's own: a class of threads may have others.
+        INSPECT, NAME = %i[inspect name].map { |name| Thread.instance_method(name) }
+        private_constant :SAFE, :ADVICE, :POOL, :POOL_ADVICE, :INSPECT, :NAME
 
         #: (Survey) -> void
         def initialize(_survey); end
@@ -28,7 +31,7 @@ module Skep
           lost.map do |thread|
             where = origin(thread)
             severity, advice = renewed?(where) ? [:note, POOL_ADVICE] : [:breaks, ADVICE]
-            what = "the Ruby thread #{thread.name&.scrub&.inspect || "without a name"}"
+            what = "the Ruby thread #{name(thread)&.inspect || "without a name"}"
             Finding.new(kind: :ruby_thread, severity:, what:, where:, advice:)
           end
         end
@@ -52,11 +55,18 @@ module Skep
         def origin(thread)
           return "the main thread" if thread == Thread.main
 
-          text = thread.inspect.scrub
-          name = "@#{thread.name}".scrub
-          place = text[/\A#<[^ @]+(?:#{Regexp.escape(name)})? (.+:\d+) \w+>\z/m, 1]
+          told = text(INSPECT.bind_call(thread))
+          place = told[/\A#<[^ @]+(?:@#{Regexp.escape(name(thread).to_s)})? (.+:\d+) \w+>\z/m, 1]
           place ? "started at #{place}" : "started in C"
         end
+
+        #: (Thread) -> String?
+        def name(thread) = (name = NAME.bind_call(thread)) && text(name)
+
+        # Names and paths are of any encoding, or of none.
+        #
+        #: (String) -> String
+        def text(string) = string.dup.force_encoding(Encoding::UTF_8).scrub
       end
       private_constant :RubyThreads
     end
