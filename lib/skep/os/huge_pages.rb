@@ -39,10 +39,11 @@ module Skep
       end
 
       # Where the memory lies that may be collapsed: [address, bytes].
+      # Read as bytes: a path need not be text in this locale.
       #
       #: () -> Array[[Integer, Integer]]
       def self.areas
-        File.foreach("/proc/self/maps").filter_map do |line|
+        File.foreach("/proc/self/maps", mode: "rb").filter_map do |line|
           range, rights, _offset, _device, inode, name = line.split
           next unless rights.start_with?("rw") && rights.end_with?("p") && inode == "0"
           next unless name.nil? || name.start_with?("[heap]", "[anon")

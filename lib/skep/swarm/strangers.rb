@@ -78,7 +78,7 @@ module Skep
       end
 
       def ended?(pid)
-        File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] == "Z"
+        File.binread("/proc/#{pid}/stat")[/\) (\S)/, 1] == "Z"
       rescue Errno::ENOENT, Errno::ESRCH # reaped by somebody else meanwhile
         false
       end

@@ -32,9 +32,9 @@ module Skep
         #
         #: () -> Array[Range[Integer]]
         def self.ruby_memory
-          files = [File.readlink("/proc/self/exe"), RbConfig::CONFIG["LIBRUBY_SO"]]
+          files = [File.readlink("/proc/self/exe").b, RbConfig::CONFIG["LIBRUBY_SO"]]
           edge = nil
-          File.foreach("/proc/self/maps").filter_map do |line|
+          File.foreach("/proc/self/maps", mode: "rb").filter_map do |line|
             span, _rights, _offset, _device, _inode, path = line.chomp.split(" ", 6)
             first, last = span.split("-").map(&:hex)
             ours = path.to_s.empty? ? first == edge : path.end_with?(*files)
