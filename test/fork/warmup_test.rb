@@ -1,6 +1,8 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "fileutils"
+require "tmpdir"
 require "skep/fork"
 
 class WarmupTest < Skep::TestCase
@@ -40,6 +42,22 @@ class WarmupTest < Skep::TestCase
     step = Skep.warmup.steps.find { |one| one.name == :strings }
     told = step.note || step.skipped
     assert_match(/\A\d+ strings looked through\z|\AProcess.warmup did it\z/, told)
+  end
+
+  test "reads past a library whose path is no text in this locale" do
+    Dir.mktmpdir do |folder|
+      copy = "#{folder}/caf\u00e9".tap { |path| Dir.mkdir(path) }
+      FileUtils.cp("#{RbConfig::CONFIG["rubyarchdir"]}/strscan.so", copy)
+      source = "require 'skep/fork'; require Dir['#{folder}/*/strscan.so'].first; Skep.warmup; print 1"
+      out, err, = run_program(source, env: { "LC_ALL" => "C" })
+      assert_equal ["1", ""], [out, err]
+    end
+  end
+
+  test "asks no method of the application's for it" do
+    hostile = Class.new(String) { def ascii_only? = raise("not this one") }
+    strings = [hostile.new("a"), *Encoding.list.map { |it| "\xFEab".dup.force_encoding(it) }]
+    refute_nil Skep.warmup.steps.find { |one| one.name == :strings }, strings.size
   end
 
   test "keeps Ruby's own warmup for heaps that aren't to be collapsed" do

@@ -20,7 +20,10 @@ module Skep
       # allocating (another thread) never settles. Source: RVALUE_OLD_AGE in Ruby's gc.c.
       OLD_AGE = 3
       MOST = 8
-      private_constant :STEPS, :OLD_AGE, :MOST
+
+      # Ruby's own: a class of strings may have one that raises.
+      ASCII_ONLY = String.instance_method(:ascii_only?)
+      private_constant :STEPS, :OLD_AGE, :MOST, :ASCII_ONLY
 
       #: (?huge_pages: bool, ?reshare: bool) -> void
       def initialize(huge_pages: true, reshare: false)
@@ -93,7 +96,7 @@ module Skep
       def strings
         return skip("Process.warmup did it") if ready_made?
 
-        count = ObjectSpace.each_object(String, &:ascii_only?)
+        count = ObjectSpace.each_object(String) { |string| ASCII_ONLY.bind_call(string) }
         done("#{count} strings looked through")
       end
 
