@@ -64,6 +64,22 @@ class LastHeapTest < Skep::TestCase
     end
   end
 
+  test "knows a file by its bytes, whatever the locale takes them for" do
+    path = "/srv/caf\u00e9/\xFF.rb"
+    heap(path).remember(slots: 1_000_000, reshare: true)
+    [Encoding::UTF_8, Encoding::US_ASCII, Encoding::BINARY].each do |encoding|
+      same = path.dup.force_encoding(encoding)
+      assert_equal ["-rskep/reshare"], heap(same).requires
+      heap(same).remember(slots: 2_000_000, reshare: true)
+    end
+  end
+
+  test "forgets what didn't do" do
+    heap.remember(slots: 1_000_000, reshare: true)
+    2.times { heap.forget }
+    assert_equal [{}, []], [heap.environment, heap.requires]
+  end
+
   test "goes without where it can't write" do
     missing = Skep::Swarm::LastHeap.new("swarm.rb", directory: "/proc/nowhere", env: {})
     assert_nil missing.remember(slots: 1, reshare: true)

@@ -113,8 +113,10 @@ module Skep
 
       def died(mold)
         mold.channel.drain
+        ready = mold.ready?
         exit = mold.ended
         @molds.delete(mold)
+        @origin.failed unless ready || exit.clean? || @done
         emit(:mold_died, @done ? :debug : :warn, mold, **exit.to_plain) unless @done && exit.clean?
         @supervisor.mold_died(mold)
         replace(exit)

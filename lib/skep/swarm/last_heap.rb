@@ -10,6 +10,7 @@ require "json"
 #   heap.remember(slots: 4_000_000, reshare: false)
 #   heap.environment   # => {"RUBY_GC_HEAP_INIT_SLOTS" => "4400000", …}, or {}
 #   heap.requires      # => ["-rskep/reshare"], or []
+#   heap.forget        # a mold that was given it didn't boot
 #   LastHeap.leave     # in the mold: what it starts itself gets none of it
 #
 # Ruby 3.1 lays the records of pages it makes at once side by side, so that a child's first full
@@ -39,13 +40,20 @@ module Skep
       end
 
       def remember(slots:, reshare:) #: (slots: Integer, reshare: bool) -> void
-        facts = { "file" => @file, "ruby" => RUBY_VERSION, "slots" => slots, "reshare" => reshare }
+        facts = { "file" => name, "ruby" => RUBY_VERSION, "slots" => slots, "reshare" => reshare }
         return if facts == read
 
         FileUtils.mkdir_p(File.dirname(@path), mode: 0o755)
         File.write("#{@path}.#{Process.pid}", JSON.generate(facts), perm: 0o600)
         File.rename("#{@path}.#{Process.pid}", @path)
       rescue SystemCallError # a full or read-only disk: the next mold boots as the first did
+        nil
+      end
+
+      # It may have been too much: for memory that has become less, for one.
+      def forget #: () -> void
+        File.delete(@path)
+      rescue SystemCallError # there is none, or it isn't ours
         nil
       end
 
@@ -68,12 +76,15 @@ module Skep
         end.to_s(36)
       end
 
+      # The path as text, whatever the locale takes its bytes for.
+      def name = @file.dup.force_encoding(Encoding::UTF_8).scrub
+
       # Nothing of another file's, Ruby's or user's.
       def read
         return {} unless File.owned?(@path)
 
-        facts = JSON.parse(File.read(@path))
-        ours = facts.is_a?(Hash) && facts.values_at("file", "ruby") == [@file, RUBY_VERSION]
+        facts = JSON.parse(File.binread(@path))
+        ours = facts.is_a?(Hash) && facts.values_at("file", "ruby") == [name, RUBY_VERSION]
         ours ? facts : {}
       rescue SystemCallError, JSON::ParserError # gone meanwhile, or cut short
         {}

@@ -39,6 +39,9 @@ module Skep
         # What the next mold can be given before it boots.
         def warmed(slots:, reshare:) = @last_heap.remember(slots:, reshare:) #: (**untyped) -> void
 
+        # A mold came to its end before it was ready.
+        def failed = @last_heap.forget #: () -> void
+
         private
 
         def command
@@ -66,6 +69,7 @@ module Skep
 
         # The program has booted already.
         def warmed(**) = nil #: (**untyped) -> void
+        def failed = nil #: () -> void
 
         private
 
