@@ -48,6 +48,19 @@ class DoctorTest < Skep::TestCase
     assert_match(/file\.rb:1\z/, report["findings"].first["where"])
   end
 
+  test "tells whatever the file has done to stdout" do
+    ["$stdout.close", "$stdout = Object.new.tap { |it| def it.write(*) = 0 }"].each do |text|
+      _, err, status = doctor("#{text}; #{THREAD}", "--json")
+      assert_equal ["", 1], [err, status.exitstatus]
+    end
+  end
+
+  test "has one sentence for an error whose message is no text" do
+    _, err, status = doctor('raise "\xFF\xFEno".b')
+    assert_equal 1, status.exitstatus
+    assert_match(/RuntimeError while it was loaded, line 1: .*no$/, err)
+  end
+
   test "is content where there are only notes" do
     _, _, status = doctor("$pipe = IO.pipe")
     assert_equal 0, status.exitstatus

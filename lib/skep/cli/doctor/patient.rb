@@ -43,10 +43,18 @@ module Skep
           writer.close_on_exec = writer.sync = true
           ObjectSpace.trace_object_allocations_start
           report = new(ARGV.shift, writer).report
-          $stdout.flush # Before the report: whoever gets that ends us.
+          flush # Before the report: whoever gets that ends us.
           writer.write("#{JSON.generate(report)}\n")
           exit!(0)
         end
+
+        #: () -> void
+        def self.flush
+          $stdout.flush
+        rescue StandardError # The file has closed it, or put something of its own in its place.
+          nil
+        end
+        private_class_method :flush
 
         #: (String file, IO writer) -> void
         def initialize(file, writer)
@@ -63,7 +71,7 @@ module Skep
           findings.reject! { |finding| finding.kind == :heap } if swarm
           { "swarm" => swarm&.name, "findings" => findings.map { |one| Swarm::Plain.of(one.to_h) } }
         rescue Swarm::Loader::Refused => e
-          { "refused" => e.message.scrub }
+          { "refused" => Swarm::Plain.of(e.message) }
         end
 
         private
