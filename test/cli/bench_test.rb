@@ -68,6 +68,12 @@ class BenchTest < Skep::TestCase
     end
   end
 
+  test "prints its figures though the plot can't be written" do
+    code, out, err = bench("pid", "--rounds", "1", "--json", "--plot", "/dev/full")
+    assert_equal [1, "pid"], [code, JSON.parse(out)["bench"]]
+    assert_match(/\Askep: the plot can't be written: No space left/, err)
+  end
+
   test "prints one line of JSON and nothing else, whether goals are met or not" do
     code, out, err = bench("pid", "--rounds", "1", "--json")
     assert_equal [0, "", 1], [code, err, out.lines.size]

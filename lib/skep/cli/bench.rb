@@ -73,9 +73,16 @@ module Skep
       end
 
       def show(report)
-        Plot.new(report).write(options[:plot]) if options[:plot]
         out.puts(options[:json] ? report.to_json : Table.new(report, columns: columns).lines)
+        draw(report) if options[:plot]
         0
+      end
+
+      # After the figures: a disk that is full by now must not cost them.
+      def draw(report)
+        Plot.new(report).write(options[:plot])
+      rescue SystemCallError => e
+        raise Failed, "the plot can't be written: #{e.message}"
       end
 
       # Of the terminal; nil for a file or a pipe, where there is no room for bars.
