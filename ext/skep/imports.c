@@ -13,10 +13,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && defined(__LP64__)
 # define SKEP_JUMP_SLOT R_X86_64_JUMP_SLOT
 # define SKEP_GLOB_DAT R_X86_64_GLOB_DAT
-#elif defined(__aarch64__)
+#elif defined(__aarch64__) && defined(__LP64__)
 # define SKEP_JUMP_SLOT R_AARCH64_JUMP_SLOT
 # define SKEP_GLOB_DAT R_AARCH64_GLOB_DAT
 #endif
@@ -47,6 +47,16 @@ skep_object_has(const struct dl_phdr_info *info, uintptr_t address)
     return 0;
 }
 
+/* What lies behind its last whole page stays writable, as data may share that page. */
+static void
+skep_object_locked(struct skep_object *object, uintptr_t from, size_t bytes)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+    object->relro = from & ~(page - 1);
+    object->relro_end = (from + bytes) & ~(page - 1);
+}
+
 static int
 skep_object_found(struct dl_phdr_info *info, size_t size, void *data)
 {
@@ -60,9 +70,7 @@ skep_object_found(struct dl_phdr_info *info, size_t size, void *data)
         uintptr_t from = info->dlpi_addr + part->p_vaddr;
 
         if (part->p_type == PT_DYNAMIC) object->dynamic = (const ElfW(Dyn) *)from;
-        if (part->p_type != PT_GNU_RELRO) continue;
-        object->relro = from;
-        object->relro_end = from + part->p_memsz;
+        if (part->p_type == PT_GNU_RELRO) skep_object_locked(object, from, part->p_memsz);
     }
     return 1;
 }
