@@ -9,8 +9,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define SKEP_MFD_NOEXEC_SEAL 8U
-
 struct skep_page {
     struct skep_cell *cells;
     size_t count;
@@ -67,21 +65,11 @@ skep_page_cells(VALUE self, size_t *count)
     return page->cells;
 }
 
-/* Linux 6.3 wants to be told that it needn't be executable, older kernels refuse to hear it. */
-static int
-skep_page_memfd(void)
-{
-    int fd = memfd_create("skep", MFD_CLOEXEC | MFD_ALLOW_SEALING | SKEP_MFD_NOEXEC_SEAL);
-
-    if (fd >= 0 || errno != EINVAL) return fd;
-    return memfd_create("skep", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-}
-
 static VALUE
 skep_page_backing(VALUE self, VALUE bytes)
 {
     off_t size = NUM2OFFT(bytes);
-    int fd = skep_page_memfd();
+    int fd = skep_memfd("skep");
 
     if (fd < 0) rb_sys_fail("memfd_create(2)");
     /* Sealed, as a page cut short would kill its readers with SIGBUS. */

@@ -18,8 +18,13 @@
 
 #define SKEP_PAGEMAP_PRESENT ((uint64_t)1 << 63)
 #define SKEP_PAGEMAP_FILE ((uint64_t)1 << 61)
+/* Without a reserve, as the room has none: the kernel takes away what was there before it counts one. */
+#define SKEP_RESHARE_MAP (MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE)
 #define SKEP_RESHARE_PAGES 512    /* looked at a time */
 #define SKEP_RESHARE_PAUSE 100    /* after a minor collection at most a hundredth of the time goes to it */
+
+/* Ruby 3.1's: NULL once there has been a second Ractor. Later Rubies hide it. */
+extern void *ruby_single_main_ractor __attribute__((weak));
 
 static struct {
     char *from;           /* the slab's part that is mapped from the file */
@@ -30,6 +35,16 @@ static struct {
     double ended, took;   /* the last time, in seconds */
     VALUE major_by;       /* a symbol made beforehand: no object may be made in a collection */
 } shared;
+
+/*
+ * May another Ractor write meanwhile? Ruby 3.1 lets them run while it sweeps, and they mark objects
+ * as unprotected without its lock; later Rubies take it.
+ */
+static int
+skep_reshare_alone(void)
+{
+    return !&ruby_single_main_ractor || ruby_single_main_ractor;
+}
 
 static double
 skep_reshare_clock(void)
@@ -64,11 +79,23 @@ skep_reshare_some(const uint64_t *entries, size_t first, size_t count)
         for (run = i; run < count && skep_reshare_changed(entries[run]); run++)
             if (!skep_reshare_same(first + run)) break;
         if (run > i) {
-            madvise(shared.from + (first + i) * shared.page, (run - i) * shared.page, MADV_DONTNEED);
-            shared.given_back += run - i;
+            char *from = shared.from + (first + i) * shared.page;
+
+            if (madvise(from, (run - i) * shared.page, MADV_DONTNEED) == 0) shared.given_back += run - i;
         }
         i = run + 1;
     }
+}
+
+/* Which were written to. Where that is hidden (no /proc, a change of user) any may have been. */
+static void
+skep_reshare_look(int pagemap, uint64_t *entries, size_t first, size_t count)
+{
+    size_t bytes = count * sizeof(*entries), i;
+    off_t from = (off_t)(((uintptr_t)shared.from / shared.page + first) * sizeof(*entries));
+
+    if (pagemap >= 0 && pread(pagemap, entries, bytes, from) == (ssize_t)bytes) return;
+    for (i = 0; i < count; i++) entries[i] = SKEP_PAGEMAP_PRESENT;
 }
 
 /* Opened each time: it tells of the process that opened it. */
@@ -76,41 +103,37 @@ static void
 skep_reshare_all(void)
 {
     uint64_t entries[SKEP_RESHARE_PAGES];
-    size_t pages = shared.bytes / shared.page, first = 0;
-    off_t from = (off_t)((uintptr_t)shared.from / shared.page * sizeof(uint64_t));
+    size_t pages = shared.bytes / shared.page, first, count;
     int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 
-    if (pagemap < 0) return;
-    while (first < pages) {
-        size_t count = pages - first < SKEP_RESHARE_PAGES ? pages - first : SKEP_RESHARE_PAGES;
-        ssize_t got = pread(pagemap, entries, count * sizeof(uint64_t),
-                            from + (off_t)(first * sizeof(uint64_t)));
-
-        if (got != (ssize_t)(count * sizeof(uint64_t))) break;
+    for (first = 0; first < pages; first += count) {
+        count = pages - first < SKEP_RESHARE_PAGES ? pages - first : SKEP_RESHARE_PAGES;
+        skep_reshare_look(pagemap, entries, first, count);
         skep_reshare_some(entries, first, count);
-        first += count;
     }
-    close(pagemap);
+    if (pagemap >= 0) close(pagemap);
     madvise((void *)shared.original, shared.bytes, MADV_DONTNEED); /* its page table entries */
 }
 
-/* Makes no object, as the collector is at work. */
+/* Makes no object, as the collector is at work, and leaves errno to whom it interrupts. */
 static void
 skep_reshare_after_sweep(VALUE event, void *data)
 {
     double now = skep_reshare_clock();
-    int full = RTEST(rb_gc_latest_gc_info(shared.major_by));
+    int full = RTEST(rb_gc_latest_gc_info(shared.major_by)), error = errno;
 
+    if (!skep_reshare_alone()) return;
     if (!full && now - shared.ended < shared.took * SKEP_RESHARE_PAUSE) return;
     skep_reshare_all();
     shared.ended = skep_reshare_clock();
     shared.took = shared.ended - now;
+    errno = error;
 }
 
 static int
 skep_reshare_file(const char *from, size_t bytes)
 {
-    int fd = memfd_create("skep slab", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int fd = skep_memfd("skep slab");
     size_t done = 0;
 
     if (fd < 0) return -1;
@@ -156,11 +179,12 @@ skep_reshare_lay(void)
     void *original;
     int fd;
 
+    if (!skep_reshare_alone()) return "there have been Ractors, and Ruby 3.1 lets them write meanwhile";
     if (bytes == 0) return "there are no records yet";
     if ((fd = skep_reshare_file(slab->from, bytes)) < 0) return "there is no memory for it";
     original = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
     if (original == MAP_FAILED ||
-        mmap(slab->from, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED) {
+        mmap(slab->from, bytes, PROT_READ | PROT_WRITE, SKEP_RESHARE_MAP, fd, 0) == MAP_FAILED) {
         if (original != MAP_FAILED) munmap(original, bytes);
         close(fd);
         return "it can't be mapped";

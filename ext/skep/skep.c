@@ -5,12 +5,25 @@
 #include "skep.h"
 
 #include <errno.h>
+#include <sys/mman.h>
+
+#define SKEP_MFD_NOEXEC_SEAL 8U
 
 VALUE
 skep_own_fd(int fd, int flags)
 {
     rb_update_max_fd(fd);
     return rb_io_fdopen(fd, flags, NULL);
+}
+
+/* Linux 6.3 wants to be told that it needn't be executable, older kernels refuse to hear it. */
+int
+skep_memfd(const char *name)
+{
+    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | SKEP_MFD_NOEXEC_SEAL);
+
+    if (fd >= 0 || errno != EINVAL) return fd;
+    return memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
 
 int

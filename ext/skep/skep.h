@@ -22,6 +22,9 @@ VALUE skep_own_fd(int fd, int flags);
 /* Out of fds? Then the garbage collector may have closed some: worth a second try. */
 int skep_freed_fds(int error);
 
+/* A file in memory that can be sealed, close-on-exec; -1 and errno. */
+int skep_memfd(const char *name);
+
 void skep_init_pidfd(VALUE os);
 void skep_init_poller(VALUE os);
 void skep_init_page(VALUE os);

@@ -35,6 +35,7 @@ static struct skep_call seen[SKEP_LEARN_CALLS];
 static int learning;
 static void *spare; /* slots given back: each begins with the next one's address */
 static void *newest;
+static const char *refusal; /* why it can't be done in this process */
 static void *(*their_calloc)(size_t, size_t);
 static void (*their_free)(void *);
 
@@ -195,17 +196,13 @@ skep_slab_try(struct skep_call call)
 }
 
 static const char *
-skep_slab_set_up(void)
+skep_slab_replace(void)
 {
     struct skep_import imports[] = {
         { "calloc", (void *)skep_slab_calloc, NULL }, { "free", (void *)skep_slab_free, NULL },
     };
     struct skep_call call;
 
-    if (wanted.site) return NULL;
-    if (their_calloc) return "it failed before";
-    if (skep_slab_heap("heap_free_slots") > SKEP_LEARN_OBJECTS)
-        return "Ruby's heap was given its pages beforehand (RUBY_GC_HEAP_INIT_SLOTS)";
     their_calloc = calloc;
     their_free = free;
     if (skep_replace_imports(imports, 2) < 0) return "this Ruby calls malloc in a way unknown to skep";
@@ -213,6 +210,17 @@ skep_slab_set_up(void)
     their_free = (void (*)(void *))imports[1].theirs;
     if (!skep_slab_learn(&call)) return "this Ruby asks for its heap pages in a way unknown to skep";
     return skep_slab_try(call);
+}
+
+/* What was tried in vain isn't tried again. */
+static const char *
+skep_slab_set_up(void)
+{
+    if (wanted.site) return NULL;
+    if (refusal) return refusal;
+    if (skep_slab_heap("heap_free_slots") > SKEP_LEARN_OBJECTS)
+        return "Ruby's heap was given its pages beforehand (RUBY_GC_HEAP_INIT_SLOTS)";
+    return refusal = skep_slab_replace();
 }
 
 /* nil, or why not; once is enough. */

@@ -59,6 +59,23 @@ class SlabTest < Skep::TestCase
     RUBY
   end
 
+  test "gives back in a child that may not look at its own page map, too" do
+    native
+    assert_equal "true", program(<<~RUBY)
+      require "fiddle"
+      kept = build(200_000)
+      4.times { GC.start }
+      Slab.share
+      Process.wait(fork do
+        no_dump = [4, 0] # PR_SET_DUMPABLE, as a change of user leaves it
+        Fiddle::Function.new(Fiddle.dlopen(nil)["prctl"], [Fiddle::TYPE_INT] * 2, 0).call(*no_dump)
+        Process::UID.change_privilege(65_534) if Process.uid.zero?
+        GC.start
+        print Slab.given_back > 50 && kept.size == 200_000
+      end)
+    RUBY
+  end
+
   test "lets a file be shared anew, and what was forked before goes on" do
     native
     assert_equal "true true", program(<<~RUBY)
