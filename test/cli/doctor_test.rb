@@ -55,6 +55,12 @@ class DoctorTest < Skep::TestCase
     end
   end
 
+  test "has one sentence for an error that has no message" do
+    _, err, status = doctor("class Mute < StandardError; def message = nil; end; raise Mute")
+    assert_equal 1, status.exitstatus
+    assert_match(/Mute while it was loaded, line 1: $/, err)
+  end
+
   test "has one sentence for an error whose message is no text" do
     _, err, status = doctor('raise "\xFF\xFEno".b')
     assert_equal 1, status.exitstatus

@@ -87,7 +87,7 @@ module Skep
         line ? "line #{line.lineno}" : "in #{error.backtrace&.first}"
       end
 
-      def first_line(text) = text.lines.first.to_s.chomp
+      def first_line(text) = text.to_s.lines.first.to_s.chomp
     end
   end
 end
