@@ -48,7 +48,8 @@ class WarmupTest < Skep::TestCase
     Dir.mktmpdir do |folder|
       copy = "#{folder}/caf\u00e9".tap { |path| Dir.mkdir(path) }
       FileUtils.cp("#{RbConfig::CONFIG["rubyarchdir"]}/strscan.so", copy)
-      source = "require 'skep/fork'; require Dir['#{folder}/*/strscan.so'].first; Skep.warmup; print 1"
+      library = "Dir['#{folder}/*/strscan.so'].first"
+      source = "require 'skep/fork'; require #{library}; Skep.warmup; print 1"
       out, err, = run_program(source, env: { "LC_ALL" => "C" })
       assert_equal ["1", ""], [out, err]
     end
