@@ -6,7 +6,8 @@ require "timeout"
 
 class PoolTest < Skep::TestCase
   Pool = Skep::Threads::Pool
-  private_constant :Pool
+  Inbox = Skep::Threads::Inbox
+  private_constant :Pool, :Inbox
 
   def setup
     super
@@ -19,7 +20,7 @@ class PoolTest < Skep::TestCase
   end
 
   test "gives the results in the items' order" do
-    ended = Skep::Threads::Inbox.new
+    ended = Inbox.new
     results = @pool.run([1, 2, 3]) do |item|
       item == 1 ? 2.times { ended.pop(timeout: 5) } : ended.push(item) # the first ends last
       item * 10
@@ -27,19 +28,21 @@ class PoolTest < Skep::TestCase
     assert_equal [10, 20, 30], results
   end
 
-  test "runs as many at a time as it has threads" do
-    inboxes = Array.new(3) { Skep::Threads::Inbox.new }
-    names = @pool.run(inboxes) do |inbox|
-      (inboxes - [inbox]).each { |other| other.push(:here) }
-      2.times { assert_equal :here, inbox.pop(timeout: 5) }
-      Thread.current.name
-    end
-    assert_equal %w[skep.pool.0 skep.pool.1 skep.pool.2], names.sort
+  test "runs as many at a time as it has threads, with the caller's help and without" do
+    assert_equal [own_name, "skep.pool.0", "skep.pool.1"], meet(@pool, 3, help: true)
+    assert_equal %w[skep.pool.0 skep.pool.1 skep.pool.2], meet(@pool, 3, help: false)
   end
 
-  test "takes any items, more than threads or none" do
-    assert_equal (1..100).map(&:succ), @pool.run((1..100).each_entry, &:succ)
-    assert_empty @pool.run([]) { flunk }
+  test "runs no more at a time than it has threads" do
+    [true, false].each { |help| assert_equal 3, most_at_a_time(@pool, 9, help:) }
+  end
+
+  test "takes any items, more than threads or none, nil and false among them" do
+    [true, false].each do |help|
+      assert_equal (1..100).map(&:succ), @pool.run((1..100).each_entry, help:, &:succ)
+      assert_empty @pool.run([], help:) { flunk }
+      assert_equal [nil, false, nil], @pool.run([nil, false, nil], help:, &:itself)
+    end
   end
 
   test "does every job, then raises what they raised, each with its item" do
@@ -56,91 +59,225 @@ class PoolTest < Skep::TestCase
     assert_kind_of Skep::Error, error
   end
 
-  test "survives jobs that exit, throw or overflow the stack" do
+  test "survives jobs that throw or overflow the stack" do
     dig = ->(depth) { dig.call(depth + 1) }
-    error = assert_raises(Pool::JobsFailed) do
-      @pool.run([-> { exit }, -> { throw :nowhere }, -> { dig.call(0) }], &:call)
+    [true, false].each do |help|
+      error = assert_raises(Pool::JobsFailed) do
+        @pool.run([-> { throw :nowhere }, -> { dig.call(0) }, -> { raise NotImplementedError }],
+                  help:, &:call)
+      end
+      assert_equal [UncaughtThrowError, SystemStackError, NotImplementedError],
+                   error.failures.map { |failure| failure.error.class }
+      assert_equal [1], @pool.run([1], help:, &:itself)
     end
-    assert_equal [SystemExit, UncaughtThrowError, SystemStackError],
-                 error.failures.map { |failure| failure.error.class }
-    assert_equal [1], @pool.run([1], &:itself)
+  end
+
+  test "ends the program where a job does" do
+    [true, false].each do |help|
+      error = assert_raises(SystemExit) { @pool.run([3, 4], help:) { |item| exit(item) } }
+      assert_includes [3, 4], error.status
+    end
   end
 
   test "goes on with other threads when jobs kill theirs" do
     single = Pool.new(1)
-    error = assert_raises(Pool::JobsFailed) do
-      single.run(1..4) { |item| Thread.current.kill if item.even? }
+    [true, false].each do |help|
+      error = assert_raises(Pool::JobsFailed) do
+        single.run(1..4, help:) { |item| Thread.current.kill if item.even? }
+      end
+      assert_equal [2, 4], error.failures.map(&:item)
+      assert_equal [Pool::ThreadKilled] * 2, error.failures.map { |failure| failure.error.class }
     end
-    assert_equal [2, 4], error.failures.map(&:item)
-    assert_equal [Pool::ThreadKilled] * 2, error.failures.map { |failure| failure.error.class }
     assert single.close(timeout: 5)
   end
 
+  test "replaces threads that are killed while they wait" do
+    @pool.run(1..3, help: false) { nil }
+    killed = workers.each(&:kill).each(&:join)
+    assert_equal %w[skep.pool.0 skep.pool.1 skep.pool.2], meet(@pool, 3, help: false)
+    assert_empty workers & killed
+  end
+
+  test "tells of a thread that something else raised in, and replaces it" do
+    told = Inbox.new
+    pool = Pool.new(1, reporter: ->(error, who) { told.push("#{who}: #{error.message}") })
+    pool.run([1], help: false) { nil }
+    workers.each { |thread| thread.raise(IOError, "from nowhere") }
+    assert_equal "the thread skep.pool.0: from nowhere", told.pop(timeout: 5)
+    assert_equal [1], pool.run([1], help: false, &:itself)
+    assert pool.close(timeout: 5)
+  end
+
   test "lets several batches share it" do
-    callers = Array.new(4) { |n| Thread.new { @pool.run(Array.new(20, n)) { |item| item + 1 } } }
+    callers = Array.new(4) do |n|
+      Thread.new { @pool.run(Array.new(20, n), help: n.even?) { |item| item + 1 } }
+    end
     assert_equal([1, 2, 3, 4].map { |n| [n] * 20 }, callers.map(&:value))
   end
 
-  test "does a batch of a job in that job's thread" do
+  test "runs batches of jobs, however deep" do
     single = Pool.new(1)
-    assert_equal [[2, 4], [3, 6]], single.run([2, 3]) { |n| single.run([1, 2]) { |m| n * m } }
-    single.close
+    [single, @pool].product([true, false]).each do |pool, help|
+      assert_equal [[2, 4], [3, 6]],
+                   pool.run([2, 3], help:) { |n| pool.run([1, 2], help:) { |m| n * m } }
+    end
+    assert_equal 243, leaves(@pool, 5)
+    assert single.close(timeout: 5)
   end
 
   test "leaves the jobs undone that hadn't begun when its caller is interrupted" do
-    gate = Thread::Queue.new
-    begun = Thread::Queue.new
-    assert_raises(Timeout::Error) do
-      Timeout.timeout(0.05) { @pool.run(1..10) { |item| begun.push(item) && gate.pop } }
+    [true, false].each do |help|
+      gate = Thread::Queue.new
+      begun = Thread::Queue.new
+      assert_raises(Timeout::Error) do
+        Timeout.timeout(0.05) { @pool.run(1..10, help:) { |item| begun.push(item) && gate.pop } }
+      end
+      gate.close
+      assert_operator begun.size, :<=, 3
+      assert_equal [5], @pool.run([5], help:, &:itself)
     end
-    gate.close
-    assert @pool.close(timeout: 5)
-    assert_operator begun.size, :<=, 3
   end
 
-  test "starts its threads at the first run, and keeps them" do
+  test "is left at once by an interrupt that its caller gets in a job" do
+    error = assert_raises(Interrupt) do
+      @pool.run(1..10) { |item| item == 1 && raise(Interrupt, "from the terminal") }
+    end
+    assert_equal "from the terminal", error.message
+  end
+
+  test "starts threads when they are needed, keeps them, and takes short jobs itself" do
     before = threads
-    2.times { @pool.run([1]) { nil } }
+    assert_equal [own_name] * 2, Pool.new(1).run([1, 2]) { own_name }
+    assert_equal [own_name], @pool.run([1]) { own_name }
+    assert_empty threads - before
+    2.times { meet(@pool, 3, help: false) }
     assert_equal %w[skep.pool.0 skep.pool.1 skep.pool.2], (threads - before).map(&:name)
   end
 
   test "works in a forked child" do
-    @pool.run([1]) { nil }
+    @pool.run(1..3, help: false) { nil }
     _, reader = in_child do |writer|
+      writer.puts @pool.run([1, 2], help: false) { |item| item * 2 }.inspect
       writer.puts @pool.run([1, 2]) { |item| item * 2 }.inspect
       writer.puts @pool.close(timeout: 5)
     end
-    assert_equal "[2, 4]\ntrue\n", wait_readable(reader).read
-    assert_equal [3], @pool.run([3], &:itself)
+    assert_equal "[2, 4]\n[2, 4]\ntrue\n", wait_readable(reader).read
+    assert_equal [3], @pool.run([3], help: false, &:itself)
     Process.wait
   end
 
   test "works in a child forked by one of its jobs" do
-    pid, reader = @pool.run([1]) do
-      in_child { |writer| writer.puts @pool.run([1, 2]) { |item| item * 2 }.inspect }
-    end.first
-    assert_equal "[2, 4]\n", wait_readable(reader).read
-    Process.wait(pid)
+    [true, false].each do |help|
+      pid, reader = @pool.run([1], help:) do
+        in_child { |writer| writer.puts @pool.run([1, 2], help:) { |item| item * 2 }.inspect }
+      end.first
+      assert_equal "[2, 4]\n", wait_readable(reader).read
+      Process.wait(pid)
+    end
   end
 
-  test "refuses batches once closed" do
+  test "leaves the batch to the parent in the child of a job that goes on there" do
+    out, = run_program(<<~RUBY)
+      require "skep/threads"
+      $stdout.sync = true
+      begin
+        done = Skep::Threads::Pool.new(1).run([1, 2, 3]) do |item|
+          pid = fork if item == 1
+          Process.wait(pid) if pid
+          puts "\#{item} by \#{Skep.generation}"
+        end
+        puts "all of \#{done.size}"
+      rescue Skep::Threads::Pool::Forked => error
+        puts error.message[/this is the child/]
+      end
+    RUBY
+    assert_equal ["1 by 0", "1 by 1", "2 by 0", "3 by 0", "all of 3", "this is the child"],
+                 out.lines.map(&:chomp).sort
+  end
+
+  test "ends a child that a job forked in a thread of the pool, and went on in" do
+    out, err, = run_program(<<~RUBY)
+      require "skep/threads"
+      $stdout.sync = true
+      done = Skep::Threads::Pool.new(2).run([1, 2, 3], help: false) do |item|
+        pid = fork if item == 1
+        puts "ended with \#{Process.wait2(pid).last.exitstatus}" if pid
+        puts "\#{item} by \#{Skep.generation}"
+      end
+      puts "all of \#{done.size}"
+    RUBY
+    assert_empty err
+    assert_equal ["1 by 0", "1 by 1", "2 by 0", "3 by 0", "all of 3", "ended with 0"],
+                 out.lines.map(&:chomp).sort
+  end
+
+  test "refuses batches once closed, in a forked child too" do
     assert @pool.close
     error = assert_raises(Pool::Closed) { @pool.run([1]) { nil } }
     assert_kind_of Skep::Error, error
     assert_equal "#<Skep::Threads::Pool pool size=3 closed>", @pool.inspect
+    _, reader = in_child { |writer| writer.puts @pool.inspect }
+    assert_match(/closed/, wait_readable(reader).read)
+    Process.wait
   end
 
-  test "ends a batch under way before it closes" do
-    gate = Thread::Queue.new
-    caller = Thread.new { @pool.run(1..3) { |item| gate.pop && item } }
-    3.times { gate << true }
-    assert_equal [1, 2, 3], caller.value
-    assert @pool.close(timeout: 5)
+  test "ends a batch under way before it closes, with as many threads as before" do
+    [true, false].each do |help|
+      pool = Pool.new(3)
+      begun, gate = Inbox.new, Thread::Queue.new
+      caller = Thread.new { pool.run(1..6, help:) { |item| begun.push(item) && gate.pop && item } }
+      begun.pop(timeout: 5)
+      refute pool.close(timeout: 0)
+      2.times { begun.pop(timeout: 5) }
+      6.times { gate << true }
+      assert pool.close(timeout: 5)
+      assert_equal [1, 2, 3, 4, 5, 6], caller.value
+    end
+  end
+
+  test "can't wait for itself when a job closes it" do
+    [true, false].each do |help|
+      pool = Pool.new(2)
+      assert_equal [false, false], pool.run([1, 2], help:) { pool.close }
+      assert pool.close(timeout: 5)
+    end
   end
 
   test "refuses a size that isn't one, and a run without a block" do
     assert_raises(ArgumentError) { Pool.new(0) }
     assert_raises(TypeError) { Pool.new(nil) }
     assert_raises(ArgumentError) { @pool.run([1]) }
+  end
+
+  private
+
+  def own_name = Thread.current.name
+
+  def workers = threads.select { |thread| thread.name.to_s.start_with?("skep.pool") }
+
+  # The names of those who do so many jobs, each of which waits for all others to have begun.
+  def meet(pool, count, help:)
+    pool.run(Array.new(count) { Inbox.new }.then { |all| all.product([all]) }, help:) do |own, all|
+      (all - [own]).each { |other| other.push(:here) }
+      (count - 1).times { assert_equal :here, own.pop(timeout: 5) }
+      own_name
+    end.sort_by(&:to_s)
+  end
+
+  # A job that is at work waits until those that could have joined it have had their chance.
+  def most_at_a_time(pool, jobs, help:)
+    lock, now, most, bell = Mutex.new, 0, 0, Inbox.new
+    pool.run(1..jobs, help:) do
+      lock.synchronize { most = [most, now += 1].max }
+      bell.pop(timeout: 0.02)
+      lock.synchronize { now -= 1 }
+    end
+    most
+  end
+
+  def leaves(pool, depth)
+    return 1 if depth.zero?
+
+    pool.run(1..3) { leaves(pool, depth - 1) }.sum
   end
 end

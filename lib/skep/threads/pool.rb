@@ -8,13 +8,15 @@ module Skep
     #   pool.run(orders) { |order| invoice(order) }    # => results in the items' order, after all
     #   pool.close(timeout: 5)                         # => true: all threads have ended
     #
-    # Its threads start at the first run, and again in a forked child. Any thread may run batches,
-    # several at a time share the threads; a job that runs a batch of its own does it all by itself,
-    # in its thread. Every job is done, even if others raise; then JobsFailed tells of each. It
-    # bounds nothing: the items are all in memory, and jobs have no deadline.
+    # Whoever runs a batch takes jobs of it too, and wakes a thread only where there are more: short
+    # jobs are over before another thread could have begun. At most `size` jobs of a batch are under
+    # way at a time. Threads start when they are needed, and again where one was killed and in a
+    # forked child. Any thread may run batches, several at a time share the pool's; a job may run
+    # batches of its own. Every job is done, even if others raise; then JobsFailed tells of each. It
+    # bounds nothing else: the items are all in memory, and jobs have no deadline.
     class Pool
-      INSIDE = :skep_pool
-      private_constant :INSIDE
+      RENEWAL = Mutex.new # One for all, for a moment only: Ruby frees it in a forked child.
+      private_constant :RENEWAL
 
       attr_reader :size #: Integer
 
@@ -27,74 +29,46 @@ module Skep
         raise ArgumentError, "a pool needs one thread at least, not #{size}" unless @size.positive?
 
         @name = name
-        @reporter = reporter
-        @batches = Inbox.new
-        @lock = Mutex.new
+        @crew = Crew.new(@size, name:, reporter:)
       end
 
-      # Calls the block with each item, in the pool's threads, and returns what it returned, in the
-      # items' order. Raises JobsFailed once all are done where some raised, Pool::Closed after
-      # close. What is raised here meanwhile (Timeout) takes back the jobs that haven't begun.
+      # Calls the block with each item and returns what it returned, in the items' order. Raises
+      # JobsFailed once all are done where some raised, Pool::Closed after close. What is raised
+      # here meanwhile (Timeout, Interrupt) takes back the jobs that haven't begun, and ends the one
+      # that the calling thread does itself; a StandardError that another thread raises here during
+      # that one counts as its failure. A job that exits ends the program: so does run.
       #
-      #: [T, R] (Enumerable[T] items) { (T) -> R } -> Array[R]
-      def run(items, &block)
-        batch = Batch.new(items.to_a, &block)
-        raise Closed if @batches.closed?
-
-        inside? ? batch.work : share(batch)
+      # `help: false` keeps the calling thread from doing jobs. It never does any where it has a
+      # Fiber scheduler, whose other fibers go on meanwhile, and always does in a job.
+      #
+      #: [T, R] (Enumerable[T] items, ?help: bool) { (T) -> R } -> Array[R]
+      def run(items, help: true, &block)
+        help = (help && !Fiber.current_scheduler) || Worker.inside?
+        batch = Batch.new(items.to_a, size:, help:, &block)
+        crew.host(batch)
         batch.results
-      ensure
-        batch&.abandon
       end
 
       # Lets no batch in any more, and waits at most so many seconds, for ever by default, for those
-      # that are.
+      # that are, and for the threads to end. In one of its own jobs, which it can't wait for, it is
+      # false at once.
       #
       #: (?timeout: Numeric?) -> bool
-      def close(timeout: nil)
-        deadline = timeout && (OS.now + timeout)
-        @batches.close
-        Array(@workers).map do |worker|
-          worker.close(timeout: deadline && [deadline - OS.now, 0].max)
-        end.all?
-      end
+      def close(timeout: nil) = crew.close(timeout && (OS.now + timeout))
 
       #: () -> String
-      def inspect = "#<#{self.class} #{@name} size=#{size}#{" closed" if @batches.closed?}>"
+      def inspect = "#<#{self.class} #{@name} size=#{size}#{" closed" if crew.closed?}>"
 
       private
 
-      # Calls so many threads to it as there are jobs, and another for each that is lost.
+      # The threads of this process.
       #
-      #: (Batch) -> void
-      def share(batch)
-        [size, batch.size].min.times { @batches.push(batch) }
-        start
-        until batch.wait
-          @batches.push(batch)
-          start
-        end
-      rescue Inbox::Closed
-        raise Closed
-      end
+      #: () -> Crew
+      def crew
+        return @crew if @crew.here?
 
-      # Starts the threads that aren't running.
-      #
-      #: () -> void
-      def start
-        @lock.synchronize { @workers ||= Array.new(size) { |number| worker(number) } }.each(&:start)
+        RENEWAL.synchronize { @crew = @crew.here? ? @crew : @crew.renew }
       end
-
-      #: (Integer number) -> Background
-      def worker(number)
-        Background.new("#{@name}.#{number}", reporter: @reporter) do
-          Thread.current.thread_variable_set(INSIDE, self)
-          @batches.each(&:work)
-        end
-      end
-
-      #: () -> bool
-      def inside? = Thread.current.thread_variable_get(INSIDE).equal?(self)
     end
   end
 end

@@ -5,87 +5,136 @@ module Skep
     class Pool
       # One run's jobs and what became of them.
       #
-      #   batch = Batch.new(items) { |item| … }
-      #   batch.work          # in the pool's threads, in as many as like
-      #   batch.wait          # in the caller's
-      #   batch.results       # or JobsFailed
+      #   batch = Batch.new(items, size: 5, help: true) { |item| … }
+      #   batch.enter && batch.work    # in a pool's thread, which leaves then
+      #   batch.settle                 # in the caller's: does jobs, waits for the others' threads
+      #   batch.results                # or JobsFailed
       #
-      # The caller waits by popping a queue, and is woken once, not for each job.
+      # To take a job costs no lock: it is one call of Array#shift, which Ruby's own lock makes
+      # whole. The batch is over once nothing is left to take and no thread is at work on it any
+      # more. So neither a job's end nor a thread's death in any line of this file goes unnoticed,
+      # and the caller is woken once, not for each job.
       class Batch
-        #: (Array[untyped] items) { (untyped) -> untyped } -> void
-        def initialize(items, &block)
+        UNDONE = Object.new
+        # What the caller takes for a job's own failure. What else comes is meant for the caller.
+        FAILURES = [StandardError, ScriptError, SystemStackError, NoMemoryError, SecurityError,
+                    ThreadKilled::OfMain].freeze
+        private_constant :UNDONE, :FAILURES
+
+        # `size` is how many threads may work on it at a time, `help` whether the caller is of them.
+        #
+        #: (Array[untyped] items, size: Integer, help: bool) { (untyped) -> untyped } -> void
+        def initialize(items, size:, help:, &block)
           raise ArgumentError, "a batch needs a block to call with each item" unless block
 
-          @items = items
-          @block = block
-          @results = Array.new(items.size)
+          @items, @block, @helped = items, block, help
+          @most = help ? size - 1 : size
+          @todo = (0...items.size).to_a
+          @results = Array.new(items.size, UNDONE)
           @failures = {}
-          @next = 0
-          @left = items.size
-          @lock = Mutex.new
+          @hands = 0
+          @lost = false
           @news = Thread::Queue.new
-          @abandoned = false
+          @caller, @generation = Thread.current, OS::Generation.count
         end
 
-        #: () -> Integer
-        def size = @items.size
+        #: () -> bool
+        def helped? = @helped
 
-        # Does jobs until none is left to take. Never raises.
-        #
-        #: () -> void
-        def work
-          while (index = take)
-            perform(index)
-          end
-        end
-
-        # Waits for news: true when all jobs are done, false when a thread was lost that may be
-        # needed.
+        # Does the calling thread run it?
         #
         #: () -> bool
-        def wait = @left.zero? || @news.pop
+        def mine? = @caller.equal?(Thread.current)
 
+        # Is there work for one more thread, beside so many jobs that are as good as taken?
+        #
+        #: (?Integer taken) -> bool
+        def wanting?(taken = 0) = @todo.size > taken && @hands < @most
+
+        # Lets the calling thread in to work on it. Called under the crew's lock, as `leave` is.
+        #
+        #: () -> bool
+        def enter = wanting? && !!(@hands += 1)
+
+        # The calling thread has ended its work, or was killed at it, and so isn't `whole`.
+        #
+        #: (whole: bool) -> void
+        def leave(whole:)
+          @lost ||= !whole
+          @hands -= 1
+          @news << true if over?
+        end
+
+        # Does jobs until none is left to take, rescuing such errors of theirs.
+        #
+        #: (?Array[Class] errors) -> void
+        def work(errors = [Exception])
+          while (index = take)
+            begin
+              @results[index] = @block.call(@items[index])
+            rescue *errors => error
+              @failures[index] = ThreadKilled::OfMain === error ? ThreadKilled.new : error
+            end
+          end
+        end
+
+        # Does what the caller is to do itself; returns once all is done.
+        #
+        #: () -> void
+        def settle
+          work(FAILURES) if helped?
+          @news.pop until over? || !here?
+        end
+
+        # Raises what a job raised to end the program, too.
+        #
         #: () -> Array[untyped]
         def results
+          raise Forked unless here?
+
+          note_lost if @lost
           return @results if @failures.empty?
 
-          failures = @failures.sort_by(&:first).map do |index, error|
-            Failure.new(item: @items[index], index:, error:).freeze
-          end
-          raise JobsFailed.new(failures:, size:), cause: failures.first.error
+          fail_with(@failures.sort_by(&:first))
         end
 
         # Jobs that haven't begun are left undone from now on.
         #
         #: () -> void
-        def abandon = @abandoned = true
+        def abandon = @todo.clear
 
         private
 
-        # The index of a job for the calling thread to do.
+        # The index of a job for the calling thread to do. None in the child of a job that forked:
+        # they are the parent's to do.
         #
         #: () -> Integer?
-        def take
-          @lock.synchronize { (@next += 1) - 1 unless @abandoned || @next == size }
-        end
+        def take = (@todo.shift if here?)
 
-        #: (Integer index) -> void
-        def perform(index)
-          @results[index] = @block.call(@items[index])
-          settled = true
-        rescue Exception => error # rubocop:disable Lint/RescueException -- for results to raise
-          settled = !!(@failures[index] = error)
-        ensure
-          lose(index) unless settled
-          @news << true if @lock.synchronize { (@left -= 1).zero? }
-        end
+        #: () -> bool
+        def here? = @generation == OS::Generation.count
 
-        # The calling thread was killed in the middle of a job, and ends with it.
+        # In this order: who has taken the last of what was to do entered before that.
         #
-        #: (Integer index) -> void
-        def lose(index)
-          @failures[index] = ThreadKilled.new
-          @news << false
+        #: () -> bool
+        def over? = @todo.empty? && @hands.zero?
+
+        #: () -> void
+        def note_lost
+          @results.each_with_index do |result, index|
+            @failures[index] ||= ThreadKilled.new if result.equal?(UNDONE)
+          end
+        end
+
+        #: (Array[[Integer, Exception]]) -> bot
+        def fail_with(errors)
+          ending = errors.map(&:last).grep(SystemExit).first
+          raise ending if ending
+
+          failures = errors.map do |index, error|
+            Failure.new(item: @items[index], index:, error:).freeze
+          end
+          raise JobsFailed.new(failures:, size: @items.size), cause: failures.first.error
         end
       end
       private_constant :Batch

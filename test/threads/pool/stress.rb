@@ -1,0 +1,113 @@
+# frozen_string_literal: true
+
+# Batches under everything that can happen to them at once: jobs that raise, that run batches
+# themselves or kill their thread, threads killed at any moment, timeouts, forks in between, several
+# callers. Prints how many batches came out in which way, and each that came out wrong.
+#
+#   ruby -Ilib test/threads/pool/stress.rb SEED BATCHES
+
+require "skep/threads"
+require "timeout"
+
+class Stress
+  CALLERS = 4
+  Pool = Skep::Threads::Pool
+  private_constant :CALLERS, :Pool
+
+  def initialize(seed, batches)
+    @seed, @batches = seed, batches
+    @pool = Pool.new(4)
+    @over = Skep::Threads::Inbox.new
+    @told = Thread::Queue.new
+  end
+
+  def run
+    killer = Thread.new { kill(Random.new(@seed)) }
+    Array.new(CALLERS) { |number| Thread.new { call(Random.new(@seed + number)) } }.each(&:join)
+    @over.close
+    killer.join
+    @told << (@pool.close(timeout: 10) ? "closed" : "didn't close")
+    Array.new(@told.size) { @told.pop }.tally.sort.each { |what, count| puts "#{what}: #{count}" }
+  end
+
+  private
+
+  def kill(random)
+    until @over.closed?
+      @over.pop(timeout: random.rand * 0.004)
+      Thread.list.select { |thread| thread.name.to_s.start_with?("skep.pool") }
+            .sample(random:)&.kill
+    end
+  end
+
+  def call(random)
+    (@batches / CALLERS).times do
+      way = %i[plain plain plain timeout fork].sample(random:)
+      @told << "#{way} #{send(way, random)}"
+    end
+  end
+
+  def plain(random)
+    items = Array.new(random.rand(12)) { job(random) }
+    judge(items, help: random.rand < 0.7)
+  end
+
+  def timeout(random)
+    items = Array.new(random.rand(40)) { [:wait, random.rand * 0.002] }
+    Timeout.timeout(random.rand * 0.01) { judge(items, help: random.rand < 0.5) }
+  rescue Timeout::Error
+    "late"
+  end
+
+  # The child's own verdict is its exit status.
+  def fork(random)
+    pid = Process.fork do
+      told = judge(Array.new(5) { |n| [:plain, n] }, help: random.rand < 0.5)
+      exit!(told == "right" && @pool.close(timeout: 10))
+    end
+    Process.wait2(pid).last.success? ? "right" : "WRONG"
+  end
+
+  def job(random)
+    kind = %i[plain plain raise wait nested kill].sample(random:)
+    [kind, { wait: random.rand * 0.002 }.fetch(kind) { random.rand(1000) }]
+  end
+
+  def judge(items, help:)
+    results = @pool.run(items, help:) { |kind, value| work(kind, value) }
+    results == items.map(&:last) && items.none? { |kind, _| kind == :raise } ? "right" : "WRONG"
+  rescue Pool::JobsFailed => error
+    failures = error.failures
+    fine = failures.all? { |each| items[each.index].equal?(each.item) && fair?(each) }
+    raising = items.each_index.select { |index| items[index].first == :raise }
+    fine && (raising - failures.map(&:index)).empty? ? "right" : "WRONG: #{error.message}"
+  end
+
+  def work(kind, value)
+    case kind
+    when :raise then raise(IOError, value.to_s)
+    when :wait then Skep::Threads::Inbox.new.pop(timeout: value)
+    when :nested then judge_nested(value)
+    when :kill then Thread.current.kill if Thread.current.name.to_s.start_with?("skep.pool")
+    end
+    value
+  end
+
+  def judge_nested(value)
+    results = @pool.run([1, 2, 3]) { |n| n * value }
+    raise "nested: #{results}" unless results == [value, 2 * value, 3 * value]
+  end
+
+  # Any thread may be killed in any job.
+  def fair?(failure)
+    case failure.error
+    when Pool::ThreadKilled then true
+    when IOError then failure.item == [:raise, failure.error.message.to_i]
+    when Pool::JobsFailed then failure.item.first == :nested && killed?(failure.error)
+    end
+  end
+
+  def killed?(error) = error.failures.all? { |failure| failure.error.is_a?(Pool::ThreadKilled) }
+end
+
+Stress.new(*ARGV.map(&:to_i)).run
