@@ -12,7 +12,8 @@ module Skep
       USAGE = "skep bench NAME [options]"
       EXAMPLES = ["skep bench", "skep bench pid", "skep bench fork --rounds 9 --plot fork.svg",
                   "skep bench pid --json"].freeze
-      BENCHES = { "pid" => :Pid, "fork" => :Fork, "cow" => :Cow }.freeze
+      BENCHES = { "pid" => :Pid, "fork" => :Fork, "cow" => :Cow,
+                  "threads" => :Threads, "pool" => :Pool }.freeze
 
       # The bench can't go on; the message is the sentence to print.
       class Failed < Skep::Error
