@@ -79,6 +79,15 @@ class PoolTest < Skep::TestCase
     end
   end
 
+  test "ends the program where a trap handler does, in the middle of its caller's job" do
+    _, _, status = run_program(<<~RUBY)
+      require "skep/threads"
+      trap("USR1") { exit 3 }
+      Skep::Threads::Pool.new(2).run([1]) { Process.kill(:USR1, Process.pid) && Queue.new.pop }
+    RUBY
+    assert_equal 3, status.exitstatus
+  end
+
   test "goes on with other threads when jobs kill theirs" do
     single = Pool.new(1)
     [true, false].each do |help|

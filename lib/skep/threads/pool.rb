@@ -36,7 +36,8 @@ module Skep
       # JobsFailed once all are done where some raised, Pool::Closed after close. What is raised
       # here meanwhile (Timeout, Interrupt) takes back the jobs that haven't begun, and ends the one
       # that the calling thread does itself; a StandardError that another thread raises here during
-      # that one counts as its failure. A job that exits ends the program: so does run.
+      # that one counts as its failure. A job that exits ends the program: run raises SystemExit. A
+      # job can't leave the batch by break or throw: that is an error in a thread of the pool.
       #
       # `help: false` keeps the calling thread from doing jobs. It never does any where it has a
       # Fiber scheduler, whose other fibers go on meanwhile, and always does in a job.

@@ -73,7 +73,7 @@ module Skep
             begin
               @results[index] = @block.call(@items[index])
             rescue *errors => error
-              @failures[index] = ThreadKilled::OfMain === error ? ThreadKilled.new : error
+              note(index, error)
             end
           end
         end
@@ -86,7 +86,7 @@ module Skep
           @news.pop until over? || !here?
         end
 
-        # Raises what a job raised to end the program, too.
+        # Raises JobsFailed, or what a job raised to end the program.
         #
         #: () -> Array[untyped]
         def results
@@ -118,6 +118,13 @@ module Skep
         #
         #: () -> bool
         def over? = @todo.empty? && @hands.zero?
+
+        #: (Integer index, Exception) -> void
+        def note(index, error)
+          error = ThreadKilled.new if ThreadKilled::OfMain === error
+          @failures[index] = error
+          abandon if error.is_a?(SystemExit)
+        end
 
         #: () -> void
         def note_lost
