@@ -10,7 +10,7 @@ require "skep/cli/bench/pool"
 class BenchPoolTest < Skep::TestCase
   SIZES = { threads: 3, jobs: 4, short: 1, long: 3, milliseconds: 1 }.freeze
   WAYS = ["Thread.pass", "Queue#pop", "concurrent-ruby", "Pool#run", "Pool#run, help: false"].freeze
-  COLUMNS = ["µs a job", "CPU µs a job", "calls a wait"].freeze
+  COLUMNS = ["µs a job", "CPU µs a job", "the caller's", "calls a wait"].freeze
   private_constant :SIZES, :WAYS, :COLUMNS
 
   # Measured once for all tests.
@@ -38,14 +38,14 @@ class BenchPoolTest < Skep::TestCase
                    "Pool#run: 1 ms, all jobs in one round: rounds" => 1.5,
                    "Pool#run, help: false: 1 ms, all jobs in one round: rounds" => 1.5,
                    "Pool#run: 3 ms, fewer calls than Thread.pass: %" => 99.9,
-                   "Pool#run: 3 ms, CPU while waiting: %" => 1 }, goals)
+                   "Pool#run: 3 ms, caller's CPU while waiting: %" => 1 }, goals)
     assert(report.goals.all?(&:figure))
   end
 
-  # Four jobs: who pops a queue calls four times, each and times and size; who looks, far more.
+  # Four jobs. Who pops a queue does so four times, from Ruby 3.3 on by several calls each.
   test "counts the calls that a wait takes" do
     calls = WAYS.to_h { |way| [way, report.rows.median("#{way}: 3 ms", column: "calls a wait")] }
-    assert_includes 4..8, calls["Queue#pop"]
+    assert_includes 4..30, calls["Queue#pop"]
     assert_includes 1..30, calls["Pool#run"]
     assert_includes 1..30, calls["Pool#run, help: false"]
     assert_operator calls["Thread.pass"], :>, 30

@@ -17,8 +17,8 @@ module Skep
         WAYS = { PASS => %w[passing Passing], POP => %w[popping Popping],
                  PEER => %w[concurrent_ruby ConcurrentRuby],
                  OURS => %w[ours Ours], UNHELPED => %w[ours OursUnhelped] }.freeze
-        CPU, CALLS = "CPU µs a job", "calls a wait"
-        private_constant :PROGRAM, :PASS, :POP, :PEER, :OURS, :UNHELPED, :WAYS, :CPU, :CALLS
+        OWN_CPU, CALLS = "the caller's", "calls a wait"
+        private_constant :PROGRAM, :PASS, :POP, :PEER, :OURS, :UNHELPED, :WAYS, :OWN_CPU, :CALLS
 
         def contenders
           [0, size(:short), size(:long)].product(WAYS.keys).map { |wait, way| of(way, wait) }
@@ -68,11 +68,11 @@ module Skep
 
         def waits(rows)
           way, pass = [OURS, PASS].map { |each| name(each, size(:long)) }
-          calls, burnt = [CALLS, CPU].map { |column| rows.median(way, column:) }
+          calls, burnt = [CALLS, OWN_CPU].map { |column| rows.median(way, column:) }
           passed = rows.median(pass, column: CALLS)
           [Goal.at_least("#{way}, fewer calls than #{PASS}: %",
                          calls && passed && (100 - calls * 100 / passed), 99.9),
-           Goal.at_most("#{way}, CPU while waiting: %",
+           Goal.at_most("#{way}, caller's CPU while waiting: %",
                         burnt && (burnt * 100 / rows.median(way)), 1)]
         end
       end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Batches of jobs, over and over for some milliseconds, in one of the ways: what a job takes, the
-# CPU it burns, and the calls its caller makes while it waits for a batch.
+# CPU it burns, the caller's share of that, and the calls the caller makes while it waits.
 #
 #   ruby batches.rb popping Popping 10 10 1.0 300     # threads, jobs a batch, ms a job, ms in all
 
@@ -23,14 +23,17 @@ pool = Object.const_get(way).new(threads.to_i, calls)
 jobs = Array.new(jobs.to_i) { SECONDS.zero? ? -> {} : -> { IO.select([NEVER], nil, nil, SECONDS) } }
 pool.run(jobs)
 
+CPUS = [Process::CLOCK_PROCESS_CPUTIME_ID, Process::CLOCK_THREAD_CPUTIME_ID].freeze
+def burnt = CPUS.map { |clock| now(clock) }
+
 times = []
-began, burnt = now, now(Process::CLOCK_PROCESS_CPUTIME_ID)
+began, before = now, burnt
 while times.size < LEAST || now - began < milliseconds.to_f * 1000
   start = now
   pool.run(jobs)
   times << (now - start) / jobs.size
 end
-burnt = now(Process::CLOCK_PROCESS_CPUTIME_ID) - burnt
+all, own = burnt.zip(before).map { |after, earlier| (after - earlier) / times.size / jobs.size }
 
-puts JSON.generate("µs a job" => median(times), "CPU µs a job" => burnt / times.size / jobs.size,
+puts JSON.generate("µs a job" => median(times), "CPU µs a job" => all, "the caller's" => own,
                    "calls a wait" => calls.during { pool.run(jobs) })
