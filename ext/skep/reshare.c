@@ -156,17 +156,27 @@ skep_reshare_forget(void)
     shared.bytes = 0;
 }
 
+static VALUE skep_reshare_tracepoint;
+
 static void
 skep_reshare_watch(void)
 {
-    static VALUE tracepoint;
+    if (!skep_reshare_tracepoint) {
+        shared.major_by = ID2SYM(rb_intern("major_by"));
+        rb_gc_latest_gc_info(shared.major_by); /* which makes symbols of its own at its first call */
+        skep_reshare_tracepoint = rb_tracepoint_new(Qnil, RUBY_INTERNAL_EVENT_GC_END_SWEEP,
+                                                    skep_reshare_after_sweep, NULL);
+        rb_gc_register_mark_object(skep_reshare_tracepoint);
+    }
+    rb_tracepoint_enable(skep_reshare_tracepoint);
+}
 
-    if (tracepoint) return;
-    shared.major_by = ID2SYM(rb_intern("major_by"));
-    rb_gc_latest_gc_info(shared.major_by); /* which makes symbols of its own at its first call */
-    tracepoint = rb_tracepoint_new(Qnil, RUBY_INTERNAL_EVENT_GC_END_SWEEP, skep_reshare_after_sweep, NULL);
-    rb_gc_register_mark_object(tracepoint);
-    rb_tracepoint_enable(tracepoint);
+/* From now on nothing is given back; what is shared stays so until it is written to. */
+static VALUE
+skep_reshare_unwatch(VALUE self)
+{
+    if (skep_reshare_tracepoint) rb_tracepoint_disable(skep_reshare_tracepoint);
+    return Qnil;
 }
 
 /* Between the copy and the mapping nobody writes: the GVL is ours, and no object is made. */
@@ -227,6 +237,7 @@ skep_init_reshare(VALUE os)
     VALUE module = rb_define_module_under(os, "Slab");
 
     rb_define_private_method(rb_singleton_class(module), "lay_into_file", skep_reshare_share, 0);
+    rb_define_private_method(rb_singleton_class(module), "unwatch", skep_reshare_unwatch, 0);
     rb_define_singleton_method(module, "shared_bytes", skep_reshare_bytes, 0);
     rb_define_singleton_method(module, "given_back", skep_reshare_given_back, 0);
 }

@@ -32,10 +32,19 @@ module Skep
       #
       #: () -> String?
       def self.share
-        return @refusal || "skep/reshare wasn't required" unless installed?
+        return @refusal if @refusal
+        return "skep/reshare wasn't required" unless installed?
         return "there are Ractors, whose objects change meanwhile" if Ractor.count > 1
 
         lay_into_file
+      end
+
+      # Gives nothing back from now on in this process, for a reason that later shares are told.
+      #
+      #: (String reason) -> void
+      def self.stop(reason)
+        @refusal ||= reason
+        unwatch
       end
     end
   end

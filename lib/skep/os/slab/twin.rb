@@ -22,6 +22,9 @@ module Skep
 
         private
 
+        #: () -> void
+        def unwatch = nil
+
         #: () -> String?
         def set_up = "it needs skep's C extension"
       end
