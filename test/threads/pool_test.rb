@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "skep/threads"
+require "minitest/mock"
 require "timeout"
 
 class PoolTest < Skep::TestCase
@@ -161,6 +162,15 @@ class PoolTest < Skep::TestCase
     assert_empty threads - before
     2.times { meet(@pool, 3, help: false) }
     assert_equal %w[skep.pool.0 skep.pool.1 skep.pool.2], (threads - before).map(&:name)
+  end
+
+  test "does with the caller alone where there are no threads to be had" do
+    Thread.stub(:new, ->(*) { raise ThreadError, "can't create Thread" }) do
+      assert_equal [1, 2, 3], @pool.run([1, 2, 3], &:itself)
+      error = assert_raises(ThreadError) { @pool.run([1, 2, 3], help: false, &:itself) }
+      assert_equal "can't create Thread", error.message
+    end
+    assert_equal [1, 2, 3], @pool.run([1, 2, 3], help: false, &:itself)
   end
 
   test "works in a forked child" do

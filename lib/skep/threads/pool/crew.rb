@@ -39,7 +39,7 @@ module Skep
         #: (Batch) -> void
         def host(batch)
           @lock.synchronize { closed? ? raise(Closed) : @batches << batch }
-          summon if batch.wanting?(batch.helped? ? 1 : 0)
+          summon(batch) if batch.wanting?(batch.helped? ? 1 : 0)
           batch.settle
         ensure
           batch.abandon
@@ -65,7 +65,7 @@ module Skep
         #: () -> Batch?
         def enter
           batch = @lock.synchronize { @batches.find(&:enter) } if here?
-          summon if batch&.wanting?(1)
+          summon(batch) if batch&.wanting?(1)
           batch
         end
 
@@ -91,12 +91,12 @@ module Skep
 
         # Calls one thread more. Done by those who let work in, and by each that takes some.
         #
-        #: () -> void
-        def summon
+        #: (Batch) -> void
+        def summon(batch)
           call
           hire if @tickets.num_waiting.zero? && @workers.size < @size
         rescue ThreadError # The system gives no more: the others do the work, if there are any.
-          raise if @workers.empty?
+          raise if @workers.empty? && !batch.helped?
         end
 
         # A ticket that nobody has taken yet calls as well as another, unless who it called is dead.
