@@ -34,11 +34,22 @@ require "skep/fork/warmup/compaction"
 module Skep
   module Fork
     @callbacks = Callbacks.new
+    @heir = nil
 
     # This process' callbacks, those that Skep.on_fork adds to.
     #
     #: () -> Callbacks
     def self.callbacks = @callbacks
+
+    # This process was made by Process.daemon: its parent is no more.
+    #
+    #: () -> void
+    def self.__succeed = @heir = OS::Generation.count
+
+    # Is it so, and was that parent of this generation?
+    #
+    #: (Integer generation) -> bool
+    def self.__heir?(generation) = @heir == generation + 1 && @heir == OS::Generation.count
 
     OS::Generation.listen { callbacks.notice }
     Process.singleton_class.prepend(Hook)

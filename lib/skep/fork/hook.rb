@@ -16,7 +16,7 @@ module Skep
       def _fork = Hook.around { super }
 
       #: (*bool?) -> Integer
-      def daemon(*) = Hook.around { super }
+      def daemon(*) = Hook.around { super.tap { Fork.__succeed } }
 
       # Notices first a fork that nobody saw.
       #

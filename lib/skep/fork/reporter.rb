@@ -13,7 +13,8 @@ module Skep
       #: (Exception error, String who) -> void
       def self.call(error, who)
         message = error.message.lines.map(&:strip).join(" ")
-        what = "#{error.class}: #{message} (#{error.backtrace&.first})"
+        place = error.backtrace&.first
+        what = "#{error.class}: #{message}#{" (#{place})" if place}"
         $stderr.write("skep: pid=#{Process.pid} #{who} raised #{what}\n")
       rescue IOError, SystemCallError
         nil # A stderr that is closed or full has nobody to tell.
