@@ -18,8 +18,10 @@ module Skep
 end
 
 require "skep/threads/inbox"
+require "skep/threads/inbox/terms"
 require "skep/threads/inbox/contents"
 require "skep/threads/inbox/closed"
+require "skep/threads/inbox/full"
 require "skep/threads/background"
 require "skep/threads/pool"
 require "skep/threads/pool/closed"

@@ -90,6 +90,16 @@ class InboxTest < Skep::TestCase
     Process.wait
   end
 
+  test "gives a forked child its items too, or none, if it is to" do
+    { items: "[1, 2]", parent: "[]", none: "[]" }.each do |inherit, expected|
+      inbox = Inbox.new(inherit:).push(1).push(2)
+      _, reader = in_child { |writer| writer.puts Array.new(inbox.size) { inbox.pop }.inspect }
+      assert_equal "#{expected}\n", wait_readable(reader).read
+      assert_equal [1, 2], [inbox.pop, inbox.pop]
+      Process.wait
+    end
+  end
+
   test "stays closed in a forked child" do
     @inbox.close
     _, reader = in_child { |writer| writer.puts @inbox.closed? && @inbox.pop.nil? }

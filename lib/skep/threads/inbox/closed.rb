@@ -5,8 +5,10 @@ module Skep
     class Inbox
       # Raised by a push after close.
       class Closed < Skep::Error
-        #: () -> void
-        def initialize = super("the inbox is closed: push before close, or make another")
+        #: (?String what) -> void
+        def initialize(what = "the inbox")
+          super("#{what} is closed: push before close, or make another")
+        end
       end
     end
   end

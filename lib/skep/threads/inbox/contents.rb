@@ -3,60 +3,75 @@
 module Skep
   module Threads
     class Inbox
-      # What is in an inbox in one process, and the lock and bell that go with it.
+      # What is in an inbox in one process, and the lock and bells that go with it.
       #
-      #   contents = Contents.new(generation)
-      #   contents.push(item)                # => false once closed
+      #   contents = Contents.new(generation, terms)
+      #   contents.push(item, nil)           # => nil, or :closed, or :full
       #   contents.pop(OS.now + 0.5)         # => an item or nil
-      #   contents.renew(generation)         # empty, with a lock and a bell of its own
+      #   contents.renew(generation)         # a child's, with a lock and bells of its own
       #
-      # A condition variable is used since Ruby 3.1's Queue#pop knows no deadline.
+      # Condition variables are used since Ruby 3.1's Queue#pop knows no deadline.
       class Contents
         attr_reader :generation #: Integer
         attr_reader :popped     #: Integer
+        attr_reader :dropped    #: Integer
 
-        #: (Integer generation, ?closed: bool) -> void
-        def initialize(generation, closed: false)
+        #: (Integer generation, Terms, ?items: Array[untyped], ?closed: bool, ?dropped: Integer)
+        #:   -> void
+        def initialize(generation, terms, items: [], closed: false, dropped: 0)
           @generation = generation
+          @terms = terms
+          @limit = terms.limit
+          @items = items
           @closed = closed
-          @items = []
-          @popped = 0
+          @dropped = dropped
+          @popped = @told = 0
           @lock = Mutex.new
-          @bell = ConditionVariable.new
+          @bell, @room, @over = Array.new(3) { ConditionVariable.new }
         end
 
         #: (Integer generation) -> Contents
-        def renew(generation) = Contents.new(generation, closed: @closed)
+        def renew(generation)
+          heir = Fork.__heir?(@generation)
+          keep = @terms.inherit == :items || (@terms.inherit == :parent && heir)
+          Contents.new(generation, @terms, items: keep ? @items.dup : [], closed: @closed,
+                                           dropped: heir && !keep ? @items.size : 0)
+        end
 
-        #: (untyped item) -> bool
-        def push(item)
+        #: (untyped item, Float? deadline) -> Symbol?
+        def push(item, deadline)
           @lock.synchronize do
-            return false if @closed
+            refusal = refuse(deadline) if @closed || @limit
+            return refusal if refusal
 
             @items << item
             @bell.signal
-            true
           end
+          nil
         end
 
         #: (Float? deadline) -> untyped
         def pop(deadline)
           @lock.synchronize do
-            while @items.empty? && !@closed
-              left = deadline && (deadline - OS.now)
-              break if left && left <= 0
+            wait(@bell, deadline) { @items.empty? } if @items.empty?
+            return if @items.empty?
 
-              @bell.wait(@lock, left)
-            end
-            @items.shift.tap { |item| @popped += 1 unless item.nil? }
+            @popped += 1
+            @room.signal if @limit
+            @items.shift
           end
+        end
+
+        #: (Float deadline) -> void
+        def rest(deadline)
+          @lock.synchronize { wait(@over, deadline) { true } }
         end
 
         #: () -> void
         def close
           @lock.synchronize do
             @closed = true
-            @bell.broadcast
+            [@bell, @room, @over].each(&:broadcast)
           end
           nil
         end
@@ -66,6 +81,59 @@ module Skep
 
         #: () -> Integer
         def size = @items.size
+
+        #: () -> boolish
+        def full? = @limit && @items.size >= @limit
+
+        #: (bool at_last) -> Integer?
+        def drops_untold(at_last)
+          @lock.synchronize do
+            due = at_last ? @told + 1 : 10**(@told.zero? ? 0 : @told.digits.size)
+            @told = @dropped if @dropped >= due
+          end
+        end
+
+        private
+
+        #: (Float? deadline) -> Symbol?
+        def refuse(deadline)
+          make_room(deadline) if full? && !@closed
+          return :closed if @closed
+
+          :full if full?
+        end
+
+        #: (Float? deadline) -> void
+        def make_room(deadline)
+          case @terms.full
+          when :block then wait(@room, deadline) { full? }
+          when :drop_oldest
+            @items.shift
+            @dropped += 1
+          end
+        end
+
+        # Until the block is false, the deadline is over or the inbox closed.
+        #
+        #: (ConditionVariable, Float? deadline) { () -> boolish } -> void
+        def wait(bell, deadline)
+          while yield && !@closed
+            left = deadline && (deadline - OS.now)
+            break if left && left <= 0
+
+            doze(bell, left)
+          end
+        end
+
+        # Who is interrupted (Timeout, Thread#kill) may have heard the bell for another.
+        #
+        #: (ConditionVariable, Float? seconds) -> void
+        def doze(bell, seconds)
+          bell.wait(@lock, seconds)
+          awake = true
+        ensure
+          bell.signal unless awake
+        end
       end
       private_constant :Contents
     end
