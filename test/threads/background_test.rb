@@ -37,8 +37,18 @@ class BackgroundTest < Skep::TestCase
     assert worker.close(timeout: 5)
     assert_equal 100, @did.size
     refute_predicate worker, :alive?
-    assert_raises(Skep::Threads::Inbox::Closed) { worker.push(1) }
     assert worker.close
+  end
+
+  test "refuses work once closed, and says who" do
+    worker = doer
+    worker.close
+    [-> { worker.push(1) }, -> { worker.start }].each do |act|
+      error = assert_raises(Background::Closed, &act)
+      assert_kind_of Skep::Threads::Inbox::Closed, error
+      assert_equal "the background thread skep.doer is closed: push before close, or make another",
+                   error.message
+    end
   end
 
   test "says so when it couldn't close in time, and works on" do
@@ -80,12 +90,43 @@ class BackgroundTest < Skep::TestCase
     assert_equal %w[a b], Array.new(2) { @reports.pop(timeout: 10).first.message }
   end
 
-  test "isn't called again and again when it raises before it takes anything" do
+  test "is called again and again, though it raises before it takes anything" do
+    tries = 0
+    worker = background("server") do |inbox|
+      (tries += 1) > 3 ? inbox.each { |item| @did.push(item) } : raise("no mail server")
+    end
+    worker.push(1)
+    assert_equal 1, @did.pop(timeout: 10)
+    assert_equal 3, @reports.size
+  end
+
+  test "is called once more at most when it is closed while it raises" do
     worker = background("broken") { raise "no mail server" }
     worker.push(1)
+    4.times { @reports.pop(timeout: 10) } # it pauses by now
     refute worker.close(timeout: 5)
-    assert_operator @reports.size, :<=, 3
-    assert_operator @reports.size, :>=, 1
+    assert_operator @reports.size, :<=, 2
+  end
+
+  test "closes at once while it pauses after an error" do
+    worker = background("broken") { raise "no mail server" }
+    4.times { @reports.pop(timeout: 10) }
+    assert worker.close
+  end
+
+  test "comes back when its thread is killed, and says so" do
+    began = Skep::Threads::Inbox.new
+    worker = background("victim") do |inbox|
+      began.push(Thread.current)
+      inbox.each { |item| item == :wait ? began.push(:waits) && Thread.stop : @did.push(item) }
+    end
+    [:wait, 1, 2].each { |item| worker.push(item) }
+    thread = began.pop(timeout: 10)
+    began.pop(timeout: 10)
+    thread.kill.join
+    assert_equal [1, 2], take(2)
+    error, who = @reports.pop(timeout: 10)
+    assert_equal [Background::Killed, "the thread skep.victim"], [error.class, who]
   end
 
   test "reports what isn't a StandardError too" do
@@ -135,7 +176,7 @@ class BackgroundTest < Skep::TestCase
 
   test "starts in a forked child whose parent's other thread was starting it" do
     worker = doer
-    lock = worker.instance_variable_get(:@lock)
+    lock = worker.instance_variable_get(:@worker).instance_variable_get(:@lock)
     holder = Thread.new { lock.synchronize { @did.push(:held) && Thread.stop } }
     @did.pop(timeout: 10)
     _, reader = in_child { |writer| writer.puts worker.push(1).close(timeout: 5) }

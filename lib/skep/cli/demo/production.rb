@@ -22,8 +22,7 @@ module Skep
           @plan = plan
           @brokers = brokers
           @allowed = 0
-          reporter = ->(error, _who) { @error = error }
-          @thread = Threads::Background.new("demo.production", reporter:) { |inbox| produce(inbox) }
+          @thread = Threads::Background.new("demo.production", drain: 0) { |inbox| produce(inbox) }
         end
 
         def allow(count) #: (Integer) -> void
@@ -48,6 +47,8 @@ module Skep
           @arrived = feed.publish(@orders)
         rescue Orders::Stopped # by close: nobody waits for what is on its way
           nil
+        rescue StandardError => e # for the demo to tell; raised, it would be tried again
+          @error = e
         ensure
           feed&.close
         end
