@@ -87,7 +87,7 @@ module Skep
         until stopping?
           beat
           left = deadline ? [deadline - OS.now, 0].max : @beat_every
-          readable, = IO.select([@wake, *ios], nil, nil, [left, @beat_every].min)
+          readable = readable([@wake, *ios], [left, @beat_every].min)
           return readable - [@wake] if readable && !woken(readable)
           return [] if readable || (deadline && OS.now >= deadline)
         end
@@ -147,6 +147,14 @@ module Skep
         @stop_hooks = []
         @stop_lock = Mutex.new
         @wake, @waker = IO.pipe
+      end
+
+      # One IO alone is waited for through a Fiber scheduler, where there is one: not every
+      # scheduler knows IO.select, which would hold up all of its fibers.
+      def readable(ios, seconds)
+        return IO.select(ios, nil, nil, seconds)&.first unless ios.one?
+
+        ios if ios.first.wait_readable(seconds)
       end
 
       # Was it only the wake-up?

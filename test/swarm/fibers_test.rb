@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/fiber_loop"
+require "skep/swarm"
+
+# A node's work may be fibers under a scheduler: one that waits holds up no other.
+class SwarmFibersTest < Skep::TestCase
+  def setup
+    super
+    cells = Skep::Swarm::Cells.new(nodes: 1, threads: 0)
+    @page = Skep::OS::Page.create(cells.total)
+    @child = Skep::Swarm::Child.new(id: 0, swarm: "fibers", mold: 0, page: @page, cells:,
+                                    report: ->(*) {}, beat_every: 10.0)
+  end
+
+  def teardown
+    @page.close
+    %i[@wake @waker].each { |name| @child.instance_variable_get(name).close }
+    super
+  end
+
+  test "a fiber that waits lets others work" do
+    said = []
+    FiberLoop.run(-> { said << @child.wait(10) }, -> { said << :works && @child.__stop })
+    assert_equal [:works, true], said
+  end
+
+  test "each fiber is back at its own deadline" do
+    said = []
+    FiberLoop.run(-> { said << [:late, @child.wait(0.1)] },
+                  -> { said << [:early, @child.wait(0.02)] })
+    assert_equal [[:early, false], [:late, false]], said
+  end
+end
