@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+# Under async's scheduler a task that waits for an inbox, a pool, a background's close, a pidfd or a
+# node's stop holds up no other task.
+require_relative "../scenario"
+
+begin
+  require "async"
+rescue LoadError
+  puts "skipped fibers_of_async_wait_side_by_side: async isn't here, it asks for Ruby 3.3 or " \
+       "newer, and bin/setup scenario"
+  exit
+end
+
+Scenario.play do
+  inbox, narrow = Skep::Threads::Inbox.new, Skep::Threads::Inbox.new(limit: 1)
+  pool = Skep::Threads::Pool.new(2)
+  worker = Skep::Threads::Background.new("patient") { |own| own.each { inbox.pop(timeout: 10) } }
+  worker.push(1)
+  cells = Skep::Swarm::Cells.new(nodes: 1, threads: 0)
+  child = Skep::Swarm::Child.new(id: 0, swarm: "async", mold: 0, cells:, report: ->(*) {},
+                                 page: Skep::OS::Page.create(cells.total))
+  gate, opener = IO.pipe
+  pid = fork { opener.close || gate.read || exit!(3) }
+  pidfd = Skep.pidfd(pid)
+  order = Thread::Queue.new
+
+  waits = [-> { narrow.push(1).push(2) && :room },
+           -> { pool.run([1, 2]) { |n| [n, inbox.pop(timeout: 10)] }.map(&:first) },
+           -> { worker.close(timeout: 10) },
+           -> { pidfd.wait(timeout: 10)&.pid },
+           -> { child.wait(10) },
+           -> { inbox.pop(timeout: 0.05) || :late }]
+  results = Async do |task|
+    tasks = waits.map { |wait| task.async { wait.call.tap { order << :waited } } }
+    task.async do
+      order << :worked
+      narrow.pop
+      opener.close
+      child.__stop
+      tasks.last.wait
+      3.times { inbox.push(:go) }
+    end
+    tasks.map(&:wait)
+  end.wait
+
+  must("do the work while all others wait") { order.pop == :worked }
+  must("give each what it waited for: #{results}") do
+    results == [:room, [1, 2], true, pid, true, :late]
+  end
+  must("close the pool") { pool.close(timeout: 5) }
+  pidfd.close
+end
