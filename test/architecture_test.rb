@@ -12,7 +12,8 @@ class ArchitectureTest < Skep::TestCase
     "fork" => Room.new(constant: "Fork", below: %w[os], facade: %w[pid generation on_fork warmup]),
     "threads" => Room.new(constant: "Threads", below: %w[os fork], facade: []),
     "swarm" => Room.new(constant: "Swarm", below: %w[os fork threads], facade: %w[swarm]),
-    "work" => Room.new(constant: "Work", below: %w[os fork threads swarm], facade: []),
+    "work" => Room.new(constant: "Work", below: %w[os fork threads swarm],
+                       facade: %w[map each each_with_index flat_map filter_map]),
     "watch" => Room.new(constant: "Watch", below: %w[os fork threads swarm], facade: []),
     "cli" => Room.new(constant: "CLI", below: %w[os fork threads swarm work watch], facade: [])
   }.freeze

@@ -27,8 +27,10 @@ class HouseTest < Skep::TestCase
     assert_empty code("lib/**/*").grep(/\bautoload\b(?!\?)/)
   end
 
-  test "nothing is marshalled" do
-    assert_empty code("lib/**/*").grep(/\bMarshal\b/)
+  # What Skep.map sends goes between two forks of one program, over a socket that nobody else has.
+  test "nothing is marshalled but a map's items and results" do
+    marshalling = code("lib/**/*").grep(/\bMarshal\b/)
+    assert_empty marshalling.grep_v(%r{\Alib/skep/work/map/cargo\.rb:})
   end
 
   test "who rescues everything says why" do

@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+module Skep
+  module Work
+    class Map
+      # A map done in this process: in the caller's thread with `nodes: 0`, in so many others with
+      # `in_threads:`. Hooks, Stop and exceptions are the same as with nodes.
+      #
+      #   Here.new(block, options, source, harvest).run    # => nil, or the Stop that ended it
+      class Here
+        #: (Proc, Options, untyped source, Harvest) -> void
+        def initialize(block, options, source, harvest)
+          @block = block
+          @with_index = options.with_index?
+          @count = options.in_threads
+          @source = source
+          @harvest = harvest
+          @lock = Mutex.new
+        end
+
+        #: () -> Stop?
+        def run
+          @count.zero? ? work : share
+          raise @error if @error
+
+          @stop
+        end
+
+        private
+
+        #: () -> void
+        def share
+          threads = Array.new([@count, @source.size].compact.min) { |number| start(number) }
+          threads.each(&:join)
+        ensure # An exception meant for the caller (Timeout, Interrupt) ends them too.
+          threads&.each(&:kill)&.each(&:join)
+        end
+
+        #: (Integer number) -> Thread
+        def start(number)
+          Thread.new do
+            Thread.current.name = "skep.map.#{number}"
+            work
+          end
+        end
+
+        #: () -> void
+        def work
+          while (chunk = @lock.synchronize { take })
+            result = attempt(chunk) or return
+            @lock.synchronize { @harvest.take(chunk, 1, result) }
+          end
+        end
+
+        #: () -> Chunk?
+        def take
+          return if @stop || @error
+
+          chunk = @source.take(1)
+          @harvest.begin(chunk) if chunk
+          chunk
+        end
+
+        # The result in an Array; nil when that was the end.
+        #
+        #: (Chunk) -> [untyped]?
+        def attempt(chunk)
+          item = chunk.items.first
+          [@with_index ? @block.call(item, chunk.from) : @block.call(item)]
+        rescue Stop => e
+          @stop ||= e
+          nil
+        rescue StandardError => e # for the caller to raise
+          @error ||= AtItem.mark(e, item, chunk.from)
+          nil
+        end
+      end
+      private_constant :Here
+    end
+  end
+end

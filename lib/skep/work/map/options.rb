@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+require "etc"
+
+module Skep
+  module Work
+    class Map
+      # What a map was told, checked and under one name each.
+      #
+      # | option | |
+      # |---|---|
+      # | nodes (in_processes) | how many nodes at most, by default the processors; 0: here |
+      # | threads | how many items a node works on at a time |
+      # | in_threads | so many threads of this process instead of nodes |
+      # | ordered | false: results as they come |
+      # | progress | true, a title, or a Hash with one: a bar on stderr, if that is a terminal |
+      # | with_index | the block gets the item's place too |
+      # | preserve_results | false: no results, the items are returned |
+      # | start, finish | called here with (item, index) and (item, index, result) |
+      # | finish_in_order | finish is called in the items' order |
+      class Options
+        attr_reader :nodes    #: Integer
+        attr_reader :threads  #: Integer
+        attr_reader :in_threads #: Integer
+        attr_reader :progress #: (bool | String | Hash[Symbol, untyped])?
+        attr_reader :start    #: Proc?
+        attr_reader :finish   #: Proc?
+
+        #: (?nodes: Integer?, ?in_processes: Integer?, ?in_threads: Integer?, ?threads: Integer,
+        #:   ?progress: untyped, ?start: Proc?, ?finish: Proc?, **bool) -> void
+        def initialize(nodes: nil, in_processes: nil, in_threads: nil, threads: 1, progress: nil,
+                       start: nil, finish: nil, **flags)
+          refuse_both(nodes || in_processes, in_threads)
+          @in_threads = count(:in_threads, in_threads || 0, least: 0)
+          nodes = in_threads ? 0 : nodes || in_processes || Etc.nprocessors
+          @nodes = count(:nodes, nodes, least: 0)
+          @threads = count(:threads, threads, least: 1)
+          @progress = progress
+          @start = start
+          @finish = finish
+          flags(**flags)
+          freeze
+        end
+
+        #: () -> bool
+        def forks? = @nodes.positive?
+
+        #: () -> bool
+        def ordered? = @ordered
+
+        #: () -> bool
+        def with_index? = @with_index
+
+        #: () -> bool
+        def finish_in_order? = @finish_in_order
+
+        # Are results to be returned?
+        #
+        #: () -> bool
+        def keep? = @keep
+
+        # Must they come here from the nodes?
+        #
+        #: () -> bool
+        def results? = @keep || !finish.nil?
+
+        private
+
+        #: (?ordered: bool, ?with_index: bool, ?preserve_results: bool, ?finish_in_order: bool)
+        #:   -> void
+        def flags(ordered: true, with_index: false, preserve_results: true, finish_in_order: false)
+          @ordered = ordered ? true : false
+          @with_index = with_index ? true : false
+          @keep = preserve_results != false
+          @finish_in_order = finish_in_order ? true : false
+        end
+
+        #: (Integer? nodes, Integer? in_threads) -> void
+        def refuse_both(nodes, in_threads)
+          return unless nodes && in_threads
+
+          raise ArgumentError, "in_threads: runs no nodes: give it or nodes:, not both"
+        end
+
+        #: (Symbol name, untyped, least: Integer) -> Integer
+        def count(name, value, least:)
+          number = Integer(value)
+          return number if number >= least
+
+          raise ArgumentError, "#{name} must be #{least} at least, not #{number}"
+        end
+      end
+      private_constant :Options
+    end
+  end
+end

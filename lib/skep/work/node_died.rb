@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+module Skep
+  # Raised by Skep.map when an item has ended two nodes: killed, out of memory, or by exit.
+  #
+  #   rescue Skep::NodeDied => e
+  #     e.item; e.index       # what was in hand, and its place
+  #     e.signal; e.status    # "KILL" and nil, or nil and the exit status
+  class NodeDied < Error
+    attr_reader :item   #: untyped
+    attr_reader :index  #: Integer
+    attr_reader :pid    #: Integer
+    attr_reader :signal #: String?
+    attr_reader :status #: Integer?
+
+    # `words` is what the node could say of its end, if anything.
+    #
+    #: (item: untyped, index: Integer, pid: Integer, exit: untyped, words: String?) -> void
+    def initialize(item:, index:, pid:, exit:, words: nil)
+      @item = item
+      @index = index
+      @pid = pid
+      @signal = exit.signal
+      @status = exit.exitstatus
+      super("#{AtItem.describe(item, index)} ended two nodes, the last (pid #{pid}) with " \
+            "#{[exit, words].compact.join(", ")}#{advice}")
+    end
+
+    private
+
+    #: () -> String
+    def advice = signal == "KILL" ? ": was memory short? dmesg tells of what the kernel killed" : ""
+  end
+end
