@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Skep
-  # Raised by Skep.map when an item has ended two nodes: killed, out of memory, or by exit.
+  # Raised by Skep.map when an item has ended two nodes, killed or out of memory; or one, by exit.
   #
   #   rescue Skep::NodeDied => e
   #     e.item; e.index       # what was in hand, and its place
@@ -15,14 +15,16 @@ module Skep
 
     # `words` is what the node could say of its end, if anything.
     #
-    #: (item: untyped, index: Integer, pid: Integer, exit: untyped, words: String?) -> void
-    def initialize(item:, index:, pid:, exit:, words: nil)
+    #: (item: untyped, index: Integer, pid: Integer, exit: untyped, deaths: Integer,
+    #:   words: String?) -> void
+    def initialize(item:, index:, pid:, exit:, deaths:, words: nil)
       @item = item
       @index = index
       @pid = pid
       @signal = exit.signal
       @status = exit.exitstatus
-      super("#{AtItem.describe(item, index)} ended two nodes, the last (pid #{pid}) with " \
+      nodes = deaths == 1 ? "its node" : "#{deaths} nodes, the last"
+      super("#{AtItem.describe(item, index)} ended #{nodes} (pid #{pid}) with " \
             "#{[exit, words].compact.join(", ")}#{advice}")
     end
 

@@ -14,14 +14,17 @@ module Skep
         WIDTH = 30
         private_constant :OFTEN, :WIDTH
 
-        # nil when none is wanted or can be seen.
+        # nil when none is wanted or can be seen. A wish is true, a title, or a Hash of title and
+        # output.
         #
-        #: (untyped wish, Integer? total, ?IO out) -> Bar?
-        def self.for(wish, total, out = $stderr)
-          return unless wish && out.respond_to?(:tty?) && out.tty?
+        #: (untyped wish, Integer? total) -> Bar?
+        def self.for(wish, total)
+          return unless wish
 
-          wish = { title: wish } if wish.is_a?(String)
-          new((wish.is_a?(Hash) && wish[:title]) || "Progress", total, out)
+          wish = { title: wish } unless wish.is_a?(Hash) || wish == true
+          title, out = wish.values_at(:title, :output) if wish.is_a?(Hash)
+          out ||= $stderr
+          new(title || "Progress", total, out) if out.respond_to?(:tty?) && out.tty?
         end
 
         #: (String title, Integer? total, IO out) -> void

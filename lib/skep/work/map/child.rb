@@ -5,24 +5,22 @@ module Skep
     class Map
       # A node's own view of its life: from the fork to exit!.
       #
-      #   Child.new(block, options, source, page:, slot:).live(socket)   # never returns
+      #   Child.new(block, options, source, claims:, slot:).live(socket, parent:)   # never returns
       #
       # Its main thread takes orders; with `threads` of more than one others work them off. It ends
       # when the parent hangs up, or when that dies, or by a signal.
       class Child
         SIGNALS = %w[INT TERM HUP QUIT ALRM USR1 USR2 CHLD TSTP TTIN TTOU CONT WINCH].freeze
         FAILED = 1
+        PURPOSE = "left by " # begins the last words of who needn't be tried again
         private_constant :SIGNALS, :FAILED
 
-        #: (Proc, Options, untyped source, page: OS::Page, slot: Integer) -> void
-        def initialize(block, options, source, page:, slot:)
+        #: (Proc, Options, untyped source, claims: Claims, slot: Integer) -> void
+        def initialize(block, options, source, claims:, slot:)
           @source = source
-          @page = page
+          @claims = claims
           @slot = slot
-          @first = slot * options.threads
-          @hands = Array.new(options.threads) do |number|
-            Hand.new(block, options, page:, cell: @first + number, flag: @first)
-          end
+          @hands = Array.new(options.threads) { Hand.new(block, options, claims) }
           @lock = Mutex.new
         end
 
@@ -34,7 +32,7 @@ module Skep
           @socket = socket
           status = attempt { settle(parent) && serve }
         ensure
-          status ||= say("left by break, return or throw: raise Skep::Stop to end a map early")
+          status ||= say("#{PURPOSE}break, return or throw: raise Skep::Stop to end early")
           flush
           exit!(status)
         end
@@ -48,7 +46,7 @@ module Skep
         rescue SignalException => e
           die_by(e.signo)
         rescue SystemExit => e
-          say("exit called at #{e.backtrace&.first}", e.status)
+          say("#{PURPOSE}exit, called at #{e.backtrace&.first}", e.status)
         rescue NoMemoryError => e
           say("NoMemoryError: #{e.message}", FAILED)
         rescue Errno::EPIPE, Errno::ECONNRESET
@@ -60,7 +58,7 @@ module Skep
         #
         #: (Integer parent) -> bool
         def settle(parent)
-          Skep.on_fork(child: -> { @socket.close })
+          Skep.on_fork(child: -> { [@socket, @claims].each(&:close) })
           SIGNALS.each { |name| reset(name) }
           ENV["SKEP_NODE_ID"] = @slot.to_s
           OS::Prctl.parent_death_signal = :TERM
@@ -123,15 +121,15 @@ module Skep
           exit!(say("its thread was killed")) if done == false && $!.nil?
         end
 
-        # The place of the first item and the items; nil when the parent has hung up.
+        # The place of the first item, the items and the lane; nil when the parent has hung up.
         #
-        #: () -> [Integer, Array[untyped]]?
+        #: () -> [Integer, Array[untyped], Integer]?
         def take
           head = @socket.read(Frame::ORDER_BYTES)
           return unless head && head.bytesize == Frame::ORDER_BYTES
 
-          from, count, bytes = head.unpack(Frame::ORDER)
-          [from, @source.unpack(from, count, bytes.zero? ? nil : @socket.read(bytes))]
+          from, count, lane, bytes = head.unpack(Frame::ORDER)
+          [from, @source.unpack(from, count, bytes.zero? ? nil : @socket.read(bytes)), lane]
         end
 
         #: ([Integer, Integer, Integer, Integer, String?]) -> void
@@ -145,7 +143,7 @@ module Skep
         #
         #: (String, ?Integer status) -> Integer
         def say(words, status = FAILED)
-          @page.write(@first, words.byteslice(0, OS::Page::BLOB))
+          @claims.say(@slot, words)
           status
         end
 

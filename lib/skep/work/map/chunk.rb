@@ -6,7 +6,7 @@ module Skep
       # Items that are handed out together, and the place of the first.
       #
       #   chunk = Chunk.new(40, items)
-      #   chunk.rest(3)      # => what is left when three are done, nil if nothing
+      #   chunk.halves(3)    # => [the first three, the rest]
       #   chunk.split(44)    # => [those before item 44, it alone, those after it]
       class Chunk
         attr_reader :from  #: Integer
@@ -27,8 +27,8 @@ module Skep
         #: (Integer index) -> bool
         def cover?(index) = index >= @from && index < @from + size
 
-        #: (Integer done) -> Chunk?
-        def rest(done) = done < size ? part(done, size) : nil
+        #: (Integer count) -> [Chunk, Chunk]
+        def halves(count) = [part(0, count), part(count, size)]
 
         #: (Integer index) -> Array[Chunk]
         def split(index)

@@ -48,7 +48,7 @@ module Skep
           return recruit if recruit?
 
           heard = @roster.wait(patience) { |node, ended| hear(node, ended) }
-          idlers_wait? && hurry unless heard
+          share_out if !heard && idlers_wait?
         end
 
         #: () -> Array[Node]
@@ -67,7 +67,7 @@ module Skep
         #: () -> void
         def hand_out
           while (node = nodes.select(&:room?).min_by { |each| each.chunks.size })
-            chunk = @again.shift || fresh(node.pace.size) or return
+            chunk = @again.shift || fresh(node.pace) or return
             node.give(chunk, @source.pack(chunk))
             @roster.attend(node) if node.pending?
           end
@@ -75,13 +75,14 @@ module Skep
 
         # Towards the end chunks become smaller, so that all nodes end at about the same time.
         #
-        #: (Integer size) -> Chunk?
-        def fresh(size)
-          left = @source.left
-          share = left ? [left / (@options.nodes * @options.threads * 2), 1].max : size
-          chunk = @source.take([size, share].min)
-          @harvest.begin(chunk) if chunk
-          chunk
+        #: (Pace) -> Chunk?
+        def fresh(pace)
+          size = pace.size
+          if (left = @source.left)
+            share = left / (@options.nodes * @options.threads * 2)
+            size = [size, [share, pace.least].max].min
+          end
+          @source.take(size)&.tap { |chunk| @harvest.begin(chunk) }
         end
 
         #: () -> bool
@@ -94,8 +95,8 @@ module Skep
         def recruit
           began = OS.now
           parent = Skep.pid
-          @roster.recruit do |slot, page, socket|
-            Child.new(@block, @options, @source, page:, slot:).live(socket, parent:)
+          @roster.recruit do |slot, claims, socket|
+            Child.new(@block, @options, @source, claims:, slot:).live(socket, parent:)
           end
           @recruit_at = OS.now + ((OS.now - began) / 4)
         end
@@ -109,18 +110,18 @@ module Skep
           [@recruit_at - OS.now, 0].max if wanting? && !(@source.dry? && @again.empty?)
         end
 
-        # Is one idle while another has more than it works on, and there is nothing else to take?
+        # Is one idle, or still to be had, while another has more than it works on, and there is
+        # nothing else to take?
         #
         #: () -> bool
         def idlers_wait?
-          !@stop && nodes.any?(&:idle?) && nodes.any? { |node| !node.hurried && laden?(node) }
+          return false if @stop || !OS::Page.native? || !(@source.dry? && @again.empty?)
+
+          (!@roster.full? || nodes.any?(&:idle?)) && nodes.any?(&:laden?)
         end
 
-        #: (Node) -> bool
-        def laden?(node) = node.chunks.sum(&:size) > @options.threads
-
         #: () -> void
-        def hurry = nodes.each { |node| @roster.hurry(node, true) if @stop || laden?(node) }
+        def share_out = nodes.each { |node| @again.concat(node.cut) if node.laden? }
 
         #: (Node, bool ended) -> void
         def hear(node, ended)
@@ -132,17 +133,15 @@ module Skep
           end
         end
 
-        #: (Node, Integer from, Integer done, Integer kind, Integer nanoseconds, String?) -> void
-        def heard(node, from, done, kind, nanoseconds, cargo)
+        #: (Node, Integer lane, Integer done, Integer kind, Integer nanoseconds, String?) -> void
+        def heard(node, lane, done, kind, nanoseconds, cargo)
           return if kind == Frame::HELLO
 
-          chunk = node.finished(from)
+          chunk = node.finished(lane)
           node.pace.learn(done, seconds: nanoseconds / 1e9, bytes: cargo ? cargo.bytesize : 0)
-          @roster.hurry(node, false) unless @stop
           return ended(chunk, done, kind, cargo) unless kind == Frame::RESULTS
 
           reap(chunk, done, cargo)
-          @again.concat([chunk.rest(done)].compact)
         end
 
         #: (Chunk, Integer done, String? cargo) -> void
@@ -159,7 +158,7 @@ module Skep
           raise AtItem.mark(error(what), chunk.item(index), index) if kind == Frame::RAISED
 
           @stop ||= Stop.new(what)
-          hurry
+          nodes.each(&:cut)
         end
 
         # A node's main thread has the caller's frames below its own, its other threads don't.
@@ -176,8 +175,8 @@ module Skep
         #
         #: (Node) -> void
         def lost(node)
-          exit, items, words = @roster.bury(node)
-          @again.concat(@losses.count(node, exit, items:, words:))
+          exit = @roster.bury(node)
+          @again.concat(@losses.count(node, exit)) unless @stop
         end
       end
       private_constant :Crew

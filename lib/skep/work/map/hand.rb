@@ -3,44 +3,41 @@
 module Skep
   module Work
     class Map
-      # One thread of a node, at work on chunks. In shared memory it tells which item it is at,
-      # and looks there whether it is to let the rest of its chunk go.
+      # One thread of a node, at work on chunks. It claims each item in shared memory, and lets the
+      # rest of its chunk go when the map has cut it off there.
       #
-      #   hand = Hand.new(block, options, page:, cell:, flag:)
-      #   hand.work(40, items)    # => [40, done, kind, nanoseconds, cargo]
+      #   hand = Hand.new(block, options, claims)
+      #   hand.work(40, items, lane)    # => [lane, done, kind, nanoseconds, cargo]
       class Hand
-        ITEM = 2  # a word of the hand's cell: the place of its item, plus 1
-        HURRY = 3 # a word of the node's first cell: 1 when others wait for what it has
-
-        #: (Proc, Options, page: OS::Page, cell: Integer, flag: Integer) -> void
-        def initialize(block, options, page:, cell:, flag:)
+        #: (Proc, Options, Claims) -> void
+        def initialize(block, options, claims)
           @block = block
           @with_index = options.with_index?
           @wanted = options.results?
-          @page = page
-          @cell = cell
-          @flag = flag
+          @claims = claims
         end
 
-        #: (Integer from, Array[untyped] items) -> [Integer, Integer, Integer, Integer, String?]
-        def work(from, items)
+        #: (Integer from, Array[untyped] items, Integer lane)
+        #:   -> [Integer, Integer, Integer, Integer, String?]
+        def work(from, items, lane)
           began = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
-          @from = @at = from
+          @from = from
           @results = []
-          kind, cargo = attempt(items)
+          kind, cargo = attempt(items, *@claims.place(lane))
           took = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond) - began
-          [from, @done, kind, took, cargo]
+          [lane, @done, kind, took, cargo]
         ensure
           @results = nil
         end
 
         private
 
-        #: (Array[untyped] items) -> [Integer, String?]
-        def attempt(items)
-          @with_index ? visit_with_index(items) : visit(items)
-          @done = @at - @from
-          [Frame::RESULTS, results]
+        #: (Array[untyped] items, OS::Page, Integer cell, Integer word) -> [Integer, String?]
+        def attempt(items, page, cell, word)
+          visit(items, page, cell, word)
+          finished
+        rescue Unmarshallable => e
+          unmarshallable(e, e.index)
         rescue Stop => e
           ended(Frame::STOPPED) { e.value }
         rescue SystemExit, SignalException, NoMemoryError
@@ -49,41 +46,40 @@ module Skep
           ended(Frame::RAISED) { Ordeal.pack(e) }
         end
 
-        # The hot loop, twice: an item is begun, and counts, when its place is in shared memory.
+        # The hot loop.
         #
-        #: (Array[untyped] items) -> void
-        def visit(items)
+        #: (Array[untyped] items, OS::Page, Integer cell, Integer word) -> void
+        def visit(items, page, cell, word)
           items.each do |item|
-            break if @page.get(@flag, HURRY) == 1
+            claims = page.add(cell, word, 1)
+            break if claims & Claims::MASK > claims >> Claims::SHIFT
 
-            @page.set(@cell, ITEM, @at += 1)
-            @results << @block.call(item)
+            @results << (@with_index ? @block.call(item, @from + @results.size) : @block.call(item))
           end
         end
 
-        #: (Array[untyped] items) -> void
-        def visit_with_index(items)
-          items.each do |item|
-            break if @page.get(@flag, HURRY) == 1
-
-            @page.set(@cell, ITEM, @at += 1)
-            @results << @block.call(item, @at - 1)
-          end
+        #: () -> [Integer, String?]
+        def finished
+          @done = @results.size
+          [Frame::RESULTS, @wanted ? Cargo.pack_results(@results, from: @from) : nil]
         end
 
-        #: () -> String?
-        def results = @wanted ? Cargo.pack_results(@results.first(@done), from: @from) : nil
-
-        # The item begun last isn't done.
+        # Those before are done.
         #
         #: (Integer kind) { () -> untyped } -> [Integer, String]
         def ended(kind)
-          @done = @at - @from - 1
-          [kind, Cargo.pack_end(results, yield, @at - 1)]
+          place = @from + @results.size
+          _, results = finished
+          [kind, Cargo.pack_end(results, yield, place)]
         rescue StandardError => e # A result, or what Stop was given, can't leave.
+          unmarshallable(e, place)
+        end
+
+        #: (StandardError, Integer place) -> [Integer, String]
+        def unmarshallable(error, place)
           @done = 0
-          index = e.is_a?(Unmarshallable) ? e.index : @at - 1
-          [Frame::RAISED, Cargo.pack_end(nil, Ordeal.pack(e), index)]
+          place = error.index if error.is_a?(Unmarshallable)
+          [Frame::RAISED, Cargo.pack_end(nil, Ordeal.pack(error), place)]
         end
       end
       private_constant :Hand

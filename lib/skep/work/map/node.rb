@@ -7,55 +7,74 @@ module Skep
     class Map
       # The parent's view of a node: its socket, its pidfd, what it has in hand.
       #
-      #   node = Node.new(slot)
+      #   node = Node.new(slot, claims)
       #   node.start { |socket| … }    # the block runs in the child and must not return
       #   node.give(chunk, cargo)
-      #   node.receive { |place, done, kind, nanoseconds, cargo| … }
+      #   node.receive { |lane, done, kind, nanoseconds, cargo| … }
+      #   node.cut                     # => [Chunk], what it hasn't begun and won't begin
       #   node.hang_up; node.wait(1.0); node.close
       class Node
         attr_reader :slot   #: Integer
         attr_reader :pid    #: Integer?
         attr_reader :pidfd  #: OS::Pidfd?
-        attr_reader :chunks #: Array[Chunk]
         attr_reader :pace   #: Pace
         attr_reader :socket #: UNIXSocket
-        attr_accessor :hurried #: bool
 
-        #: (Integer slot, Integer threads) -> void
-        def initialize(slot, threads)
+        #: (Integer slot, Claims) -> void
+        def initialize(slot, claims)
           @slot = slot
-          @threads = threads
+          @claims = claims
+          claims.clear(slot)
+          @lanes = claims.lanes(slot)
+          @threads = @lanes.size / 2
           @socket, @theirs = UNIXSocket.pair
           @wire = Wire.new(@socket)
-          @chunks = []
+          @in_hand = {}
           @pace = Pace.new
-          @hurried = false
         end
 
+        # Whatever ends the child, be it a signal before it has begun, must not unwind its copy of
+        # the caller's frames.
+        #
         #: () { (UNIXSocket) -> bot } -> void
         def start
+          origin = Skep.pid
           @pid = Process.fork
           yield @theirs unless @pid
           @theirs.close
           adopt
+        ensure
+          exit!(1) unless Skep.pid == origin
         end
 
+        # In the order in which they were given.
+        #
+        #: () -> Array[Chunk]
+        def chunks = @in_hand.values
+
         #: () -> bool
-        def idle? = @chunks.empty?
+        def idle? = @in_hand.empty?
+
+        # Does it keep more than it works on?
+        #
+        #: () -> bool
+        def laden? = chunks.sum(&:size) > @threads
 
         # May it be given another chunk?
         #
         #: () -> bool
-        def room? = @chunks.size < (@pace.ahead? ? @threads * 2 : @threads)
+        def room? = @in_hand.size < (@pace.ahead? ? @threads * 2 : @threads)
 
         #: () -> bool
         def pending? = @wire.pending?
 
         #: (Chunk, String? cargo) -> void
         def give(chunk, cargo)
-          @chunks << chunk
-          head = [chunk.from, chunk.size, cargo ? cargo.bytesize : 0].pack(Frame::ORDER)
-          @wire.send(head, cargo)
+          lane = (@lanes - @in_hand.keys).first
+          @in_hand[lane] = chunk
+          @claims.offer(lane, chunk.size)
+          head = [chunk.from, chunk.size, lane, cargo ? cargo.bytesize : 0]
+          @wire.send(head.pack(Frame::ORDER), cargo)
         end
 
         # False when the node has closed its end.
@@ -66,12 +85,32 @@ module Skep
         #: () -> void
         def flush = @wire.flush
 
-        # The chunk that begins with that item, which is done, or given back.
+        # The chunk that it has reported on.
         #
-        #: (Integer from) -> Chunk
-        def finished(from)
-          @chunks.delete_at(@chunks.index { |chunk| chunk.from == from })
+        #: (Integer lane) -> Chunk
+        def finished(lane) = @in_hand.delete(lane)
+
+        #: () -> Array[Chunk]
+        def cut
+          @in_hand.filter_map do |lane, chunk|
+            kept, rest = chunk.halves(@claims.cut(lane))
+            @in_hand[lane] = kept
+            rest if rest.size.positive?
+          end
         end
+
+        # The places of the items that it has begun last, one a chunk.
+        #
+        #: () -> Array[Integer]
+        def begun
+          @in_hand.filter_map do |lane, chunk|
+            count = @claims.begun(lane)
+            chunk.from + count - 1 if count.positive?
+          end
+        end
+
+        #: () -> String?
+        def last_words = @claims.said(slot)
 
         # Tells the node that no order will follow: it ends once it has done what it has.
         # The socket itself, as other processes may have copies of it.
@@ -117,7 +156,7 @@ module Skep
         def close = [@socket, @theirs, @pidfd].compact.each(&:close)
 
         #: () -> String
-        def inspect = "#<#{self.class} slot=#{slot} pid=#{pid || "?"} chunks=#{chunks.size}>"
+        def inspect = "#<#{self.class} slot=#{slot} pid=#{pid || "?"} chunks=#{@in_hand.size}>"
 
         private
 

@@ -8,7 +8,8 @@ module Skep
       #   pace = Pace.new
       #   pace.size                               # => 1
       #   pace.learn(1, seconds: 0.00001, bytes: 20)
-      #   pace.size                               # => 8
+      #   pace.size                               # => 64
+      #   pace.least                              # => 25, what isn't worth being made smaller
       #   pace.ahead?                             # may the next chunk wait at the node?
       #
       # Short chunks cost messages; long ones keep others waiting at the end, and so does a chunk
@@ -16,15 +17,17 @@ module Skep
       class Pace
         SHORT = 0.002
         LONG = 0.008
-        LEAP = 8
+        LEAST = 0.00025
+        LEAPS = [64, 8, 2].freeze
         HEAVY = 4 << 20
-        private_constant :SHORT, :LONG, :LEAP, :HEAVY
+        private_constant :SHORT, :LONG, :LEAST, :LEAPS, :HEAVY
 
-        attr_reader :size #: Integer
+        attr_reader :size  #: Integer
+        attr_reader :least #: Integer
 
         #: () -> void
         def initialize
-          @size = 1
+          @size = @least = 1
           @ahead = false
         end
 
@@ -36,17 +39,19 @@ module Skep
           return if count.zero?
 
           @size = [(count * factor(seconds, bytes)).to_i, 1].max
+          @least = seconds.positive? ? [(count * LEAST / seconds).to_i, 1].max : count
           @ahead = seconds <= LONG
         end
 
         private
 
+        # Doubled under 2 ms; far under it there is no need to go by steps.
+        #
         #: (Float seconds, Integer bytes) -> Numeric
         def factor(seconds, bytes)
           return 0.5 if seconds > LONG || bytes > HEAVY
-          return LEAP if seconds < SHORT / LEAP && bytes < HEAVY / LEAP
 
-          seconds < SHORT && bytes < HEAVY / 2 ? 2 : 1
+          LEAPS.find { |leap| seconds < SHORT * 2 / leap && bytes < HEAVY / leap } || 1
         end
       end
       private_constant :Pace

@@ -6,9 +6,9 @@ module Skep
       # Who the nodes of a map are, what to hear of them, and their end.
       #
       #   roster = Roster.new(limit, threads)
-      #   roster.recruit { |slot, page, socket| … }         # forks; the block is the child's
+      #   roster.recruit { |slot, claims, socket| … }       # forks; the block is the child's
       #   roster.wait(1.0) { |node, ended| … }
-      #   roster.bury(node)                                 # => [its end, items in hand, words]
+      #   roster.bury(node)                                 # => its end
       #   roster.disband(calm: true)
       class Roster
         GRACE = 1.0    # seconds from TERM to KILL
@@ -20,10 +20,9 @@ module Skep
         #: (Integer limit, Integer threads) -> void
         def initialize(limit, threads)
           @limit = limit
-          @threads = threads
           @nodes = []
           @poller = OS::Poller.new
-          @page = OS::Page.create(limit * threads)
+          @claims = Claims.new(limit, threads)
           @in_forks = Skep.on_fork(child: method(:disown))
         end
 
@@ -32,11 +31,10 @@ module Skep
 
         # Forks a node. Where the machine has no room for it, those there are must do.
         #
-        #: () { (Integer slot, OS::Page, UNIXSocket) -> bot } -> void
+        #: () { (Integer slot, Claims, UNIXSocket) -> bot } -> void
         def recruit(&life)
           slot = ((0...@limit).to_a - @nodes.map(&:slot)).first
-          @threads.times { |number| @page.clear((slot * @threads) + number) }
-          @nodes << (node = Node.new(slot, @threads))
+          @nodes << (node = Node.new(slot, @claims))
           begin_life(node, &life)
           watch(node)
         rescue Errno::EAGAIN, Errno::ENOMEM
@@ -75,24 +73,11 @@ module Skep
           node.signal(:KILL)
         end
 
-        # Tells it to let go of what it hasn't begun, or not to any more.
-        #
-        #: (Node, bool) -> void
-        def hurry(node, hurried)
-          return if node.hurried == hurried
-
-          node.hurried = hurried
-          @page.set(node.slot * @threads, Hand::HURRY, hurried ? 1 : 0)
-        end
-
         # Reaps a dead one.
         #
-        #: (Node) -> [Swarm::Exit, Array[Integer], String?]
+        #: (Node) -> Swarm::Exit
         def bury(node)
-          exit = Swarm::Exit.of(node.wait(nil))
-          first = node.slot * @threads
-          items = Array.new(@threads) { |number| @page.get(first + number, Hand::ITEM) - 1 }
-          [exit, items, @page.read(first)]
+          Swarm::Exit.of(node.wait(nil))
         ensure
           [node.socket, node.pidfd&.to_io].compact.each { |io| @poller.remove(io) }
           @nodes.delete(node)
@@ -117,10 +102,10 @@ module Skep
 
         # @forking says to #disown whose child it is in.
         #
-        #: (Node) { (Integer slot, OS::Page, UNIXSocket) -> bot } -> void
+        #: (Node) { (Integer slot, Claims, UNIXSocket) -> bot } -> void
         def begin_life(node)
           @forking = Thread.current
-          node.start { |socket| yield node.slot, @page, socket }
+          node.start { |socket| yield node.slot, @claims, socket }
         ensure
           @forking = nil
         end
@@ -139,21 +124,21 @@ module Skep
           end
         end
 
-        # In a child, be it of ours: that needs the page.
+        # In a child, be it of ours: that needs the claims.
         #
         #: () -> void
         def disown
           @in_forks.cancel
           @poller.close
           @nodes.each(&:disown)
-          @page.close unless @forking == Thread.current
+          @claims.close unless @forking == Thread.current
         end
 
         #: () -> void
         def close
           @in_forks.cancel
           @poller.close
-          @page.close
+          @claims.close
         end
       end
       private_constant :Roster

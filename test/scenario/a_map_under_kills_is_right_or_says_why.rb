@@ -1,0 +1,101 @@
+# frozen_string_literal: true
+
+# Nodes of map after map are killed at random moments: each map gives the right results, or says
+# which item was in hand twice; no child, descriptor or thread is left. (ROUNDS=n for another number
+# of maps, SEED=n to play the same kills again.)
+require_relative "scenario"
+
+# Kills one of this process' children at each of so many random moments, and is no child itself.
+class Killer
+  def initialize(random)
+    @random = random
+    @orders = Thread::Queue.new
+    @kills = 0
+    @thread = Thread.new { play }
+  end
+
+  attr_reader :kills
+
+  def start = @orders << @random.rand(1..3)
+
+  def close
+    @orders.close
+    @thread.join
+  end
+
+  private
+
+  def play
+    while (times = @orders.pop)
+      times.times { IO.select(nil, nil, nil, @random.rand(0.02)) || kill }
+    end
+  end
+
+  def kill
+    pid = children.sample(random: @random) or return
+    pidfd = Skep.pidfd(pid)
+    pidfd.signal(:KILL) if children.include?(pid) # or its number might be another's by now
+    @kills += 1
+  rescue Errno::ESRCH
+    nil # It was quicker.
+  ensure
+    pidfd&.close
+  end
+
+  def children = Dir["/proc/self/task/*/children"].flat_map { |path| pids(path) }
+
+  def pids(path)
+    File.read(path).split.map(&:to_i)
+  rescue Errno::ENOENT, Errno::ESRCH
+    []
+  end
+end
+
+# Maps of several kinds, each with what it must give.
+MAPS = [
+  lambda do
+    items = (0...20_000).to_a
+    [items, Skep.map(items, nodes: 3) { |item| item }]
+  end,
+  lambda do
+    [(1..40).map(&:to_s), Skep.map((1..40).each, nodes: 2) do |item|
+      IO.select(nil, nil, nil, 0.0005)
+      item.to_s
+    end]
+  end,
+  -> { [(0...30).to_a, Skep.map((0...30).to_a, nodes: 2, threads: 3) { |item| IO.select(nil, nil, nil, 0.001) || item }] },
+  lambda do
+    big = "x" * 300_000
+    [[big] * 12, Skep.map((0...12).to_a, nodes: 2) { big }]
+  end,
+  -> { [(0...300).to_a, Skep.map((0...300).to_a, nodes: 2, ordered: false) { |item| item }.sort] }
+].freeze
+
+def left
+  children = Dir["/proc/self/task/*/children"].flat_map { |path| File.read(path).split }
+  { children:, fds: Dir.children("/proc/self/fd").size, threads: Thread.list.size }
+end
+
+Scenario.play do
+  rounds = Integer(ENV.fetch("ROUNDS", "200"))
+  seed = Integer(ENV.fetch("SEED", Random.new_seed.to_s)) % 1_000_000
+  killer = Killer.new(Random.new(seed))
+  MAPS.each(&:call) # so that what Ruby opens once is open
+  before = left
+  died = 0
+
+  rounds.times do |round|
+    killer.start
+    expected, results = MAPS[round % MAPS.size].call
+    must("be right in round #{round} (SEED=#{seed})") { results == expected }
+  rescue Skep::NodeDied => e
+    died += 1
+    must("say what died: #{e.message}") { e.signal == "KILL" && e.index && e.item }
+  end
+  killer.close
+  GC.start
+  puts "#{rounds} maps, #{killer.kills} kills, #{died} items that were hit twice (SEED=#{seed})"
+  must("kill some") { killer.kills > rounds / 10 }
+  after = left.merge(threads: left[:threads] + 1) # the killer's
+  must("leave nothing: #{before} -> #{after}") { after == before }
+end

@@ -1,0 +1,186 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/work"
+require "pty"
+require "socket"
+require_relative "support/gates"
+
+# What nodes have of the caller's, and what the caller keeps.
+class MapNodesTest < Skep::TestCase
+  test "leaves no process when Ctrl-C hits caller and nodes, and raises Interrupt" do
+    pid, reader = in_child do |writer|
+      Process.setpgid(0, 0)
+      begin
+        map_for_ever(writer)
+      rescue Interrupt
+        writer.puts("interrupted, #{children.size} left")
+      end
+    end
+    nodes = pidfds_of_two(reader)
+    Process.kill(:INT, -pid) # ours, and unreaped
+    assert_equal "interrupted, 0 left\n", wait_readable(reader).gets
+    assert(nodes.none?(&:alive?))
+  ensure
+    finish(pid, nodes)
+  end
+
+  test "leaves no process when only the caller is interrupted" do
+    pid, reader = in_child do |writer|
+      map_for_ever(writer)
+    rescue Interrupt
+      writer.puts("interrupted, #{children.size} left")
+    end
+    nodes = pidfds_of_two(reader)
+    Process.kill(:INT, pid)
+    assert_equal "interrupted, 0 left\n", wait_readable(reader).gets
+  ensure
+    finish(pid, nodes)
+  end
+
+  test "ends its nodes with the caller, even one that was killed" do
+    pid, reader = in_child { |writer| map_for_ever(writer) }
+    nodes = pidfds_of_two(reader)
+    Process.kill(:KILL, pid)
+    return pass("its nodes finish their items first") unless Skep::OS::Prctl.supported?
+
+    assert(nodes.all? { |node| node.wait(timeout: 5) })
+  ensure
+    nodes.each { |node| node.signal(:KILL) if node.alive? }
+    finish(pid, nodes)
+  end
+
+  test "runs neither at_exit hooks nor finalizers in nodes, and flushes their output" do
+    out, err, status = run_program(<<~RUBY)
+      require "skep/work"
+      at_exit { puts "at_exit" }
+      thing = Object.new
+      ObjectSpace.define_finalizer(thing, proc { puts "finalizer" })
+      print "before "
+      Skep.each([1, 2], nodes: 2) { |item| print "item " }
+      puts "after"
+    RUBY
+    assert_equal "before item item after\nat_exit\nfinalizer\n", out
+    assert_equal ["", true], [err, status.success?]
+  end
+
+  test "gives a node no descriptor of its siblings'" do
+    gates = Gates.new(4)
+    fds = Skep.map((0...4).to_a, nodes: 4) do |item|
+      gates.meet(item)
+      [ENV.fetch("SKEP_NODE_ID"), Dir.children("/proc/self/fd").size]
+    end
+    assert_equal 1, fds.map(&:last).uniq.size
+    assert_equal %w[0 1 2 3], fds.map(&:first).sort
+  ensure
+    gates.close
+  end
+
+  test "gives a map in a node no descriptor of its parent's map" do
+    outer, inner = Skep.map([1], nodes: 1) do
+      [sockets, Skep.map([1], nodes: 1) { sockets }.first]
+    end.first
+    assert_equal outer, inner
+  end
+
+  test "puts the caller's traps back in nodes; what it ignores stays ignored" do
+    previous = trap(:USR1) { raise "the caller's" }
+    hup = trap(:HUP, "IGNORE")
+    handlers = Skep.map([1], nodes: 1) { %w[USR1 HUP TERM].map { |name| trap(name, "DEFAULT") } }
+    assert_equal [%w[DEFAULT IGNORE DEFAULT]], handlers
+  ensure
+    trap(:USR1, previous)
+    trap(:HUP, hup)
+  end
+
+  test "reaps no child of the caller's" do
+    pid = fork { exit!(5) }
+    Skep.map([1, 2], nodes: 2) { 1 }
+    assert_equal 5, Process.wait2(pid).last.exitstatus
+  end
+
+  test "works where somebody else reaps the nodes" do
+    out, err, status = run_program(<<~RUBY)
+      require "skep/work"
+      trap(:CHLD, "IGNORE")
+      p Skep.map([1, 2, 3], nodes: 2) { |item| item + 1 }
+      begin
+        Skep.map([1], nodes: 1) { exit! }
+      rescue Skep::NodeDied => e
+        puts "died"
+      end
+    RUBY
+    assert_equal ["[2, 3, 4]\ndied\n", "", true], [out, err, status.success?]
+  end
+
+  test "lets the block fork and wait" do
+    statuses = Skep.map([3, 4], nodes: 2) do |item|
+      pid = fork { exit!(item) }
+      Process.wait2(pid).last.exitstatus
+    end
+    assert_equal [3, 4], statuses
+  end
+
+  test "isn't held up by a process that a block left running" do
+    reader, writer = IO.pipe
+    pids = Skep.map([1], nodes: 1) { fork { writer.close && reader.read } }
+    assert_equal 1, pids.size
+    writer.close # lets it end
+  ensure
+    [reader, writer].each(&:close)
+  end
+
+  test "keeps what the caller has open as it is" do
+    server = TCPServer.new("127.0.0.1", 0)
+    client = TCPSocket.new("127.0.0.1", server.addr[1])
+    peer = server.accept
+    Skep.map([1, 2, 3, 4], nodes: 2) { client.object_id }
+    client.write("still here")
+    assert_equal "still here", wait_readable(peer).readpartial(20)
+  ensure
+    [server, client, peer].each(&:close)
+  end
+
+  test "draws a bar on a terminal, and none elsewhere" do
+    text = terminal_of do |output|
+      Skep.each((1..50).to_a, nodes: 2, progress: { title: "Half", output: }) { 1 }
+    end
+    assert_match(/Half +\d+% \|=+>? *\| \d+\/50/, text)
+    assert_match(/100% .* 50\/50  \d\d:\d\d in all/, text)
+    assert_silent { Skep.map([1], nodes: 1, progress: true) { 1 } }
+    endless = Enumerator.new { |items| items << 1 }
+    counted = terminal_of { |output| Skep.map(endless, nodes: 1, progress: { output: }) { 1 } }
+    assert_match(/Progress 1  00:00/, counted)
+  end
+
+  private
+
+  def map_for_ever(writer)
+    Skep.map([1, 2], nodes: 2) do
+      writer.puts(Process.pid)
+      IO.select([], [], [], 30)
+    end
+  end
+
+  def pidfds_of_two(reader) = Array.new(2) { Skep.pidfd(Integer(wait_readable(reader).gets)) }
+
+  def finish(pid, nodes)
+    Process.wait(pid)
+    nodes&.each(&:close)
+  end
+
+  def children = Dir["/proc/self/task/*/children"].flat_map { |list| File.read(list).split }
+
+  def sockets
+    IO.popen(["ls", "-l", "/proc/#{Process.pid}/fd"], &:readlines).grep(/socket|memfd|pidfd/).size
+  end
+
+  def terminal_of
+    master, slave = PTY.open
+    yield slave
+    slave.close
+    master.readpartial(65_536)
+  ensure
+    [master, slave].each(&:close)
+  end
+end
