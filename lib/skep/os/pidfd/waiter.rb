@@ -31,7 +31,9 @@ module Skep
           rescue Errno::ECHILD
             nil # Somebody else reaped it: the status is lost, the end is known.
           ensure
-            tell(witness)
+            # A kill that came between Ruby's forgetting of a descriptor and the system's would
+            # leave it open.
+            Thread.handle_interrupt(Object => :never) { tell(witness) }
           end
         end
 
