@@ -56,6 +56,7 @@ module Skep
 
         outcome(harvest.finish, change)
       ensure
+        source&.close
         harvest&.close
       end
 

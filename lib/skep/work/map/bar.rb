@@ -24,8 +24,16 @@ module Skep
           wish = { title: wish } unless wish.is_a?(Hash) || wish == true
           title, out = wish.values_at(:title, :output) if wish.is_a?(Hash)
           out ||= $stderr
-          new(title || "Progress", total, out) if out.respond_to?(:tty?) && out.tty?
+          new(title || "Progress", total, out) if terminal?(out)
         end
+
+        #: (untyped out) -> bool
+        def self.terminal?(out)
+          out.respond_to?(:tty?) && out.tty?
+        rescue IOError
+          false # Closed.
+        end
+        private_class_method :terminal?
 
         #: (String title, Integer? total, IO out) -> void
         def initialize(title, total, out)

@@ -30,7 +30,9 @@ module Skep
         #: (UNIXSocket, parent: Integer) -> bot
         def live(socket, parent:)
           @socket = socket
-          status = attempt { settle(parent) && serve }
+          status = attempt do
+            Thread.handle_interrupt(Object => :immediate) { settle(parent) && serve }
+          end
         ensure
           status ||= say("#{PURPOSE}break, return or throw: raise Skep::Stop to end early")
           flush
@@ -137,6 +139,7 @@ module Skep
           *head, cargo = report
           head = [*head, cargo ? cargo.bytesize : 0].pack(Frame::REPORT)
           @lock.synchronize { cargo ? @socket.write(head, cargo) : @socket.write(head) }
+          cargo&.clear # its memory is at hand for the next
         end
 
         # Last words, which the parent reads when this node has died; and its status.

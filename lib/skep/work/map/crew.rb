@@ -66,11 +66,19 @@ module Skep
         #
         #: () -> void
         def hand_out
-          while (node = nodes.select(&:room?).min_by { |each| each.chunks.size })
+          while (node = nodes.select { |each| room?(each) }.min_by { |each| each.chunks.size })
             chunk = @again.shift || fresh(node.pace) or return
             node.give(chunk, @source.pack(chunk))
             @roster.attend(node) if node.pending?
           end
+        end
+
+        # With items that take long, the last few go to who is ready first.
+        #
+        #: (Node) -> bool
+        def room?(node)
+          left = @source.left
+          node.room?(!left.nil? && left >= @options.nodes * @options.threads * 2)
         end
 
         # Towards the end chunks become smaller, so that all nodes end at about the same time.
@@ -86,7 +94,7 @@ module Skep
         end
 
         #: () -> bool
-        def wanting? = !@stop && !@roster.full? && nodes.none?(&:room?)
+        def wanting? = !@stop && !@roster.full? && nodes.none? { |node| room?(node) }
 
         #: () -> bool
         def recruit? = wanting? && (nodes.empty? || OS.now >= @recruit_at) && more?

@@ -20,7 +20,7 @@ module Skep
 
         #: () -> Stop?
         def run
-          @count.zero? ? work : share
+          @count.zero? ? work_alone : share
           raise @error if @error
 
           @stop
@@ -29,36 +29,51 @@ module Skep
         private
 
         #: () -> void
+        def work_alone
+          while (chunk = take)
+            work(chunk)
+          end
+        end
+
+        # The caller's thread takes the items, which may be a fiber's.
+        #
+        #: () -> void
         def share
-          threads = Array.new([@count, @source.size].compact.min) { |number| start(number) }
+          chunks = Thread::SizedQueue.new(1)
+          threads = Array.new([@count, @source.size].compact.min) { |n| start(n, chunks) }
+          while (chunk = take)
+            chunks << chunk
+          end
+          chunks.close
           threads.each(&:join)
         ensure # An exception meant for the caller (Timeout, Interrupt) ends them too.
           threads&.each(&:kill)&.each(&:join)
         end
 
-        #: (Integer number) -> Thread
-        def start(number)
+        #: (Integer number, Thread::SizedQueue) -> Thread
+        def start(number, chunks)
           Thread.new do
             Thread.current.name = "skep.map.#{number}"
-            work
-          end
-        end
-
-        #: () -> void
-        def work
-          while (chunk = @lock.synchronize { take })
-            result = attempt(chunk) or return
-            @lock.synchronize { @harvest.take(chunk, 1, result) }
+            Thread.current.report_on_exception = false # join tells
+            while (chunk = chunks.pop)
+              work(chunk)
+            end
           end
         end
 
         #: () -> Chunk?
-        def take
-          return if @stop || @error
+        def take = over? ? nil : @source.take(1)
 
-          chunk = @source.take(1)
-          @harvest.begin(chunk) if chunk
-          chunk
+        #: () -> bool
+        def over? = !(@stop || @error).nil?
+
+        #: (Chunk) -> void
+        def work(chunk)
+          return if over?
+
+          @lock.synchronize { @harvest.begin(chunk) }
+          result = attempt(chunk)
+          @lock.synchronize { @harvest.take(chunk, 1, result) } if result
         end
 
         # The result in an Array; nil when that was the end.

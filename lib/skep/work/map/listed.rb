@@ -32,10 +32,11 @@ module Skep
         #: () -> bool
         def dry? = @next >= @size
 
-        # How many are still to be taken; nil when nobody knows.
-        #
-        #: () -> Integer?
+        #: () -> Integer
         def left = @size - @next
+
+        #: () -> void
+        def close; end
 
         # What a node must be sent to know the chunk's items: nothing.
         #

@@ -34,15 +34,17 @@ module Skep
         end
 
         # Whatever ends the child, be it a signal before it has begun, must not unwind its copy of
-        # the caller's frames.
+        # the caller's frames. Nothing interrupts it but while it works.
         #
         #: () { (UNIXSocket) -> bot } -> void
         def start
           origin = Skep.pid
-          @pid = Process.fork
-          yield @theirs unless @pid
-          @theirs.close
-          adopt
+          Thread.handle_interrupt(Object => :never) do
+            @pid = Process.fork
+            yield @theirs unless @pid
+            @theirs.close
+            adopt
+          end
         ensure
           exit!(1) unless Skep.pid == origin
         end
@@ -60,10 +62,11 @@ module Skep
         #: () -> bool
         def laden? = chunks.sum(&:size) > @threads
 
-        # May it be given another chunk?
+        # May it be given another chunk? One may wait at the node while it works off the last, if
+        # that is short, or there is plenty for all.
         #
-        #: () -> bool
-        def room? = @in_hand.size < (@pace.ahead? ? @threads * 2 : @threads)
+        #: (bool plenty) -> bool
+        def room?(plenty) = @in_hand.size < (plenty || @pace.ahead? ? @threads * 2 : @threads)
 
         #: () -> bool
         def pending? = @wire.pending?

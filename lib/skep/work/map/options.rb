@@ -84,10 +84,9 @@ module Skep
 
         #: (Symbol name, untyped, least: Integer) -> Integer
         def count(name, value, least:)
-          number = Integer(value)
-          return number if number >= least
+          return value if value.is_a?(Integer) && value >= least
 
-          raise ArgumentError, "#{name} must be #{least} at least, not #{number}"
+          raise ArgumentError, "#{name} must be #{least} or a larger Integer, not #{value.inspect}"
         end
       end
       private_constant :Options

@@ -20,7 +20,9 @@ module Skep
 
           #: (Array[Array[untyped]]) -> Exception
           def unpack(chain)
-            chain.map { |link| awaken(*link) }.reverse.reduce { |cause, error| bind(error, cause) }
+            chain.map { |link| awaken(*link) }.reverse.reduce do |cause, error|
+              error.cause ? error : bind(error, cause)
+            end
           end
 
           private
@@ -30,9 +32,24 @@ module Skep
           #: (Exception) -> [String, String, Array[String]?, String?, String?]
           def describe(error)
             facts = [error.class.inspect, error.message, error.backtrace]
-            [*facts, Cargo.__dump(error), nil]
+            [*facts, dump(error), nil]
           rescue StandardError => e # whatever its own methods raise, too
             [*(facts || [error.class.inspect, "(no message)", nil]), nil, e.message]
+          end
+
+          # Its cause goes with it; where that can't, without: it has a link of its own.
+          #
+          #: (Exception) -> String
+          def dump(error)
+            Cargo.__dump(error)
+          rescue StandardError
+            raise unless error.cause
+
+            bare = error.class.allocate.exception(error.message)
+            error.instance_variables.each do |name|
+              bare.instance_variable_set(name, error.instance_variable_get(name))
+            end
+            Cargo.__dump(bare)
           end
 
           #: (String, String, Array[String]?, String?, String?) -> Exception

@@ -19,7 +19,7 @@ module Skep
         LONG = 0.008
         LEAST = 0.00025
         LEAPS = [64, 8, 2].freeze
-        HEAVY = 4 << 20
+        HEAVY = 1 << 19
         private_constant :SHORT, :LONG, :LEAST, :LEAPS, :HEAVY
 
         attr_reader :size  #: Integer

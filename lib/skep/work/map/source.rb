@@ -11,6 +11,8 @@ module Skep
       #   source.more?        # may wait for the next item
       #   source.dry?         # is the end known? never waits
       #   source.size         # => Integer, or nil when nobody knows
+      #   source.left         # => how many are still to be taken, or nil
+      #   source.close        # when no more are wanted
       #
       # A Queue is popped until it is closed and empty, what can be called is called; both may end
       # with Skep::Stop for an item, the class itself.
@@ -21,8 +23,8 @@ module Skep
         #: (untyped items) -> (Listed | Streamed)
         def self.of(items)
           return Listed.new(items.to_a) if list?(items)
-          return Streamed.new(produced(items.method(:call)), nil) if items.respond_to?(:call)
-          return Streamed.new(popped(items), nil) if items.respond_to?(:num_waiting)
+          return Streamed.new(produced(items)) if items.respond_to?(:call)
+          return Streamed.new(popped(items)) { !items.empty? } if items.respond_to?(:num_waiting)
 
           streamed(items)
         end
@@ -43,13 +45,13 @@ module Skep
           end
 
           size = items.size if items.is_a?(Enumerator)
-          Streamed.new(items.to_enum(:each), size.is_a?(Integer) ? size : nil)
+          Streamed.new(items, size.is_a?(Integer) ? size : nil)
         end
 
-        #: (Method call) -> Enumerator
-        def self.produced(call)
+        #: (untyped producer) -> Enumerator
+        def self.produced(producer)
           Enumerator.new do |items|
-            until Stop == (item = call.call)
+            until Stop == (item = producer.call)
               items << item
             end
           end

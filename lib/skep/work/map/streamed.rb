@@ -4,22 +4,28 @@ module Skep
   module Work
     class Map
       # Items that come one after the other, perhaps for ever: no more are taken than nodes have
-      # room for. See Source. They are taken in the caller's thread; while it waits for the next
-      # item it hears no results.
+      # room for. See Source. They are taken in the caller's thread, in a fiber of its own; while it
+      # waits for the next item it hears no results.
       class Streamed
-        # Seconds after which a chunk that isn't full is handed out as it is.
+        # Seconds in which a chunk is gathered; a source that takes longer for one item gives them
+        # one by one.
         LONGEST = 0.001
-        private_constant :LONGEST
+        END_OF_ITEMS = Object.new.freeze
+        Abandoned = Class.new(Exception) # rubocop:disable Lint/InheritException -- none of theirs
+        private_constant :LONGEST, :END_OF_ITEMS, :Abandoned
 
         attr_reader :size #: Integer?
 
-        #: (Enumerator, Integer? size) -> void
-        def initialize(items, size)
-          @items = items
+        # The block tells whether an item could be had without waiting, if anybody can.
+        #
+        #: (_Each items, ?Integer? size) ?{ () -> bool } -> void
+        def initialize(items, size = nil, &ready)
           @size = size
+          @ready = ready
           @next = 0
           @ahead = []
-          @dry = false
+          @dry = @slow = false
+          @items = fiber(items)
         end
 
         #: (Integer count) -> Chunk?
@@ -43,6 +49,13 @@ module Skep
         #: () -> nil
         def left = nil
 
+        # Lets the items' own `ensure` run, that closes a file or a cursor.
+        #
+        #: () -> void
+        def close
+          @items.raise(Abandoned) if @items.alive? && @begun
+        end
+
         #: (Chunk) -> String
         def pack(chunk) = Cargo.pack_items(chunk)
 
@@ -51,21 +64,34 @@ module Skep
 
         private
 
+        # Blocking: a Fiber scheduler would take its waits for ours.
+        #
+        #: (_Each) -> Fiber
+        def fiber(items)
+          Fiber.new(blocking: true) do
+            items.each { |*item| Fiber.yield(item.size > 1 ? item : item.first) }
+            END_OF_ITEMS
+          rescue Abandoned
+            END_OF_ITEMS
+          end
+        end
+
         #: (Integer count, Float deadline) -> Array[untyped]
         def gather(count, deadline)
-          items = @ahead.shift(count)
-          items << @items.next while items.size < count && OS.now < deadline
-          items
-        rescue StopIteration
-          @dry = true
-          items
+          fetch while @ahead.size < count && !@dry && !@slow && ready? && OS.now < deadline
+          @ahead.shift(count)
         end
+
+        #: () -> bool
+        def ready? = @ready ? @ready.call : true
 
         #: () -> void
         def fetch
-          @ahead << @items.next
-        rescue StopIteration
-          @dry = true
+          began = OS.now
+          @begun = true
+          item = @items.resume
+          @slow = OS.now - began > LONGEST
+          item.equal?(END_OF_ITEMS) ? @dry = true : @ahead << item
         end
       end
       private_constant :Streamed

@@ -8,7 +8,7 @@ module Skep
       #
       #   wire.send(header, cargo)
       #   wire.pending?                                          # is there something kept to send?
-      #   wire.receive { |place, done, kind, nanoseconds, cargo| … }   # => false at the end
+      #   wire.receive { |lane, done, kind, nanoseconds, cargo| … }   # => false at the end
       class Wire
         PIECE = 1 << 20
         private_constant :PIECE
@@ -17,6 +17,7 @@ module Skep
         def initialize(socket)
           @socket = socket
           @out = []
+          @scratch = String.new(capacity: PIECE)
           begin_head
         end
 
@@ -44,25 +45,27 @@ module Skep
           @out.clear # as said above
         end
 
-        # Yields what has come whole.
+        # Yields what has come whole. The cargo is the block's until it returns: its memory is used
+        # again.
         #
         #: () { (Integer, Integer, Integer, Integer, String?) -> void } -> bool
-        def receive
-          loop do
-            piece = @socket.read_nonblock([@missing, PIECE].min, exception: false)
-            return true if piece == :wait_readable
+        def receive(&block)
+          while (piece = read) != :wait_readable
             return false if piece.nil?
 
-            next unless whole?(piece)
-
-            report = turn or next
-            yield(*report)
+            turn(&block) if whole?(piece)
           end
+          true
         rescue Errno::ECONNRESET
           false # ended with orders unread
         end
 
         private
+
+        #: () -> (String | Symbol | nil)
+        def read
+          @socket.read_nonblock([@missing, PIECE].min, @scratch, exception: false)
+        end
 
         #: () -> void
         def begin_head
@@ -88,20 +91,21 @@ module Skep
           @missing.zero?
         end
 
-        # From head to cargo and on to the next head; the report when both are here.
+        # From head to cargo and on to the next head; a report when both are here.
         #
-        #: () -> Array[untyped]?
-        def turn
-          if @head
-            report = [*@head, @buffer]
-          else
-            *@head, bytes = @buffer.unpack(Frame::REPORT)
-            return expect(bytes) && nil if bytes.positive?
+        #: () { (Integer, Integer, Integer, Integer, String?) -> void } -> void
+        def turn(&block)
+          return tell(@head, @buffer, &block) if @head
 
-            report = [*@head, nil]
-          end
+          *@head, bytes = @buffer.unpack(Frame::REPORT)
+          bytes.zero? ? tell(@head, nil, &block) : expect(bytes)
+        end
+
+        #: (Array[Integer] head, String? cargo) { (*untyped) -> void } -> void
+        def tell(head, cargo)
           begin_head
-          report
+          yield(*head, cargo)
+          cargo.clear if cargo && !cargo.equal?(@scratch)
         end
       end
       private_constant :Wire
