@@ -65,7 +65,17 @@ module Skep
       #: (untyped source, Harvest) -> (Crew | Here)
       def team(source, harvest)
         kind = @options.forks? ? Crew : Here
+        refuse_traps
         kind.new(@block, @options, source, harvest)
+      end
+
+      # A trap handler can't lock, and so can't map.
+      #
+      #: () -> void
+      def refuse_traps
+        Mutex.new.synchronize { nil }
+      rescue ThreadError
+        raise Error, "a map can't run in a trap handler: push to a Queue there, and map outside"
       end
 
       #: (Array[untyped] results, Proc? change) -> untyped

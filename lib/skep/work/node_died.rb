@@ -25,7 +25,7 @@ module Skep
       @status = exit.exitstatus
       nodes = deaths == 1 ? "its node" : "#{deaths} nodes, the last"
       super("#{AtItem.describe(item, index)} ended #{nodes} (pid #{pid}) with " \
-            "#{[exit, words].compact.join(", ")}#{advice}")
+            "#{exit}#{words ? ", #{words}" : advice}")
     end
 
     private

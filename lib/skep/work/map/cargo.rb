@@ -25,8 +25,8 @@ module Skep
           #: (String, Chunk) -> Array[untyped]
           def load_results(bytes, chunk)
             load(bytes)
-          rescue ArgumentError => e # a class that only the node knows
-            what = "a result of the items from #{chunk.from} on"
+          rescue StandardError => e # a class that only the node knows, or one that refuses
+            what = "a result of the items from #{chunk.from} to #{chunk.from + chunk.size - 1}"
             raise Unmarshallable.new(what:, index: chunk.from, because: e.message, instead: RESULTS)
           end
 

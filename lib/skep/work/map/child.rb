@@ -53,6 +53,8 @@ module Skep
           say("NoMemoryError: #{e.message}", FAILED)
         rescue Errno::EPIPE, Errno::ECONNRESET
           FAILED # The parent is gone.
+        rescue StandardError => e # such as that of a socket which the block has closed
+          say("#{e.class}: #{e.message}", FAILED)
         end
 
         # What was for the parent isn't for us: its traps, and its end of other sockets, which its
@@ -94,7 +96,7 @@ module Skep
         #: (Hand) -> void
         def serve_alone(hand)
           while (order = take)
-            report(hand.work(*order))
+            perform(hand, order)
           end
         end
 
@@ -116,22 +118,27 @@ module Skep
         def work(hand, orders)
           while (order = orders.pop)
             done = false
-            report(hand.work(*order))
+            perform(hand, order)
             done = true
           end
         ensure
           exit!(say("its thread was killed")) if done == false && $!.nil?
         end
 
-        # The place of the first item, the items and the lane; nil when the parent has hung up.
+        # Place of the first item, number of items, lane, cargo; nil when the parent has hung up.
         #
-        #: () -> [Integer, Array[untyped], Integer]?
+        #: () -> [Integer, Integer, Integer, String?]?
         def take
           head = @socket.read(Frame::ORDER_BYTES)
           return unless head && head.bytesize == Frame::ORDER_BYTES
 
-          from, count, lane, bytes = head.unpack(Frame::ORDER)
-          [from, @source.unpack(from, count, bytes.zero? ? nil : @socket.read(bytes)), lane]
+          *order, bytes = head.unpack(Frame::ORDER)
+          [*order, bytes.zero? ? nil : @socket.read(bytes)]
+        end
+
+        #: (Hand, [Integer, Integer, Integer, String?]) -> void
+        def perform(hand, (from, count, lane, cargo))
+          report(hand.work(from, lane) { @source.unpack(from, count, cargo) })
         end
 
         #: ([Integer, Integer, Integer, Integer, String?]) -> void

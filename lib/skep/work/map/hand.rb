@@ -7,7 +7,7 @@ module Skep
       # rest of its chunk go when the map has cut it off there.
       #
       #   hand = Hand.new(block, options, claims)
-      #   hand.work(40, items, lane)    # => [lane, done, kind, nanoseconds, cargo]
+      #   hand.work(40, lane) { items }    # => [lane, done, kind, nanoseconds, cargo]
       class Hand
         #: (Proc, Options, Claims) -> void
         def initialize(block, options, claims)
@@ -17,9 +17,9 @@ module Skep
           @claims = claims
         end
 
-        #: (Integer from, Array[untyped] items, Integer lane)
+        #: (Integer from, Integer lane) { () -> Array[untyped] }
         #:   -> [Integer, Integer, Integer, Integer, String?]
-        def work(from, items, lane)
+        def work(from, lane, &items)
           began = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
           @from = from
           @results = []
@@ -32,9 +32,10 @@ module Skep
 
         private
 
-        #: (Array[untyped] items, OS::Page, Integer cell, Integer word) -> [Integer, String?]
+        #: (^() -> Array[untyped] items, OS::Page, Integer cell, Integer word)
+        #:   -> [Integer, String?]
         def attempt(items, page, cell, word)
-          visit(items, page, cell, word)
+          visit(items.call, page, cell, word)
           finished
         rescue Unmarshallable => e
           unmarshallable(e, e.index)

@@ -13,7 +13,8 @@ module Skep
       class Roster
         GRACE = 1.0    # seconds from TERM to KILL
         PATIENCE = 5.0 # seconds for a node with nothing to do to end, before it is killed
-        private_constant :GRACE, :PATIENCE
+        DYING = 0.1    # seconds from the end of its socket to its own, when it dies
+        private_constant :GRACE, :PATIENCE, :DYING
 
         attr_reader :nodes #: Array[Node]
 
@@ -37,7 +38,7 @@ module Skep
           @nodes << (node = Node.new(slot, @claims))
           begin_life(node, &life)
           watch(node)
-        rescue Errno::EAGAIN, Errno::ENOMEM
+        rescue Errno::EAGAIN, Errno::ENOMEM, Errno::EMFILE, Errno::ENFILE
           @nodes.delete(node)&.close
           raise if @nodes.empty?
 
@@ -70,6 +71,9 @@ module Skep
         #: (Node) -> void
         def forsake(node)
           @poller.remove(node.socket)
+          return if node.wait(DYING)
+
+          @claims.say(node.slot, "which had hung up: did the block exec, or close descriptors?")
           node.signal(:KILL)
         end
 

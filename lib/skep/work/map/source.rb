@@ -14,8 +14,8 @@ module Skep
       #   source.left         # => how many are still to be taken, or nil
       #   source.close        # when no more are wanted
       #
-      # A Queue is popped until it is closed and empty, what can be called is called; both may end
-      # with Skep::Stop for an item, the class itself.
+      # A Queue is popped until it is closed and empty, what can be called is called, one by one;
+      # both may end with Skep::Stop for an item, the class itself.
       module Source
         LISTS = [Array, Hash, Struct].freeze
         private_constant :LISTS
@@ -23,7 +23,7 @@ module Skep
         #: (untyped items) -> (Listed | Streamed)
         def self.of(items)
           return Listed.new(items.to_a) if list?(items)
-          return Streamed.new(produced(items)) if items.respond_to?(:call)
+          return Streamed.new(produced(items)) { false } if items.respond_to?(:call)
           return Streamed.new(popped(items)) { !items.empty? } if items.respond_to?(:num_waiting)
 
           streamed(items)
