@@ -49,12 +49,8 @@ module Skep
           die_by(e.signo)
         rescue SystemExit => e
           say("#{PURPOSE}exit, called at #{e.backtrace&.first}", e.status)
-        rescue NoMemoryError => e
-          say("NoMemoryError: #{e.message}", FAILED)
-        rescue Errno::EPIPE, Errno::ECONNRESET
-          FAILED # The parent is gone.
-        rescue StandardError => e # such as that of a socket which the block has closed
-          say("#{e.class}: #{e.message}", FAILED)
+        rescue NoMemoryError, StandardError => e # such as that of a socket that the block closed
+          say("#{e.class}: #{e.message}")
         end
 
         # What was for the parent isn't for us: its traps, and its end of other sockets, which its
@@ -93,10 +89,12 @@ module Skep
           threads&.each(&:kill)
         end
 
+        # Begins nothing after what ends the map.
+        #
         #: (Hand) -> void
         def serve_alone(hand)
           while (order = take)
-            perform(hand, order)
+            break unless perform(hand, order) == Frame::RESULTS
           end
         end
 
@@ -136,9 +134,13 @@ module Skep
           [*order, bytes.zero? ? nil : @socket.read(bytes)]
         end
 
-        #: (Hand, [Integer, Integer, Integer, String?]) -> void
+        # The kind of its report.
+        #
+        #: (Hand, [Integer, Integer, Integer, String?]) -> Integer
         def perform(hand, (from, count, lane, cargo))
-          report(hand.work(from, lane) { @source.unpack(from, count, cargo) })
+          report = hand.work(from, lane) { @source.unpack(from, count, cargo) }
+          report(report)
+          report[2]
         end
 
         #: ([Integer, Integer, Integer, Integer, String?]) -> void
