@@ -63,7 +63,12 @@ MAPS = [
       item.to_s
     end]
   end,
-  -> { [(0...30).to_a, Skep.map((0...30).to_a, nodes: 2, threads: 3) { |item| IO.select(nil, nil, nil, 0.001) || item }] },
+  lambda do
+    items = (0...30).to_a
+    [items, Skep.map(items, nodes: 2, threads: 3) do |item|
+      IO.select(nil, nil, nil, 0.001) || item
+    end]
+  end,
   lambda do
     big = "x" * 300_000
     [[big] * 12, Skep.map((0...12).to_a, nodes: 2) { big }]

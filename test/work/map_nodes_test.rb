@@ -38,6 +38,18 @@ class MapNodesTest < Skep::TestCase
     finish(pid, nodes)
   end
 
+  test "leaves no process at whatever moment it is interrupted" do
+    pid, reader = in_child do |writer|
+      random = Random.new(1)
+      own = Skep.pidfd(Process.pid)
+      60.times { interrupted(own, random.rand(0.015)) }
+      writer.write(children.size)
+    end
+    assert_equal "0", wait_readable(reader, 30).read
+  ensure
+    finish(pid, nil)
+  end
+
   test "ends its nodes with the caller, even one that was killed" do
     pid, reader = in_child { |writer| map_for_ever(writer) }
     nodes = pidfds_of_two(reader)
@@ -162,6 +174,15 @@ class MapNodesTest < Skep::TestCase
     end
   end
 
+  def interrupted(own, seconds)
+    killer = Thread.new { IO.select([], [], [], seconds) || own.signal(:INT) }
+    Skep.map(1..40, nodes: 3) { |item| IO.select([], [], [], 0.001) || item }
+    killer.join
+    IO.select([], [], [], 5) # it comes
+  rescue Interrupt
+    killer.join
+  end
+
   def pidfds_of_two(reader) = Array.new(2) { Skep.pidfd(Integer(wait_readable(reader).gets)) }
 
   def finish(pid, nodes)
@@ -179,7 +200,10 @@ class MapNodesTest < Skep::TestCase
     master, slave = PTY.open
     yield slave
     slave.close
-    master.readpartial(65_536)
+    text = +""
+    text << master.readpartial(65_536) while wait_readable(master)
+  rescue Errno::EIO, EOFError # all is read
+    text
   ensure
     [master, slave].each(&:close)
   end

@@ -160,6 +160,6 @@ class MapTest < Skep::TestCase
     end
     assert_equal items, done
   ensure
-    [reader, writer].each(&:close)
+    [reader, writer].compact.each(&:close)
   end
 end

@@ -137,16 +137,15 @@ module Skep
         #: (Numeric? seconds) -> untyped
         def wait(seconds) = @pidfd ? @pidfd.wait(timeout: seconds) : OS::Pidfd::Unknown.new(@pid)
 
-        # A fork that an exception cut short may have made a child nonetheless: that says hello, or
-        # there is none.
+        # A fork that a signal's exception cut short, which nothing masks, may have made a child
+        # nonetheless: that says hello, or there is none.
         #
         #: () -> void
         def recover
-          return if @pid
+          return if @adopted
 
-          @theirs.close unless @theirs.closed?
-          head = @socket.read(Frame::REPORT_BYTES)
-          @pid = head.unpack1("Q<") if head
+          @theirs.close
+          @pid ||= @socket.read(Frame::REPORT_BYTES)&.unpack1("Q<")
           adopt if @pid
         end
 
@@ -166,8 +165,9 @@ module Skep
         #: () -> void
         def adopt
           @pidfd = OS::Pidfd.open(@pid)
+          @adopted = true
         rescue Errno::ESRCH
-          nil # Dead, and reaped by somebody else (a handler of CHLD): its socket tells.
+          @adopted = true # Dead, and reaped by somebody else (a handler of CHLD): its socket tells.
         end
       end
       private_constant :Node

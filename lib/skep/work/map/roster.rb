@@ -97,7 +97,7 @@ module Skep
           @nodes.each { |node| node.signal(:TERM) } unless calm
           await(calm ? PATIENCE : GRACE)
         ensure
-          @nodes.each { |node| node.signal(:KILL) }
+          @nodes.each { |node| node.tap(&:recover).signal(:KILL) }
           await(nil)
           close
         end
