@@ -25,15 +25,15 @@ class MapClaimsTest < Skep::TestCase
 
   test "tells how many items were begun" do
     @claims.offer(9, 3)
-    assert_equal 0, @claims.begun(9)
+    assert_equal 0, @claims.begun(9, 3)
     assert_equal [true, true], Array.new(2) { claim(9) }
-    assert_equal [2, 0], [@claims.begun(9), @claims.begun(8)]
+    assert_equal [2, 0], [@claims.begun(9, 3), @claims.begun(8, 3)]
   end
 
   test "lets no more be claimed than was offered" do
     @claims.offer(0, 1)
     assert_equal [true, false, false], Array.new(3) { claim(0) }
-    assert_equal 1, @claims.begun(0)
+    assert_equal 1, @claims.begun(0, 1)
   end
 
   test "cuts off what wasn't begun" do
@@ -41,22 +41,23 @@ class MapClaimsTest < Skep::TestCase
 
     @claims.offer(0, 5)
     2.times { claim(0) }
-    assert_equal 2, @claims.cut(0)
+    assert_equal 2, @claims.cut(0, 5)
     refute claim(0)
-    assert_equal 2, @claims.cut(0)
+    assert_equal 2, @claims.cut(0, 2)
   end
 
   test "agrees with a process that claims while it cuts" do
-    @claims.offer(0, 1_000_000)
+    size = 100_000
+    @claims.offer(0, size)
     pid, reader = in_child do |writer|
       claimed = 0
       claimed += 1 while claim(0)
       writer.write(claimed)
     end
-    nil while @claims.begun(0) < 100
-    kept = @claims.cut(0)
+    nil while @claims.begun(0, size) < 100
+    kept = @claims.cut(0, size)
     assert_equal kept, Integer(wait_readable(reader, 30).read)
-    assert_equal kept, @claims.begun(0)
+    assert_equal [kept, kept], [@claims.begun(0, kept), @claims.cut(0, kept)]
   ensure
     Process.wait(pid)
   end

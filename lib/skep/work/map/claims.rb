@@ -10,8 +10,8 @@ module Skep
       #
       #   claims = Claims.new(2, 1)       # nodes and threads
       #   claims.offer(lane, 100)         # before the chunk is sent
-      #   claims.begun(lane)              # => 3
-      #   claims.cut(lane)                # => 3, the number of items that the node keeps
+      #   claims.begun(lane, 100)         # => 3
+      #   claims.cut(lane, 100)           # => 3, the number of items that the node keeps
       #   page, cell, word = claims.place(lane)   # for Hand, which adds 1 for an item
       #
       # On Page's Ruby twin, whose sums aren't atomic between processes, nothing is cut.
@@ -45,24 +45,25 @@ module Skep
           @page.set(cell, word, size << SHIFT)
         end
 
-        #: (Integer lane) -> Integer
-        def begun(lane)
+        # Of a chunk of that size.
+        #
+        #: (Integer lane, Integer size) -> Integer
+        def begun(lane, size)
           _, cell, word = place(lane)
-          claims = @page.get(cell, word)
-          [claims & MASK, claims >> SHIFT].min
+          [@page.get(cell, word) & MASK, size].min
         end
 
-        # Lets the node begin nothing more of it. What it has claimed beyond that it lets go itself.
+        # Lets the node begin nothing more of it. What it begins while we look it keeps.
         #
-        #: (Integer lane) -> Integer
-        def cut(lane)
-          _, cell, word = place(lane)
-          size = @page.get(cell, word) >> SHIFT
+        #: (Integer lane, Integer size) -> Integer
+        def cut(lane, size)
           return size unless OS::Page.native?
 
-          keep = begun(lane)
-          claims = @page.add(cell, word, -((size - keep) << SHIFT))
-          [[claims & MASK, keep].max, size].min
+          _, cell, word = place(lane)
+          claims = @page.get(cell, word)
+          limit = claims >> SHIFT
+          surplus = limit - [claims & MASK, limit].min
+          [@page.add(cell, word, -(surplus << SHIFT)) & MASK, size].min
         end
 
         # A node's last words.

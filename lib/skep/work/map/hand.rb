@@ -51,11 +51,13 @@ module Skep
         #
         #: (Array[untyped] items, OS::Page, Integer cell, Integer word) -> void
         def visit(items, page, cell, word)
+          block = @block
+          results = @results
           items.each do |item|
             claims = page.add(cell, word, 1)
             break if claims & Claims::MASK > claims >> Claims::SHIFT
 
-            @results << (@with_index ? @block.call(item, @from + @results.size) : @block.call(item))
+            results << (@with_index ? block.call(item, @from + results.size) : block.call(item))
           end
         end
 

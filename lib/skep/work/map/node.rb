@@ -30,6 +30,7 @@ module Skep
           @socket, @theirs = UNIXSocket.pair
           @wire = Wire.new(@socket)
           @in_hand = {}
+          @cut = []
           @pace = Pace.new
         end
 
@@ -57,10 +58,10 @@ module Skep
         #: () -> bool
         def idle? = @in_hand.empty?
 
-        # Does it keep more than it works on?
+        # May it have more than it works on?
         #
         #: () -> bool
-        def laden? = chunks.sum(&:size) > @threads
+        def laden? = @in_hand.except(*@cut).values.sum(&:size) > @threads
 
         # May it be given another chunk? One may wait at the node while it works off the last, if
         # that is short, or there is plenty for all.
@@ -75,6 +76,7 @@ module Skep
         def give(chunk, cargo)
           lane = (@lanes - @in_hand.keys).first
           @in_hand[lane] = chunk
+          @cut.delete(lane)
           @claims.offer(lane, chunk.size)
           head = [chunk.from, chunk.size, lane, cargo ? cargo.bytesize : 0]
           @wire.send(head.pack(Frame::ORDER), cargo)
@@ -96,8 +98,9 @@ module Skep
         #: () -> Array[Chunk]
         def cut
           @in_hand.filter_map do |lane, chunk|
-            kept, rest = chunk.halves(@claims.cut(lane))
+            kept, rest = chunk.halves(@claims.cut(lane, chunk.size))
             @in_hand[lane] = kept
+            @cut |= [lane]
             rest if rest.size.positive?
           end
         end
@@ -107,7 +110,7 @@ module Skep
         #: () -> Array[Integer]
         def begun
           @in_hand.filter_map do |lane, chunk|
-            count = @claims.begun(lane)
+            count = @claims.begun(lane, chunk.size)
             chunk.from + count - 1 if count.positive?
           end
         end
