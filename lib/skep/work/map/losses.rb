@@ -18,12 +18,15 @@ module Skep
         end
 
         # What it had not begun is handed out again untouched, an item that it was at goes alone.
+        # One that died before it began anything is blamed on what it would have begun.
         #
         #: (Node, untyped exit) -> Array[Chunk]
         def count(node, exit)
-          suspects = suspects(node)
-          suspects.each { |index| blame(node, index, exit, node.last_words) }
-          node.chunks.select { |chunk| chunk.size.positive? }.flat_map do |chunk|
+          chunks = node.chunks.select { |chunk| chunk.size.positive? } # None is left of some.
+          suspects = node.begun
+          suspects = chunks.first(1).map(&:from) if suspects.empty?
+          suspects.each { |index| blame(node, index, exit) }
+          chunks.flat_map do |chunk|
             index = suspects.find { |suspect| chunk.cover?(suspect) }
             index ? chunk.split(index) : [chunk]
           end
@@ -31,15 +34,9 @@ module Skep
 
         private
 
-        # What died before it began anything is blamed on what it would have begun.
-        #
-        #: (Node) -> Array[Integer]
-        def suspects(node)
-          node.begun.then { |begun| begun.empty? ? node.chunks.first(1).map(&:from) : begun }
-        end
-
-        #: (Node, Integer index, untyped exit, String? words) -> void
-        def blame(node, index, exit, words)
+        #: (Node, Integer index, untyped exit) -> void
+        def blame(node, index, exit)
+          words = node.last_words
           deaths = @deaths[index] += 1
           return if deaths <= TOLERATED && !words&.start_with?(Child::PURPOSE)
 
