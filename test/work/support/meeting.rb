@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require "timeout"
+
+# What blocks of a map say to the test, and wait for; included in its class. Nothing waits for ever.
+#
+#   told = telling { |tell| Skep.each(1..3, nodes: 2) { |item| tell.call(item) } }  # => [1, 3, 2]
+#   pids = meeting(3) { |meet| Skep.each(1..3, nodes: 3) { meet.call(Process.pid) } }
+#   never { |wait| … wait.call … }                    # only a kill ends the block that calls it
+module Meeting
+  LONG = 20
+  private_constant :LONG
+
+  # Lines that processes told, in the order in which they came.
+  #: () { (^(untyped) -> void) -> void } -> Array[String]
+  def telling
+    IO.pipe do |reader, writer|
+      within { yield ->(fact) { writer.syswrite("#{fact}\n") } }
+      writer.close
+      wait_readable(reader).read.lines(chomp: true) # whoever else has it open has to end
+    end
+  end
+
+  # Lets nobody pass before so many have come; returns what they said.
+  #: (Integer) { (^(untyped) -> void) -> void } -> Array[String]
+  def meeting(count)
+    pipes = IO.pipe + IO.pipe
+    told, tell, gate, open = pipes
+    opener = Thread.new { lines(told, count).tap { open.syswrite("!" * count) } }
+    opener.report_on_exception = false
+    within { yield ->(fact) { tell.syswrite("#{fact}\n") && gate.read(1) } }
+    opener.value
+  ensure
+    opener&.kill&.join
+    pipes.each(&:close)
+  end
+
+  # A wait that has no end but that of its process.
+  #: () { (^() -> void) -> void } -> void
+  def never
+    IO.pipe { |reader, _writer| within { yield -> { reader.read(1) } } }
+  end
+
+  #: () { () -> T } -> T
+  def within(&block) = Timeout.timeout(LONG, &block)
+
+  #: () -> Array[Integer]
+  def own_children
+    Dir["/proc/self/task/*/children"].flat_map { |list| File.read(list).split.map(&:to_i) }
+  end
+
+  private
+
+  #: (IO, Integer) -> Array[String]
+  def lines(io, count) = Array.new(count) { wait_readable(io).gets.chomp }
+end
