@@ -1,0 +1,113 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/work"
+require_relative "support/meeting"
+
+# What holds at whatever moment it hits a map: many maps, each disturbed at another moment. The
+# moments come from a seed; none is asserted.
+class MapStormsTest < Skep::TestCase
+  include Meeting
+
+  WANTED = Array.new(200) { |number| number * 2 }.freeze
+  private_constant :WANTED
+
+  def setup
+    @random = Random.new(42)
+    super
+  end
+
+  test "leaves no process, thread or descriptor at whatever moment its time is up" do
+    ends = Array.new(40) do |turn|
+      items = turn.even? ? 1.. : 1..5_000
+      Timeout.timeout(0.0005 * (turn + 1)) { Skep.map(items, nodes: 3) { |item| item.to_s * 99 } }
+      :done
+    rescue Timeout::Error
+      assert_empty own_children
+      :late
+    end
+    assert_includes ends, :late
+  end
+
+  test "never goes on in the caller's code in a node" do
+    out, = run_program(<<~RUBY)
+      require "skep/work"
+      require "timeout"
+      30.times do |turn|
+        Timeout.timeout(0.0005 * (turn + 1)) { Skep.map(1..5_000, nodes: 3) { |item| item.to_s } }
+      rescue Timeout::Error
+        nil
+      end
+      10.times { Skep.map([1], nodes: 1) { throw :nothing } rescue nil }
+      print "once "
+    RUBY
+    assert_equal "once ", out
+  end
+
+  test "does every item once, however unequal they are, when nothing dies" do
+    done = telling do |tell|
+      IO.pipe do |reader, _|
+        results = Skep.map(1..300, nodes: 4) do |item|
+          reader.wait_readable(0.02) if (item % 37).zero?
+          tell.call(item)
+          item
+        end
+        assert_equal (1..300).to_a, results
+      end
+    end
+    assert_equal (1..300).to_a, done.map(&:to_i).sort
+  end
+
+  test "gives right results, or names who died, under kills at random" do
+    endings = disturbed(:KILL) do
+      Array.new(30) do
+        Skep.map(0...200, nodes: 3) { |item| item * 2 }
+      rescue Skep::NodeDied => e
+        e.class
+      end
+    end
+    assert_empty endings.uniq - [WANTED, Skep::NodeDied]
+  end
+
+  test "gives right results though its nodes stand still now and then" do
+    endings = disturbed(:STOP, :CONT) do
+      Array.new(15) { Skep.map(0...200, nodes: 3) { |item| item * 2 } }
+    end
+    assert_equal [WANTED], endings.uniq
+  end
+
+  test "serves several threads at once, whatever happens in one" do
+    maps = Array.new(6) do |number|
+      Thread.new do
+        Skep.map(0...200, nodes: 2) { |item| number.odd? && item == 99 ? raise("odd") : item * 2 }
+      rescue RuntimeError => e
+        e.message
+      end
+    end
+    assert_equal [WANTED, "odd"] * 3, within { maps.map(&:value) }
+  end
+
+  private
+
+  # Sends signals, one after the other, to a child of ours, again and again while the block runs.
+  def disturbed(*signals)
+    IO.pipe do |reader, writer|
+      culprit = Thread.new { signal(signals) until reader.wait_readable(@random.rand * 0.01) }
+      within { yield }
+    ensure
+      writer.close
+      culprit.join
+    end
+  end
+
+  # It may be gone, or reaped, by then: a pidfd signals nobody else.
+  def signal(names)
+    pid = own_children.sample(random: @random) or return
+    pidfd = Skep.pidfd(pid)
+    names.each { |name| pidfd.signal(name) }
+  rescue Errno::ESRCH
+    nil
+  ensure
+    pidfd&.close
+  end
+end
