@@ -83,6 +83,18 @@ class MapLikeParallelSourcesTest < Skep::TestCase
     end
   end
 
+  test "asks a lambda for an item when the one before is on its way" do
+    IO.pipe do |reader, writer|
+      asked = -1
+      produce = lambda do
+        wait_readable(reader).read(1) if asked >= 0 # what the item before has written
+        (asked += 1) < 3 ? asked : Skep::Stop
+      end
+      results = within { Skep.map(produce, nodes: 2) { |item| writer.syswrite("!") && item } }
+      assert_equal [0, 1, 2], results
+    end
+  end
+
   test "leaves a source that it stops to clean up after itself" do
     IO.pipe do |reader, writer|
       endless = Enumerator.new do |items|

@@ -46,10 +46,18 @@ module Meeting
 
   #: () -> Array[Integer]
   def own_children
-    Dir["/proc/self/task/*/children"].flat_map { |list| File.read(list).split.map(&:to_i) }
+    Dir["/proc/self/task/*/children"].flat_map { |list| children_of(list) }
   end
 
   private
+
+  # None of a thread that has ended since the folder was read.
+  #: (String) -> Array[Integer]
+  def children_of(list)
+    File.read(list).split.map(&:to_i)
+  rescue Errno::ENOENT, Errno::ESRCH
+    []
+  end
 
   #: (IO, Integer) -> Array[String]
   def lines(io, count) = Array.new(count) { wait_readable(io).gets.chomp }
