@@ -24,8 +24,8 @@ class LastHeapTest < Skep::TestCase
 
   test "gives the next mold a tenth more than the last one had, where that helps" do
     heap.remember(slots: 1_000_000, reshare: false)
-    expected = RUBY_VERSION < "3.2" ? "1100000" : nil
-    assert_equal expected, heap.environment[SLOTS]
+    expected = RUBY_VERSION < "3.2" ? ["1100000"] : []
+    assert_equal expected, heap.environment.values_at(SLOTS).compact
     assert_empty heap.requires
   end
 
