@@ -22,7 +22,7 @@ Scenario.play do
   end
 
   pid = swarm.await("node_ready") { |event| event["node"].zero? }["pid"]
-  [kills / 5, 300].min.times { pid = kill.call(pid) }
+  [kills / 2, 500].min.times { pid = kill.call(pid) }
   before = measure.call
   kills.times { pid = kill.call(pid) }
   after = measure.call
@@ -31,7 +31,7 @@ Scenario.play do
   nodes = swarm.status("idle")["nodes"]
 
   puts "#{before} -> #{after}, restarts #{nodes[0]['restarts']}"
-  must("count every replacement") { nodes[0]["restarts"] == kills + [kills / 5, 300].min }
+  must("count every replacement") { nodes[0]["restarts"] == kills + [kills / 2, 500].min }
   must("keep its descriptors") { after[:descriptors] <= before[:descriptors] }
   must("keep its memory") { after[:anonymous_kb] <= before[:anonymous_kb] * 1.05 }
   must("leave no zombie") { zombies.empty? }
