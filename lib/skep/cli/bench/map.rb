@@ -29,7 +29,7 @@ module Skep
         PEER = "parallel"
         private_constant :KINDS, :PROGRAM, :TIMEOUT, :PEER
 
-        def contenders = KINDS.keys.flat_map { |kind| three(kind) } + [warmed]
+        def contenders = KINDS.keys.flat_map { |kind| three(kind) } + [limit, warmed]
 
         def goals(rows)
           [Goal.at_most("a no-op Integer, start and end included, within 0.5 µs",
@@ -44,6 +44,8 @@ module Skep
           [of(kind, "map", "plain"), of(kind, PEER, PEER, **peer),
            of(kind, "Skep.map", "skep", flags: Program::SKEP)]
         end
+
+        def limit = of(:heap, "one fork, exit! and wait", "fork")
 
         # What a program that forks often does once, before.
         def warmed = of(:heap, "Skep.map after Skep.warmup", "warmed", flags: Program::SKEP)
