@@ -44,10 +44,12 @@ class GuardTest < Skep::TestCase
       def inspect = raise(NotImplementedError)
       def name = raise(NotImplementedError)
     end
-    @threads = [hostile.new { Thread.stop }]
+    runs = Queue.new
+    @threads = [hostile.new { runs.push(true) && Thread.stop }]
+    runs.pop
     Thread.instance_method(:name=).bind_call(@threads.first, "\xE9\xFF".b)
     found = Skep::Fork::Guard.check.select { |finding| finding.kind == :ruby_thread }
-    assert_equal ["started at #{__FILE__}:#{__LINE__ - 3}"], found.map(&:where)
+    assert_equal ["started at #{__FILE__}:#{__LINE__ - 4}"], found.map(&:where)
   end
 
   test "tells what it couldn't look at, whatever the objects there raise" do
