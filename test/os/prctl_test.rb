@@ -35,7 +35,10 @@ class PrctlTest < Skep::TestCase
     pid, reader = in_child do |writer|
       Prctl.subreaper!
       Prctl.parent_death_signal = :TERM
-      Process.wait(fork { writer.puts [Prctl.subreaper?, Prctl.parent_death_signal].inspect })
+      Process.wait(fork do
+        writer.puts [Prctl.subreaper?, Prctl.parent_death_signal].inspect
+        exit!
+      end)
     end
     assert_equal "[false, nil]\n", wait_readable(reader).read
     Process.wait(pid)
