@@ -23,7 +23,8 @@ class MemoryTest < Skep::TestCase
       ballast = "x" * (32 << 20)
       writer.puts Memory.of.uss - before, ballast.bytesize
     end
-    assert_in_delta 32 << 20, wait_readable(reader).gets.to_i, 12 << 20
+    # A collection in the child may make more of its heap private meanwhile, never less.
+    assert_operator wait_readable(reader).gets.to_i, :>=, 31 << 20
     Process.wait(pid)
   end
 
