@@ -144,7 +144,10 @@ class KafkaSourceTest < KafkaCase
     told = lambda do |name, facts, child|
       child.stop! if name == "kafka_error" || (name == "in_hand" && facts[:text].nil?)
     end
-    events = play({ batch: 10 }, told:) { |batch, child| sizes << batch.size and child.quiet! }
+    events = play({ batch: 10, max_wait: 60 }, told:) do |batch, child|
+      sizes << batch.size
+      child.quiet!
+    end
 
     assert_equal [10], sizes
     assert_equal [true, false], named(events, "joined").map { |facts| facts[:joined] }
