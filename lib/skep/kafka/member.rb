@@ -28,6 +28,8 @@ module Skep
         return unless Boot.new(@options, @child, @consumer, @report).call
 
         @child.ready!
+        return unless @child.take_place
+
         join
         work
       ensure

@@ -1,25 +1,31 @@
 # frozen_string_literal: true
 
-# Nodes that are to be forked: at once or later, so many at a time,
+# Processes that are to be forked: at once or later, so many at a time,
 # and only while there is a mold to fork them.
 #
-#   boots = BootQueue.new(config, loop:, page:, cells:, nodes:, hearing:, failed:)
+#   boots = BootQueue.new(config, loop:, page:, cells:, roster:, hearing:, failed:)
 #   boots.mold = mold          # nil: nothing can be forked for the moment
-#   boots.enqueue(node)
-#   boots.later(node, 0.4)
+#   boots.enqueue(seat)        # its node, or the successor of the node it has
+#   boots.enqueue(seat, mold:) # from another mold
+#   boots.later(seat, 0.4)
 #   boots.pump                 # a node has booted or died: is there room for the next?
 #   boots.close                # nothing more is forked
 module Skep
   class Swarm
     class BootQueue
-      # failed: called with the node and a sentence when there isn't even a channel for it.
-      def initialize(config, loop:, page:, cells:, nodes:, hearing:, failed:)
+      Boot = Struct.new(:seat, :mold)
+      private_constant :Boot
+
+      attr_reader :mold #: Mold?
+
+      # failed: called with the seat and a sentence when there isn't even a channel for it.
+      def initialize(config, loop:, page:, cells:, roster:, hearing:, failed:)
         @failed = failed
         @config = config
         @loop = loop
         @page = page
         @cells = cells
-        @nodes = nodes
+        @roster = roster
         @hearing = hearing
         @queue = []
       end
@@ -32,28 +38,28 @@ module Skep
       # The mold has died, if it was this one.
       def lose(mold) #: (Mold) -> void
         @mold = nil if @mold == mold
+        @queue.each { |boot| boot.mold = nil if boot.mold == mold }
       end
 
-      def enqueue(node) #: (Node) -> void
-        node.wait
-        @queue << node
+      def enqueue(seat, mold: nil) #: (Seat, ?mold: Mold?) -> void
+        seat.wait unless seat.live?
+        @queue << Boot.new(seat, mold)
         pump
       end
 
-      def later(node, seconds) #: (Node, Float) -> void
-        node.wait
-        node.wait_timer = @loop.after(seconds) { enqueue(node) }
+      def later(seat, seconds) #: (Seat, Float) -> void
+        seat.wait
+        seat.wait_timer = @loop.after(seconds) { enqueue(seat) }
       end
 
-      # It isn't to be forked any more.
-      def retire(node) #: (Node) -> void
-        node.wait_timer&.cancel
-        @queue.delete(node)
-        node.done
+      # Nothing is to be forked for it any more.
+      def withdraw(seat) #: (Seat) -> void
+        seat.wait_timer&.cancel
+        @queue.reject! { |boot| boot.seat == seat }
       end
 
       def pump #: () -> void
-        boot(@queue.shift) while @mold && !@closed && @queue.any? && room?
+        boot(@queue.shift) while !@closed && @queue.any? && mold_for(@queue.first) && room?
       end
 
       def close #: () -> void
@@ -62,16 +68,30 @@ module Skep
 
       private
 
-      def room? = @nodes.count { |node| node.state == :booting } < @config.boot_parallel
+      def mold_for(boot) = boot.mold || @mold
 
-      def boot(node)
+      def room?
+        booting = @roster.nodes.count { |node| node.state == :booting && !node.helper? }
+        booting < @config.boot_parallel
+      end
+
+      def boot(boot)
         channel, socket = Channel.pair
-        @cells.all(node.id).each { |cell| @page.clear(cell) }
-        node.begin(@hearing.link(node, channel), @mold, OS.now)
+        node = prepare(boot.seat, mold_for(boot))
+        node.listens_to(@hearing.link(node, channel))
         node.boot_timer = @loop.after(@config.boot_timeout) { overdue(node) }
-        @mold.fork(node, socket)
-      rescue SystemCallError => e # no descriptor for its channel
-        @failed.call(node, e.message)
+        boot.seat.take(node)
+        node.mold.fork(node, socket)
+      rescue SystemCallError => e # no descriptor for its channel, or no slot
+        [channel, socket].compact.each(&:close)
+        @failed.call(boot.seat, e.message)
+      end
+
+      def prepare(seat, mold)
+        @roster.add do |slot|
+          @cells.all(slot).each { |cell| @page.clear(cell) }
+          Node.new(slot, seat, mold, OS.now)
+        end
       end
 
       # A mold that hasn't even forked it in this time is stuck.

@@ -9,8 +9,8 @@
 # |---|---|
 # | load {mold} | loads its file: loaded {name, options, tasks, events}, or refused {sentence} |
 # | prepare {options, …} + page | preload, warm, warmup: ready {seconds, …}, or refused |
-# | fork {node, task} + socket | forks: forked {node, pid} + pidfd, or fork_failed {node, error} |
-# | (a child has ended) | exited {node, pid, exitstatus, signal} |
+# | fork {slot, node, task} + socket | forks: forked {slot, pid} + pidfd, or fork_failed {slot, error} |
+# | (a child has ended) | exited {slot, pid, exitstatus, signal} |
 #
 # It has no thread of its own, keeps no node's socket, and ends with its supervisor.
 module Skep
@@ -126,25 +126,25 @@ module Skep
       def cast(frame)
         socket = frame.ios.first
         pid = Signals.hand_on { Process.fork { exit(become(frame, socket)) } }
-        follow(frame["node"], OS::Pidfd.open(pid))
+        follow(frame["slot"], OS::Pidfd.open(pid))
       rescue SystemCallError => e # EAGAIN, ENOMEM, EMFILE: the supervisor decides when to try again
         Process.detach(pid) if pid # its channel ends, and so does it
-        @link.send("fork_failed", { "node" => frame["node"], "error" => e.message })
+        @link.send("fork_failed", { "slot" => frame["slot"], "error" => e.message })
       ensure
         socket.close
       end
 
-      def follow(node, pidfd)
+      def follow(slot, pidfd)
         lend = OS::Pidfd.native? ? [pidfd.to_io] : []
-        @link.send("forked", { "node" => node, "pid" => pidfd.pid }, lend:)
-        @children[pidfd] = @loop.watch(pidfd.to_io) { reap(node, pidfd) }
+        @link.send("forked", { "slot" => slot, "pid" => pidfd.pid }, lend:)
+        @children[pidfd] = @loop.watch(pidfd.to_io) { reap(slot, pidfd) }
       end
 
-      def reap(node, pidfd)
+      def reap(slot, pidfd)
         status = pidfd.wait(timeout: 0) or return
 
         @children.delete(pidfd).cancel
-        @link.send("exited", { "node" => node, "pid" => pidfd.pid, **Exit.of(status).to_plain })
+        @link.send("exited", { "slot" => slot, "pid" => pidfd.pid, **Exit.of(status).to_plain })
         pidfd.close
       end
 

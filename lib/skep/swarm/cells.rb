@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-# Where on the shared page a node and its worker threads write:
-# one cell for the node, then one a thread.
+# Where on the shared page a process and its worker threads write:
+# one cell for the process, then one a thread.
 #
 #   cells = Cells.new(nodes: 4, threads: 5)
 #   cells.total                 # => 24, what the page must hold
-#   cells.of(3)                 # => 18, node 3's own cell
+#   cells.of(3)                 # => 18, its own cell of the process in slot 3
 #   cells.of(3, thread: 2)      # => 20, its second worker thread's
 module Skep
   class Swarm

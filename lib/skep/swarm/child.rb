@@ -22,13 +22,17 @@ module Skep
       attr_reader :beat_every #: Float, the seconds after which waiting beats
 
       # report: called with a type and facts; what it does with them is the supervisor's side.
-      def initialize(id:, swarm:, mold:, page:, cells:, report:, beat_every: 10.0)
+      # slot: its cells; placed: nobody else holds its seat.
+      def initialize(id:, swarm:, mold:, page:, cells:, report:, beat_every: 10.0, slot: id,
+                     placed: true)
         @id = id
+        @slot = slot
+        @placed = placed
         @swarm = swarm
         @mold = mold
         @page = page
         @cells = cells
-        @cell = cells.of(id)
+        @cell = cells.of(slot)
         @report = report
         @beat_every = beat_every
         prepare_stop
@@ -48,6 +52,18 @@ module Skep
       def joined!(joined = true, **facts) #: (?bool, **untyped) -> void
         beat
         @report.call("joined", { "joined" => joined, "facts" => facts })
+      end
+
+      # Waits, beating, until no other process holds this node's seat: a node that is to replace
+      # one boots beside it, and must not yet take what only one can have (a static member's place
+      # in its group, a lock, a port). True at once for all others; false when it is to stop.
+      def take_place #: () -> bool
+        @place_wanted = true
+        until @placed || stopping?
+          beat
+          @wake.read_nonblock(64, exception: false) if readable([@wake], @beat_every)
+        end
+        !stopping?
       end
 
       # A sign of progress, written to the shared page without a system call.
@@ -109,12 +125,12 @@ module Skep
       # What this node's thread has in hand, kept where the supervisor finds it should the node die.
       # nil: nothing.
       def in_hand(text, thread: 0) #: (String?, ?thread: Integer) -> void
-        @page.write(@cells.of(id, thread:), text.to_s.byteslice(0, OS::Page::BLOB).scrub(""))
+        @page.write(@cells.of(@slot, thread:), text.to_s.byteslice(0, OS::Page::BLOB).scrub(""))
       end
 
       # Counts so many messages or items as done.
       def count(number = 1, thread: 0) #: (?Integer, ?thread: Integer) -> void
-        @page.add(@cells.of(id, thread:), Cells::DONE, number)
+        @page.add(@cells.of(@slot, thread:), Cells::DONE, number)
         beat
       end
 
@@ -137,6 +153,11 @@ module Skep
         hooks = @stop_lock.synchronize { (@stopping = true) && @stop_hooks }
         @waker.write_nonblock("s", exception: false)
         Threads::Background.new("stop") { hooks.each { |hook| guard { hook.call } } } if hooks.any?
+      end
+
+      def __place #: () -> void
+        @placed = true
+        @waker.write_nonblock("p", exception: false) if @place_wanted
       end
 
       def __ready? = @ready ? true : false #: () -> bool

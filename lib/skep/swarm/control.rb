@@ -82,6 +82,7 @@ module Skep
         case frame.type
         when "stop" then @child.__stop
         when "quiet" then @child.__quiet
+        when "place" then @child.__place
         when "backtraces" then backtraces
         else @other&.call(frame)
         end

@@ -25,17 +25,30 @@ module Skep
 
       attr_reader :molds #: Array[Mold]
 
-      # Starts a mold; what it says comes through the loop.
-      def start #: () -> void
+      # Starts a mold; what it says comes through the loop. reload: who is told of one on trial.
+      def start(reload: nil) #: (?reload: Reload?) -> Mold
         pid, channel = @origin.start(@next, disown: @disown)
         mold = Mold.new(@next, pid, link(pid, channel), OS.now)
+        mold.reload = reload
         @next += 1
         @molds << mold
-        @supervisor.leader(pid)
-        mold.watches << loop.watch(mold.pidfd.to_io) { died(mold) }
-        mold.watches << loop.after(@supervisor.boot_limit) { mold.kill unless mold.ready? }
-        mold.channel.listen
+        follow(mold)
         emit(:mold_booting, :debug, mold)
+        mold
+      end
+
+      # Nodes come from it alone from here on.
+      def adopted(mold) = mold.reload = nil #: (Mold) -> void
+
+      # No node is to come from it any more: it goes when its last node has gone.
+      def retire(mold) #: (Mold) -> void
+        mold.retire
+        emptied(mold) if @supervisor.manager.roster.of(mold).empty?
+      end
+
+      # None of its nodes is left.
+      def emptied(mold) #: (Mold) -> void
+        mold.release if mold.retired? && mold.live?
       end
 
       def mold?(pid) = @molds.any? { |mold| mold.pid == pid } #: (Integer) -> bool
@@ -67,15 +80,22 @@ module Skep
         end
       end
 
+      def follow(mold)
+        @supervisor.leader(mold.pid)
+        mold.watches << loop.watch(mold.pidfd.to_io) { died(mold) }
+        mold.watches << loop.after(@supervisor.boot_limit) { mold.kill unless mold.ready? }
+        mold.channel.listen
+      end
+
       def hear(mold, frame)
         case frame.type
-        when "loaded" then @supervisor.loaded(mold, frame.facts)
+        when "loaded" then loaded(mold, frame.facts)
         when "refused" then refused(mold, frame["sentence"])
         when "ready" then ready(mold, frame)
-        when "forked" then @supervisor.forked(frame["node"], frame["pid"], pidfd(frame))
-        when "fork_failed" then @supervisor.manager.fork_failed(frame["node"], frame["error"])
+        when "forked" then @supervisor.forked(frame["slot"], frame["pid"], pidfd(frame))
+        when "fork_failed" then @supervisor.manager.fork_failed(frame["slot"], frame["error"])
         when "exited"
-          @supervisor.manager.exited(frame["node"], frame["pid"], Exit.from(frame.facts))
+          @supervisor.manager.exited(frame["slot"], frame["pid"], Exit.from(frame.facts))
         end
       end
 
@@ -87,10 +107,15 @@ module Skep
         nil
       end
 
+      def loaded(mold, plain)
+        @supervisor.loaded(mold, plain) if mold.reload.nil? || mold.reload.loaded(plain)
+      end
+
       def refused(mold, sentence)
         return @supervisor.fail(sentence) unless @supervisor.booted?
 
         emit(:mold_refused, :error, mold, message: sentence)
+        mold.reload&.drop(sentence)
         mold.kill
       end
 
@@ -99,7 +124,7 @@ module Skep
         emit(:mold_ready, :info, mold, seconds: frame["seconds"].round(3))
         frame["findings"].each { |finding| emit(:fork_guard, :warn, mold, message: finding) }
         warmed(mold, frame)
-        @supervisor.mold_ready(mold)
+        mold.reload ? mold.reload.ready : @supervisor.mold_ready(mold)
       end
 
       # A step that was asked for and couldn't be done is worth a word.
@@ -119,7 +144,8 @@ module Skep
         @origin.failed unless ready || exit.clean? || @done
         emit(:mold_died, @done ? :debug : :warn, mold, **exit.to_plain) unless @done && exit.clean?
         @supervisor.mold_died(mold)
-        replace(exit)
+        mold.reload&.drop("its mold ended, #{exit}")
+        replace(exit) unless mold.reload || mold.retired?
         check
       end
 

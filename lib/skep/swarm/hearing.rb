@@ -3,7 +3,7 @@
 # What nodes say over their channels, made into news.
 #
 #   hearing = Hearing.new(loop, tell:, ready:, silent:)
-#   node.begin(hearing.link(node, channel), mold, now)
+#   node.listens_to(hearing.link(node, channel))
 #
 # A node can't make itself pass for another one, for the supervisor, or harm it by nonsense.
 module Skep
@@ -54,7 +54,7 @@ module Skep
       end
 
       def failed(node, frame)
-        node.refusal = frame["sentence"] if frame["refused"]
+        node.seat.refusal = frame["sentence"] if frame["refused"]
         @tell.call(:node_failed, node, level: :error, error: frame["sentence"],
                                        backtrace: frame["backtrace"])
       end

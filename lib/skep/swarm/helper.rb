@@ -1,20 +1,20 @@
 # frozen_string_literal: true
 
-# The supervisor's view of the helper:
-# a node that does no work but runs the users' event blocks (its own view is Listener).
+# The seat of the helper: a node that does no work but runs the users' event blocks (its own view is
+# Listener).
 #
-#   helper = Helper.new(id, %w[node_died])
+#   helper = Helper.new(%w[node_died])
 #   helper.tell("node_died", facts)      # kept until there is a process to tell
 #
-# It is booted, replaced and stopped as a node is, goes last, and counts as none.
+# It is booted, replaced and stopped as others are, goes last, and counts as none.
 module Skep
   class Swarm
-    class Helper < Node
+    class Helper < Seat
       UNTOLD = 1_000
       private_constant :UNTOLD
 
-      def initialize(id, events) #: (Integer, Array[String]) -> void
-        super(id, nil)
+      def initialize(events) #: (Array[String]) -> void
+        super(nil, nil)
         @events = events
         @untold = []
       end
@@ -22,7 +22,7 @@ module Skep
       def label = "helper" #: () -> String
       def helper? = true #: () -> bool
 
-      def begin(...)
+      def take(node)
         super
         @untold.shift(UNTOLD).each { |name, facts| tell(name, facts) }
       end
@@ -31,8 +31,11 @@ module Skep
         return unless @events.include?(name)
         return @untold.size < UNTOLD && @untold << [name, facts] unless live?
 
-        channel.send("event", { "name" => name, "facts" => facts }, may_drop: true)
+        node.channel.send("event", { "name" => name, "facts" => facts }, may_drop: true)
       end
+
+      # The last to go: it has heard of every node's end.
+      def leave_last = nodes.each { |node| node.stop unless node.state == :stopping } #: () -> void
     end
   end
 end

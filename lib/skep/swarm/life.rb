@@ -28,8 +28,9 @@ module Skep
         @inherited = signals
         @pid = Process.pid
         @dropped = 0
-        @child = Child.new(id: birth["node"], swarm: swarm.name, mold: birth["mold"], page:, cells:,
-                           report: method(:report), beat_every: config.liveness_timeout / 3)
+        @child = Child.new(id: birth["node"], slot: birth["slot"], swarm: swarm.name,
+                           mold: birth["mold"], page:, cells:, report: method(:report),
+                           beat_every: config.liveness_timeout / 3, placed: birth["placed"])
         @listener = Listener.new(swarm.listeners, @child) if helper?
       end
 

@@ -12,6 +12,7 @@ module Skep
     class Mold
       attr_reader :number, :pid, :pidfd, :channel, :state, :started_at
       attr_accessor :watches
+      attr_accessor :reload #: Reload?, for which it is on trial
 
       def initialize(number, pid, channel, now) #: (Integer, Integer, Channel, Float) -> void
         @number = number
@@ -24,6 +25,8 @@ module Skep
       end
 
       def ready? = @state == :ready #: () -> bool
+      def retire = @retired = true #: () -> void
+      def retired? = @retired ? true : false #: () -> bool, no node of it is wanted any more
       def live? = @state != :dead #: () -> bool
       def ready = @state = :ready #: () -> void
 
@@ -35,7 +38,8 @@ module Skep
       end
 
       def fork(node, socket) #: (Node, BasicSocket) -> void
-        @channel.send("fork", { "node" => node.id, "task" => node.task, "mold" => number },
+        @channel.send("fork", { "slot" => node.slot, "node" => node.id, "task" => node.task,
+                                "mold" => number, "placed" => node == node.seat.node },
                       give: [socket])
       end
 

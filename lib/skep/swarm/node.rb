@@ -1,62 +1,66 @@
 # frozen_string_literal: true
 
-# The supervisor's view of one child: its number, its process, its channel, and what became of it.
+# The supervisor's view of one child: its seat, its process, its channel, its slot on the page.
 #
-#   node.begin(channel, mold)     # asked of the mold
+#   node = Node.new(slot, seat, mold, OS.now)
+#   node.listens_to(channel)      # asked of the mold
 #   node.forked(pid, pidfd)       # it exists
 #   node.ready(now)               # it can work
-#   node.ended(exit, now)         # it is gone
+#   node.ended                    # it is gone
 #
-# It remembers and it closes what it owns; when to do any of this the Manager says.
+# One object a process: what follows it in its seat is another. It closes what it owns; when to do
+# any of this the Manager says.
 module Skep
   class Swarm
     class Node
-      attr_reader :id, :task, :state, :pid, :pidfd, :channel, :mold, :deaths, :restarts,
-                  :last_exit, :work
-      attr_accessor :kill_reason, :refusal, :boot_timer, :wait_timer, :watches
+      LIVE = %i[booting ready quiet stopping].freeze
+      private_constant :LIVE
 
-      def initialize(id, task) #: (Integer, Integer) -> void
-        @id = id
-        @task = task
-        @state = :dead
-        @deaths = []
-        @restarts = -1
+      attr_reader :slot #: Integer, its cells on the page
+      attr_reader :seat #: Seat
+      attr_reader :mold #: Mold
+      attr_reader :channel #: Link
+      attr_reader :state #: Symbol, one of booting ready quiet stopping dead
+      attr_reader :pid #: Integer?
+      attr_reader :pidfd #: OS::Pidfd?
+      attr_reader :work #: Hash, what its source tells of it
+      attr_reader :reason #: String?, why we end it
+      attr_reader :asked_at #: Float
+      attr_reader :ready_at #: Float?
+      attr_accessor :boot_timer, :watches
+
+      def initialize(slot, seat, mold, now) #: (Integer, Seat, Mold, Float) -> void
+        @slot = slot
+        @seat = seat
+        @mold = mold
+        @asked_at = now
+        @state = :booting
         @watches = []
         @work = {}
       end
 
-      def label = id #: () -> Integer, what events call it
-      def helper? = false #: () -> bool
-      def live? = %i[booting ready quiet stopping].include?(@state) #: () -> bool
-      def waiting? = @state == :waiting #: () -> bool
+      def listens_to(channel) = @channel = channel #: (Link) -> void
+
+      def id = seat.id #: () -> Integer
+      def label = seat.label #: () -> (Integer | String), what events call it
+      def task = seat.task #: () -> Integer?
+      def helper? = seat.helper? #: () -> bool
+      def live? = LIVE.include?(@state) #: () -> bool
       def ready? = %i[ready quiet].include?(@state) #: () -> bool
-      def booted? = !@ready_at.nil? #: () -> bool
       def joined? = @joined ? true : false #: () -> bool
-      def clean? = last_exit&.clean? && !@last_reason #: () -> bool, it ended well and by itself
       def took = @ready_at && (@ready_at - @asked_at) #: () -> Float?
 
-      def wait #: () -> void
-        @state = :waiting
-      end
+      # Is another process to work in its seat once it is gone?
+      def retired? = @retired ? true : false #: () -> bool
 
-      def begin(channel, mold, now) #: (Channel, Mold, Float) -> void
-        @state = :booting
-        @channel = channel
-        @mold = mold
-        @asked_at = now
-        @restarts += 1
-        @pid = @pidfd = @ready_at = @kill_reason = @joined = nil
-        @work = {}
-      end
-
-      def forked(pid, pidfd) #: (Integer, OS::Pidfd) -> void
+      def forked(pid, pidfd) #: (Integer, OS::Pidfd?) -> void
         @pid = pid
         @pidfd = pidfd
       end
 
       def ready(now) #: (Float) -> void
         @ready_at = now
-        @refusal = nil
+        seat.refusal = nil
         @state = :ready if @state == :booting
       end
 
@@ -73,38 +77,33 @@ module Skep
         @channel.send("stop")
       end
 
+      # Stops it in favour of its successor, or for good.
+      def retire(reason) #: (String) -> void
+        @retired = true
+        @reason ||= reason
+        stop
+      end
+
+      # The seat is its alone from here on (Child#take_place).
+      def place = @channel.send("place") #: () -> void
+
       # Ends it at once, for a reason that its exit will be reported with.
       def kill(reason, signal = :KILL) #: (String, ?Symbol) -> void
-        @kill_reason ||= reason
+        @reason = reason if @reason.nil? || @retired
         @pidfd&.signal(signal)
       rescue Errno::ESRCH # it went by itself first
         nil
       end
 
-      # Forgets the process, remembers how it ended, and closes all that belonged to it.
-      def ended(exit, now, within:) #: (Exit, Float, within: Float) -> void
+      # Closes all that belonged to the process.
+      def ended #: () -> void
         @state = :dead
-        @last_exit = exit
-        @deaths.shift while @deaths.any? && @deaths.first <= now - within
-        @deaths << now
-        @last_reason = @kill_reason
         [@boot_timer, *@watches].compact.each(&:cancel)
         @watches.clear
         [@channel, @pidfd].compact.each(&:close)
       end
 
-      def done = @state = :dead #: () -> void
-
-      # One node of `skep status --json`.
-      def to_plain(memory:, beat_age:, done:) #: (**untyped) -> Hash[Symbol, untyped]
-        { id:, pid: live? ? pid : nil, mold: mold&.number, state: @state, joined: joined?,
-          restarts: [@restarts, 0].max,
-          last_exit: last_exit && { status: last_exit.exitstatus, signal: last_exit.signal,
-                                    reason: @last_reason },
-          memory:, beat_age:, work: { done:, **@work } }
-      end
-
-      def inspect = "#<#{self.class} #{id} #{state} pid=#{pid.inspect}>" #: () -> String
+      def inspect = "#<#{self.class} #{label} #{state} pid=#{pid.inspect}>" #: () -> String
     end
   end
 end

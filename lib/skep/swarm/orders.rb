@@ -25,8 +25,9 @@ module Skep
         when "TSTP" then @supervisor.quiet
         when "TTIN" then @supervisor.backtraces
         when "USR1" then @supervisor.reopen
+        when "USR2" then @supervisor.changes.restart
+        when "HUP" then @supervisor.changes.reload
         when "CHLD" then @supervisor.reap
-        else pending(name)
         end
       end
 
@@ -38,11 +39,6 @@ module Skep
         again = !@asked_at.nil?
         @asked_at = OS.now
         again || @supervisor.stopping? ? @supervisor.force(name) : @supervisor.stop(name)
-      end
-
-      def pending(name)
-        message = "#{name} has no effect yet in skep #{VERSION}"
-        @supervisor.emit(:signal_pending, :warn, { signal: name, message: })
       end
     end
   end

@@ -15,14 +15,15 @@ module Skep
       def to_h #: () -> Hash[Symbol, untyped]
         { name: @supervisor.config&.name, pid: Process.pid, state: @supervisor.state,
           uptime: (OS.now - @supervisor.started_at).round(3),
-          nodes: @manager ? @manager.nodes.map { |node| view(node) } : [] }
+          nodes: @manager ? @manager.seats.map { |seat| view(seat) } : [] }
       end
 
       private
 
-      def view(node)
-        memory = node.live? && node.pid ? OS::Memory.of(node.pid) : nil
-        node.to_plain(memory: memory && { rss: memory.rss, pss: memory.pss, uss: memory.uss },
+      def view(seat)
+        node = seat.node
+        memory = seat.pid && OS::Memory.of(seat.pid)
+        seat.to_plain(memory: memory && { rss: memory.rss, pss: memory.pss, uss: memory.uss },
                       beat_age: @manager.beat_age(node)&.round(3), done: @manager.done_count(node))
       end
     end

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# What follows a node's end: the next process at once, after a while, or none.
+# What follows a node's end in its seat: the next process at once, after a while, or none.
 #
-#   succession = Succession.new(config, nodes:, boots:, tell:, over: ->(outcome) { … })
-#   succession.after(node, exit)
+#   succession = Succession.new(config, seats:, boots:, tell:, over: ->(outcome) { … })
+#   succession.after(seat, node)
 #
 # RestartPolicy judges; this does. `over` is called with :done or :unclean when all work has ended
 # by itself, and with :gave_up on a crash loop that is to stop the swarm.
@@ -15,56 +15,56 @@ module Skep
       HELPER_RETRY = 0.1
       private_constant :REFUSED_RETRY, :HELPER_RETRY
 
-      def initialize(config, nodes:, boots:, tell:, over:)
+      def initialize(config, seats:, boots:, tell:, over:)
         @config = config
-        @nodes = nodes
+        @seats = seats
         @boots = boots
         @tell = tell
         @over = over
         @policy = RestartPolicy.new(config)
       end
 
-      def after(node, exit) #: (Node, Exit) -> void
-        return @boots.later(node, delay(node, HELPER_RETRY)) if node.helper?
-        return postpone(node, delay(node, REFUSED_RETRY)) if refused?(node)
+      def after(seat, node) #: (Seat, Node) -> void
+        return @boots.later(seat, delay(seat, HELPER_RETRY)) if seat.helper?
+        return postpone(seat, node, delay(seat, REFUSED_RETRY)) if refused?(seat)
 
-        case (verdict = @policy.verdict(ending(node, exit), OS.now))
-        when :done then done(node)
-        when :give_up then give_up(node)
-        when 0.0 then @boots.enqueue(node)
-        else postpone(node, verdict)
+        case (verdict = @policy.verdict(ending(seat), OS.now))
+        when :done then done(seat, node)
+        when :give_up then give_up(seat, node)
+        when 0.0 then @boots.enqueue(seat)
+        else postpone(seat, node, verdict)
         end
         @boots.pump
       end
 
       private
 
-      def refused?(node) = node.refusal && @config.restart != :never
+      def refused?(seat) = seat.refusal && @config.restart != :never
 
-      def ending(node, exit)
-        RestartPolicy::Ending.new(deaths: node.deaths, clean: node.clean?,
-                                  exitstatus: exit.exitstatus)
+      def ending(seat)
+        RestartPolicy::Ending.new(deaths: seat.deaths, clean: seat.clean?,
+                                  exitstatus: seat.last_exit.exitstatus)
       end
 
-      # How long the policy lets a node wait, and at least so many seconds.
-      def delay(node, least) = [@policy.delay(node.deaths, OS.now), least].max
+      # How long the policy lets a seat wait, and at least so many seconds.
+      def delay(seat, least) = [@policy.delay(seat.deaths, OS.now), least].max
 
-      def postpone(node, seconds)
+      def postpone(seat, node, seconds)
         @tell.call(:node_waiting, node, level: :warn, seconds: seconds.round(3),
-                                        deaths: node.deaths.size)
-        @boots.later(node, seconds)
+                                        deaths: seat.deaths.size)
+        @boots.later(seat, seconds)
       end
 
-      def done(node)
+      def done(seat, node)
         @tell.call(:node_done, node)
-        node.done
-        return if @nodes.any? { |other| other.live? || other.waiting? }
+        seat.done
+        return if @seats.any? { |other| other.live? || other.waiting? }
 
-        @over.call(@nodes.all? { |other| other.last_exit.nil? || other.clean? } ? :done : :unclean)
+        @over.call(@seats.all? { |other| other.last_exit.nil? || other.clean? } ? :done : :unclean)
       end
 
-      def give_up(node)
-        @tell.call(:crash_loop, node, level: :error, deaths: node.deaths.size,
+      def give_up(seat, node)
+        @tell.call(:crash_loop, node, level: :error, deaths: seat.deaths.size,
                                       seconds: @config.restarts_within)
         @over.call(:gave_up)
       end

@@ -65,6 +65,8 @@ module Skep
         @manager&.quiet
       end
 
+      def changes = @changes ||= Changes.new(self, @foundry) #: () -> Changes
+
       def backtraces = @manager&.backtraces #: () -> void
       def snapshot = Snapshot.new(self).to_h #: () -> Hash[Symbol, untyped]
 
@@ -162,13 +164,14 @@ module Skep
       end
 
       def build
-        nodes = config.placement.size + 1 # one for the helper
-        @cells = Cells.new(nodes:, threads: config.threads)
+        seats = config.placement.size + 1 # one for the helper
+        @cells = Cells.new(nodes: Roster.slots_for(seats), threads: config.threads)
         @page = OS::Page.create(@cells.total)
         @boot_timer.cancel
         @boot_timer = loop.after(2 * config.boot_timeout) { boot_overdue }
         @manager = Manager.new(config, loop:, page: @page, cells: @cells, emit: method(:told),
-                               forced: method(:forced), finished: method(:finish))
+                               forced: method(:forced), finished: method(:finish),
+                               emptied: @foundry.method(:emptied))
       end
 
       # An event of the manager's; one of them may mean that this boot is hopeless.
@@ -192,7 +195,7 @@ module Skep
       end
 
       def fail_boot(what)
-        reasons = @manager ? @manager.nodes.filter_map(&:refusal).uniq : []
+        reasons = @manager ? @manager.seats.filter_map(&:refusal).uniq : []
         why = reasons.any? ? ": #{reasons.join('; ')}" : ", see the log for why each one ended"
         fail("#{@origin.file}: #{what}#{why}")
       end
@@ -229,7 +232,7 @@ module Skep
       # Something raised out of the loop, such as a Timeout around `run`:
       # what there is ends at once.
       def abandon
-        processes = [*@manager&.all&.select(&:live?), *@foundry&.molds]
+        processes = [*@manager&.roster&.nodes, *@foundry&.molds]
         processes.each { |process| process.kill("abandoned") }
         deadline = OS.now + FORCE_SECONDS
         processes.each { |process| process.pidfd&.wait(timeout: [deadline - OS.now, 0].max) }
@@ -240,7 +243,7 @@ module Skep
       def disown
         @observers.disown
         @foundry.disown
-        @manager&.all&.each { |node| [node.channel, node.pidfd].compact.each(&:close) }
+        @manager&.roster&.nodes&.each { |node| [node.channel, node.pidfd].compact.each(&:close) }
         @page&.close
         @lease&.disown
         @loop.close
@@ -248,7 +251,7 @@ module Skep
       end
 
       def ours?(pid)
-        @foundry.mold?(pid) || (@manager&.all || []).any? { |node| node.live? && node.pid == pid }
+        @foundry.mold?(pid) || (@manager&.roster&.nodes || []).any? { |node| node.pid == pid }
       end
     end
   end

@@ -26,7 +26,7 @@ module Skep
 
       # Seconds since the node's last beat; nil before the first.
       def age(node, now = OS.now) #: (Node, ?Float) -> Float?
-        beat = @page.beat_at(@cells.of(node.id))
+        beat = @page.beat_at(@cells.of(node.slot))
         beat && [now - beat, 0.0].max
       end
 
@@ -49,7 +49,7 @@ module Skep
         verdict == :hung ? @hung.call(node, age.round(3)) : look_again(node, verdict)
       end
 
-      def busy_until(node) = @page.get(@cells.of(node.id), Cells::BUSY_UNTIL) / 1e9
+      def busy_until(node) = @page.get(@cells.of(node.slot), Cells::BUSY_UNTIL) / 1e9
     end
   end
 end

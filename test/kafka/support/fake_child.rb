@@ -17,6 +17,7 @@ class FakeChild
   end
 
   def ready! = tell("ready")
+  def take_place = !stopping?
   def joined!(joined = true, **facts) = tell("joined", joined:, **facts)
   def beat = nil
   def event(name, level: :info, **facts) = tell(name.to_s, level:, **facts)

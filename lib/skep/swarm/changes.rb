@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+# What can be changed while a swarm runs: its processes, its code, its size. One thing at a time, as
+# a restart and a reload would undo each other.
+#
+#   changes = Changes.new(supervisor, foundry)
+#   changes.restart { |why| … }      # nil: done; else a sentence that says why not
+#   changes.reload { |why| … }
+#   changes.scale(6)                 # => nil, or that sentence
+module Skep
+  class Swarm
+    class Changes
+      def initialize(supervisor, foundry) #: (Supervisor, Foundry) -> void
+        @supervisor = supervisor
+        @foundry = foundry
+      end
+
+      # Renews all nodes, one after the other.
+      def restart(&done) #: () ?{ (String?) -> void } -> void
+        change("restart", done) do |over|
+          Rolling.new(manager, "restart") do |seat|
+            over.call(seat && "node #{seat.label} could not be replaced; it works on")
+          end.start
+        end
+      end
+
+      # Loads the file again beside the old code, and lets all nodes roll over to it.
+      def reload(&done) #: () ?{ (String?) -> void } -> void
+        change("reload", done) do |over|
+          Reload.new(@foundry, manager, @supervisor.config,
+                     tell: @supervisor.method(:emit), &over).start
+        end
+      end
+
+      def scale(count) #: (untyped) -> String?
+        why = unready and return why
+
+        before = manager.seats.size
+        why = Scaling.new(manager, @supervisor.config).to(count)
+        @supervisor.emit(:swarm_scaled, :info, { from: before, to: manager.seats.size }) unless why
+        why
+      end
+
+      private
+
+      def manager = @supervisor.manager
+
+      def unready
+        "it isn't running" unless @supervisor.booted? && !@supervisor.stopping?
+      end
+
+      def change(name, done, &work)
+        why = unready || (@under_way && "a #{@under_way} is under way: wait for its end")
+        return refuse(name, why, done) if why
+
+        @under_way = name
+        @supervisor.emit(:"#{name}_begun", :info, {})
+        began = OS.now
+        work.call(->(failure) { over(name, failure, began, done) })
+      end
+
+      def refuse(name, why, done)
+        @supervisor.emit(:"#{name}_refused", :warn, { message: why })
+        done&.call(why)
+      end
+
+      def over(name, why, began, done)
+        @under_way = nil
+        seconds = (OS.now - began).round(3)
+        @supervisor.emit(:"#{name}_done", :info, { seconds: }) unless why
+        @supervisor.emit(:"#{name}_failed", :error, { message: why, seconds: }) if why
+        done&.call(why)
+      end
+    end
+  end
+end

@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+# All nodes renewed, one at a time, each new one ready before its predecessor goes.
+#
+#   Rolling.new(manager, "restart") { |failed_seat| … }.start   # nil: all are new
+#
+# Those with nothing in hand come first. It ends at the first that can't be replaced: what is wrong
+# with it would be wrong with the others. A seat whose process has ended meanwhile is new anyway.
+module Skep
+  class Swarm
+    class Rolling
+      def initialize(manager, reason, &done) #: (Manager, String) { (Seat?) -> void } -> void
+        @manager = manager
+        @reason = reason
+        @done = done
+      end
+
+      def start #: () -> self
+        @began = OS.now
+        @left = by_load
+        step
+        self
+      end
+
+      private
+
+      def by_load
+        @manager.all.sort_by { |seat| [seat.helper? ? 1 : 0, @manager.load(seat), seat.id || 0] }
+      end
+
+      def step
+        @left.shift while @left.any? && renewed?(@left.first)
+        seat = @left.shift or return @done.call(nil)
+        @manager.replace(seat, @reason) do |replaced|
+          next @done.call(seat) unless replaced || (renewed?(seat) && !@manager.stopping?)
+
+          step
+        end
+      end
+
+      # Nobody holds it, and who will is new; or who holds it began after us.
+      def renewed?(seat)
+        !seat.live? || seat.node.asked_at >= @began
+      end
+    end
+  end
+end

@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+# A place in the swarm: its number, its kind of work, who holds it, and what became of those before.
+#
+#   seat = Seat.new(3, 0)
+#   seat.take(node)               # a process is being forked for it; a second one is its successor
+#   seat.leave(node, exit, now, within: 60.0)    # => :held, :free, or :unchanged (the successor went)
+#   seat.state                    # => :ready; :waiting and :dead where nobody holds it
+#
+# It remembers; it owns no process.
+module Skep
+  class Swarm
+    class Seat
+      attr_reader :id #: Integer
+      attr_reader :task #: Integer?
+      attr_reader :node #: Node?, the process that holds it
+      attr_reader :successor #: Node?, the one that is to take over
+      attr_reader :deaths #: Array[Float], when its processes ended
+      attr_reader :last_exit #: Exit?
+      attr_reader :last_reason #: String?
+      attr_accessor :refusal #: String?, why its last process said that it can't begin
+      attr_accessor :wait_timer #: OS::Loop::Timer?
+      attr_accessor :replacement #: Replacement?
+
+      def initialize(id, task) #: (Integer, Integer?) -> void
+        @id = id
+        @task = task
+        @state = :dead
+        @deaths = []
+        @begun = 0
+      end
+
+      def label = id #: () -> (Integer | String)
+      def helper? = false #: () -> bool
+      def pid = node&.pid #: () -> Integer?
+      def mold = node&.mold #: () -> Mold?
+      def nodes = [node, successor].compact #: () -> Array[Node]
+      def live? = !node.nil? #: () -> bool
+      def waiting? = state == :waiting #: () -> bool
+      def state = node ? node.state : @state #: () -> Symbol
+      def restarts = [@begun - 1, 0].max #: () -> Integer
+      def clean? = last_exit&.clean? && !last_reason #: () -> bool, it ended well and by itself
+
+      def wait #: () -> void
+        @state = :waiting
+      end
+
+      def done #: () -> void
+        @state = :dead
+      end
+
+      def take(node) #: (Node) -> void
+        return @successor = node if @node
+
+        @node = node
+        @begun += 1
+      end
+
+      # A process of its has ended.
+      #: (Node, Exit, Float, within: Float) -> (:held | :free | :unchanged)
+      def leave(node, exit, now, within:)
+        return @successor = nil || :unchanged if node == @successor
+
+        remember(node, exit)
+        died(now, within) unless node.retired?
+        @node, @successor = @successor, nil
+        @begun += 1 if @node
+        @state = :dead
+        @node ? :held : :free
+      end
+
+      # It couldn't even be forked: that counts as a death, as the next try waits for it.
+      def died(now, within) #: (Float, Float) -> void
+        @deaths.shift while @deaths.any? && @deaths.first <= now - within
+        @deaths << now
+      end
+
+      # One node of `skep status --json`.
+      def to_plain(memory:, beat_age:, done:) #: (**untyped) -> Hash[Symbol, untyped]
+        { id:, pid:, mold: (mold || @last_mold)&.number, state:,
+          joined: node&.joined? || false, restarts:, last_exit: exit_facts,
+          memory:, beat_age:, work: { done:, **(node&.work || @last_work || {}) } }
+      end
+
+      def inspect = "#<#{self.class} #{label} #{state}>" #: () -> String
+
+      private
+
+      def remember(node, exit)
+        @last_exit = exit
+        @last_reason = node.reason if exit.signal || node.retired?
+        @last_reason = nil unless exit.signal || node.retired?
+        @last_mold = node.mold
+        @last_work = node.work
+      end
+
+      def exit_facts
+        last_exit && { status: last_exit.exitstatus, signal: last_exit.signal, reason: last_reason }
+      end
+    end
+  end
+end
