@@ -9,7 +9,7 @@
 # |---|---|
 # | load {mold} | loads its file: loaded {name, options, tasks, events}, or refused {sentence} |
 # | prepare {options, …} + page | preload, warm, warmup: ready {seconds, …}, or refused |
-# | fork {slot, node, task} + socket | forks: forked {slot, pid} + pidfd, or fork_failed {slot, error} |
+# | fork {slot, node, …} + socket | forked {slot, pid} + pidfd, or fork_failed {slot, error} |
 # | (a child has ended) | exited {slot, pid, exitstatus, signal} |
 #
 # It has no thread of its own, keeps no node's socket, and ends with its supervisor.

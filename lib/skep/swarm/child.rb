@@ -25,14 +25,8 @@ module Skep
       # slot: its cells; placed: nobody else holds its seat.
       def initialize(id:, swarm:, mold:, page:, cells:, report:, beat_every: 10.0, slot: id,
                      placed: true)
-        @id = id
-        @slot = slot
-        @placed = placed
-        @swarm = swarm
-        @mold = mold
-        @page = page
-        @cells = cells
-        @cell = cells.of(slot)
+        @id, @slot, @swarm, @mold, @placed = id, slot, swarm, mold, placed
+        @page, @cells, @cell = page, cells, cells.of(slot)
         @report = report
         @beat_every = beat_every
         prepare_stop

@@ -70,6 +70,7 @@ module Skep
       private
 
       def loop = @supervisor.loop
+      def registrar = @supervisor.manager.registrar
       def find(pid) = @molds.find { |mold| mold.pid == pid }
 
       # A mold that closes its channel, or says what can't be understood, is of no use any more.
@@ -93,9 +94,8 @@ module Skep
         when "refused" then refused(mold, frame["sentence"])
         when "ready" then ready(mold, frame)
         when "forked" then @supervisor.forked(frame["slot"], frame["pid"], pidfd(frame))
-        when "fork_failed" then @supervisor.manager.fork_failed(frame["slot"], frame["error"])
-        when "exited"
-          @supervisor.manager.exited(frame["slot"], frame["pid"], Exit.from(frame.facts))
+        when "fork_failed" then registrar.fork_failed(frame["slot"], frame["error"])
+        when "exited" then registrar.exited(frame["slot"], frame["pid"], Exit.from(frame.facts))
         end
       end
 

@@ -65,7 +65,8 @@ module Skep
         @foundry.adopted(@mold)
         @foundry.retire(old) if old
         Rolling.new(@manager, "reload") do |failed|
-          over(failed && "node #{failed.label} could not be replaced; it works on with the old code")
+          why = "node #{failed&.label} could not be replaced: it works on with the old code"
+          over(failed && why)
         end.start
       end
 

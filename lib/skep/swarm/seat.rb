@@ -4,7 +4,7 @@
 #
 #   seat = Seat.new(3, 0)
 #   seat.take(node)               # a process is being forked for it; a second one is its successor
-#   seat.leave(node, exit, now, within: 60.0)    # => :held, :free, or :unchanged (the successor went)
+#   seat.leave(node, exit, now, within: 60.0)    # => :held, :free; :unchanged: the successor went
 #   seat.state                    # => :ready; :waiting and :dead where nobody holds it
 #
 # It remembers; it owns no process.
@@ -20,7 +20,6 @@ module Skep
       attr_reader :last_reason #: String?
       attr_accessor :refusal #: String?, why its last process said that it can't begin
       attr_accessor :wait_timer #: OS::Loop::Timer?
-      attr_accessor :replacement #: Replacement?
 
       def initialize(id, task) #: (Integer, Integer?) -> void
         @id = id

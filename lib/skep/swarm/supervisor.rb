@@ -105,18 +105,45 @@ module Skep
       def boot_limit = config ? 2 * config.boot_timeout : @boot_limit
 
       # The mold has forked a node, and knows its pidfd unless it is gone again.
-      def forked(node, pid, pidfd)
+      def forked(slot, pid, pidfd)
         @strangers.leader(pid)
-        @manager.forked(node, pid, pidfd)
+        @manager.registrar.forked(slot, pid, pidfd)
       end
 
-      def mold_died(mold) = @manager&.mold_died(mold)
+      def mold_died(mold) = @manager&.registrar&.mold_died(mold)
 
       # There is no swarm to run: says why, ends what there is and exits with 1.
       def fail(sentence)
         @failures << sentence unless @failures.include?(sentence)
         @state = :stopping
         @manager ? @manager.force("boot_failed") : finish
+      end
+
+      # Asked by the Manager.
+
+      # An event of its; one of them may mean that this boot is hopeless.
+      def told(name, level, facts)
+        emit(name, level, facts)
+        return unless %i[node_failed node_died].include?(name) && !stopping? && @manager.hopeless?
+
+        loop.after(0) { fail_boot("no node could boot") unless stopping? }
+      end
+
+      # Nodes are being killed: should their mold not report it, it is stuck.
+      def forced
+        loop.after(FORCE_SECONDS) { @foundry.kill }
+      end
+
+      # None of its nodes is left.
+      def emptied(mold) = @foundry.emptied(mold)
+
+      # No node is left, or none ever was: the molds go, then the loop ends.
+      def finish
+        return if @state == :stopped
+
+        @state = :stopped
+        @boot_timer&.cancel
+        @foundry.release { loop.stop }
       end
 
       def booted? = @booted ? true : false
@@ -169,22 +196,7 @@ module Skep
         @page = OS::Page.create(@cells.total)
         @boot_timer.cancel
         @boot_timer = loop.after(2 * config.boot_timeout) { boot_overdue }
-        @manager = Manager.new(config, loop:, page: @page, cells: @cells, emit: method(:told),
-                               forced: method(:forced), finished: method(:finish),
-                               emptied: @foundry.method(:emptied))
-      end
-
-      # An event of the manager's; one of them may mean that this boot is hopeless.
-      def told(name, level, facts)
-        emit(name, level, facts)
-        return unless %i[node_failed node_died].include?(name) && !stopping? && @manager.hopeless?
-
-        loop.after(0) { fail_boot("no node could boot") unless stopping? }
-      end
-
-      # Nodes are being killed: should their mold not report it, it is stuck.
-      def forced
-        loop.after(FORCE_SECONDS) { @foundry.kill }
+        @manager = Manager.new(config, self, loop:, page: @page, cells: @cells)
       end
 
       def boot_overdue
@@ -198,15 +210,6 @@ module Skep
         reasons = @manager ? @manager.seats.filter_map(&:refusal).uniq : []
         why = reasons.any? ? ": #{reasons.join('; ')}" : ", see the log for why each one ended"
         fail("#{@origin.file}: #{what}#{why}")
-      end
-
-      # No node is left, or none ever was: the molds go, then the loop ends.
-      def finish
-        return if @state == :stopped
-
-        @state = :stopped
-        @boot_timer&.cancel
-        @foundry.release { loop.stop }
       end
 
       def code

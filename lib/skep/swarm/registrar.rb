@@ -1,0 +1,147 @@
+# frozen_string_literal: true
+
+# Writes down each process' birth, readiness and end, and sees to what follows.
+#
+#   registrar = Registrar.new(manager, config, loop:, page:, cells:, tell:)
+#   registrar.forked(slot, pid, pidfd)     # what the mold reports
+#   registrar.exited(slot, pid, exit)
+#   registrar.mold_died(mold)
+#   registrar.boots                        # whom to fork, and when
+#   registrar.replacements                 # who takes over from whom
+#
+# What the manager wants of its nodes (to be quiet, to end) is asked of it.
+module Skep
+  class Swarm
+    class Registrar
+      FORK_RETRY = 0.1 # seconds, where the system refused a fork
+      private_constant :FORK_RETRY
+
+      attr_reader :boots #: BootQueue
+      attr_reader :replacements #: Replacements
+      attr_reader :watchman #: Watchman
+
+      def initialize(manager, config, loop:, page:, cells:, tell:)
+        @manager = manager
+        @config = config
+        @loop = loop
+        @tell = tell
+        appoint({ loop:, page:, cells: })
+      end
+
+      def forked(slot, pid, pidfd) #: (Integer, Integer, OS::Pidfd?) -> void
+        node = roster[slot]
+        node.forked(pid, pidfd)
+        tell(:node_forked, node)
+        node.channel.listen # not before: what it says must find a node with a pid
+        admit(node)
+        @adoption.follow(node) if node.live? && pidfd&.watchable?
+      end
+
+      def fork_failed(slot, error) #: (Integer, String) -> void
+        node = roster[slot]
+        dismiss(node, Exit.new)
+        unforked(node.seat, error)
+      end
+
+      def exited(slot, pid, exit) #: (Integer, Integer, Exit) -> void
+        node = roster[slot]
+        settle(node, exit) if node&.pid == pid
+      end
+
+      # The mold is gone: its nodes fell to us, and those it hadn't reported are taken for lost.
+      def mold_died(mold) #: (Mold) -> void
+        @boots.lose(mold)
+        roster.of(mold).each { |node| @adoption.take(node) }
+      end
+
+      private
+
+      # Who says when a node is hung, has ended, or may be forked.
+      def appoint(shared)
+        @watchman = Watchman.new(@config, **shared) { |node, age| hung(node, age) }
+        @adoption = Adoption.new(@loop) { |node, exit| settle(node, exit) }
+        @hearing = Hearing.new(@loop, tell: @tell, ready: method(:ready),
+                                      silent: @adoption.method(:silent))
+        @boots = BootQueue.new(@config, **shared, roster:, hearing: @hearing,
+                                        failed: method(:no_channel))
+        @replacements = Replacements.new(@config, loop: @loop, boots: @boots, tell: @tell)
+        @succession = Succession.new(@config, seats: @manager.seats, boots: @boots, tell: @tell,
+                                              over: @manager.method(:over))
+      end
+
+      def roster = @manager.roster
+
+      # What a node that has just been forked must know.
+      def admit(node)
+        return node.kill("forced") if @manager.killed?
+        return if node.helper?
+
+        node.quiet if @manager.quiet? && !@manager.stopping?
+        node.stop if @manager.stopping?
+      end
+
+      def no_channel(seat, error)
+        seat.died(OS.now, @config.restarts_within)
+        unforked(seat, error)
+      end
+
+      def unforked(seat, error)
+        tell(:fork_failed, seat, level: :error, error:, seconds: FORK_RETRY)
+        return @manager.check if @manager.stopping?
+
+        seat.live? ? @replacements.failed(seat) : @boots.later(seat, FORK_RETRY)
+      end
+
+      def ready(node)
+        node.boot_timer.cancel
+        node.ready(OS.now)
+        @manager.booted unless node.helper?
+        tell(:node_ready, node, seconds: node.took.round(6))
+        @watchman.watch(node)
+        @replacements.ready(node)
+        @boots.pump
+      end
+
+      def hung(node, age)
+        tell(:node_hung, node, level: :error, beat_age: age, in_hand: @manager.in_hand(node))
+        node.channel.send("backtraces")
+        node.kill("hung", :TERM)
+        node.watches << @loop.after(@config.kill_timeout) { node.kill("hung") }
+      end
+
+      def settle(node, exit)
+        node.channel.drain
+        standing = dismiss(node, exit)
+        tell_of_end(node, exit)
+        @manager.stopping? ? @manager.check : follow(node, standing)
+        @manager.emptied(node.mold)
+      end
+
+      def tell_of_end(node, exit)
+        held = @manager.in_hand(node)
+        reason = node.reason if exit.signal || node.retired?
+        @manager.killed(node) if exit.signal && reason
+        tell(:node_died, node, level: exit.clean? ? :info : :warn, **exit.to_plain, reason:,
+                               in_hand: held.any? ? held : nil)
+      end
+
+      # The process is gone. What it leaves its seat: see Seat#leave.
+      def dismiss(node, exit)
+        node.ended
+        roster.remove(node)
+        node.seat.leave(node, exit, OS.now, within: @config.restarts_within)
+      end
+
+      def follow(node, standing)
+        seat = node.seat
+        return @replacements.promoted(seat) if standing == :held
+
+        @replacements.failed(seat)
+        @succession.after(seat, node) if standing == :free && @manager.all.include?(seat)
+        @boots.pump
+      end
+
+      def tell(...) = @tell.call(...)
+    end
+  end
+end

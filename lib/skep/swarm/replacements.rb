@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+# Processes taking over seats from others, each ready before its predecessor goes.
+#
+#   replacements = Replacements.new(config, loop:, boots:, tell:)
+#   replacements.begin(seat, "restart") { |ok| … }   # called once, at its end
+#   replacements.ready(node)      # a successor can work: the old one is stopped
+#   replacements.promoted(seat)   # the old one has gone: its successor holds the seat
+#   replacements.failed(seat)     # the successor can't be had: the old one works on
+#
+# A seat has one at a time. Where the old one goes by itself before its successor is forked there is
+# nothing left to replace, and it has failed.
+module Skep
+  class Swarm
+    class Replacements
+      Replacement = Struct.new(:reason, :mold, :done)
+      private_constant :Replacement
+
+      def initialize(config, loop:, boots:, tell:)
+        @config = config
+        @loop = loop
+        @boots = boots
+        @tell = tell
+        @all = {}.compare_by_identity
+      end
+
+      def of(seat) = @all[seat] #: (Seat) -> Replacement?
+
+      #: (Seat, String, ?mold: Mold?) ?{ (bool succeeded) -> void } -> void
+      def begin(seat, reason, mold: nil, &done)
+        return done&.call(false) if of(seat) || !seat.live?
+
+        @all[seat] = Replacement.new(reason, mold, done)
+        @tell.call(:node_replacing, seat, reason:)
+        @boots.enqueue(seat, mold:)
+      end
+
+      # A node is ready; should it be a successor its predecessor is to finish.
+      def ready(node) #: (Node) -> void
+        seat = node.seat
+        return unless node == seat.successor && of(seat)
+
+        retire(seat.node, of(seat).reason)
+      end
+
+      # Lets a node finish, and kills it if that takes too long.
+      def retire(node, reason) #: (Node, String) -> void
+        node.retire(reason)
+        node.watches << @loop.after(@config.stop_timeout) { node.kill("stop_timeout") }
+      end
+
+      def promoted(seat) #: (Seat) -> void
+        seat.node.place
+        over(seat, true, :node_replaced, :info)
+      end
+
+      def failed(seat) #: (Seat) -> void
+        @boots.withdraw(seat)
+        over(seat, false, :replacement_failed, :error)
+      end
+
+      # The swarm is stopping.
+      def abandon #: () -> void
+        all, @all = @all.values, {}.compare_by_identity
+        all.each { |replacement| replacement.done&.call(false) }
+      end
+
+      private
+
+      def over(seat, succeeded, event, level)
+        replacement = @all.delete(seat) or return
+        @tell.call(event, seat, level:, reason: replacement.reason)
+        replacement.done&.call(succeeded)
+      end
+    end
+  end
+end

@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+# USR2 renews every node, one at a time, each new one ready before its predecessor is told to stop:
+# at no moment are fewer nodes ready than there should be. A node that dies meanwhile is replaced,
+# and the restart goes on.
+require_relative "scenario"
+
+SOURCE = <<~RUBY
+  Skep.swarm "rolling", nodes: 3 do |swarm|
+    swarm.on_boot { |child| IO.select(nil, nil, nil, 0.05) }
+    swarm.work { |child| child.ready!; child.wait until child.stopping? }
+  end
+RUBY
+
+# How many nodes were ready at the least, from the moment when all were.
+def least_ready(events, nodes)
+  ready = []
+  full = false
+  events.filter_map do |event|
+    case event["event"]
+    when "node_ready" then ready << event["pid"]
+    when "node_died" then ready.delete(event["pid"])
+    end
+    full ||= ready.size == nodes
+    ready.size if full && event["event"] != "swarm_stopping"
+  end.min
+end
+
+Scenario.play do
+  swarm = run_swarm(SOURCE)
+  first = swarm.await("node_ready", times: 3).map { |event| event["pid"] }
+  swarm.signal(:USR2)
+  swarm.await("restart_done")
+  died = swarm.await("node_died", times: 3)
+  must("name the reason of each end: #{died}") do
+    died.all? { |event| event.values_at("reason", "exitstatus") == ["restart", 0] }
+  end
+  must("have renewed all") do
+    (swarm.status("rolling")["nodes"].map { |node| node["pid"] } & first).empty?
+  end
+  must("keep three ready: #{least_ready(swarm.events, 3)}") { least_ready(swarm.events, 3) == 3 }
+
+  swarm.signal(:USR2)
+  swarm.await("node_replacing")
+  victim = swarm.status("rolling")["nodes"].last["pid"]
+  swarm.kill(victim)
+  swarm.await("restart_done")
+  must("have three nodes") do
+    swarm.status("rolling")["nodes"].map { |node| node["state"] } == %w[ready] * 3
+  end
+  must("stop with 0") { swarm.stop.exitstatus == 0 }
+end
