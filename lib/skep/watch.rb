@@ -13,6 +13,7 @@ require "skep/watch/redaction"
 require "skep/watch/outlet"
 require "skep/watch/log"
 require "skep/watch/status"
+require "skep/watch/feed"
 require "skep/watch/query"
 
 Skep::Swarm.watch_with { Skep::Watch::Log.new }

@@ -6,6 +6,7 @@ require "socket"
 # Asks a running swarm over its status socket.
 #
 #   Query.new("/run/skep/billing.sock").ask("status")   # => {"status" => {…}}, or Query::Failed
+#   feed = Query.new("/run/skep/billing.sock").follow   # => Feed: each event as it happens
 module Skep
   module Watch
     class Query
@@ -19,20 +20,41 @@ module Skep
         end
       end
 
+      class Refused < Skep::Error
+        def initialize(path:, error:)
+          super("the swarm at #{path} can't be followed: #{error}")
+        end
+      end
+
       def initialize(path) #: (String) -> void
         @path = path
       end
 
       def ask(command) #: (String) -> Hash[String, untyped]
-        UNIXSocket.open(@path) do |socket|
-          socket.write("#{JSON.generate({ v: Status::VERSION, command: })}\n")
+        guard do
+          socket = UNIXSocket.new(@path)
+          socket.write(Status.line(command:))
           JSON.parse(read(socket), max_nesting: false)
+        ensure
+          socket&.close
         end
-      rescue SystemCallError, ArgumentError, JSON::ParserError => e
-        raise Failed.new(path: @path, error: e.message.sub(/ - .*/, "").downcase)
+      end
+
+      # All events from here on, the caller's to close. Raises Failed, or Refused.
+      def follow #: () -> Feed
+        feed = guard { Feed.new(UNIXSocket.new(@path)) }
+        error = feed.begin(SECONDS) or return feed
+        feed.close
+        raise Refused.new(path: @path, error:)
       end
 
       private
+
+      def guard
+        yield
+      rescue SystemCallError, ArgumentError, JSON::ParserError => e
+        raise Failed.new(path: @path, error: e.message.sub(/ - .*/, "").downcase)
+      end
 
       def read(socket)
         deadline = OS.now + SECONDS

@@ -2,6 +2,7 @@
 
 require "json"
 require "socket"
+require "time"
 
 # The status socket: a UNIX socket (mode 0600)
 # that answers within the supervisor's loop and never blocks it.
@@ -9,21 +10,21 @@ require "socket"
 #   {"v":1,"command":"status"}\n      # asked: one line of JSON
 #   {"v":1,"status":{…}}\n            # answered: one line, then it closes
 #
-# Commands: status, stop, quiet, backtraces. A client that says nothing, reads nothing or says too
-# much is closed at a deadline or at a limit, and costs the swarm nothing.
+#   {"v":1,"command":"follow"}\n
+#   {"v":1,"follow":{"seq":41}}\n     # then each event as it happens, until the client closes:
+#   {"v":1,"seq":42,"time":"…","mono":1234.5,"level":"warn","event":"node_died","node":0,…}\n
+#
+# Commands: status, follow, stop, quiet, backtraces. Events are numbered from the supervisor's first
+# on, so that a follower knows whether it has missed one. A client that says nothing, reads nothing
+# or says too much is closed at a deadline or at a limit, and costs the swarm nothing.
 module Skep
   module Watch
     class Status < Swarm::Observer
       VERSION = 1
-      REQUEST_BYTES = 65_536
-      SECONDS = 5.0
       CLIENTS = 64
+      FOLLOWERS = 8
       COMMANDS = %w[stop quiet backtraces].freeze
-      private_constant :REQUEST_BYTES, :SECONDS, :CLIENTS, :COMMANDS
-
-      # One client: what it has said, and what it has yet to read.
-      Client = Struct.new(:socket, :watch, :timer, :request, :answer)
-      private_constant :Client
+      private_constant :CLIENTS, :FOLLOWERS, :COMMANDS
 
       class Unusable < Skep::Error
         def initialize(path:, error:)
@@ -31,20 +32,40 @@ module Skep
         end
       end
 
+      # What goes over the socket: facts as one line.
+      def self.line(**facts) #: (**untyped) -> String
+        "#{JSON.generate({ v: VERSION, **facts }, max_nesting: 0)}\n"
+      end
+
+      def initialize #: () -> void
+        super
+        @seq = 0
+        @clients = []
+      end
+
+      # Told to those who follow.
+      def event(name, level, facts) #: (String, Symbol, Hash) -> void
+        @seq += 1
+        followers = @clients.select(&:follows?)
+        return if followers.empty?
+
+        line = Status.line(**news(name, level, facts))
+        followers.each { |client| client.put(line) }
+      end
+
       def configured(supervisor) #: (Swarm::Supervisor) -> void
         @supervisor = supervisor
-        @clients = []
         @path = supervisor.config.control_path
         @server = listen
         supervisor.loop.watch(@server) { accept }
       end
 
-      def disown = @server && [@server, *@clients.map(&:socket)].each(&:close) #: () -> void
+      def disown = @server && [*@clients.each(&:disown), @server].last.close #: () -> void
 
       def closed #: () -> void
         return unless @server
 
-        @clients.dup.each { |client| drop(client) }
+        @clients.dup.each(&:finish)
         File.unlink(@path) if File.socket?(@path)
         @server.close
       end
@@ -66,60 +87,19 @@ module Skep
         return if socket == :wait_readable
         return socket.close if @clients.size >= CLIENTS
 
-        serve(socket)
+        ended = @clients.method(:delete)
+        @clients << Client.new(socket, @supervisor.loop, ended:) do |client, request|
+          Status.line(**respond(client, request))
+        end
       rescue SystemCallError # the client has gone, or no descriptor is left: it may try again
         nil
       end
 
-      def serve(socket)
-        client = Client.new(socket, nil, nil, String.new, nil)
-        client.watch = @supervisor.loop.watch(socket) do |readable, writable|
-          turn(client, readable, writable)
-        end
-        client.timer = @supervisor.loop.after(SECONDS) { drop(client) }
-        @clients << client
-      end
-
-      def turn(client, readable, writable)
-        return answer(client) if writable && client.answer
-
-        hear(client) if readable
-      rescue StandardError # the client has gone, or it asked for what can't be told
-        drop(client) # the swarm must not care
-      end
-
-      def hear(client)
-        bytes = client.socket.read_nonblock(REQUEST_BYTES, exception: false)
-        return if bytes == :wait_readable
-        # A client that has closed may still read.
-        return client.answer ? client.watch.read = false : drop(client) if bytes.nil?
-        return drop(client) if client.answer || client.request.bytesize > REQUEST_BYTES
-
-        client.request << bytes
-        begin_answer(client) if client.request.include?("\n")
-      end
-
-      def begin_answer(client)
-        facts = { v: VERSION, **respond(client.request) }
-        client.answer = "#{JSON.generate(facts, max_nesting: 0)}\n".b
-        answer(client)
-      end
-
-      def answer(client)
-        written = client.socket.write_nonblock(client.answer, exception: false)
-        return client.watch.write = true if written == :wait_writable
-
-        client.answer = client.answer.byteslice(written..)
-        client.answer.empty? ? drop(client) : client.watch.write = true
-      end
-
-      def respond(request)
-        command = JSON.parse(request.lines.first)["command"]
+      def respond(client, request)
+        command = JSON.parse(request)["command"]
         return { status: Redaction.of(@supervisor.snapshot) } if command == "status"
-        unless COMMANDS.include?(command)
-          return { error: "there is no command #{command.inspect}: " \
-                          "there are status, #{COMMANDS.join(', ')}" }
-        end
+        return follow(client) if command == "follow"
+        return unknown(command) unless COMMANDS.include?(command)
 
         @supervisor.loop.after(0) { @supervisor.public_send(command) }
         { done: command }
@@ -127,12 +107,27 @@ module Skep
         { error: "a request is one line of JSON, such as {\"v\":1,\"command\":\"status\"}" }
       end
 
-      def drop(client)
-        return unless @clients.delete(client)
+      def unknown(command)
+        { error: "there is no command #{command.inspect}: " \
+                 "there are status, follow, #{COMMANDS.join(', ')}" }
+      end
 
-        [client.watch, client.timer].each(&:cancel)
-        client.socket.close
+      def follow(client)
+        if @clients.count(&:follows?) >= FOLLOWERS
+          return { error: "#{FOLLOWERS} clients follow already: close one of them first" }
+        end
+
+        client.follow
+        { follow: { seq: @seq } }
+      end
+
+      def news(name, level, facts)
+        facts = Swarm::Plain.of(Redaction.of(facts)).transform_keys(&:to_sym)
+        { seq: @seq, time: Time.now.utc.iso8601(6), mono: OS.now.round(6), level:, event: name,
+          swarm: @supervisor&.config&.name, **facts }
       end
     end
   end
 end
+
+require "skep/watch/status/client"

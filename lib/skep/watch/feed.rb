@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+require "json"
+
+# The events of a running swarm, one after the other, as `Query#follow` gives them.
+#
+#   feed = Query.new(path).follow
+#   feed.to_io                # readable when there is something to take
+#   feed.take                 # => events that have come, as hashes; never waits
+#   feed.ended?               # the swarm has ended, or it dropped us
+#   feed.lost                 # => how many events never came, by their numbers
+#   feed.error                # => why the swarm dropped us, nil if it didn't
+#   feed.close
+module Skep
+  module Watch
+    class Feed
+      PIECE = 65_536
+      private_constant :PIECE
+
+      attr_reader :lost #: Integer
+      attr_reader :error #: String?
+
+      def initialize(socket) #: (UNIXSocket) -> void
+        @socket = socket
+        @rest = String.new(encoding: Encoding::BINARY)
+        @lost = 0
+        @seq = nil
+      end
+
+      def to_io = @socket #: () -> UNIXSocket
+      def ended? = @ended ? true : false #: () -> bool
+      def close = @socket.close #: () -> void
+
+      # Asks, and waits so many seconds for the answer; returns why not, nil when all is well.
+      def begin(seconds) #: (Float) -> String?
+        @socket.write(Status.line(command: "follow"))
+        deadline = OS.now + seconds
+        until (line = @rest.slice!(/\A.*\n/)) || ended?
+          return "it is silent" unless @socket.wait_readable([deadline - OS.now, 0].max)
+
+          fill
+        end
+        accepted(line ? JSON.parse(line) : {})
+      rescue SystemCallError, JSON::ParserError => e
+        e.message
+      end
+
+      def take #: () -> Array[Hash[String, untyped]]
+        fill
+        *lines, @rest = @rest.split("\n", -1)
+        @rest ||= String.new(encoding: Encoding::BINARY)
+        facts = lines.map { |line| JSON.parse(line.force_encoding("UTF-8"), max_nesting: false) }
+        facts.select { |event| event["seq"] ? count(event) : missed(event) }
+      end
+
+      private
+
+      def accepted(answer)
+        @seq = answer.dig("follow", "seq")
+        answer["error"] || (@seq ? nil : "it has ended")
+      end
+
+      def fill
+        until (bytes = @socket.read_nonblock(PIECE, exception: false)) == :wait_readable
+          return @ended = true if bytes.nil?
+
+          @rest << bytes
+        end
+      rescue Errno::ECONNRESET # an end like any other
+        @ended = true
+      end
+
+      def count(event)
+        @lost += event["seq"] - @seq - 1
+        @seq = event["seq"]
+      end
+
+      def missed(facts)
+        @error = facts["error"]
+        @lost += facts["missed"].to_i
+        false
+      end
+    end
+  end
+end

@@ -1,0 +1,134 @@
+# frozen_string_literal: true
+
+# One client of the status socket: hears one line, writes what it is to read, and closes. One that
+# follows is written to until it goes, or until it reads too slowly.
+#
+#   client = Client.new(socket, loop, ended: ->(client) { … }) { |client, request| "an answer\n" }
+#   client.follow           # called while it is answered: it stays
+#   client.put(line)        # false once it is of no use to put more
+#   client.close
+#
+# It never blocks: past BACKLOG bytes that aren't read a follower gets no more but a last line that
+# tells how many it has missed.
+module Skep
+  module Watch
+    class Status
+      class Client
+        REQUEST_BYTES = 65_536
+        BACKLOG = 1024 * 1024
+        SECONDS = 5.0 # to ask, and to read an answer
+        private_constant :REQUEST_BYTES, :BACKLOG, :SECONDS
+
+        #: (UNIXSocket, OS::Loop, ended: ^(Client) -> void) { (Client, String) -> String } -> void
+        def initialize(socket, loop, ended:, &respond)
+          @socket = socket
+          @loop = loop
+          @ended = ended
+          @respond = respond
+          @request = String.new
+          @out = String.new(encoding: Encoding::BINARY)
+          @watch = loop.watch(socket) { |readable, writable| turn(readable, writable) }
+          give_time
+        end
+
+        def follows? = @follows && !@leaving #: () -> bool
+
+        # It stays after the answer.
+        def follow = @follows = true #: () -> void
+
+        # A line for a follower.
+        def put(line) #: (String) -> void
+          return unless follows?
+
+          @out << line.b
+          fall_behind if @out.bytesize > BACKLOG
+          write unless @waiting
+        rescue SystemCallError # it has gone
+          close
+        end
+
+        # Writes what can be written now, and closes.
+        def finish #: () -> void
+          write
+        rescue SystemCallError # it has gone
+          nil
+        ensure
+          close
+        end
+
+        def close #: () -> void
+          return if @socket.closed?
+
+          [@watch, @timer].compact.each(&:cancel)
+          @socket.close
+          @ended.call(self)
+        end
+
+        # In a process forked from the supervisor.
+        def disown = @socket.close #: () -> void
+
+        private
+
+        def give_time
+          @timer = @loop.after(SECONDS) { close }
+        end
+
+        def turn(readable, writable)
+          write if writable
+          hear if readable && !@socket.closed?
+        rescue StandardError # it has gone, or it asked for what can't be told
+          close # the swarm must not care
+        end
+
+        def hear
+          return close if @deaf # what is left to hear is its end
+
+          bytes = @socket.read_nonblock(REQUEST_BYTES, exception: false)
+          return if bytes == :wait_readable
+          return closed_its_side if bytes.nil?
+          return close if @answered || @request.bytesize > REQUEST_BYTES
+
+          @request << bytes
+          answer if @request.include?("\n")
+        end
+
+        # It may still read.
+        def closed_its_side
+          return close unless @answered
+
+          @deaf = true
+          @watch.read = false
+        end
+
+        def answer
+          @answered = true
+          @out << @respond.call(self, @request.lines.first).b
+          @follows ? @timer.cancel : @leaving = true
+          write
+        end
+
+        def write
+          written = @out.empty? ? 0 : @socket.write_nonblock(@out, exception: false)
+          written = 0 if written == :wait_writable
+          @within_line = @out.getbyte(written - 1) != 10 if written.positive?
+          @out = @out.byteslice(written..)
+          return close if @leaving && @out.empty?
+
+          @watch.write = @waiting = !@out.empty?
+        end
+
+        # The line it is reading is finished, the others are missed.
+        def fall_behind
+          kept = @within_line ? @out.index("\n") + 1 : 0
+          missed = @out.byteslice(kept..).count("\n")
+          @out = @out.byteslice(0, kept) << Status.line(missed:, error: late(missed)).b
+          @leaving = true
+          give_time
+        end
+
+        def late(missed) = "#{missed} events are missed: this follower reads too slowly, ask again"
+      end
+      private_constant :Client
+    end
+  end
+end
