@@ -9,9 +9,9 @@ require "skep/cli/command"
 # that is asked for is loaded: a supervisor is thin.
 module Skep
   module CLI
-    COMMANDS = { "run" => :Run, "check" => :Check, "status" => :Status, "quiet" => :Quiet,
-                 "stop" => :Stop, "doctor" => :Doctor, "bench" => :Bench,
-                 "demo" => :Demo }.freeze
+    COMMANDS = { "run" => :Run, "check" => :Check, "status" => :Status, "restart" => :Restart,
+                 "scale" => :Scale, "quiet" => :Quiet, "stop" => :Stop, "reload" => :Reload,
+                 "doctor" => :Doctor, "bench" => :Bench, "demo" => :Demo }.freeze
 
     # The command line itself was wrong.
     class Misuse < Skep::Error

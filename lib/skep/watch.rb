@@ -12,6 +12,7 @@ end
 require "skep/watch/redaction"
 require "skep/watch/outlet"
 require "skep/watch/log"
+require "skep/watch/commands"
 require "skep/watch/status"
 require "skep/watch/feed"
 require "skep/watch/query"

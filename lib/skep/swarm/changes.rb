@@ -27,8 +27,7 @@ module Skep
       # Loads the file again beside the old code, and lets all nodes roll over to it.
       def reload(&done) #: () ?{ (String?) -> void } -> void
         change("reload", done) do |over|
-          Reload.new(@foundry, manager, @supervisor.config,
-                     tell: @supervisor.method(:emit), &over).start
+          Reload.new(@foundry, @supervisor, &over).start
         end
       end
 

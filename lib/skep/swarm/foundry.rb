@@ -76,9 +76,14 @@ module Skep
       # A mold that closes its channel, or says what can't be understood, is of no use any more.
       def link(pid, channel)
         Link.new(loop, channel, ended: -> { find(pid)&.kill },
-                                garbled: ->(_) { find(pid)&.kill }) do |frame|
+                                garbled: ->(error) { garbled(find(pid), error) }) do |frame|
           hear(find(pid), frame)
         end
+      end
+
+      def garbled(mold, error)
+        emit(:mold_garbled, :error, mold, error: "#{error.class}: #{error.message}")
+        mold.kill
       end
 
       def follow(mold)
@@ -142,11 +147,18 @@ module Skep
         exit = mold.ended
         @molds.delete(mold)
         @origin.failed unless ready || exit.clean? || @done
-        emit(:mold_died, @done ? :debug : :warn, mold, **exit.to_plain) unless @done && exit.clean?
+        tell_of_end(mold, exit)
         @supervisor.mold_died(mold)
         mold.reload&.drop("its mold ended, #{exit}")
         replace(exit) unless mold.reload || mold.retired?
         check
+      end
+
+      def tell_of_end(mold, exit)
+        return if @done && exit.clean?
+
+        level = @done || (mold.retired? && exit.clean?) ? :debug : :warn
+        emit(:mold_died, level, mold, **exit.to_plain)
       end
 
       def replace(exit)

@@ -54,6 +54,7 @@ module Skep
       end
 
       def failed(node, frame)
+        node.seat.failure = frame["sentence"]
         node.seat.refusal = frame["sentence"] if frame["refused"]
         @tell.call(:node_failed, node, level: :error, error: frame["sentence"],
                                        backtrace: frame["backtrace"])

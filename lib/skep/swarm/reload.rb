@@ -3,7 +3,7 @@
 # New code beside the old: a new mold loads the file as it is now, one node of it shows whether that
 # works, then the others roll over; else the new mold is dropped and the old code goes on.
 #
-#   Reload.new(foundry, manager, config, tell:) { |why| … }.start   # nil: done; else a sentence
+#   Reload.new(foundry, supervisor) { |why| … }.start   # nil: done; else a sentence
 #
 # The Foundry tells it of its mold. What the file says of the swarm itself (nodes, timeouts) isn't
 # read again: it is told of where it has changed.
@@ -12,11 +12,12 @@ module Skep
     class Reload
       attr_reader :mold #: Mold
 
-      def initialize(foundry, manager, config, tell:, &done)
+      #: (Foundry, Supervisor) { (String?) -> void } -> void
+      def initialize(foundry, supervisor, &done)
         @foundry = foundry
-        @manager = manager
-        @config = config
-        @tell = tell
+        @supervisor = supervisor
+        @manager = supervisor.manager
+        @config = supervisor.config
         @done = done
       end
 
@@ -30,8 +31,7 @@ module Skep
 
       # The file's word. False: it can't take the place of what runs.
       def loaded(plain) #: (Hash[String, untyped]) -> bool
-        new = Config.new(plain["name"], plain["options"], tasks: plain["tasks"],
-                                                          events: plain["events"])
+        new = @supervisor.read(plain)
         why = new.errors.first || unlike(new)
         drop(why) if why
         warn_of(new) unless why
@@ -44,7 +44,7 @@ module Skep
         return adopt unless seat
 
         @manager.replace(seat, "reload", mold: @mold) do |replaced|
-          replaced || !seat.live? ? adopt : drop("the first node of the new code could not begin")
+          replaced || !seat.live? ? adopt : drop(stillborn(seat))
         end
       end
 
@@ -57,6 +57,10 @@ module Skep
 
       private
 
+      def stillborn(seat)
+        ["the first node of the new code could not begin", seat.failure].compact.join(": ")
+      end
+
       def adopt
         return if @over
 
@@ -65,9 +69,12 @@ module Skep
         @foundry.adopted(@mold)
         @foundry.retire(old) if old
         Rolling.new(@manager, "reload") do |failed|
-          why = "node #{failed&.label} could not be replaced: it works on with the old code"
-          over(failed && why)
+          over(failed && left_behind(failed))
         end.start
+      end
+
+      def left_behind(seat)
+        "node #{seat.label} could not be replaced, and works on with the old code: reload again"
       end
 
       # Why the new file can't go on in this swarm's processes.
@@ -88,8 +95,8 @@ module Skep
         changed = new.to_h.keys.reject { |key| new.to_h[key] == @config.to_h[key] }
         return if changed.empty?
 
-        @tell.call(:reload_ignored, :warn,
-                   { message: "#{changed.join(", ")} changed: takes effect at the next start" })
+        message = "#{changed.join(", ")} changed: takes effect at the next start"
+        @supervisor.emit(:reload_ignored, :warn, { message: })
       end
 
       def over(why)

@@ -31,6 +31,7 @@ module Skep
         return done&.call(false) if of(seat) || !seat.live?
 
         @all[seat] = Replacement.new(reason, mold, done)
+        seat.failure = nil
         @tell.call(:node_replacing, seat, reason:)
         @boots.enqueue(seat, mold:)
       end

@@ -19,6 +19,7 @@ module Skep
       attr_reader :last_exit #: Exit?
       attr_reader :last_reason #: String?
       attr_accessor :refusal #: String?, why its last process said that it can't begin
+      attr_accessor :failure #: String?, what its last process failed with
       attr_accessor :wait_timer #: OS::Loop::Timer?
 
       def initialize(id, task) #: (Integer, Integer?) -> void
@@ -58,7 +59,7 @@ module Skep
       # A process of its has ended.
       #: (Node, Exit, Float, within: Float) -> (:held | :free | :unchanged)
       def leave(node, exit, now, within:)
-        return @successor = nil || :unchanged if node == @successor
+        return (@successor = nil) || :unchanged if node == @successor
 
         remember(node, exit)
         died(now, within) unless node.retired?

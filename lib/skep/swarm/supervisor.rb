@@ -146,6 +146,12 @@ module Skep
         @foundry.release { loop.stop }
       end
 
+      # What a file's plain data says, and the command line over it.
+      def read(plain) #: (Hash[String, untyped]) -> Config
+        Config.new(plain["name"], plain["options"].merge(@overrides),
+                   tasks: plain["tasks"], events: plain["events"])
+      end
+
       def booted? = @booted ? true : false
       def stopping? = %i[stopping stopped].include?(@state)
 
@@ -165,8 +171,7 @@ module Skep
       end
 
       def configure(plain)
-        @config = Config.new(plain["name"], plain["options"].merge(@overrides),
-                             tasks: plain["tasks"], events: plain["events"])
+        @config = read(plain)
         unless config.valid?
           return config.errors.each { |sentence| fail("#{@origin.file}: #{sentence}") }
         end

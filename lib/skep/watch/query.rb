@@ -30,11 +30,13 @@ module Skep
         @path = path
       end
 
-      def ask(command) #: (String) -> Hash[String, untyped]
+      # seconds: how long to wait for the answer, for ever if nil.
+      #: (String, ?seconds: Float?, **untyped) -> Hash[String, untyped]
+      def ask(command, seconds: SECONDS, **facts)
         guard do
           socket = UNIXSocket.new(@path)
-          socket.write(Status.line(command:))
-          JSON.parse(read(socket), max_nesting: false)
+          socket.write(Status.line(command:, **facts))
+          JSON.parse(read(socket, seconds), max_nesting: false)
         ensure
           socket&.close
         end
@@ -56,11 +58,11 @@ module Skep
         raise Failed.new(path: @path, error: e.message.sub(/ - .*/, "").downcase)
       end
 
-      def read(socket)
-        deadline = OS.now + SECONDS
+      def read(socket, seconds)
+        deadline = seconds && (OS.now + seconds)
         answer = +""
         loop do
-          readable = socket.wait_readable([deadline - OS.now, 0].max)
+          readable = socket.wait_readable(deadline && [deadline - OS.now, 0].max)
           raise Failed.new(path: @path, error: "it is silent") unless readable
 
           answer << socket.readpartial(65_536)

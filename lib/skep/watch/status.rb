@@ -14,7 +14,7 @@ require "time"
 #   {"v":1,"follow":{"seq":41}}\n     # then each event as it happens, until the client closes:
 #   {"v":1,"seq":42,"time":"…","mono":1234.5,"level":"warn","event":"node_died","node":0,…}\n
 #
-# Commands: status, follow, stop, quiet, backtraces. Events are numbered from the supervisor's first
+# What else can be asked is told in Commands. Events are numbered from the supervisor's first
 # on, so that a follower knows whether it has missed one. A client that says nothing, reads nothing
 # or says too much is closed at a deadline or at a limit, and costs the swarm nothing.
 module Skep
@@ -23,8 +23,7 @@ module Skep
       VERSION = 1
       CLIENTS = 64
       FOLLOWERS = 8
-      COMMANDS = %w[stop quiet backtraces].freeze
-      private_constant :CLIENTS, :FOLLOWERS, :COMMANDS
+      private_constant :CLIENTS, :FOLLOWERS
 
       class Unusable < Skep::Error
         def initialize(path:, error:)
@@ -89,27 +88,17 @@ module Skep
 
         ended = @clients.method(:delete)
         @clients << Client.new(socket, @supervisor.loop, ended:) do |client, request|
-          Status.line(**respond(client, request))
+          respond(client, request)
         end
       rescue SystemCallError # the client has gone, or no descriptor is left: it may try again
         nil
       end
 
+      # At once, or later.
       def respond(client, request)
-        command = JSON.parse(request)["command"]
-        return { status: Redaction.of(@supervisor.snapshot) } if command == "status"
-        return follow(client) if command == "follow"
-        return unknown(command) unless COMMANDS.include?(command)
-
-        @supervisor.loop.after(0) { @supervisor.public_send(command) }
-        { done: command }
-      rescue JSON::ParserError, TypeError, NoMethodError
-        { error: "a request is one line of JSON, such as {\"v\":1,\"command\":\"status\"}" }
-      end
-
-      def unknown(command)
-        { error: "there is no command #{command.inspect}: " \
-                 "there are status, follow, #{COMMANDS.join(', ')}" }
+        Commands.obey(@supervisor, request, follow: -> { follow(client) }) do |facts|
+          client.reply(Status.line(**facts))
+        end
       end
 
       def follow(client)

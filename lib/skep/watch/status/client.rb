@@ -3,7 +3,8 @@
 # One client of the status socket: hears one line, writes what it is to read, and closes. One that
 # follows is written to until it goes, or until it reads too slowly.
 #
-#   client = Client.new(socket, loop, ended: ->(client) { … }) { |client, request| "an answer\n" }
+#   client = Client.new(socket, loop, ended: ->(client) { … }) { |client, request| … }
+#   client.reply("an answer\n")    # in that block, or whenever it is known
 #   client.follow           # called while it is answered: it stays
 #   client.put(line)        # false once it is of no use to put more
 #   client.close
@@ -19,7 +20,7 @@ module Skep
         SECONDS = 5.0 # to ask, and to read an answer
         private_constant :REQUEST_BYTES, :BACKLOG, :SECONDS
 
-        #: (UNIXSocket, OS::Loop, ended: ^(Client) -> void) { (Client, String) -> String } -> void
+        #: (UNIXSocket, OS::Loop, ended: ^(Client) -> void) { (Client, String) -> void } -> void
         def initialize(socket, loop, ended:, &respond)
           @socket = socket
           @loop = loop
@@ -56,6 +57,17 @@ module Skep
           close
         end
 
+        # Its answer, at once or later.
+        def reply(line) #: (String) -> void
+          return if @socket.closed?
+
+          @out << line.b
+          leave unless @follows
+          write
+        rescue SystemCallError # it has gone
+          close
+        end
+
         def close #: () -> void
           return if @socket.closed?
 
@@ -68,6 +80,12 @@ module Skep
         def disown = @socket.close #: () -> void
 
         private
+
+        def leave
+          @leaving = true
+          @timer.cancel
+          give_time
+        end
 
         def give_time
           @timer = @loop.after(SECONDS) { close }
@@ -102,9 +120,8 @@ module Skep
 
         def answer
           @answered = true
-          @out << @respond.call(self, @request.lines.first).b
-          @follows ? @timer.cancel : @leaving = true
-          write
+          @timer.cancel # it waits for its answer as long as it likes
+          @respond.call(self, @request.lines.first)
         end
 
         def write
@@ -122,8 +139,7 @@ module Skep
           kept = @within_line ? @out.index("\n") + 1 : 0
           missed = @out.byteslice(kept..).count("\n")
           @out = @out.byteslice(0, kept) << Status.line(missed:, error: late(missed)).b
-          @leaving = true
-          give_time
+          leave
         end
 
         def late(missed) = "#{missed} events are missed: this follower reads too slowly, ask again"

@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+require "json"
+
+# What a running swarm can be told over its status socket, and what it answers.
+#
+#   Commands.obey(supervisor, "{\"v\":1,\"command\":\"scale\",\"nodes\":6}\n") { |facts| … }
+#
+# The block gets the answer: at once, or for `restart` and `reload` when they are over, unless they
+# came with "wait": false. An answer is {done: name}, what was asked for, or {error: sentence}.
+module Skep
+  module Watch
+    class Commands
+      NAMES = %w[status follow stop quiet backtraces restart reload scale].freeze
+      NO_REQUEST = 'a request is one line of JSON, such as {"v":1,"command":"status"}'
+      private_constant :NO_REQUEST
+
+      # follow: makes the client a follower, and returns the answer for it.
+      #: (Swarm::Supervisor, String, follow: ^() -> Hash) { (Hash) -> void } -> void
+      def self.obey(supervisor, request, follow:, &answer)
+        facts = JSON.parse(request)
+        command = facts["command"]
+        return answer.call({ error: unknown(command) }) unless NAMES.include?(command)
+
+        new(supervisor, facts, follow, answer).public_send(command)
+      rescue JSON::ParserError, TypeError, NoMethodError
+        answer.call({ error: NO_REQUEST })
+      end
+
+      def self.unknown(command) #: (untyped) -> String
+        "there is no command #{command.inspect}: there are #{NAMES.join(", ")}"
+      end
+      private_class_method :unknown
+
+      #: (Swarm::Supervisor, Hash[String, untyped], ^() -> Hash, ^(Hash) -> void) -> void
+      def initialize(supervisor, facts, follow, answer)
+        @supervisor = supervisor
+        @facts = facts
+        @follow = follow
+        @answer = answer
+      end
+
+      def status = @answer.call({ status: Redaction.of(@supervisor.snapshot) }) #: () -> void
+      def follow = @answer.call(@follow.call) #: () -> void
+      def stop = soon("stop") { @supervisor.stop } #: () -> void
+      def quiet = soon("quiet") { @supervisor.quiet } #: () -> void
+      def backtraces = soon("backtraces") { @supervisor.backtraces } #: () -> void
+      def restart = lasting("restart") #: () -> void
+      def reload = lasting("reload") #: () -> void
+
+      def scale #: () -> void
+        @answer.call(result("scale", @supervisor.changes.scale(@facts["nodes"])))
+      end
+
+      private
+
+      def soon(name, &act)
+        @supervisor.loop.after(0, &act)
+        @answer.call({ done: name })
+      end
+
+      def lasting(name)
+        waits = @facts["wait"] != false
+        soon_or_later = ->(why) { @answer.call(result(name, why)) if waits }
+        @supervisor.loop.after(0) { @supervisor.changes.public_send(name, &soon_or_later) }
+        @answer.call({ done: name }) unless waits
+      end
+
+      def result(name, why) = why ? { error: why } : { done: name }
+    end
+  end
+end

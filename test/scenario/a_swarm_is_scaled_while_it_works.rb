@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+# `skep scale N` gives a running swarm more nodes, or takes some away: those with the least to do,
+# each of which finishes what it has. Ids stay unique, the lowest free ones are given again; what
+# can't be is refused in a sentence, and changes nothing.
+require_relative "scenario"
+
+SOURCE = <<~RUBY
+  Skep.swarm "scaled", nodes: 2 do |swarm|
+    swarm.work do |child|
+      child.ready!
+      child.in_hand("item of \#{child.id}") if child.id.odd?
+      child.wait until child.stopping?
+    end
+  end
+RUBY
+
+SKEP = File.expand_path("../../exe/skep", __dir__)
+
+def scale(swarm, *arguments)
+  errors = File.join(swarm.directory, "scale")
+  done = system({ "SKEP_RUN_DIR" => swarm.directory }, RbConfig.ruby, SKEP, "scale", *arguments,
+                err: errors)
+  done ? nil : File.read(errors)
+end
+
+def ids(swarm)
+  swarm.status("scaled")["nodes"].select { |node| node["state"] == "ready" }
+       .map { |node| node["id"] }
+end
+
+Scenario.play do
+  swarm = run_swarm(SOURCE)
+  swarm.await("node_ready", times: 2)
+
+  must("grow") { scale(swarm, "scaled", "6").nil? }
+  swarm.await("node_ready", times: 4)
+  must("number them: #{ids(swarm)}") { ids(swarm) == (0..5).to_a }
+
+  must("shrink") { scale(swarm, "3").nil? }
+  died = swarm.await("node_died", times: 3)
+  must("let them finish: #{died}") do
+    died.all? { |event| event.values_at("exitstatus", "reason") == [0, "scale"] }
+  end
+  must("keep those that have something in hand: #{ids(swarm)}") { ids(swarm) == [1, 3, 5] }
+
+  must("grow again") { scale(swarm, "5").nil? }
+  swarm.await("node_ready", times: 2)
+  must("fill the gaps: #{ids(swarm)}") { ids(swarm) == [0, 1, 2, 3, 5] }
+
+  %w[0 -1 100000000].each do |count|
+    why = scale(swarm, "scaled", "--", count)
+    must("refuse #{count} in a sentence: #{why}") { why.to_s.match?(/whole number|room for/) }
+  end
+  why = scale(swarm, "scaled", "many")
+  must("refuse what is no number: #{why}") { why.include?('"many" is no number') }
+  must("be as before") { ids(swarm) == [0, 1, 2, 3, 5] }
+
+  swarm.kill(swarm.status("scaled")["nodes"].last["pid"])
+  swarm.await("node_ready") { |event| event["node"] == 5 }
+  must("stop with 0") { swarm.stop.exitstatus == 0 }
+end

@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+# HUP, or `skep reload`: a new mold loads the file as it is now beside the old one, one node of it
+# shows whether that works, then the others roll over. Whatever is wrong with the new code, the old
+# one works on, and says why.
+require_relative "scenario"
+
+CODE = <<~RUBY
+  Skep.swarm "code", nodes: 3, boot_timeout: %<boot>s, restarts: 1000 do |swarm|
+    swarm.on_boot { |child| %<boot_code>s }
+    swarm.on(:node_ready) { |facts| nil }
+    swarm.work do |child|
+      child.event(:runs, version: %<version>s)
+      %<work>s
+      child.ready!
+      child.wait until child.stopping?
+    end
+  end
+RUBY
+
+def write(swarm, version, boot_code: "nil", work: "nil", boot: 10, before: "")
+  text = before + format(CODE, version:, boot_code:, work:, boot:)
+  File.write(File.join(swarm.directory, "swarm.rb"), text)
+end
+
+SKEP = File.expand_path("../../exe/skep", __dir__)
+
+def skep(swarm, *arguments)
+  system({ "SKEP_RUN_DIR" => swarm.directory }, RbConfig.ruby, SKEP, *arguments)
+end
+
+def pids(swarm) = swarm.status("code")["nodes"].map { |node| node["pid"] }
+def ready?(swarm) = swarm.status("code")["nodes"].all? { |node| node["state"] == "ready" }
+
+def fails(swarm, why, **code)
+  before = pids(swarm)
+  write(swarm, 0, **code)
+  swarm.signal(:HUP)
+  failed = swarm.await("reload_failed")
+  must("say #{why}: #{failed["message"]}") { failed["message"].match?(why) }
+  must("leave the old nodes as they are") { pids(swarm) == before && ready?(swarm) }
+end
+
+Scenario.play do
+  swarm = run_swarm(format(CODE, version: 1, boot_code: "nil", work: "nil", boot: 10))
+  swarm.await("node_ready", times: 4) # the helper is one
+  swarm.await("mold_ready")
+
+  write(swarm, 2)
+  swarm.signal(:HUP)
+  swarm.await("reload_done")
+  must("run the new code on all nodes") do
+    swarm.await("runs", times: 3) { |event| event["version"] == 2 }
+    ready?(swarm) && swarm.status("code")["nodes"].map { |node| node["mold"] }.uniq == [1]
+  end
+
+  two_works = "#{format(CODE, version: 9, boot_code: "nil", work: "nil", boot: 9)[0..-5]}" \
+              "  swarm.work {}\nend\n__END__\n"
+  fails(swarm, /syntax error/i, before: "Skep.swarm(\n)) (\n")
+  fails(swarm, /gone wrong/, before: "raise 'gone wrong'\n")
+  fails(swarm, /could not begin: RuntimeError: no database/, boot_code: "raise 'no database'")
+  fails(swarm, /could not begin$/, boot_code: "exit!(3)")
+  fails(swarm, /could not begin: RuntimeError: no work/, work: "raise 'no work'")
+  fails(swarm, /its mold ended, exit status 9/, before: "exit!(9)\n")
+  fails(swarm, /2 works now, not 1/, before: two_works)
+
+  write(swarm, 3)
+  must("reload by command") { skep(swarm, "reload", "code") }
+  must("run it") do
+    swarm.await("runs", times: 3) { |event| event["version"] == 3 } && ready?(swarm)
+  end
+
+  swarm.kill(pids(swarm).first)
+  must("boot the next one from the new code") do
+    swarm.await("runs") { |event| event["version"] == 3 }
+  end
+  must("stop with 0") { swarm.stop.exitstatus == 0 }
+end
