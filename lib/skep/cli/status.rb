@@ -29,7 +29,8 @@ module Skep
       end
 
       def table(status)
-        out.puts("#{status['name']}: #{status['state']}, pid #{status['pid']}, " \
+        looping = ", in a crash loop" if status["crash_loop"]
+        out.puts("#{status['name']}: #{status['state']}#{looping}, pid #{status['pid']}, " \
                  "up #{status['uptime'].round} s")
         rows = [COLUMNS, *status["nodes"].map { |node| row(node) }]
         widths = rows.transpose.map { |column| column.map(&:size).max }

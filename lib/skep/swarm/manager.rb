@@ -47,7 +47,7 @@ module Skep
       def hopeless? #: () -> bool
         return false if ever_ready?
 
-        failed = seats.select { |seat| seat.refusal || seat.deaths.size > @config.restarts }
+        failed = seats.select { |seat| seat.refusal || seat.deaths.times.size > @config.restarts }
         failed.size >= [@config.boot_parallel, seats.size].min &&
           (seats.map(&:task) - failed.map(&:task)).empty?
       end

@@ -50,6 +50,9 @@ module Skep
       def joined? = @joined ? true : false #: () -> bool
       def took = @ready_at && (@ready_at - @asked_at) #: () -> Float?
 
+      # Before or after it was ready.
+      def kind_of_death = @ready_at ? :work : :boot #: () -> Symbol
+
       # Is another process to work in its seat once it is gone?
       def retired? = @retired ? true : false #: () -> bool
 

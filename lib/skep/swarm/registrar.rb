@@ -65,8 +65,8 @@ module Skep
         @boots = BootQueue.new(@config, **shared, roster:, hearing: @hearing,
                                         failed: method(:no_channel))
         @replacements = Replacements.new(@config, loop: @loop, boots: @boots, tell: @tell)
-        @succession = Succession.new(@config, seats: @manager.seats, boots: @boots, tell: @tell,
-                                              over: @manager.method(:over))
+        @succession = Succession.new(@config, loop: @loop, seats: @manager.seats, boots: @boots,
+                                              tell: @tell, over: @manager.method(:over))
       end
 
       def roster = @manager.roster
@@ -81,7 +81,7 @@ module Skep
       end
 
       def no_channel(seat, error)
-        seat.died(OS.now, @config.restarts_within)
+        seat.died(:boot, OS.now, @config.restarts_within)
         unforked(seat, error)
       end
 
@@ -98,6 +98,7 @@ module Skep
         @manager.booted unless node.helper?
         tell(:node_ready, node, seconds: node.took.round(6))
         @watchman.watch(node)
+        @succession.outlive(node)
         @replacements.ready(node)
         @boots.pump
       end
@@ -122,7 +123,7 @@ module Skep
         reason = node.reason if exit.signal || node.retired?
         @manager.killed(node) if exit.signal && reason
         tell(:node_died, node, level: exit.clean? ? :info : :warn, **exit.to_plain, reason:,
-                               in_hand: held.any? ? held : nil)
+                               at: node.kind_of_death, in_hand: held.any? ? held : nil)
       end
 
       # The process is gone. What it leaves its seat: see Seat#leave.

@@ -15,18 +15,19 @@ module Skep
       attr_reader :task #: Integer?
       attr_reader :node #: Node?, the process that holds it
       attr_reader :successor #: Node?, the one that is to take over
-      attr_reader :deaths #: Array[Float], when its processes ended
+      attr_reader :deaths #: Deaths
       attr_reader :last_exit #: Exit?
       attr_reader :last_reason #: String?
       attr_accessor :refusal #: String?, why its last process said that it can't begin
       attr_accessor :failure #: String?, what its last process failed with
+      attr_writer :looping #: bool
       attr_accessor :wait_timer #: OS::Loop::Timer?
 
       def initialize(id, task) #: (Integer, Integer?) -> void
         @id = id
         @task = task
         @state = :dead
-        @deaths = []
+        @deaths = Deaths.new
         @begun = 0
       end
 
@@ -62,23 +63,24 @@ module Skep
         return (@successor = nil) || :unchanged if node == @successor
 
         remember(node, exit)
-        died(now, within) unless node.retired?
+        died(node.kind_of_death, now, within) unless node.retired?
         @node, @successor = @successor, nil
         @begun += 1 if @node
         @state = :dead
         @node ? :held : :free
       end
 
-      # It couldn't even be forked: that counts as a death, as the next try waits for it.
-      def died(now, within) #: (Float, Float) -> void
-        @deaths.shift while @deaths.any? && @deaths.first <= now - within
-        @deaths << now
-      end
+      # :boot or :work. One that couldn't even be forked counts, as the next try waits for it.
+      def died(kind, now, within) = @deaths.add(kind, now, within:)
+
+      # In a crash loop: its next process has to wait.
+      def looping? = @looping ? true : false #: () -> bool
 
       # One node of `skep status --json`.
       def to_plain(memory:, beat_age:, done:) #: (**untyped) -> Hash[Symbol, untyped]
         { id:, pid:, mold: (mold || @last_mold)&.number, state:,
-          joined: node&.joined? || false, restarts:, last_exit: exit_facts,
+          joined: node&.joined? || false, restarts:, deaths: deaths.counts,
+          crash_loop: looping?, last_exit: exit_facts,
           memory:, beat_age:, work: { done:, **(node&.work || @last_work || {}) } }
       end
 

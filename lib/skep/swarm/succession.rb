@@ -4,6 +4,7 @@
 #
 #   succession = Succession.new(config, seats:, boots:, tell:, over: ->(outcome) { … })
 #   succession.after(seat, node)
+#   succession.outlive(node)      # it is ready: when it has outlived the window its loop is over
 #
 # RestartPolicy judges; this does. `over` is called with :done or :unclean when all work has ended
 # by itself, and with :gave_up on a crash loop that is to stop the swarm.
@@ -15,8 +16,9 @@ module Skep
       HELPER_RETRY = 0.1
       private_constant :REFUSED_RETRY, :HELPER_RETRY
 
-      def initialize(config, seats:, boots:, tell:, over:)
+      def initialize(config, loop:, seats:, boots:, tell:, over:)
         @config = config
+        @loop = loop
         @seats = seats
         @boots = boots
         @tell = tell
@@ -32,9 +34,18 @@ module Skep
         when :done then done(seat, node)
         when :give_up then give_up(seat, node)
         when 0.0 then @boots.enqueue(seat)
-        else postpone(seat, node, verdict)
+        else back_off(seat, node, verdict)
         end
         @boots.pump
+      end
+
+      def outlive(node) #: (Node) -> void
+        return unless node.seat.looping?
+
+        node.watches << @loop.after(@config.restarts_within) do
+          node.seat.looping = false
+          @tell.call(:crash_loop_over, node)
+        end
       end
 
       private
@@ -42,16 +53,27 @@ module Skep
       def refused?(seat) = seat.refusal && @config.restart != :never
 
       def ending(seat)
-        RestartPolicy::Ending.new(deaths: seat.deaths, clean: seat.clean?,
+        RestartPolicy::Ending.new(deaths: seat.deaths.times, clean: seat.clean?,
                                   exitstatus: seat.last_exit.exitstatus)
       end
 
       # How long the policy lets a seat wait, and at least so many seconds.
-      def delay(seat, least) = [@policy.delay(seat.deaths, OS.now), least].max
+      def delay(seat, least) = [@policy.delay(seat.deaths.times, OS.now), least].max
+
+      def back_off(seat, node, seconds)
+        crash_loop(seat, node) unless seat.looping?
+        seat.looping = true
+        postpone(seat, node, seconds)
+      end
+
+      def crash_loop(seat, node)
+        @tell.call(:crash_loop, node, level: :error, deaths: seat.deaths.times.size,
+                                      at: node.kind_of_death, seconds: @config.restarts_within)
+      end
 
       def postpone(seat, node, seconds)
         @tell.call(:node_waiting, node, level: :warn, seconds: seconds.round(3),
-                                        deaths: seat.deaths.size)
+                                        deaths: seat.deaths.times.size)
         @boots.later(seat, seconds)
       end
 
@@ -64,8 +86,7 @@ module Skep
       end
 
       def give_up(seat, node)
-        @tell.call(:crash_loop, node, level: :error, deaths: seat.deaths.size,
-                                      seconds: @config.restarts_within)
+        crash_loop(seat, node)
         @over.call(:gave_up)
       end
     end
