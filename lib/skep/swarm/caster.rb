@@ -37,6 +37,24 @@ module Skep
         exit!(1) # the supervisor sees it
       end
 
+      # What would break in a child of this process, a sentence each.
+      #: (?except: Array[untyped]) -> Array[String]
+      def self.unsafe(except: [])
+        Skep::Fork::Guard.check(except:).select(&:breaks?).map do |finding|
+          "#{finding.what}, #{finding.where}: #{finding.advice}"
+        end
+      end
+
+      # A process that was a node goes on as a mold, to its end.
+      #: (Channel, swarm: Swarm, **untyped) -> bot
+      def self.take_over(channel, swarm:, **rest)
+        new(channel, swarm:).go_on(**rest)
+        exit!(0)
+      rescue Exception => e # the last word, as above
+        warn("skep: the mold failed: #{e.full_message(highlight: false)}")
+        exit!(1)
+      end
+
       # A swarm, or the file that describes it.
       #: (Channel, ?swarm: Swarm?, ?file: String?) -> void
       def initialize(channel, swarm: nil, file: nil)
@@ -50,15 +68,32 @@ module Skep
       def run #: () -> void
         OS::Prctl.parent_death_signal = :KILL
         @signals = Signals.new(Life::SIGNALS)
-        return unless prepared?
+        cast_all if prepared?
+      end
 
+      # The same for a process that is warm already. Its parent is the mold before it, whose end
+      # isn't its own: it ends with the channel.
+      #: (number: Integer, config: Config, page: OS::Page, cells: Cells, signals: Signals) -> void
+      def go_on(number:, config:, page:, cells:, signals:)
+        @number, @config, @page, @cells, @signals = number, config, page, cells, signals
+        started = OS.now
+        entitle
+        tell_of(Skep.warmup(huge_pages: @config.huge_pages), started, [])
+        cast_all
+      end
+
+      private
+
+      def cast_all
         @loop = OS::Loop.new
         @loop.watch(@signals.to_io) { @signals.take }
         @link = Link.new(@loop, @channel, ended: -> { @loop.stop }) { |frame| obey(frame) }.listen
         @loop.run
       end
 
-      private
+      def entitle
+        Process.setproctitle("skep #{@swarm.name} mold #{@number}") if @config.title
+      end
 
       def prepared?
         frame = @channel.take or return
@@ -83,10 +118,14 @@ module Skep
         @config = Config.new(@swarm.name, frame["options"], tasks: [{}])
         @cells = Cells.new(nodes: frame["nodes"], threads: frame["threads"])
         @page = OS::Page.open(frame.ios.first, @cells.total)
-        Process.setproctitle("skep #{@swarm.name} mold #{@number}") if @config.title
+        entitle
         preload
         findings = guard
-        warmup = Skep.warmup(huge_pages: @config.huge_pages, reshare: @config.reshare)
+        tell_of(Skep.warmup(huge_pages: @config.huge_pages, reshare: @config.reshare), started,
+                findings)
+      end
+
+      def tell_of(warmup, started, findings)
         @channel.send("ready", { "seconds" => OS.now - started, "findings" => findings,
                                  "warmup" => warmup.to_plain,
                                  "slots" => GC.stat(:heap_live_slots) })
@@ -109,10 +148,7 @@ module Skep
       def guard
         return [] if @config.fork_guard == :off
 
-        unsafe = Skep::Fork::Guard.check(except: [@channel, @signals]).select(&:breaks?)
-        findings = unsafe.map do |finding|
-          "#{finding.what}, #{finding.where}: #{finding.advice}"
-        end
+        findings = Caster.unsafe(except: [@channel, @signals])
         return findings if findings.empty? || @config.fork_guard == :warn
 
         raise Loader::Refused.new(file: @swarm.name, what: "not safe to fork after preload",

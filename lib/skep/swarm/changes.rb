@@ -31,6 +31,16 @@ module Skep
         end
       end
 
+      # Makes a mold of a node that has got warm, unless something else is under way; what failed
+      # once isn't tried again with nodes of the same mold.
+      def refork(node) #: (Node) -> void
+        return if unready || @under_way || node.mold != manager.mold || !node.ready?
+        return if node.mold == @barren
+
+        failed = ->(why) { @barren = node.mold if why }
+        change("refork", failed) { |over| Refork.new(@foundry, @supervisor, &over).start(node) }
+      end
+
       def scale(count) #: (untyped) -> String?
         why = unready and return why
 

@@ -22,10 +22,12 @@ module Skep
       attr_reader :beat_every #: Float, the seconds after which waiting beats
 
       # report: called with a type and facts; what it does with them is the supervisor's side.
-      # slot: its cells; placed: nobody else holds its seat.
+      # slot: its cells; placed: nobody else holds its seat; warm_after: how much one of its threads
+      # has done when the process is worth forking from.
       def initialize(id:, swarm:, mold:, page:, cells:, report:, beat_every: 10.0, slot: id,
-                     placed: true)
+                     placed: true, warm_after: nil)
         @id, @slot, @swarm, @mold, @placed = id, slot, swarm, mold, placed
+        @warm_after = warm_after
         @page, @cells, @cell = page, cells, cells.of(slot)
         @report = report
         @beat_every = beat_every
@@ -124,8 +126,9 @@ module Skep
 
       # Counts so many messages or items as done.
       def count(number = 1, thread: 0) #: (?Integer, ?thread: Integer) -> void
-        @page.add(@cells.of(@slot, thread:), Cells::DONE, number)
+        done = @page.add(@cells.of(@slot, thread:), Cells::DONE, number)
         beat
+        warm if @warm_after && done >= @warm_after
       end
 
       # Facts about the work, shown in `skep status`.
@@ -154,9 +157,24 @@ module Skep
         @waker.write_nonblock("p", exception: false) if @place_wanted
       end
 
+      # Its work is to end, and its process to become that mold, over that socket.
+      def __become_mold(number, socket) #: (Integer, BasicSocket) -> void
+        @calling = [number, socket]
+        __stop
+      end
+
+      def __calling = @calling #: () -> [Integer, BasicSocket]?
+
+      def leave = [@wake, @waker].each(&:close) #: () -> void
+
       def __ready? = @ready ? true : false #: () -> bool
 
       private
+
+      def warm
+        @warm_after = nil
+        @report.call("warm", {})
+      end
 
       def prepare_stop
         @stop_hooks = []

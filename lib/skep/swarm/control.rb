@@ -34,7 +34,7 @@ module Skep
       # Called from any thread.
       def send(...) #: (*untyped, **untyped) -> bool
         sent = @channel.send(...)
-        @waker.write_nonblock("w", exception: false) if @channel.pending?
+        @waker.write_nonblock("w", exception: false) if @channel.pending? && !@left
         sent
       end
 
@@ -50,10 +50,18 @@ module Skep
 
       def orphaned? = !@deadline.nil? #: () -> bool
 
+      # Ends the thread: nobody controls the process then.
+      def leave #: () -> void
+        @left = true
+        @waker.write_nonblock("w", exception: false)
+        @thread.close(timeout: nil)
+        [@wake, @waker].each(&:close)
+      end
+
       private
 
       def watch
-        loop do
+        until @left
           ready, = IO.select(sources, pending, nil, @deadline && [@deadline - OS.now, 0].max)
           exit!(ORPHANED) unless ready || !@deadline
           @wake.read_nonblock(256, exception: false)
@@ -83,6 +91,7 @@ module Skep
         when "stop" then @child.__stop
         when "quiet" then @child.__quiet
         when "place" then @child.__place
+        when "become_mold" then @child.__become_mold(frame["mold"], frame.ios.first)
         when "backtraces" then backtraces
         else @other&.call(frame)
         end

@@ -4,21 +4,21 @@
 # from those that died at work.
 #
 #   deaths = Deaths.new
-#   deaths.add(:work, now, within: 60.0)
+#   deaths.add("work", now, within: 60.0)
 #   deaths.times       # => monotonic times within the window, of the kind that came last
-#   deaths.counts      # => { boot: 0, work: 1 }, of all time
+#   deaths.counts      # => { "boot" => 0, "work" => 1 }, of all time
 module Skep
   class Swarm
     class Deaths
-      attr_reader :counts #: Hash[Symbol, Integer]
+      attr_reader :counts #: Hash[String, Integer]
 
       def initialize #: () -> void
-        @times = { boot: [], work: [] }
-        @counts = { boot: 0, work: 0 }
-        @last = :boot
+        @times = { "boot" => [], "work" => [] }
+        @counts = { "boot" => 0, "work" => 0 }
+        @last = "boot"
       end
 
-      def add(kind, now, within:) #: (Symbol, Float, within: Float) -> void
+      def add(kind, now, within:) #: (String, Float, within: Float) -> void
         @last = kind
         @counts[kind] += 1
         times.shift while times.any? && times.first <= now - within

@@ -25,20 +25,33 @@ module Skep
 
       attr_reader :molds #: Array[Mold]
 
-      # Starts a mold; what it says comes through the loop. reload: who is told of one on trial.
-      def start(reload: nil) #: (?reload: Reload?) -> Mold
-        pid, channel = @origin.start(@next, disown: @disown)
-        mold = Mold.new(@next, pid, link(pid, channel), OS.now)
-        mold.reload = reload
-        @next += 1
+      # Starts a mold; what it says comes through the loop, and to its trial if it is on one.
+      def start(trial: nil) #: (?trial: Trial?) -> Mold
+        number = self.number
+        pid, channel = @origin.start(number, disown: @disown)
+        mold = Mold.new(number, pid, link(pid, channel), OS.now)
+        mold.trial = trial
         @molds << mold
         follow(mold)
         emit(:mold_booting, :debug, mold)
         mold
       end
 
+      # A number for a mold that isn't started but made from a node.
+      def number = (@next += 1) - 1 #: () -> Integer
+
+      # A node has become a mold.
+      #: (Integer, Integer, OS::Pidfd, Channel, trial: Trial) -> Mold
+      def take(number, pid, pidfd, channel, trial:)
+        mold = Mold.new(number, pid, link(pid, channel), OS.now, pidfd:)
+        mold.trial = trial
+        @molds << mold
+        follow(mold)
+        mold
+      end
+
       # Nodes come from it alone from here on.
-      def adopted(mold) = mold.reload = nil #: (Mold) -> void
+      def adopted(mold) = mold.trial = nil #: (Mold) -> void
 
       # No node is to come from it any more: it goes when its last node has gone.
       def retire(mold) #: (Mold) -> void
@@ -113,14 +126,14 @@ module Skep
       end
 
       def loaded(mold, plain)
-        @supervisor.loaded(mold, plain) if mold.reload.nil? || mold.reload.loaded(plain)
+        @supervisor.loaded(mold, plain) if mold.trial.nil? || mold.trial.loaded(plain)
       end
 
       def refused(mold, sentence)
         return @supervisor.fail(sentence) unless @supervisor.booted?
 
         emit(:mold_refused, :error, mold, message: sentence)
-        mold.reload&.drop(sentence)
+        mold.trial&.drop(sentence)
         mold.kill
       end
 
@@ -129,7 +142,7 @@ module Skep
         emit(:mold_ready, :info, mold, seconds: frame["seconds"].round(3))
         frame["findings"].each { |finding| emit(:fork_guard, :warn, mold, message: finding) }
         warmed(mold, frame)
-        mold.reload ? mold.reload.ready : @supervisor.mold_ready(mold)
+        mold.trial ? mold.trial.ready : @supervisor.mold_ready(mold)
       end
 
       # A step that was asked for and couldn't be done is worth a word.
@@ -149,8 +162,8 @@ module Skep
         @origin.failed unless ready || exit.clean? || @done
         tell_of_end(mold, exit)
         @supervisor.mold_died(mold)
-        mold.reload&.drop("its mold ended, #{exit}")
-        replace(exit) unless mold.reload || mold.retired?
+        mold.trial&.drop("its mold ended, #{exit}")
+        replace(exit) unless mold.trial || mold.retired?
         check
       end
 
@@ -177,7 +190,7 @@ module Skep
         start
       rescue SystemCallError => e # no process or descriptor to be had just now
         @supervisor.emit(:fork_failed, :error,
-                         { mold: @next, error: e.message, seconds: RELEASE_SECONDS })
+                         { mold: @next - 1, error: e.message, seconds: RELEASE_SECONDS })
         loop.after(RELEASE_SECONDS) { start_again unless @done || @supervisor.stopping? }
       end
 

@@ -2,7 +2,7 @@
 
 # What nodes say over their channels, made into news.
 #
-#   hearing = Hearing.new(loop, tell:, ready:, silent:)
+#   hearing = Hearing.new(loop, registrar, tell:, silent:)
 #   node.listens_to(hearing.link(node, channel))
 #
 # A node can't make itself pass for another one, for the supervisor, or harm it by nonsense.
@@ -15,11 +15,11 @@ module Skep
       private_constant :LEVELS, :OURS
 
       # tell: called with an event's name, the node, a level and facts;
-      # ready and silent with a node: it can work, its channel has ended.
-      def initialize(loop, tell:, ready:, silent:)
+      # silent with a node whose channel has ended.
+      def initialize(loop, registrar, tell:, silent:)
         @loop = loop
+        @registrar = registrar
         @tell = tell
-        @ready = ready
         @silent = silent
       end
 
@@ -35,7 +35,10 @@ module Skep
 
       def hear(node, frame)
         case frame.type
-        when "ready" then @ready.call(node)
+        when "ready" then @registrar.ready(node)
+        when "warm" then @registrar.warm(node)
+        when "became_mold" then @registrar.became_mold(node)
+        when "unfit" then unfit(node, frame)
         when "joined" then joined(node, frame)
         when "event" then @tell.call(frame["name"], node, level: level(frame), **facts(frame))
         when "work" then node.report(frame["facts"])
@@ -46,6 +49,10 @@ module Skep
       def garbled(node, error)
         @tell.call(:node_garbled, node, level: :error, error: "#{error.class}: #{error.message}")
         node.kill("garbled")
+      end
+
+      def unfit(node, frame)
+        node.refork&.unfit("node #{node.label} can't be a mold: #{frame["sentence"]}")
       end
 
       def joined(node, frame)

@@ -30,7 +30,9 @@ module Skep
         @dropped = 0
         @child = Child.new(id: birth["node"], slot: birth["slot"], swarm: swarm.name,
                            mold: birth["mold"], page:, cells:, report: method(:report),
-                           beat_every: config.liveness_timeout / 3, placed: birth["placed"])
+                           beat_every: config.liveness_timeout / 3, placed: birth["placed"],
+                           warm_after: config.refork_after)
+        @page, @cells = page, cells
         @listener = Listener.new(swarm.listeners, @child) if helper?
       end
 
@@ -39,6 +41,7 @@ module Skep
         take_control
         status = attempt { Identity.new(@config).assume && (helper? ? listen : work) }
         attempt { @swarm.__hooks(:on_exit).each { |hook| hook.call(@child) } } unless helper?
+        become_mold if status.zero? && @child.__calling && !@control.orphaned?
         @control.flush(LAST_WORDS_SECONDS)
         @control.orphaned? ? Control::ORPHANED : status
       end
@@ -47,9 +50,9 @@ module Skep
 
       def take_control
         Process.setpgid(0, 0)
-        signals = Signals.new(SIGNALS, inherited: @inherited)
+        @signals = Signals.new(SIGNALS, inherited: @inherited)
         @inherited.disown
-        @control = Control.new(@child, channel: @channel, signals:,
+        @control = Control.new(@child, channel: @channel, signals: @signals,
                                        orphan_timeout: @config.orphan_timeout) do |frame|
           overhear(frame)
         end
@@ -65,6 +68,21 @@ module Skep
       def work
         @swarm.__hooks(:on_boot).each { |hook| hook.call(@child) }
         @swarm.tasks.fetch(@birth["task"]).run(@child) unless @child.stopping?
+      end
+
+      # Returns only where it can't be one.
+      def become_mold
+        number, socket = @child.__calling
+        [@control, @child].each(&:leave)
+        findings = Caster.unsafe(except: [socket, @channel, @signals])
+        return report("unfit", { "sentence" => findings.first }) if findings.any?
+
+        report("became_mold", {})
+        @control.flush(LAST_WORDS_SECONDS)
+        @channel.close
+        ENV.delete("SKEP_NODE_ID")
+        Caster.take_over(Channel.new(socket), swarm: @swarm, number:, config: @config, page: @page,
+                                              cells: @cells, signals: @signals)
       end
 
       def helper? = @birth["task"].nil?

@@ -79,9 +79,9 @@ module Skep
 
       # Boots a successor for the seat's node, from the current mold or another. When it is ready
       # the old one is stopped; where it can't begin the old one stays. The block is told which.
-      #: (Seat, String, ?mold: Mold?) ?{ (bool succeeded) -> void } -> void
-      def replace(seat, reason, mold: nil, &done)
-        stopping? ? done&.call(false) : @replacements.begin(seat, reason, mold:, &done)
+      #: (Seat, String, **untyped) ?{ (bool succeeded) -> void } -> void
+      def replace(seat, reason, **how, &done)
+        stopping? ? done&.call(false) : @replacements.begin(seat, reason, **how, &done)
       end
 
       # Makes room for so many more nodes of a kind of work; returns their seats.
@@ -132,6 +132,8 @@ module Skep
       def quiet? = @quiet ? true : false #: () -> bool
       def booted = @ever_ready = true #: () -> void
       def emptied(mold) = roster.of(mold).empty? && @supervisor.emptied(mold) #: (Mold) -> void
+
+      def warm(node) = @supervisor.warm(node) #: (Node) -> void
 
       # A node came to its end by us.
       def killed(_node) #: (Node) -> void

@@ -12,12 +12,13 @@ module Skep
     class Mold
       attr_reader :number, :pid, :pidfd, :channel, :state, :started_at
       attr_accessor :watches
-      attr_accessor :reload #: Reload?, for which it is on trial
+      attr_accessor :trial #: Trial?, while it is on one
 
-      def initialize(number, pid, channel, now) #: (Integer, Integer, Channel, Float) -> void
+      #: (Integer, Integer, Link, Float, ?pidfd: OS::Pidfd) -> void
+      def initialize(number, pid, channel, now, pidfd: OS::Pidfd.open(pid))
         @number = number
         @pid = pid
-        @pidfd = OS::Pidfd.open(pid)
+        @pidfd = pidfd
         @channel = channel
         @started_at = now
         @state = :loading

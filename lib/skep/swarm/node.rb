@@ -51,7 +51,7 @@ module Skep
       def took = @ready_at && (@ready_at - @asked_at) #: () -> Float?
 
       # Before or after it was ready.
-      def kind_of_death = @ready_at ? :work : :boot #: () -> Symbol
+      def kind_of_death = @ready_at ? "work" : "boot" #: () -> String
 
       # Is another process to work in its seat once it is gone?
       def retired? = @retired ? true : false #: () -> bool
@@ -80,11 +80,32 @@ module Skep
         @channel.send("stop")
       end
 
-      # Stops it in favour of its successor, or for good.
-      def retire(reason) #: (String) -> void
-        @retired = true
+      # Why it is to end; the first reason counts.
+      def reason=(reason)
         @reason ||= reason
+      end
+
+      # Stops it in favour of its successor, or for good.
+      def retire #: () -> void
+        @retired = true
         stop
+      end
+
+      # Its work is to end, and the process to become a mold, which is heard over that socket.
+      def retire_to_mold(number, socket, refork) #: (Integer, BasicSocket, Refork) -> void
+        @retired = true
+        @refork = refork
+        @state = :stopping
+        @channel.send("become_mold", { "mold" => number }, give: [socket])
+      end
+
+      attr_reader :refork #: Refork?, for which it is to become one
+
+      # The process lives on as something else: lets go of all but the pidfd, and returns that.
+      def leave #: () -> OS::Pidfd
+        pidfd, @pidfd = @pidfd, nil
+        ended
+        pidfd
       end
 
       # The seat is its alone from here on (Child#take_place).

@@ -96,7 +96,7 @@ module Skep
         memory_budget: size(since: :pending),
         max_lifetime: seconds(nil, since: :pending, none: true),
         fork_guard: one_of(:warn, :warn, :raise, :off),
-        refork_after: count(nil, from: 1, since: :pending),
+        refork_after: count(nil, from: 1),
         huge_pages: flag([true]),
         reshare: flag([false]),
         control: text(nil, "a path for the status socket"),

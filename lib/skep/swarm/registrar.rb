@@ -54,14 +54,38 @@ module Skep
         roster.of(mold).each { |node| @adoption.take(node) }
       end
 
+      def ready(node) #: (Node) -> void
+        node.boot_timer.cancel
+        node.ready(OS.now)
+        @manager.booted unless node.helper?
+        tell(:node_ready, node, seconds: node.took.round(6))
+        @watchman.watch(node)
+        @succession.outlive(node)
+        @replacements.ready(node)
+        @boots.pump
+      end
+
+      # It has done enough to be worth forking from.
+      def warm(node) = @manager.warm(node) #: (Node) -> void
+
+      # A node's process is a mold from here on.
+      def became_mold(node) #: (Node) -> void
+        pidfd = node.leave
+        roster.remove(node)
+        standing = node.seat.leave(node, nil, OS.now, within: @config.restarts_within)
+        tell(:node_became_mold, node)
+        node.refork.became(node, pidfd)
+        follow(node, standing) unless @manager.stopping?
+        @manager.check if @manager.stopping?
+      end
+
       private
 
       # Who says when a node is hung, has ended, or may be forked.
       def appoint(shared)
         @watchman = Watchman.new(@config, **shared) { |node, age| hung(node, age) }
         @adoption = Adoption.new(@loop) { |node, exit| settle(node, exit) }
-        @hearing = Hearing.new(@loop, tell: @tell, ready: method(:ready),
-                                      silent: @adoption.method(:silent))
+        @hearing = Hearing.new(@loop, self, tell: @tell, silent: @adoption.method(:silent))
         @boots = BootQueue.new(@config, **shared, roster:, hearing: @hearing,
                                         failed: method(:no_channel))
         @replacements = Replacements.new(@config, loop: @loop, boots: @boots, tell: @tell)
@@ -81,7 +105,7 @@ module Skep
       end
 
       def no_channel(seat, error)
-        seat.died(:boot, OS.now, @config.restarts_within)
+        seat.died("boot", OS.now, @config.restarts_within)
         unforked(seat, error)
       end
 
@@ -90,17 +114,6 @@ module Skep
         return @manager.check if @manager.stopping?
 
         seat.live? ? @replacements.failed(seat) : @boots.later(seat, FORK_RETRY)
-      end
-
-      def ready(node)
-        node.boot_timer.cancel
-        node.ready(OS.now)
-        @manager.booted unless node.helper?
-        tell(:node_ready, node, seconds: node.took.round(6))
-        @watchman.watch(node)
-        @succession.outlive(node)
-        @replacements.ready(node)
-        @boots.pump
       end
 
       def hung(node, age)

@@ -13,7 +13,7 @@
 module Skep
   class Swarm
     class Replacements
-      Replacement = Struct.new(:reason, :mold, :done)
+      Replacement = Struct.new(:reason, :farewell, :done)
       private_constant :Replacement
 
       def initialize(config, loop:, boots:, tell:)
@@ -26,11 +26,13 @@ module Skep
 
       def of(seat) = @all[seat] #: (Seat) -> Replacement?
 
-      #: (Seat, String, ?mold: Mold?) ?{ (bool succeeded) -> void } -> void
-      def begin(seat, reason, mold: nil, &done)
+      # mold: whom to fork the successor from; farewell: what the old node gets in place of a stop.
+      #: (Seat, String, ?mold: Mold?, ?farewell: ^(Node) -> void) ?{ (bool succeeded) -> void }
+      #:   -> void
+      def begin(seat, reason, mold: nil, farewell: nil, &done)
         return done&.call(false) if of(seat) || !seat.live?
 
-        @all[seat] = Replacement.new(reason, mold, done)
+        @all[seat] = Replacement.new(reason, farewell, done)
         seat.failure = nil
         @tell.call(:node_replacing, seat, reason:)
         @boots.enqueue(seat, mold:)
@@ -41,12 +43,14 @@ module Skep
         seat = node.seat
         return unless node == seat.successor && of(seat)
 
-        retire(seat.node, of(seat).reason)
+        retire(seat.node, of(seat).reason, &of(seat).farewell)
       end
 
       # Lets a node finish, and kills it if that takes too long.
-      def retire(node, reason) #: (Node, String) -> void
-        node.retire(reason)
+      #: (Node, String) ?{ (Node) -> void } -> void
+      def retire(node, reason)
+        node.reason = reason
+        block_given? ? yield(node) : node.retire
         node.watches << @loop.after(@config.stop_timeout) { node.kill("stop_timeout") }
       end
 

@@ -9,9 +9,12 @@
 module Skep
   class Swarm
     class Rolling
-      def initialize(manager, reason, &done) #: (Manager, String) { (Seat?) -> void } -> void
+      # mold: whose nodes are new already; else those that begin from now on are.
+      #: (Manager, String, ?mold: Mold?) { (Seat?) -> void } -> void
+      def initialize(manager, reason, mold: nil, &done)
         @manager = manager
         @reason = reason
+        @mold = mold
         @done = done
       end
 
@@ -38,9 +41,11 @@ module Skep
         end
       end
 
-      # Nobody holds it, and who will is new; or who holds it began after us.
+      # Nobody holds it, and who will is new; or who holds it is.
       def renewed?(seat)
-        !seat.live? || seat.node.asked_at >= @began
+        return true unless seat.live?
+
+        @mold ? seat.node.mold == @mold : seat.node.asked_at >= @began
       end
     end
   end

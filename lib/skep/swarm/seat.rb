@@ -57,12 +57,12 @@ module Skep
         @begun += 1
       end
 
-      # A process of its has ended.
-      #: (Node, Exit, Float, within: Float) -> (:held | :free | :unchanged)
+      # A process of its has ended; no exit: it lives on as something else.
+      #: (Node, Exit?, Float, within: Float) -> (:held | :free | :unchanged)
       def leave(node, exit, now, within:)
         return (@successor = nil) || :unchanged if node == @successor
 
-        remember(node, exit)
+        remember(node, exit) if exit
         died(node.kind_of_death, now, within) unless node.retired?
         @node, @successor = @successor, nil
         @begun += 1 if @node
@@ -70,7 +70,7 @@ module Skep
         @node ? :held : :free
       end
 
-      # :boot or :work. One that couldn't even be forked counts, as the next try waits for it.
+      # "boot" or "work". One that couldn't even be forked counts, as the next try waits for it.
       def died(kind, now, within) = @deaths.add(kind, now, within:)
 
       # In a crash loop: its next process has to wait.

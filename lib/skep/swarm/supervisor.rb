@@ -134,6 +134,9 @@ module Skep
         loop.after(FORCE_SECONDS) { @foundry.kill }
       end
 
+      # It has done enough work to be forked from.
+      def warm(node) = changes.refork(node)
+
       # None of its nodes is left.
       def emptied(mold) = @foundry.emptied(mold)
 

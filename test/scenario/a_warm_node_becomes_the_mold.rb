@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+# refork_after: a node that has done so much work becomes the mold, and those forked from it find
+# what it has warmed. Nodes stay ready all the while; the death of the warm mold costs none of them,
+# as another is booted from the file. What can't be carried across a fork (here a connection, then a
+# thread) makes a node unfit: it is told of once, and the swarm works on.
+require_relative "scenario"
+
+WARM = <<~RUBY
+  require "socket"
+  Skep.swarm "warm", nodes: 3, refork_after: 30, restarts: 1000 do |swarm|
+    swarm.preload { CACHE = {} }
+    swarm.on_exit { |child| File.write("\#{__dir__}/exit.\#{Process.pid}", "") }
+    swarm.work do |child|
+      child.event(:begins, cached: CACHE.size)
+      %<more>s
+      child.ready!
+      until child.stopping?
+        CACHE[CACHE.size] = "x" * 100
+        child.count
+        child.wait(0.005)
+      end
+    end
+  end
+RUBY
+
+CONNECTION = '$server = TCPServer.new("127.0.0.1", 0); ' \
+             '$open = TCPSocket.new("127.0.0.1", $server.addr[1])'
+THREAD = "$thread = Thread.new { Thread.stop }"
+
+def least_ready(swarm, nodes)
+  ready = []
+  full = false
+  swarm.events.take_while { |event| event["event"] != "swarm_stopping" }.filter_map do |event|
+    ready << event["pid"] if event["event"] == "node_ready"
+    ready.delete(event["pid"]) if %w[node_died node_became_mold].include?(event["event"])
+    full ||= ready.size >= nodes
+    ready.size if full
+  end.min
+end
+
+Scenario.play do
+  swarm = run_swarm(format(WARM, more: "nil"))
+  became = swarm.await("node_became_mold")
+  swarm.await("refork_done")
+  nodes = swarm.status("warm")["nodes"]
+  must("fork all from it: #{nodes}") { nodes.map { |node| node["mold"] }.uniq == [1] }
+  warmed = swarm.events.select { |event| event["event"] == "begins" && event["mold"] == 1 }
+  must("give them what is warm: #{warmed}") do
+    warmed.size == 3 && warmed.all? { |event| event["cached"] >= 30 }
+  end
+  must("run on_exit before that") { File.exist?("#{swarm.directory}/exit.#{became["pid"]}") }
+  must("keep three ready: #{least_ready(swarm, 3)}") { least_ready(swarm, 3) == 3 }
+
+  mold = swarm.await("mold_ready") { |event| event["mold"] == nodes.first["mold"] }
+  before = swarm.status("warm")["nodes"].map { |node| node["pid"] }
+  swarm.kill(mold["pid"])
+  swarm.await("mold_ready") { |event| event["mold"] > mold["mold"] }
+  died = swarm.events.select { |event| event["event"] == "node_died" }
+  lost = died.reject { |event| event["reason"] == "refork" }
+  must("lose no node by it: #{lost}") { (before & lost.map { |event| event["pid"] }).empty? }
+  must("stop with 0") { swarm.stop.exitstatus == 0 }
+
+  { CONNECTION => /connect/, THREAD => /thread/ }.each do |more, why|
+    swarm = run_swarm(format(WARM, more:))
+    failed = swarm.await("refork_failed")
+    must("say why not: #{failed}") { failed["message"].match?(why) }
+    swarm.await("node_replaced")
+    must("work on, with a warning only once") do
+      nodes = swarm.status("warm")["nodes"]
+      nodes.map { |node| node.values_at("state", "mold") } == [["ready", 0]] * 3 &&
+        swarm.events.one? { |event| event["event"] == "refork_begun" }
+    end
+    must("stop with 0") { swarm.stop.exitstatus == 0 }
+  end
+end
