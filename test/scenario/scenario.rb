@@ -168,10 +168,12 @@ class Scenario
     clean_up
   end
 
-  # before: Ruby code for the supervisor's process to run before skep's own.
-  def run_swarm(source, arguments: [], env: {}, in_directory: nil, before: nil)
+  # before: Ruby code for the supervisor's process to run before skep's own; prepare: called with
+  # the directory.
+  def run_swarm(source, arguments: [], env: {}, in_directory: nil, before: nil, prepare: nil)
     place = in_directory ||
             File.join(directory, "swarm#{@count = @count.to_i + 1}").tap { |path| Dir.mkdir(path) }
+    prepare&.call(place)
     RunningSwarm.new(source, place, arguments:, env:, before:).tap { |swarm| swarms << swarm }
   end
 
