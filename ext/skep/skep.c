@@ -50,4 +50,5 @@ Init_skep_ext(void)
     skep_init_huge_pages(os);
     skep_init_slab(os);
     skep_init_reshare(os);
+    skep_init_headroom(os);
 }

@@ -35,5 +35,6 @@ void skep_init_pid_cache(VALUE os);
 void skep_init_huge_pages(VALUE os);
 void skep_init_slab(VALUE os);
 void skep_init_reshare(VALUE os);
+void skep_init_headroom(VALUE os);
 
 #endif

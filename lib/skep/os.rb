@@ -33,6 +33,7 @@ require "skep/os/memory"
 require "skep/os/generation"
 require "skep/os/huge_pages"
 require "skep/os/slab"
+require "skep/os/headroom"
 require "skep/os/native"
 
 module Skep

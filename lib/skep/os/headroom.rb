@@ -1,0 +1,23 @@
+# frozen_string_literal: true
+
+# Would the kernel give us one more process?
+#
+#   Skep::OS::Headroom.check   # true, or raises Errno::EAGAIN: a pids cgroup or RLIMIT_NPROC is full
+#
+# Ask right before a fork that must not wait: Ruby's own fork and spawn take EAGAIN for something
+# that passes, and try again each second for ever, with nothing told (handle_fork_error in Ruby's
+# process.c). The answer may be outdated a microsecond later; then Ruby does just that.
+# It takes some 60 us and leaves nothing.
+module Skep
+  module OS
+    module Headroom
+      # What the C does better: the twin can't ask without a fork of Ruby's, and says yes.
+      module Twin
+        #: () -> bool
+        def check = true
+      end
+      private_constant :Twin
+      extend Twin
+    end
+  end
+end
