@@ -35,6 +35,30 @@ class ChannelTest < Skep::TestCase
     reader.close
   end
 
+  # A process of its own: its limit can't be lowered below what others have open.
+  test "a descriptor that there was no room for is not another frame's" do
+    out, = run_program(<<~'RUBY')
+      require "skep/swarm"
+      ours, socket = Skep::Swarm::Channel.pair
+      theirs = Skep::Swarm::Channel.new(socket)
+      reader, writer = IO.pipe
+      ours.send("lost", {}, lend: [reader])
+      limit = Process.getrlimit(:NOFILE)
+      Process.setrlimit(:NOFILE, 64, limit.last)
+      held = []
+      begin
+        loop { held << File.open(IO::NULL) }
+      rescue Errno::EMFILE
+        theirs.__send__(:fill)
+      end
+      Process.setrlimit(:NOFILE, *limit)
+      ours.send("come", {}, lend: [writer])
+      theirs.receive { |frame| puts "#{frame.type} #{frame.ios.size}" }
+    RUBY
+
+    assert_equal "lost 0\ncome 1\n", out
+  end
+
   test "tells the end after the last frame" do
     @ours.send("last")
     @ours.close

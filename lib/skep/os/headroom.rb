@@ -2,7 +2,7 @@
 
 # Would the kernel give us one more process?
 #
-#   Skep::OS::Headroom.check   # true, or raises Errno::EAGAIN: a pids cgroup or RLIMIT_NPROC is full
+#   Skep::OS::Headroom.check   # true, or raises Errno::EAGAIN: pids cgroup or RLIMIT_NPROC
 #
 # Ask right before a fork that must not wait: Ruby's own fork and spawn take EAGAIN for something
 # that passes, and try again each second for ever, with nothing told (handle_fork_error in Ruby's

@@ -9,6 +9,7 @@ require "socket"
 #   ours, theirs = Channel.pair   # theirs is a socket to hand to the other process
 #   ours.send("fork", { node: 3 }, give: [socket])   # never blocks; the rest waits for #flush
 #   ours.receive { |frame| frame.type; frame["node"]; frame.ios }   # what came; false at the end
+#                              # ios is empty where this process had no descriptor left for them
 #
 # Plain data (JSON), never Marshal: the other end may run another version of skep, or be hostile.
 # It never blocks and never grows without bound: past BACKLOG bytes, `send` refuses a frame that
@@ -20,7 +21,9 @@ module Skep
       HEADER_BYTES = 6
       FRAME_BYTES = 16 * 1024 * 1024
       BACKLOG = 1024 * 1024
-      private_constant :HEADER_BYTES, :FRAME_BYTES, :BACKLOG
+      CONTROL_BYTES = 256 # room for some fifty descriptors; a frame has one
+      UNCLAIMED = 1_000 # frames' descriptors that may lie here
+      private_constant :HEADER_BYTES, :FRAME_BYTES, :BACKLOG, :CONTROL_BYTES, :UNCLAIMED
 
       Frame = Struct.new(:type, :facts, :ios) do
         def [](key) = facts[key]
@@ -96,7 +99,7 @@ module Skep
       def close #: () -> void
         @ended = true
         @socket.close unless @socket.closed?
-        (@ios + @out.flat_map(&:last)).each { |io| io.close unless io.closed? }
+        (@ios.flatten + @out.flat_map(&:last)).each { |io| io.close unless io.closed? }
         @ios.clear
         @out.clear
       end
@@ -142,16 +145,25 @@ module Skep
 
       def fill
         loop do
-          bytes, _, _, *rights =
-            @socket.recvmsg_nonblock(65_536, 0, nil, scm_rights: true, exception: false)
+          bytes, _, flags, *rights = @socket.recvmsg_nonblock(65_536, 0, CONTROL_BYTES,
+                                                              scm_rights: true, exception: false)
           return true if bytes == :wait_readable
           return end_of_file if bytes.nil? || (bytes.empty? && rights.empty?)
 
           @in << bytes
-          @ios.concat(rights.flat_map { |right| right.unix_rights || [] })
+          keep(rights.flat_map { |right| right.unix_rights || [] }, flags)
         end
       rescue Errno::ECONNRESET, IOError # closed with frames of ours unread: an end like any other
         end_of_file
+      end
+
+      # One frame's descriptors, as each comes with the first byte of its own. They may not have
+      # come, where this process has no room for another: that mustn't give it the next frame's.
+      def keep(ios, flags)
+        cut = flags.anybits?(Socket::MSG_CTRUNC)
+        ios.each(&:close).clear if cut
+        @ios << ios if cut || ios.any?
+        raise ArgumentError, "descriptors that belong to no frame" if @ios.size > UNCLAIMED
       end
 
       def end_of_file
@@ -171,7 +183,7 @@ module Skep
         @in.slice!(0, HEADER_BYTES)
         text = @in.slice!(0, size).force_encoding(Encoding::UTF_8)
         type, facts = JSON.parse(text, max_nesting: false)
-        Frame.new(type, facts, @ios.shift(ios))
+        Frame.new(type, facts, ios.zero? ? [] : @ios.shift || [])
       end
     end
   end
