@@ -208,6 +208,14 @@ class Scenario
     end
   end
 
+  # Sets a soft limit of a running process, prlimit(1); returns what it was.
+  def limit(pid, name, most)
+    file = File.read("/proc/#{pid}/limits")
+    before = file[/^Max #{{ "nofile" => "open files", "as" => "address space" }.fetch(name)}\s+(\S+)/, 1]
+    system("prlimit", "--pid", pid.to_s, "--#{name}=#{most}:") or raise Failed, "prlimit failed"
+    before
+  end
+
   # Runs the block at the end, whatever the verdict.
   def at_end(&block) = (@at_end ||= []).push(block)
 

@@ -12,7 +12,12 @@ module Skep
         super
       end
 
-      def ask(command) = Watch::Query.new(control_path).ask(command)
+      def ask(command)
+        answer = Watch::Query.new(control_path).ask(command)
+        raise Misuse, answer["error"] if answer["error"]
+
+        answer
+      end
 
       def control_path
         options[:control] ||

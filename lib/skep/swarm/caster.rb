@@ -160,14 +160,16 @@ module Skep
       end
 
       def cast(frame)
-        socket = frame.ios.first
+        socket = frame.ios.first or raise Errno::EMFILE, "for a node's channel"
+        OS::Headroom.check
         pid = Signals.hand_on { Process.fork { exit(become(frame, socket)) } }
+        socket.close # in its place the pidfd finds room
         follow(frame["slot"], OS::Pidfd.open(pid))
       rescue SystemCallError => e # EAGAIN, ENOMEM, EMFILE: the supervisor decides when to try again
         Process.detach(pid) if pid # its channel ends, and so does it
         @link.send("fork_failed", { "slot" => frame["slot"], "error" => e.message })
       ensure
-        socket.close
+        socket&.close
       end
 
       def follow(slot, pidfd)

@@ -111,10 +111,17 @@ module Skep
         when "loaded" then loaded(mold, frame.facts)
         when "refused" then refused(mold, frame["sentence"])
         when "ready" then ready(mold, frame)
-        when "forked" then @supervisor.forked(frame["slot"], frame["pid"], pidfd(frame))
+        when "forked" then forked(frame)
         when "fork_failed" then registrar.fork_failed(frame["slot"], frame["error"])
         when "exited" then registrar.exited(frame["slot"], frame["pid"], Exit.from(frame.facts))
         end
+      end
+
+      # A node that we have no descriptor for can't be kept: its channel closes, and so it ends.
+      def forked(frame)
+        @supervisor.forked(frame["slot"], frame["pid"], pidfd(frame))
+      rescue Errno::EMFILE, Errno::ENFILE => e
+        registrar.fork_failed(frame["slot"], e.message)
       end
 
       def pidfd(frame)

@@ -28,6 +28,7 @@ module Skep
 
         # A new mold, executed; `disown` is for the other origin.
         def start(number, disown: nil) #: (Integer, ?disown: untyped) -> [Integer, Channel]
+          OS::Headroom.check
           ours, theirs = Channel.pair
           pid = Process.spawn(@last_heap.environment, *command, in: ::File::NULL, pgroup: true,
                               Caster::CHANNEL_FD => theirs, close_others: true)
@@ -60,6 +61,7 @@ module Skep
 
         # A new mold, forked; `disown` closes in it what is the supervisor's alone.
         def start(number, disown:) #: (Integer, disown: Proc) -> [Integer, Channel]
+          OS::Headroom.check
           ours, theirs = Channel.pair
           pid = Signals.hand_on { Process.fork { become(ours, theirs, disown) } }
           theirs.close

@@ -23,6 +23,8 @@ module Skep
         return answer.call({ error: unknown(command) }) unless NAMES.include?(command)
 
         new(supervisor, facts, follow, answer).public_send(command)
+      rescue Errno::EMFILE, Errno::ENFILE => e # /proc can't be read
+        answer.call({ error: "the supervisor can't look: #{e.message.sub(/ @ .*/, "").downcase}" })
       rescue JSON::ParserError, TypeError, NoMethodError
         answer.call({ error: NO_REQUEST })
       end

@@ -23,7 +23,8 @@ module Skep
       VERSION = 1
       CLIENTS = 64
       FOLLOWERS = 8
-      private_constant :CLIENTS, :FOLLOWERS
+      FULL_SECONDS = 0.2 # where there is no descriptor for a client
+      private_constant :CLIENTS, :FOLLOWERS, :FULL_SECONDS
 
       class Unusable < Skep::Error
         def initialize(path:, error:)
@@ -56,7 +57,7 @@ module Skep
         @supervisor = supervisor
         @path = supervisor.config.control_path
         @server = listen
-        supervisor.loop.watch(@server) { accept }
+        @door = supervisor.loop.watch(@server) { accept }
       end
 
       def disown = @server && [*@clients.each(&:disown), @server].last.close #: () -> void
@@ -90,7 +91,10 @@ module Skep
         @clients << Client.new(socket, @supervisor.loop, ended:) do |client, request|
           respond(client, request)
         end
-      rescue SystemCallError # the client has gone, or no descriptor is left: it may try again
+      rescue Errno::EMFILE, Errno::ENFILE # it waits, and so do we: it would be told of all the time
+        @door.read = false
+        @supervisor.loop.after(FULL_SECONDS) { @door.read = true }
+      rescue SystemCallError # the client has gone
         nil
       end
 

@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+# No process is to be had, for a pids limit (EAGAIN): it is told at once, again and again, what runs
+# goes on and what ends is reaped; when there is room again the swarm is whole.
+# As root, where a pids cgroup can be made, by that too.
+require_relative "scenario"
+
+# A limit on processes that can be set and lifted: of a user, by prlimit(1).
+class ByUser
+  NOBODY = 65_534
+
+  # Root has no limit: it becomes somebody else.
+  def before
+    return unless Process.uid.zero?
+
+    "File.chown(#{NOBODY}, nil, ENV['SKEP_RUN_DIR']); Process::UID.change_privilege(#{NOBODY})"
+  end
+
+  def hold(pids) = @pids = pids
+  def shut = limit(0)
+  def lift = limit(Process.getrlimit(:NPROC).last)
+  def close = nil
+
+  private
+
+  def limit(most)
+    @pids.each do |pid|
+      Process.wait(fork do
+        Process::UID.change_privilege(NOBODY) if Process.uid.zero?
+        exec("prlimit", "--pid", pid.to_s, "--nproc=#{most}:")
+      end)
+      $?.success? or raise Scenario::Failed, "prlimit can't limit process #{pid}"
+    end
+  end
+end
+
+# Of a pids cgroup, of version 2 or 1.
+class ByCgroup
+  ROOTS = ["/sys/fs/cgroup/pids", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"].freeze
+
+  def self.possible
+    ROOTS.each do |root|
+      path = "#{root}/skep-scenario-#{Process.pid}"
+      Dir.mkdir(path)
+      return new(path) if File.exist?("#{path}/pids.max")
+
+      Dir.rmdir(path)
+    rescue SystemCallError # there is none, or it isn't ours
+      next
+    end
+    nil
+  end
+
+  def initialize(path) = @path = path
+  def before = "File.write(#{"#{@path}/cgroup.procs".dump}, Process.pid.to_s)"
+  def hold(_pids) = nil
+  def shut = File.write("#{@path}/pids.max", "0")
+  def lift = File.write("#{@path}/pids.max", "max")
+  def close = Dir.rmdir(@path)
+end
+
+class Scenario
+  def refuse_and_lift(limit)
+    swarm = run_swarm(IDLE, before: limit.before)
+    mold = swarm.await("mold_ready")["pid"]
+    pids = swarm.await("node_ready", times: 3).map { |event| event["pid"] }
+    limit.hold([mold, swarm.pid])
+    limit.shut
+    swarm.kill(pids[0])
+    swarm.kill(pids[1])
+    refused = swarm.await("fork_failed", times: 8)
+    must("say why: #{refused.first}") { refused.all? { |event| event["error"].include?("fork(2)") } }
+    must("leave the third alone") { swarm.status("idle")["nodes"].one? { |node| node["pid"] == pids[2] } }
+    must("reap those killed") { zombies_of([mold, swarm.pid]).empty? }
+    limit.lift
+    swarm.await("node_ready", times: 2)
+    must("keep its mold") { swarm.events.none? { |event| event["event"] == "mold_died" } }
+
+    limit.hold([swarm.pid])
+    limit.shut
+    swarm.kill(mold)
+    swarm.await("fork_failed", times: 2) { |event| event["node"].nil? }
+    must("answer meanwhile") { swarm.status("idle")["nodes"].size == 3 }
+    limit.lift
+    swarm.await("mold_ready")
+    swarm.kill(pids[2])
+    swarm.await("node_ready")
+    must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
+    swarm.close
+  ensure
+    limit.close
+  end
+end
+
+Scenario.play do
+  next puts("it takes the C: on the twins Ruby tries again by itself") unless Skep::OS.native?
+
+  File.chmod(0o755, directory)
+  refuse_and_lift(ByUser.new)
+  cgroup = Process.uid.zero? && ByCgroup.possible
+  cgroup ? refuse_and_lift(cgroup) : puts("no pids cgroup can be made here: RLIMIT_NPROC alone")
+end

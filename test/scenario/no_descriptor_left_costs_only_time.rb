@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+# EMFILE, in the supervisor and in the mold, with room for no descriptor, then for one more, and so
+# on: nodes that die meanwhile are replaced as soon as there is enough, nobody else is touched, and
+# in the end the supervisor answers and stops.
+require_relative "scenario"
+
+class Scenario
+  # Kills two of three nodes while the process has no descriptor left.
+  def starve(swarm, pid)
+    alive = swarm.status("idle")["nodes"].map { |node| node["pid"] }
+    open = Dir.children("/proc/#{pid}/fd").map(&:to_i).max
+    before = limit(pid, "nofile", 3)
+    alive.first(2).each { |node| swarm.kill(node) }
+    swarm.await("node_died", times: 2)
+    refused = swarm.await("fork_failed", times: 2)
+    must("say why: #{refused}") { refused.all? { |event| event["error"].include?("open files") } }
+    control = File.join(swarm.directory, "idle.sock")
+    asked = Thread.new { Skep::Watch::Query.new(control).ask("status") }
+    ready = feed(swarm, pid, 4..open + 5)
+    must("go on when there is enough, with #{ready} ready") { ready == 2 }
+    limit(pid, "nofile", before)
+    must("answer who asked meanwhile") do
+      asked.value["status"] || asked.value["error"].end_with?("too many open files")
+    end
+    left = swarm.status("idle")["nodes"].map { |node| node["pid"] }
+    must("leave the third alone") { left[2] == alive[2] }
+  end
+
+  # One descriptor more after each try; returns how many nodes got ready.
+  def feed(swarm, pid, range)
+    ready = 0
+    range.each do |most|
+      limit(pid, "nofile", most)
+      seen = swarm.events.size
+      swarm.follow("a try with #{most}") { swarm.events[seen..].any? { |event| tried?(event) } }
+      ready += swarm.events[seen..].count { |event| event["event"] == "node_ready" }
+      break if ready >= 2
+    end
+    ready
+  end
+
+  # In a mold short of descriptors a node is short of them too: it may not get far.
+  def tried?(event) = %w[fork_failed node_ready node_died].include?(event["event"])
+end
+
+Scenario.play do
+  swarm = run_swarm(IDLE)
+  mold = swarm.await("mold_ready")["pid"]
+  swarm.await("node_ready", times: 3)
+  before = Dir.children("/proc/#{swarm.pid}/fd").size
+  starve(swarm, swarm.pid)
+  starve(swarm, mold)
+
+  after = Dir.children("/proc/#{swarm.pid}/fd").size
+  must("keep its descriptors: #{before}, then #{after}") { after <= before }
+  must("keep its mold") { swarm.events.none? { |event| event["event"] == "mold_died" } }
+  must("leave no zombie") { zombies_of([swarm.pid, mold]).empty? }
+  must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
+end
