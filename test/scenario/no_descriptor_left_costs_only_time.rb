@@ -6,27 +6,6 @@
 require_relative "scenario"
 
 class Scenario
-  # Kills two of three nodes while the process has no descriptor left.
-  def starve(swarm, pid)
-    alive = swarm.status("idle")["nodes"].map { |node| node["pid"] }
-    open = Dir.children("/proc/#{pid}/fd").map(&:to_i).max
-    before = limit(pid, "nofile", 3)
-    alive.first(2).each { |node| swarm.kill(node) }
-    swarm.await("node_died", times: 2)
-    refused = swarm.await("fork_failed", times: 2)
-    must("say why: #{refused}") { refused.all? { |event| event["error"].include?("open files") } }
-    control = File.join(swarm.directory, "idle.sock")
-    asked = Thread.new { Skep::Watch::Query.new(control).ask("status") }
-    ready = feed(swarm, pid, 4..open + 5)
-    must("go on when there is enough, with #{ready} ready") { ready == 2 }
-    limit(pid, "nofile", before)
-    must("answer who asked meanwhile") do
-      asked.value["status"] || asked.value["error"].end_with?("too many open files")
-    end
-    left = swarm.status("idle")["nodes"].map { |node| node["pid"] }
-    must("leave the third alone") { left[2] == alive[2] }
-  end
-
   # One descriptor more after each try; returns how many nodes got ready.
   def feed(swarm, pid, range)
     ready = 0
@@ -49,8 +28,28 @@ Scenario.play do
   mold = swarm.await("mold_ready")["pid"]
   swarm.await("node_ready", times: 3)
   before = Dir.children("/proc/#{swarm.pid}/fd").size
-  starve(swarm, swarm.pid)
-  starve(swarm, mold)
+  # Kills two of three nodes while the process has no descriptor left.
+  starve = lambda do |pid|
+    alive = swarm.status("idle")["nodes"].map { |node| node["pid"] }
+    open = Dir.children("/proc/#{pid}/fd").map(&:to_i).max
+    before = limit(pid, "nofile", 3)
+    alive.first(2).each { |node| swarm.kill(node) }
+    swarm.await("node_died", times: 2)
+    refused = swarm.await("fork_failed", times: 2)
+    must("say why: #{refused}") { refused.all? { |event| event["error"].include?("open files") } }
+    control = File.join(swarm.directory, "idle.sock")
+    asked = Thread.new { Skep::Watch::Query.new(control).ask("status") }
+    ready = feed(swarm, pid, 4..open + 5)
+    must("go on when there is enough, with #{ready} ready") { ready == 2 }
+    limit(pid, "nofile", before)
+    must("answer who asked meanwhile") do
+      asked.value["status"] || asked.value["error"].end_with?("too many open files")
+    end
+    left = swarm.status("idle")["nodes"].map { |node| node["pid"] }
+    must("leave the third alone") { left[2] == alive[2] }
+  end
+  starve.call(swarm.pid)
+  starve.call(mold)
 
   after = Dir.children("/proc/#{swarm.pid}/fd").size
   must("keep its descriptors: #{before}, then #{after}") { after <= before }

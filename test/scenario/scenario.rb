@@ -100,6 +100,11 @@ class Scenario
       Skep::Watch::Query.new(File.join(@directory, "#{name}.sock")).ask("status").fetch("status")
     end
 
+    # The events once more, over the status socket; the caller's to close.
+    def follow_socket(name)
+      Skep::Watch::Query.new(File.join(@directory, "#{name}.sock")).follow
+    end
+
     def nodes
       events.select { |event| event["event"] == "node_forked" }.map { |event| event["pid"] }
     end
@@ -110,9 +115,13 @@ class Scenario
       "events: #{told}, stderr: #{stderr.lines.last(8)}"
     end
 
+    # The reader of its log goes.
+    def stop_reading = @reader.close
+
     # Reads one more piece of the log; false at the end or the deadline.
     def read(deadline)
-      return false unless @reader.wait_readable([deadline - Skep::OS.now, 0].max)
+      return false if @reader.closed? ||
+                      !@reader.wait_readable([deadline - Skep::OS.now, 0].max)
 
       @buffer << @reader.readpartial(65_536)
       while (line = @buffer.slice!(/\A.*\n/))
@@ -210,8 +219,8 @@ class Scenario
 
   # Sets a soft limit of a running process, prlimit(1); returns what it was.
   def limit(pid, name, most)
-    file = File.read("/proc/#{pid}/limits")
-    before = file[/^Max #{{ "nofile" => "open files", "as" => "address space" }.fetch(name)}\s+(\S+)/, 1]
+    called = { "nofile" => "open files", "as" => "address space" }.fetch(name)
+    before = File.read("/proc/#{pid}/limits")[/^Max #{called}\s+(\S+)/, 1]
     system("prlimit", "--pid", pid.to_s, "--#{name}=#{most}:") or raise Failed, "prlimit failed"
     before
   end

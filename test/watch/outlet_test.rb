@@ -30,7 +30,7 @@ class OutletTest < Skep::TestCase
     end
 
     assert_equal lines.join, read
-    assert_equal 0, @outlet.take_lost
+    assert_equal 0, @outlet.lost
     loop.close
   end
 
@@ -38,15 +38,26 @@ class OutletTest < Skep::TestCase
     line = "#{'x' * 9_999}\n"
     300.times { @outlet.put(line) }
 
-    assert_operator @outlet.take_lost, :>, 100
-    assert_equal 0, @outlet.take_lost
+    assert_operator @outlet.lost, :>, 100
+  end
+
+  test "forgets what is lost once that is told, and not before" do
+    line = "#{"x" * 9_999}\n"
+    300.times { @outlet.put(line) }
+    lost = @outlet.lost
+    @outlet.put("they are lost\n" * 1_000, telling: lost)
+    assert_equal lost + 1, @outlet.lost
+
+    @outlet.drain while @reader.read_nonblock(65_536, exception: false).is_a?(String)
+    @outlet.put("they are lost\n", telling: lost + 1)
+    assert_equal [0, "they are lost\n"], [@outlet.lost, @reader.readpartial(100)]
   end
 
   test "lives on when the reader has gone" do
     @reader.close
     @outlet.put("to nobody\n")
 
-    assert_equal 1, @outlet.take_lost
+    assert_equal 1, @outlet.lost
   end
 
   test "leaves the stream blocking for those who share it" do

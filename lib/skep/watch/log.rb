@@ -70,11 +70,12 @@ module Skep
       def write(time, mono, name, level, facts)
         return if LEVELS.fetch(level, 1) < LEVELS.fetch(@config.log_level)
 
-        lost = @outlet.take_lost
+        lost = @outlet.lost
         facts = { lost_lines: lost, **facts } if lost.positive?
         facts = Redaction.of({ swarm: @config.name, **facts.transform_keys(&:to_sym) })
-        @outlet.put(@config.log_format == :json ? json(time, mono, name, level, facts)
-                                                : text(time, name, level, facts))
+        line = @config.log_format == :json ? json(time, mono, name, level, facts)
+                                           : text(time, name, level, facts)
+        @outlet.put(line, telling: lost)
       end
 
       def use(outlet)

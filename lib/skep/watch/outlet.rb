@@ -9,7 +9,8 @@ require "io/wait"
 #   outlet.loop = loop        # from here on what didn't fit is written once the reader has read
 #   outlet.put("a line\n")    # kept, up to BACKLOG bytes, while the reader is slow; then lost
 #   outlet.finish(1.0)        # at the end, waits for a slow reader so long
-#   outlet.take_lost          # => how many lines were lost since it was last asked
+#   outlet.lost               # => how many lines were lost and nobody was told of
+#   outlet.put("2 lost\n", telling: 2)   # they are told of once this line isn't lost itself
 #
 # A pipe that polls writable takes PIPE_BUF bytes without blocking, pipe(7);
 # so it writes in pieces of that size.
@@ -34,18 +35,23 @@ module Skep
 
       def initialize(io) #: (IO) -> void
         @io = io
-        @rest = String.new(encoding: Encoding::BINARY)
-        @lost = 0
+        @lines = [] # not one text: each write would copy all that is left
+        @piece = String.new(encoding: Encoding::BINARY)
+        @bytes = @lost = @telling = 0
       end
 
-      def put(line) #: (String) -> void
-        return @lost += 1 if @rest.bytesize + line.bytesize > BACKLOG
+      attr_reader :lost #: Integer
 
-        @rest << line.b
+      def put(line, telling: 0) #: (String, ?telling: Integer) -> void
+        return @lost += 1 if @bytes + line.bytesize > BACKLOG
+
+        @lines << line.b
+        @bytes += line.bytesize
+        @lost -= telling
+        @telling += telling
         drain
       end
 
-      def take_lost = @lost.tap { @lost = 0 } #: () -> Integer
       def closed? = @io.closed? #: () -> bool
 
       # The end: gives a slow reader so many seconds for what is left.
@@ -53,7 +59,7 @@ module Skep
         deadline = OS.now + seconds
         loop do
           drain
-          break if @rest.empty? || !@io.wait_writable([deadline - OS.now, 0].max)
+          break if @bytes.zero? || !@io.wait_writable([deadline - OS.now, 0].max)
         end
         rest_no_more
       end
@@ -67,29 +73,34 @@ module Skep
 
       # Writes what can be written now.
       def drain #: () -> void
-        write_piece while @rest.bytesize.positive? && @io.wait_writable(0)
-        @rest.empty? ? rest_no_more : wait_for_reader
+        write_piece while @bytes.positive? && @io.wait_writable(0)
+        @bytes.zero? ? rest_no_more : wait_for_reader
       rescue Errno::EAGAIN # a terminal with room for less than a piece
         wait_for_reader
       rescue SystemCallError, IOError # disk full, or the reader has gone
-        @lost += @rest.count("\n") # what can't be told is counted
-        @rest.clear
+        @lost += [@piece, *@lines].sum { |text| text.count("\n") } + @telling
+        [@piece, @lines].each(&:clear) # what can't be told is counted
+        @bytes = 0
         rest_no_more
       end
 
       private
 
       def write_piece
-        @rest = @rest.byteslice(@io.syswrite(@rest.byteslice(0, PIECE))..)
+        @piece << @lines.shift while @lines.any? && @piece.bytesize < PIECE
+        written = @io.syswrite(@piece.byteslice(0, PIECE))
+        @piece = @piece.byteslice(written..)
+        @bytes -= written
       end
 
       def rest_no_more
+        @telling = 0
         @watch&.cancel
         @watch = nil
       end
 
       def wait_for_reader
-        @watch ||= @loop&.watch(@io, write: true) { drain }
+        @watch ||= @loop&.watch(@io, write: true) { drain }&.tap { |watch| watch.read = false }
       end
     end
   end

@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+# The disk of the log is full, then there is room again; the directory of log and status socket goes
+# for good: nodes are replaced all the same, and lines that were lost are counted and told.
+require_relative "scenario"
+require "fileutils"
+
+class Scenario
+  # A tiny file system of its own, or nil where we may not mount one.
+  def tiny_disk
+    path = File.join(directory, "disk")
+    Dir.mkdir(path)
+    mounted = system("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", path, err: File::NULL)
+    return unless mounted
+
+    at_end { system("umount", "--lazy", path) }
+    path
+  end
+
+  def kill_followed(swarm, feed)
+    victim = swarm.status("idle")["nodes"].first["pid"]
+    swarm.kill(victim)
+    deadline = Skep::OS.now + SECONDS
+    until feed.take.any? { |event| event["event"] == "node_ready" }
+      waited = feed.to_io.wait_readable([deadline - Skep::OS.now, 0].max)
+      raise Failed, "no replacement within #{SECONDS} s" if !waited || feed.ended?
+    end
+  end
+end
+
+Scenario.play do
+  disk = tiny_disk or next puts("no disk can be made here: it takes mount(8)")
+  log = File.join(disk, "log")
+  swarm = run_swarm(IDLE, arguments: ["--log", log])
+  swarm.follow("it logs there") { File.exist?(log) && File.read(log).scan("node_ready").size == 3 }
+  feed = swarm.follow_socket("idle")
+  ballast = File.join(disk, "ballast")
+  begin
+    File.open(ballast, "w") { |file| file.sync = true; loop { file.write("x" * 4096) } }
+  rescue Errno::ENOSPC
+    before = File.size(log)
+  end
+  20.times { kill_followed(swarm, feed) }
+  must("have had no room: #{before}, #{File.size(log)}") { File.size(log) < before + 4096 }
+
+  File.unlink(ballast)
+  kill_followed(swarm, feed)
+  swarm.follow("it tells what was lost") { File.read(log)[/"lost_lines":\d+/] }
+  lost = File.read(log)[/"lost_lines":(\d+)/, 1].to_i
+  must("have lost some lines: #{lost}") { lost > 10 }
+
+  FileUtils.rm_rf(Dir.glob("#{disk}/*"))
+  FileUtils.mv(swarm.directory, "#{swarm.directory}.away")
+  victim = feed.take.last
+  must("have been heard: #{victim}") { feed.lost.zero? }
+  status = swarm.stop
+  must("stop with 0: #{status.inspect} #{File.read("#{swarm.directory}.away/stderr")}") do
+    status.exitstatus == 0
+  end
+  feed.close
+end

@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+# The log goes to a pipe that is full, then to one whose reader has gone (SIGPIPE, EPIPE): nodes are
+# replaced all the same, what is lost is counted and told, and a stop is a stop.
+require_relative "scenario"
+
+class Scenario
+  # Kills a node so many times, and follows the status socket: the log isn't read.
+  def kill_unread(swarm, times)
+    feed = swarm.follow_socket("loud")
+    times.times do |number|
+      swarm.kill(swarm.status("loud")["nodes"][number % 2]["pid"])
+      heard(feed) { |event| event["event"] == "node_ready" }
+    end
+    must("tell every event to who follows: #{feed.lost}") { feed.lost.zero? }
+  ensure
+    feed&.close
+  end
+
+  def heard(feed, &block)
+    deadline = Skep::OS.now + SECONDS
+    until feed.take.any?(&block)
+      waited = feed.to_io.wait_readable([deadline - Skep::OS.now, 0].max)
+      raise Failed, "not heard within #{SECONDS} s" if !waited || feed.ended?
+    end
+  end
+end
+
+LOUD = <<~RUBY
+  Skep.swarm "loud", nodes: 2, restarts: 1_000_000 do |swarm|
+    swarm.work do |child|
+      600.times { child.event(:loud, text: "x" * 1_000) } # more than a pipe and the backlog take
+      child.ready!
+      child.wait until child.stopping?
+    end
+  end
+RUBY
+
+Scenario.play do
+  swarm = run_swarm(LOUD)
+  swarm.await("node_ready", times: 2)
+  kill_unread(swarm, 10)
+  nil while swarm.read(Skep::OS.now + 0.5) # what lies in the pipe
+  swarm.kill(swarm.status("loud")["nodes"][0]["pid"])
+  lost = swarm.await("loud") { |event| event["lost_lines"] }["lost_lines"]
+  must("tell how many lines are lost: #{lost}") { lost > 1_000 }
+
+  swarm.stop_reading
+  kill_unread(swarm, 10)
+  must("stop with 0; #{swarm.stderr}") { swarm.stop.exitstatus == 0 }
+end
