@@ -98,5 +98,5 @@ Scenario.play do
 
   refuse_and_lift.call(ByUser.new)
   cgroup = Process.uid.zero? && ByCgroup.possible
-  cgroup ? refuse_and_lift.call(cgroup) : puts("no pids cgroup can be made here: RLIMIT_NPROC alone")
+  cgroup ? refuse_and_lift.call(cgroup) : puts("no pids cgroup can be made here")
 end

@@ -32,7 +32,7 @@ Scenario.play do
   starve = lambda do |pid|
     alive = swarm.status("idle")["nodes"].map { |node| node["pid"] }
     open = Dir.children("/proc/#{pid}/fd").map(&:to_i).max
-    before = limit(pid, "nofile", 3)
+    usual = limit(pid, "nofile", 3)
     alive.first(2).each { |node| swarm.kill(node) }
     swarm.await("node_died", times: 2)
     refused = swarm.await("fork_failed", times: 2)
@@ -41,7 +41,7 @@ Scenario.play do
     asked = Thread.new { Skep::Watch::Query.new(control).ask("status") }
     ready = feed(swarm, pid, 4..open + 5)
     must("go on when there is enough, with #{ready} ready") { ready == 2 }
-    limit(pid, "nofile", before)
+    limit(pid, "nofile", usual)
     must("answer who asked meanwhile") do
       asked.value["status"] || asked.value["error"].end_with?("too many open files")
     end
