@@ -41,7 +41,7 @@ Scenario.play do
   swarm.await("node_ready", times: 2)
   kill_unread(swarm, 10)
   nil while swarm.read(Skep::OS.now + 0.5) # what lies in the pipe
-  swarm.kill(swarm.status("loud")["nodes"][0]["pid"])
+  kill_unread(swarm, 1)
   lost = -> { swarm.events.sum { |event| event["lost_lines"].to_i } }
   swarm.follow("it tells of all the lines that are lost") { lost.call > 1_000 }
 
