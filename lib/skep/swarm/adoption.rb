@@ -26,7 +26,7 @@ module Skep
           watch.cancel
           expect_report(node)
         end
-        node.watches << watch
+        node.end_watch = watch
       end
 
       # A node that the mold hadn't reported yet is taken for lost:
@@ -37,8 +37,8 @@ module Skep
 
         return unless node.pidfd.watchable?
 
-        node.watches.each(&:cancel)
-        node.watches << @loop.watch(node.pidfd.to_io) { reap(node) }
+        node.end_watch&.cancel # and nothing else: it may be hung, or late to stop, as any other
+        node.end_watch = @loop.watch(node.pidfd.to_io) { reap(node) }
       end
 
       # A node's channel has ended.

@@ -2,7 +2,7 @@
 
 # What nodes say over their channels, made into news.
 #
-#   hearing = Hearing.new(loop, registrar, tell:, silent:)
+#   hearing = Hearing.new(loop, registrar, tell:)
 #   node.listens_to(hearing.link(node, channel))
 #
 # A node can't make itself pass for another one, for the supervisor, or harm it by nonsense.
@@ -14,18 +14,16 @@ module Skep
       LEVELS = %i[debug info warn error].freeze
       private_constant :LEVELS, :OURS
 
-      # tell: called with an event's name, the node, a level and facts;
-      # silent with a node whose channel has ended.
-      def initialize(loop, registrar, tell:, silent:)
+      # tell: called with an event's name, the node, a level and facts.
+      def initialize(loop, registrar, tell:)
         @loop = loop
         @registrar = registrar
         @tell = tell
-        @silent = silent
       end
 
       # The channel of a node about to be forked, heard from `listen` on.
       def link(node, channel) #: (Node, Channel) -> Link
-        Link.new(@loop, channel, ended: -> { @silent.call(node) },
+        Link.new(@loop, channel, ended: -> { @registrar.silent(node) },
                                  garbled: ->(error) { garbled(node, error) }) do |frame|
           hear(node, frame)
         end

@@ -27,7 +27,7 @@ module Skep
       attr_reader :reason #: String?, why we end it
       attr_reader :asked_at #: Float
       attr_reader :ready_at #: Float?
-      attr_accessor :boot_timer, :watches
+      attr_accessor :boot_timer, :end_watch, :watches
 
       def initialize(slot, seat, mold, now) #: (Integer, Seat, Mold, Float) -> void
         @slot = slot
@@ -122,7 +122,7 @@ module Skep
       # Closes all that belonged to the process.
       def ended #: () -> void
         @state = :dead
-        [@boot_timer, *@watches].compact.each(&:cancel)
+        [@boot_timer, @end_watch, *@watches].compact.each(&:cancel)
         @watches.clear
         [@channel, @pidfd].compact.each(&:close)
       end

@@ -65,6 +65,12 @@ module Skep
         @boots.pump
       end
 
+      # It has closed its channel, and has some time to end too.
+      def silent(node) #: (Node) -> void
+        @adoption.silent(node) unless node.mold.live?
+        node.watches << @loop.after(@config.kill_timeout) { deaf(node) } if node.live?
+      end
+
       # It has done enough to be worth forking from.
       def warm(node) = @manager.warm(node) #: (Node) -> void
 
@@ -85,7 +91,7 @@ module Skep
       def appoint(shared)
         @watchman = Watchman.new(@config, **shared) { |node, age| hung(node, age) }
         @adoption = Adoption.new(@loop) { |node, exit| settle(node, exit) }
-        @hearing = Hearing.new(@loop, self, tell: @tell, silent: @adoption.method(:silent))
+        @hearing = Hearing.new(@loop, self, tell: @tell)
         @boots = BootQueue.new(@config, **shared, roster:, hearing: @hearing,
                                         failed: method(:no_channel))
         @replacements = Replacements.new(@config, loop: @loop, boots: @boots, tell: @tell)
@@ -121,6 +127,14 @@ module Skep
         node.channel.send("backtraces")
         node.kill("hung", :TERM)
         node.watches << @loop.after(@config.kill_timeout) { node.kill("hung") }
+      end
+
+      # It runs on and nobody can tell it anything: it has closed all its descriptors, or executed
+      # another program.
+      def deaf(node)
+        tell(:node_deaf, node, level: :error)
+        node.kill("deaf")
+        @adoption.silent(node)
       end
 
       def settle(node, exit)

@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+# Nodes that close all their descriptors, the channel too, that execute another program, that leave
+# a process with their channel open, that double-fork a daemon: each is replaced, what listens goes
+# on, and a stop ends all of it.
+require_relative "scenario"
+
+Scenario.play do
+  swarm = run_swarm(<<~'RUBY')
+    Skep.swarm "odd", nodes: 6, restarts: 1_000_000, kill_timeout: 1 do |swarm|
+      swarm.work do |child|
+        mark = "#{__dir__}/done#{child.id}"
+        first = !File.exist?(mark)
+        File.write(mark, "")
+        child.ready!
+        child.wait(0.1)
+        case first && child.id
+        when 0 then Dir.children("/proc/self/fd").each { |fd| IO.for_fd(fd.to_i).close rescue nil }
+        when 1 then ObjectSpace.each_object(IO) { |io| io.close unless io.closed? }
+        when 2 then exec("sleep", "1000")
+        when 3 then fork { exec("sleep", "1001", close_others: false) } && exit!(9)
+        when 4 then Process.wait(fork { Process.setsid; fork { exec("sleep", "1002") } }) && exit!(9)
+        end
+        child.wait until child.stopping?
+      end
+    end
+  RUBY
+  mold = swarm.await("mold_ready")["pid"]
+  first = swarm.await("node_ready", times: 6).to_h { |event| [event["node"], event["pid"]] }
+  died = swarm.await("node_died", times: 5).to_h { |event| [event["node"], event] }
+  must("replace those five: #{died.keys}") { died.keys.sort == [0, 1, 2, 3, 4] }
+  must("know who is deaf: #{died[2]}") { died[2].values_at("signal", "reason") == %w[KILL deaf] }
+  must("know how the others ended: #{died[3]}, #{died[4]}") do
+    [died[3], died[4]].all? { |event| event["exitstatus"] == 9 }
+  end
+  swarm.await("node_ready", times: 5)
+  nodes = swarm.status("odd")["nodes"]
+  must("leave the sixth alone") { nodes[5]["pid"] == first[5] }
+
+  must("leave no zombie") { zombies_of([swarm.pid, mold]).empty? }
+  must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
+  left = Dir.glob("/proc/[0-9]*/cmdline").select do |path|
+    File.read(path).match?(/\Asleep\0100[012]\0/)
+  rescue SystemCallError # gone while we looked
+    false
+  end
+  must("leave nothing of theirs: #{left}") { left.empty? }
+end
