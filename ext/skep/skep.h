@@ -36,5 +36,6 @@ void skep_init_huge_pages(VALUE os);
 void skep_init_slab(VALUE os);
 void skep_init_reshare(VALUE os);
 void skep_init_headroom(VALUE os);
+void skep_init_lifeline(VALUE os);
 
 #endif
