@@ -52,4 +52,5 @@ Init_skep_ext(void)
     skep_init_reshare(os);
     skep_init_headroom(os);
     skep_init_lifeline(os);
+    skep_init_group(os);
 }

@@ -37,5 +37,6 @@ void skep_init_slab(VALUE os);
 void skep_init_reshare(VALUE os);
 void skep_init_headroom(VALUE os);
 void skep_init_lifeline(VALUE os);
+void skep_init_group(VALUE os);
 
 #endif

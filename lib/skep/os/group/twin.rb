@@ -1,0 +1,17 @@
+# frozen_string_literal: true
+
+module Skep
+  module OS
+    module Group
+      # Without the C nobody is ended.
+      module Twin
+        # Kills every other process of the group that we lead; false, and nothing is done, where we
+        # lead none. We are the leader no more: what we start from now on is in another group.
+        #
+        #: () -> bool
+        def end_others = false
+      end
+      private_constant :Twin
+    end
+  end
+end
