@@ -19,20 +19,31 @@
 #define SYS_timer_settime SYS_timer_settime64
 #endif
 
+#ifndef SYS_pidfd_send_signal
+#define SYS_pidfd_send_signal 424
+#endif
+
+#define SKEP_PIDFD_SIGNAL_PROCESS_GROUP (1U << 2)
 #define SKEP_LIFELINE_AGAIN 100000000 /* ns; a SIGSTOP throws a SIGCONT away that is still pending */
 
 static struct {
     pid_t owner; /* a forked process inherits the handler, and is none of ours */
     pid_t family[2];
+    int estate; /* the pidfd of a process that nobody may be left to clear up after, or -1 */
     struct timespec patience;
     int orphan;
     struct sigaction before; /* the application's */
 } skep_lifeline;
 
-/* Before we lead a group of our own it is our parent's. */
+/* Before we lead a group of our own it is our parent's. The dead parent's, which may be reaped, can
+ * be reached by its pidfd only (Linux 6.9). */
 static void
 skep_lifeline_end(void)
 {
+    if (skep_lifeline.estate >= 0) {
+        syscall(SYS_pidfd_send_signal, skep_lifeline.estate, SIGKILL, NULL,
+                SKEP_PIDFD_SIGNAL_PROCESS_GROUP);
+    }
     if (getpgrp() == getpid()) kill(0, SIGKILL);
     kill(getpid(), SIGKILL);
 }
@@ -119,13 +130,14 @@ skep_lifeline_renew(VALUE self)
 }
 
 static VALUE
-skep_lifeline_hold(VALUE self, VALUE parent, VALUE keeper, VALUE nanoseconds)
+skep_lifeline_hold(VALUE self, VALUE parent, VALUE keeper, VALUE nanoseconds, VALUE estate)
 {
     long long patience = NUM2LL(nanoseconds);
 
     skep_lifeline.owner = 0; /* no handler looks at what is half written */
     skep_lifeline.family[0] = NUM2PIDT(parent);
     skep_lifeline.family[1] = NUM2PIDT(keeper);
+    skep_lifeline.estate = NIL_P(estate) ? -1 : rb_io_descriptor(estate);
     skep_lifeline.patience.tv_sec = (time_t)(patience / 1000000000);
     skep_lifeline.patience.tv_nsec = (long)(patience % 1000000000);
     skep_lifeline.orphan = 0;
@@ -146,5 +158,5 @@ skep_init_lifeline(VALUE os)
 
     rb_define_singleton_method(module, "tied?", skep_lifeline_tied, 0);
     rb_define_singleton_method(module, "renew", skep_lifeline_renew, 0);
-    rb_define_private_method(rb_singleton_class(module), "hold", skep_lifeline_hold, 3);
+    rb_define_private_method(rb_singleton_class(module), "hold", skep_lifeline_hold, 4);
 }

@@ -9,7 +9,7 @@ class GroupTest < Skep::TestCase
     out, err, status = run_program(<<~RUBY) # it leads one; its output's end is the end of all
       require "skep/os"
       Signal.trap("CHLD", "IGNORE")
-      system("sleep 1000 & sleep 1000 &")
+      system("tail -f /dev/null & tail -f /dev/null &")
       print Skep::OS::Group.end_others, Skep::OS::Group.end_others
       exit 3
     RUBY

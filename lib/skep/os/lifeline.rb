@@ -19,12 +19,13 @@ module Skep
     module Lifeline
       extend Twin
 
-      # The seconds are those from the family's end to ours; 0 is at once. False where there is no
-      # such thing. Call it in the thread that lives as long as the process: the main one.
+      # The seconds are those from the family's end to ours; 0 is at once. With ours the group that
+      # the process of the pidfd `estate` led is ended. False where there is no such thing. Call it
+      # in the thread that lives as long as the process: the main one.
       #
-      #: (Integer parent, ?Integer keeper, seconds: Numeric) -> bool
-      def self.tie(parent, keeper = parent, seconds:)
-        hold(parent, keeper, (seconds * 1e9).round)
+      #: (Integer parent, ?Integer keeper, seconds: Numeric, ?estate: Pidfd?) -> bool
+      def self.tie(parent, keeper = parent, seconds:, estate: nil)
+        hold(parent, keeper, (seconds * 1e9).round, estate&.to_io)
       end
     end
   end

@@ -56,6 +56,7 @@ module Skep
       end
 
       def reap(node)
+        Remains.of(node.pidfd)
         status = node.pidfd.wait(timeout: 0)
         @ended.call(node, Exit.of(status)) if status
       end

@@ -7,7 +7,7 @@
 #
 # | the supervisor says | the mold does and answers |
 # |---|---|
-# | load {mold} | loads its file: loaded {name, options, tasks, events}, or refused {sentence} |
+# | load {mold, supervisor} | loads its file: loaded {name, options, tasks, events}, or refused |
 # | prepare {options, …} + page | preload, warm, warmup: ready {seconds, …}, or refused |
 # | fork {slot, node, …} + socket | forked {slot, pid} + pidfd, or fork_failed {slot, error} |
 # | (a child has ended) | exited {slot, pid, exitstatus, signal} |
@@ -66,16 +66,18 @@ module Skep
 
       # Serves the supervisor until it closes the channel.
       def run #: () -> void
-        OS::Prctl.parent_death_signal = :KILL
+        @ancestry = Ancestry.new
         @signals = Signals.new(Life::SIGNALS)
         cast_all if prepared?
       end
 
       # The same for a process that is warm already. Its parent is the mold before it, whose end
-      # isn't its own: it ends with the channel.
-      #: (number: Integer, config: Config, page: OS::Page, cells: Cells, signals: Signals) -> void
-      def go_on(number:, config:, page:, cells:, signals:)
+      # isn't its own.
+      #: (number: Integer, config: Config, page: OS::Page, cells: Cells, signals: Signals,
+      #:   ancestry: Ancestry) -> void
+      def go_on(number:, config:, page:, cells:, signals:, ancestry:)
         @number, @config, @page, @cells, @signals = number, config, page, cells, signals
+        @ancestry = ancestry.rise
         started = OS.now
         entitle
         tell_of(Skep.warmup(huge_pages: @config.huge_pages), started, [])
@@ -89,6 +91,8 @@ module Skep
         @loop.watch(@signals.to_io) { @signals.take }
         @link = Link.new(@loop, @channel, ended: -> { @loop.stop }) { |frame| obey(frame) }.listen
         @loop.run
+      ensure
+        OS::Group.end_others
       end
 
       def entitle
@@ -96,10 +100,9 @@ module Skep
       end
 
       def prepared?
-        frame = @channel.take or return
-        load_swarm(frame)
-        @channel.send("loaded", @swarm.__to_plain)
-        frame = @channel.take or return
+        frame = loaded? && @channel.take
+        return false unless frame
+
         prepare(frame)
         true
       rescue Loader::Refused => e
@@ -108,14 +111,19 @@ module Skep
         false
       end
 
-      def load_swarm(frame)
+      def loaded?
+        frame = @channel.take
+        return false unless frame && @ancestry.confirm(frame["supervisor"])
+
         @number = frame["mold"]
         @swarm ||= Loader.new(@file).swarm
+        @channel.send("loaded", @swarm.__to_plain)
       end
 
       def prepare(frame)
         started = OS.now
         @config = Config.new(@swarm.name, frame["options"], tasks: [{}])
+        @ancestry.orphan_timeout = @config.orphan_timeout
         @cells = Cells.new(nodes: frame["nodes"], threads: frame["threads"])
         @page = OS::Page.open(frame.ios.first, @cells.total)
         entitle
@@ -148,7 +156,7 @@ module Skep
       def guard
         return [] if @config.fork_guard == :off
 
-        findings = Caster.unsafe(except: [@channel, @signals])
+        findings = Caster.unsafe(except: [@channel, @signals, *@ancestry.supervisor])
         return findings if findings.empty? || @config.fork_guard == :warn
 
         raise Loader::Refused.new(file: @swarm.name, what: "not safe to fork after preload",
@@ -179,6 +187,7 @@ module Skep
       end
 
       def reap(slot, pidfd)
+        Remains.of(pidfd)
         status = pidfd.wait(timeout: 0) or return
 
         @children.delete(pidfd).cancel
@@ -192,7 +201,8 @@ module Skep
         @channel.close
         @children.each_key(&:close)
         Life.new(@swarm, frame.facts, channel: Channel.new(socket), page: @page, cells: @cells,
-                                      signals: @signals, config: @config).live
+                                      signals: @signals, config: @config,
+                                      ancestry: @ancestry).live
       end
     end
   end

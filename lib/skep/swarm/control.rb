@@ -4,8 +4,8 @@
 #
 #   Control.new(child, channel:, signals:, orphan_timeout: 5.0).start
 #
-# The channel's other end is the supervisor's alone, so the kernel tells of its death by closing it:
-# nobody asks.
+# The kernel tells of the supervisor's death by its pidfd, also where a process that the
+# supervisor's program forked keeps the channel open; without pidfds by the channel's end.
 # An orphan stops as if told to, and after orphan_timeout ends by force; both with status 3.
 module Skep
   class Swarm
@@ -14,11 +14,12 @@ module Skep
       ORPHANED = 3
 
       # What isn't a command of the supervisor's is given to the block.
-      def initialize(child, channel:, signals:, orphan_timeout:, &other)
+      def initialize(child, channel:, signals:, orphan_timeout:, ancestry: nil, &other)
         @child = child
         @other = other
         @channel = channel
         @signals = signals
+        @ancestry = ancestry
         @orphan_timeout = orphan_timeout
         @deadline = nil
         @asked = 0
@@ -62,18 +63,18 @@ module Skep
 
       def watch
         until @left
-          ready, = IO.select(sources, pending, nil, @deadline && [@deadline - OS.now, 0].max)
-          exit!(ORPHANED) unless ready || !@deadline
+          IO.select(sources, pending, nil, @deadline && [@deadline - OS.now, 0].max)
+          end_orphan if @deadline && OS.now >= @deadline
           @wake.read_nonblock(256, exception: false)
           @signals.take.each { |name| signal(name) }
-          orphan unless orphaned? || listen
+          orphan unless orphaned? || (listen && !@ancestry&.lost?)
         end
       rescue StandardError => e # a node that can't be told anything is worth nothing
         warn("skep: the control thread failed: #{e.full_message(highlight: false)}")
         exit!(1) # another takes its place
       end
 
-      def sources = [@signals, @wake, *(@channel unless orphaned?)]
+      def sources = [@signals, @wake, *([@channel, *@ancestry&.supervisor] unless orphaned?)]
       def pending = !orphaned? && @channel.pending? ? [@channel] : nil
 
       def listen
@@ -84,6 +85,12 @@ module Skep
       def orphan
         @deadline = OS.now + @orphan_timeout
         @child.__stop
+      end
+
+      def end_orphan
+        @ancestry&.clear_up
+      ensure
+        exit!(ORPHANED)
       end
 
       def obey(frame)

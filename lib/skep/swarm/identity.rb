@@ -32,6 +32,7 @@ module Skep
         user ? Process.initgroups(user.name, gid) : Process.groups = [gid]
         Process::GID.change_privilege(gid)
         Process::UID.change_privilege(user.uid) if user
+        OS::Lifeline.renew # who changes user is tied to nobody any more
       end
 
       def wanted

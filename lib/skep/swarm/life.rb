@@ -20,12 +20,14 @@ module Skep
 
       # birth: "node", "mold" and "task" numbers, no task for the helper; signals: the mold's, whose
       # early ones become the child's.
-      def initialize(swarm, birth, channel:, page:, cells:, signals:, config:)
+      def initialize(swarm, birth, channel:, page:, cells:, signals:, config:,
+                     ancestry:)
         @swarm = swarm
         @birth = birth
         @channel = channel
         @config = config
         @inherited = signals
+        @ancestry = ancestry
         @pid = Process.pid
         @dropped = 0
         @child = Child.new(id: birth["node"], slot: birth["slot"], swarm: swarm.name,
@@ -49,10 +51,10 @@ module Skep
       private
 
       def take_control
-        Process.setpgid(0, 0)
+        @ancestry.settle
         @signals = Signals.new(SIGNALS, inherited: @inherited)
         @inherited.disown
-        @control = Control.new(@child, channel: @channel, signals: @signals,
+        @control = Control.new(@child, channel: @channel, signals: @signals, ancestry: @ancestry,
                                        orphan_timeout: @config.orphan_timeout) do |frame|
           overhear(frame)
         end
@@ -67,6 +69,7 @@ module Skep
 
       def work
         @swarm.__hooks(:on_boot).each { |hook| hook.call(@child) }
+        OS::Lifeline.renew # a hook may have changed user or taken the handler's place
         @swarm.tasks.fetch(@birth["task"]).run(@child) unless @child.stopping?
       end
 
@@ -74,7 +77,8 @@ module Skep
       def become_mold
         number, socket = @child.__calling
         [@control, @child].each(&:leave)
-        findings = Caster.unsafe(except: [socket, @channel, @signals])
+        findings = Caster.unsafe(except: [socket, @channel, @signals,
+                                                *@ancestry.supervisor])
         return report("unfit", { "sentence" => findings.first }) if findings.any?
 
         report("became_mold", {})
@@ -82,7 +86,8 @@ module Skep
         @channel.close
         ENV.delete("SKEP_NODE_ID")
         Caster.take_over(Channel.new(socket), swarm: @swarm, number:, config: @config, page: @page,
-                                              cells: @cells, signals: @signals)
+                                              cells: @cells, signals: @signals,
+                                              ancestry: @ancestry)
       end
 
       def helper? = @birth["task"].nil?

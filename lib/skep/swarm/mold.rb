@@ -59,6 +59,7 @@ module Skep
       def ended #: () -> Exit
         @state = :dead
         @watches.each(&:cancel)
+        Remains.of(@pidfd)
         exit = Exit.of(@pidfd.wait(timeout: 0))
         [@channel, @pidfd].each(&:close)
         exit

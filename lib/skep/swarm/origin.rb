@@ -33,7 +33,7 @@ module Skep
           pid = Process.spawn(@last_heap.environment, *command, in: ::File::NULL, pgroup: true,
                               Caster::CHANNEL_FD => theirs, close_others: true)
           theirs.close
-          ours.send("load", { "mold" => number })
+          ours.send("load", { "mold" => number, "supervisor" => Process.pid })
           [pid, ours]
         end
 
@@ -65,7 +65,7 @@ module Skep
           ours, theirs = Channel.pair
           pid = Signals.hand_on { Process.fork { become(ours, theirs, disown) } }
           theirs.close
-          ours.send("load", { "mold" => number })
+          ours.send("load", { "mold" => number, "supervisor" => Process.pid })
           [pid, ours]
         end
 

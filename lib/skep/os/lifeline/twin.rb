@@ -17,8 +17,8 @@ module Skep
 
         private
 
-        #: (Integer, Integer, Integer) -> bool
-        def hold(_parent, _keeper, _nanoseconds) = false
+        #: (Integer, Integer, Integer, IO?) -> bool
+        def hold(_parent, _keeper, _nanoseconds, _estate) = false
       end
       private_constant :Twin
     end

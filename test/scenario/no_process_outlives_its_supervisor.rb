@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+# SIGKILL to the supervisor: every node goes, whatever it is doing then, and so do the mold, the
+# helper and what each of them has started. The healthy finish their batch and end with 3.
+require_relative "scenario"
+
+SOURCE = <<~'RUBY'
+  require "fiddle"
+
+  # Blocks for ever in C with the GVL: a mutex locked twice.
+  def hang
+    lock = Fiddle::Function.new(Fiddle.dlopen(nil)["pthread_mutex_lock"], [Fiddle::TYPE_VOIDP],
+                                Fiddle::TYPE_INT, need_gvl: true)
+    mutex = Fiddle::Pointer.malloc(64, Fiddle::RUBY_FREE)
+    mutex[0, 64] = "\0" * 64
+    2.times { lock.call(mutex) }
+  end
+
+  # A child of ours, and one that is nobody's child any more.
+  def start_some = [spawn("tail -f /dev/null"), `tail -f /dev/null >/dev/null & echo $!`.to_i]
+
+  def note(who, pids = start_some)
+    File.write("#{__dir__}/#{who}.#{$$}", [$$, *pids].join(" "))
+  end
+
+  NODES = 6
+
+  Skep.swarm "doomed", nodes: NODES, orphan_timeout: 1.5, liveness_timeout: 1_000,
+                       restarts: 1_000_000, **OPTIONS do |swarm|
+    swarm.preload { note("mold") }
+    swarm.on(:mold_ready) { |_| note("helper") }
+    swarm.on_boot { |child| at_exit { IO.select(nil) } if child.id == 5 }
+    swarm.work do |child|
+      note("node")
+      child.ready!
+      child.event(:here)
+      case child.id
+      when 0 # a batch that takes its time
+        child.wait until child.stopping?
+        IO.select(nil, nil, nil, 0.3)
+        File.write("#{__dir__}/finished", child.stopping?)
+      when 1 then IO.select(nil) # stuck in Ruby
+      when 2 then hang
+      else child.wait until child.stopping?
+      end
+    end
+  end
+RUBY
+NODES = 6
+
+Scenario.play do
+  # Starts one, does it harm, and kills its supervisor.
+  play = lambda do |what, options = "{}", &harm|
+    place = Dir.mktmpdir("round", directory)
+    File.chmod(0o777, directory, place) # another user's nodes write there too
+    swarm = run_swarm("OPTIONS = #{options}\n#{SOURCE}", in_directory: place)
+    nodes = swarm.await("here", times: NODES).to_h { |event| [event["node"], event["pid"]] }
+    swarm.follow("#{what}: the helper's word") do
+      Dir.glob("#{swarm.directory}/helper.*").any? { |path| File.read(path).split.size == 3 }
+    end
+    harm&.call(swarm, nodes)
+    swarm.kill(nodes[3], :STOP)
+    healthy = Skep.pidfd(nodes[0])
+    swarm.signal(:KILL)
+    all = Dir.glob("#{swarm.directory}/*.*").grep(/\.\d+\z/).flat_map { |path| File.read(path).split }
+    must("#{what}: know of 3 for each of #{NODES + 2}: #{all}") { all.size >= 3 * (NODES + 2) }
+    gone(all.map(&:to_i))
+    must("#{what}: let the healthy finish") { File.exist?("#{swarm.directory}/finished") }
+    status = healthy.wait(timeout: 0)
+    must("#{what}: end with 3 where the kernel tells: #{status.inspect}") do
+      status.exitstatus.nil? || status.exitstatus == 3
+    end
+    healthy.close
+  end
+
+  play.call("at work")
+  play.call("the mold killed before") do |swarm, _|
+    swarm.kill(swarm.await("mold_ready")["pid"])
+    swarm.await("mold_ready")
+  end
+  play.call("the mold stopped") { |swarm, _| swarm.kill(swarm.await("mold_ready")["pid"], :STOP) }
+  play.call("mold and supervisor at once") do |swarm, _|
+    swarm.kill(swarm.await("mold_ready")["pid"])
+  end
+  play.call("another user", '{ user: "nobody" }') if Process.uid.zero?
+end
