@@ -30,6 +30,7 @@ module Skep
         @bound = Skep.on_fork(child: -> { bind if Signals.handing_on? })
         OS::Lifeline.tie(@parent, seconds: 0)
         endanger(MOLD_OOM)
+        Strangers.mark
       end
 
       # Is our parent the supervisor that speaks? Else it died while we began.
@@ -79,6 +80,7 @@ module Skep
         Process.setpgid(0, 0)
         OS::Lifeline.tie(@mold, @parent, seconds: @patience, estate: @own)
         endanger(NODE_OOM)
+        Strangers.mark
       end
 
       def endanger(by)

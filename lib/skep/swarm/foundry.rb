@@ -64,8 +64,6 @@ module Skep
         mold.release if mold.retired? && mold.live?
       end
 
-      def mold?(pid) = @molds.any? { |mold| mold.pid == pid } #: (Integer) -> bool
-
       # Ends every mold at once.
       def kill = @molds.each(&:kill) #: () -> void
 

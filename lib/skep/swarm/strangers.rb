@@ -3,22 +3,29 @@
 # Processes that fell to the supervisor because it is their subreaper (or pid 1),
 # and whose end nobody else awaits.
 #
-#   strangers = Strangers.new(program: false, ours: ->(pid) { … })
-#   strangers.reap     # those that have ended; what an orphan of a node leaves as a zombie
+#   strangers = Strangers.new(program: false, ours: -> { pids })
+#   strangers.tend     # reaps those that have ended; kills those whose node or mold has
 #   strangers.sweep    # at the very end: those still there are killed and reaped
 #
-# In a program that became a supervisor only those of our nodes' process groups are touched:
-# all others may be the application's own children.
+# A node's group is ended with it (Remains). Who left that group, by a session of his own and a
+# second fork, is known by the environment that he was executed with; who wasn't executed at all,
+# or hides it, stays until the sweep. In a program that became a supervisor only what is known for a
+# node's is touched: all others may be the application's own children.
 # Children are listed by /proc/PID/task/TID/children, proc(5).
 module Skep
   class Swarm
     class Strangers
       SWEEP_SECONDS = 5.0
       GROUPS = 10_000 # of how many groups it is remembered that they are ours
-      private_constant :SWEEP_SECONDS, :GROUPS
+      OWNER = "SKEP_OWNER_PID" # in the environment of what a node or a mold executes
+      private_constant :SWEEP_SECONDS, :GROUPS, :OWNER
 
-      # program: we are somebody's program, and children of its own are to be left alone.
-      def initialize(program:, ours:) #: (program: bool, ours: ^(Integer) -> bool) -> void
+      # In a node or a mold: what it executes from now on is known for its own.
+      def self.mark = ENV[OWNER] = Process.pid.to_s #: () -> void
+
+      # program: we are somebody's program, and children of its own are to be left alone;
+      # ours: tells the pids of our molds and nodes.
+      def initialize(program:, ours:) #: (program: bool, ours: ^() -> Array[Integer?]) -> void
         @program = program
         @ours = ours
         @groups = {}
@@ -32,25 +39,25 @@ module Skep
         @groups[pid] = true
       end
 
-      # Reaps strangers that have ended; returns their pids.
-      def reap #: () -> Array[Integer]
-        children.select { |pid| foreign?(pid) && ended?(pid) && wait(pid) }
+      # Never waits: whose end this brings about is reaped the next time, told by SIGCHLD.
+      def tend #: () -> void
+        foreign.each { |pid| ended?(pid) ? wait(pid) : (finish(pid) if left_behind?(pid)) }
       end
 
       # Ends and reaps every stranger, and those that fall to us meanwhile.
       def sweep #: () -> void
         deadline = OS.now + SWEEP_SECONDS
-        while OS.now < deadline && (left = children.select { |pid| foreign?(pid) }).any?
-          left.each { |pid| finish(pid, deadline) }
+        while OS.now < deadline && (left = foreign).any?
+          left.each { |pid| finish(pid) { |pidfd| pidfd.wait(timeout: [deadline - OS.now, 0].max) } }
         end
       end
 
       private
 
-      def finish(pid, deadline)
+      def finish(pid)
         pidfd = OS::Pidfd.open(pid)
         end_one(pidfd)
-        pidfd.wait(timeout: [deadline - OS.now, 0].max)
+        yield pidfd if block_given?
       rescue Errno::ESRCH, Errno::ECHILD # ended and reaped meanwhile
         nil
       ensure
@@ -63,18 +70,38 @@ module Skep
         nil
       end
 
+      def foreign
+        all = children
+        all.any? ? (all - @ours.call).select { |pid| !@program || known?(pid) } : all
+      end
+
       def children
         Dir.glob("/proc/self/task/*/children").flat_map { |path| File.read(path).split.map(&:to_i) }
       rescue Errno::ENOENT, Errno::ESRCH # a thread of ours has ended meanwhile
         []
       end
 
-      def foreign?(pid)
-        return false if @ours.call(pid)
-
-        !@program || @groups.key?(Process.getpgid(pid))
+      def known?(pid)
+        @groups.key?(Process.getpgid(pid)) || @groups.key?(owner(pid))
       rescue Errno::ESRCH # nothing left to judge
         false
+      end
+
+      def left_behind?(pid)
+        owner = owner(pid) or return false
+        pidfd = OS::Pidfd.open(owner)
+        !pidfd.alive?
+      rescue Errno::ESRCH
+        true
+      ensure
+        pidfd&.close
+      end
+
+      # The node or mold that has executed it, or whose child has.
+      def owner(pid)
+        File.binread("/proc/#{pid}/environ")[/(?:\A|\0)#{OWNER}=(\d+)\0/, 1]&.to_i
+      rescue SystemCallError # gone meanwhile, or it isn't for us to read
+        nil
       end
 
       def ended?(pid)

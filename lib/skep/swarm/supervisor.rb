@@ -73,7 +73,7 @@ module Skep
       # Asked by signals only.
 
       def reopen = @observers.each_guarded(&:reopen) #: () -> void
-      def reap = @strangers.reap #: () -> void
+      def reap = @strangers.tend #: () -> void
 
       # Asked by the Foundry.
 
@@ -124,6 +124,7 @@ module Skep
       # An event of its; one of them may mean that this boot is hopeless.
       def told(name, level, facts)
         emit(name, level, facts)
+        @strangers.tend if name == :node_died
         return unless %i[node_failed node_died].include?(name) && !stopping? && @manager.hopeless?
 
         loop.after(0) { fail_boot("no node could boot") unless stopping? }
@@ -168,7 +169,7 @@ module Skep
         @orders = Orders.new(self)
         @signals = Signals.new(Orders::SIGNALS)
         @loop.watch(@signals.to_io) { @signals.take.uniq.each { |name| @orders.obey(name) } }
-        @strangers = Strangers.new(program: @origin.program?, ours: method(:ours?))
+        @strangers = Strangers.new(program: @origin.program?, ours: method(:ours))
         @foundry = Foundry.new(@origin, self, disown: method(:disown))
         @boot_timer = @loop.after(@boot_limit) { boot_overdue }
       end
@@ -261,9 +262,7 @@ module Skep
         @signals.release
       end
 
-      def ours?(pid)
-        @foundry.mold?(pid) || (@manager&.roster&.nodes || []).any? { |node| node.pid == pid }
-      end
+      def ours = [*@foundry.molds, *@manager&.roster&.nodes].map(&:pid)
     end
   end
 end
