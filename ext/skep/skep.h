@@ -38,5 +38,6 @@ void skep_init_reshare(VALUE os);
 void skep_init_headroom(VALUE os);
 void skep_init_lifeline(VALUE os);
 void skep_init_group(VALUE os);
+void skep_init_file_lock(VALUE os);
 
 #endif

@@ -38,7 +38,8 @@ class LifelineTest < Skep::TestCase
 
   test "ends what an orphan has started with it" do
     skip "it takes the C" unless Skep::OS.native?
-    assert_equal "", orphan("Process.setpgid(0, 0); tied", 'system("tail -f /dev/null & tail -f /dev/null")')
+    work = 'system("tail -f /dev/null & tail -f /dev/null")'
+    assert_equal "", orphan("Process.setpgid(0, 0); tied", work)
   end
 
   test "leaves those alone who have a parent of the family" do

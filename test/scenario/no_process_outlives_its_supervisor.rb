@@ -62,7 +62,8 @@ Scenario.play do
     swarm.kill(nodes[3], :STOP)
     healthy = Skep.pidfd(nodes[0])
     swarm.signal(:KILL)
-    all = Dir.glob("#{swarm.directory}/*.*").grep(/\.\d+\z/).flat_map { |path| File.read(path).split }
+    notes = Dir.glob("#{swarm.directory}/*.*").grep(/\.\d+\z/)
+    all = notes.flat_map { |path| File.read(path).split }
     must("#{what}: know of 3 for each of #{NODES + 2}: #{all}") { all.size >= 3 * (NODES + 2) }
     gone(all.map(&:to_i))
     must("#{what}: let the healthy finish") { File.exist?("#{swarm.directory}/finished") }

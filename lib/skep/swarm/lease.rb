@@ -3,11 +3,12 @@
 require "fileutils"
 
 # The right to a swarm's name on this host, held as a file lock:
-# the kernel gives it back when the holder dies.
+# the kernel gives it back when the holder dies, whoever it has forked.
 #
 #   Lease.new("/run/skep/billing.sock").take   # or raises Lease::Taken or Lease::Unusable
 #
-# The lock lies beside the status socket, as PATH.lock; flock(2). Only the supervisor may hold it.
+# The lock lies beside the status socket, as PATH.lock (OS::FileLock). Only the supervisor may hold
+# it. As the lock is one of processes, what this process holds already is remembered here.
 module Skep
   class Swarm
     class Lease
@@ -25,17 +26,24 @@ module Skep
         end
       end
 
+      @held = {} # by which process each lock file is held: a fork has the memory, not the lock
+
+      class << self
+        def holds?(file) = @held[file] == Process.pid #: (untyped) -> bool
+        def hold(file) = @held[file] = Process.pid #: (untyped) -> void
+        def drop(file) = @held.delete(file) #: (untyped) -> void
+      end
+
       def initialize(path) #: (String) -> void
         @path = path
+        @lock = "#{path}.lock"
       end
 
       def take #: () -> Lease
         FileUtils.mkdir_p(File.dirname(@path), mode: 0o755)
         raise Unusable.new(path: @path, error: "it is a directory") if File.directory?(@path)
 
-        @file = File.open("#{@path}.lock", File::RDWR | File::CREAT, 0o600)
-        raise Taken.new(path: @path, pid: holder) unless @file.flock(File::LOCK_EX | File::LOCK_NB)
-
+        occupy
         write
       rescue SystemCallError => e
         raise Unusable.new(path: @path, error: e.message.sub(/ @ .*/, "").downcase)
@@ -44,13 +52,32 @@ module Skep
       # Closes it without unlocking, in a process forked from the holder.
       def disown = @file&.close #: () -> void
 
+      # The file stays: unlinking it would let two others hold two locks of one name.
       def release #: () -> void
-        @file&.close # the file stays: unlinking it would let two others hold two locks of one name
+        @file&.close
+        Lease.drop(@identity)
       end
 
       private
 
-      def holder = @file.read.to_i.nonzero?
+      # Before it is opened: to close it would let go of the lock that we have.
+      def occupy
+        ours = File.exist?(@lock) && Lease.holds?(identity)
+        raise Taken.new(path: @path, pid: Process.pid) if ours
+
+        @file = File.open(@lock, File::RDWR | File::CREAT, 0o600)
+        refuse unless OS::FileLock.take(@file)
+        Lease.hold(@identity = identity)
+      end
+
+      def refuse
+        holder = OS::FileLock.holder(@file) || @file.read.to_i.nonzero?
+        @file.close
+        raise Taken.new(path: @path, pid: holder)
+      end
+
+      # Two names of one file are one.
+      def identity = File.stat(@lock).then { |stat| [stat.dev, stat.ino] }
 
       def write
         @file.truncate(0)

@@ -48,7 +48,9 @@ module Skep
       def sweep #: () -> void
         deadline = OS.now + SWEEP_SECONDS
         while OS.now < deadline && (left = foreign).any?
-          left.each { |pid| finish(pid) { |pidfd| pidfd.wait(timeout: [deadline - OS.now, 0].max) } }
+          left.each do |pid|
+            finish(pid) { |pidfd| pidfd.wait(timeout: [deadline - OS.now, 0].max) }
+          end
         end
       end
 

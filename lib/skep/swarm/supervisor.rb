@@ -166,12 +166,17 @@ module Skep
         @state = :booting
         OS::Prctl.subreaper!
         @loop = OS::Loop.new
-        @orders = Orders.new(self)
-        @signals = Signals.new(Orders::SIGNALS)
-        @loop.watch(@signals.to_io) { @signals.take.uniq.each { |name| @orders.obey(name) } }
+        take_signals
+        @in_forks = Skep.on_fork(child: -> { disown unless Signals.handing_on? })
         @strangers = Strangers.new(program: @origin.program?, ours: method(:ours))
         @foundry = Foundry.new(@origin, self, disown: method(:disown))
         @boot_timer = @loop.after(@boot_limit) { boot_overdue }
+      end
+
+      def take_signals
+        @orders = Orders.new(self)
+        @signals = Signals.new(Orders::SIGNALS)
+        @loop.watch(@signals.to_io) { @signals.take.uniq.each { |name| @orders.obey(name) } }
       end
 
       def configure(plain)
@@ -236,6 +241,7 @@ module Skep
           emit(:swarm_stopped, :info, { status: code, seconds: (OS.now - started_at).round(3) })
         end
         @observers.each_guarded(&:closed)
+        @in_forks&.cancel
         [@loop, @page].compact.each(&:close)
         @lease&.release
         @signals&.release if @origin.program? # else a late signal is nobody's any more
@@ -251,8 +257,10 @@ module Skep
         processes.each { |process| process.channel.close }
       end
 
-      # In a mold forked from this very process: nothing of the supervisor's stays open.
+      # In a mold forked from this very process, and in whatever else its program forks: nothing of
+      # the supervisor's stays open.
       def disown
+        @in_forks.cancel
         @observers.disown
         @foundry.disown
         @manager&.roster&.nodes&.each { |node| [node.channel, node.pidfd].compact.each(&:close) }
