@@ -38,7 +38,7 @@ class Scenario
 
     attr_reader :pid, :events, :lines, :directory
 
-    def initialize(source, directory, arguments: [], env: {}, before: nil)
+    def initialize(source, directory, arguments: [], env: {}, before: nil, under: [])
       @directory = directory
       @file = File.join(directory, "swarm.rb")
       File.write(@file, source) if source
@@ -46,7 +46,7 @@ class Scenario
       @events = []
       @lines = []
       @buffer = +""
-      program = before ? ["-e", "#{before}; load ARGV.shift"] : []
+      program = [*under, RbConfig.ruby, *(before && ["-e", "#{before}; load ARGV.shift"])]
       start(env, *program, SKEP, "run", @file, "--log-format", "json", *arguments)
     end
 
@@ -144,7 +144,7 @@ class Scenario
 
     def start(env, *command)
       @reader, writer = IO.pipe
-      @pid = Process.spawn({ "SKEP_RUN_DIR" => @directory, **env }, RbConfig.ruby, *command,
+      @pid = Process.spawn({ "SKEP_RUN_DIR" => @directory, **env }, *command,
                            out: writer, err: [@errors, "a"], pgroup: true)
       writer.close
       @pidfd = Skep.pidfd(@pid)
@@ -177,13 +177,13 @@ class Scenario
     clean_up
   end
 
-  # before: Ruby code for the supervisor's process to run before skep's own; prepare: called with
-  # the directory.
-  def run_swarm(source, arguments: [], env: {}, in_directory: nil, before: nil, prepare: nil)
+  # before: Ruby code for the supervisor's process to run before skep's own; under: a command that
+  # runs it; prepare: called with the directory.
+  def run_swarm(source, in_directory: nil, prepare: nil, **how)
     place = in_directory ||
             File.join(directory, "swarm#{@count = @count.to_i + 1}").tap { |path| Dir.mkdir(path) }
     prepare&.call(place)
-    RunningSwarm.new(source, place, arguments:, env:, before:).tap { |swarm| swarms << swarm }
+    RunningSwarm.new(source, place, **how).tap { |swarm| swarms << swarm }
   end
 
   def swarms = @swarms ||= []

@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+# As pid 1 of a container the supervisor honours signals, from its first moments on, and reaps
+# strangers; it ends what is left of them, and when it is killed nothing is left. unshare(1) makes
+# the container, as root; elsewhere there is nothing to show.
+require_relative "scenario"
+
+UNSHARE = %w[unshare --pid --fork --kill-child --mount-proc].freeze
+
+# Its strangers are orphans in sessions of their own, without the mark that a node's have.
+SOURCE = <<~'RUBY'
+  Skep.swarm "init", nodes: 2 do |swarm|
+    swarm.work do |child|
+      init = "/proc/1/task/1/children"
+      if child.id.zero?
+        ENV.delete("SKEP_OWNER_PID")
+        40.times { system("setsid sh -c 'true & true &' &") }
+        stays = `setsid sh -c 'tail -f /dev/null >/dev/null & echo $!'`.to_i
+        child.event(:stranger, adopted: File.read(init).split.map(&:to_i).include?(stays))
+      end
+      child.ready!
+      child.wait until child.stopping?
+    end
+  end
+RUBY
+
+Scenario.play do
+  unless Process.uid.zero? && system(*UNSHARE, "true", err: File::NULL)
+    puts "skipped: there is no PID namespace to be had"
+    next
+  end
+
+  children = ->(pid) { File.read("/proc/#{pid}/task/#{pid}/children").split.map(&:to_i) }
+  init_of = ->(swarm) { children.call(swarm.pid).first }
+  start = lambda do
+    run_swarm(SOURCE, under: UNSHARE).tap { |swarm| swarm.await("node_ready", times: 2) }
+  end
+  inside = lambda do |init|
+    Dir.glob("/proc/[0-9]*").filter_map do |path|
+      Integer(File.basename(path)) if File.readlink("#{path}/ns/pid") == init
+    rescue Errno::ENOENT, Errno::EACCES # gone meanwhile, or hidden
+      next
+    end
+  end
+
+  { TERM: 0, INT: 0, QUIT: 2, KILL: nil }.each do |signal, code|
+    swarm = start.call
+    init = init_of.call(swarm)
+    must("be pid 1") { File.read("/proc/#{init}/status")[/^NSpid:.*\t(\d+)$/, 1] == "1" }
+    must("adopt strangers") { swarm.await("stranger")["adopted"] }
+    swarm.follow("no zombie is left") { zombies_of([init]).empty? }
+    all = inside.call(File.readlink("/proc/#{init}/ns/pid"))
+    must("hold supervisor, mold, nodes and the stranger: #{all}") { all.size == 5 }
+    swarm.kill(init, signal)
+    status = swarm.wait
+    must("end with #{code} by #{signal} (#{status.inspect}); #{swarm.account}") do
+      code ? status.exitstatus == code : !status.success?
+    end
+    gone(all)
+  end
+
+  slow = SOURCE.sub("    swarm.work", "    swarm.preload { IO.select(nil) }\n    swarm.work")
+  swarm = run_swarm(slow, under: UNSHARE)
+  swarm.await("swarm_started")
+  swarm.kill(init_of.call(swarm), :TERM)
+  must("honour a TERM while it boots; #{swarm.account}") { swarm.wait.exitstatus == 0 }
+end
