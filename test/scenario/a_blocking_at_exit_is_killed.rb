@@ -1,0 +1,39 @@
+# frozen_string_literal: true
+
+# A node that has done its work and hangs in an at_exit hook: it is killed at stop_timeout when it
+# was to stop, and as hung when it ended by itself.
+require_relative "scenario"
+
+Scenario.play do
+  source = <<~'RUBY'
+    Skep.swarm "hook", nodes: 1, stop_timeout: STOP, liveness_timeout: 1, kill_timeout: 0.5,
+                       restarts: 1_000_000 do |swarm|
+      swarm.on_boot { |child| at_exit { IO.select(nil) } }
+      swarm.work do |child|
+        child.ready!
+        child.event(:here)
+        child.wait until child.stopping? || File.exist?("#{__dir__}/return")
+      end
+    end
+  RUBY
+
+  swarm = run_swarm(source.sub("STOP", "0.5"))
+  swarm.await("node_ready")
+  status = swarm.stop
+  died = swarm.await("node_died")
+  must("kill it at stop_timeout: #{died}, #{status}") do
+    died.values_at("signal", "reason") == %w[KILL stop_timeout] && status.exitstatus == 2
+  end
+
+  swarm = run_swarm(source.sub("STOP", "60"))
+  File.write("#{swarm.directory}/return", "")
+  first = swarm.await("here")["pid"]
+  died = swarm.await("node_died")
+  must("kill it when it is silent: #{died}") do
+    died.values_at("pid", "signal", "reason") == [first, "KILL", "hung"]
+  end
+  File.unlink("#{swarm.directory}/return")
+  swarm.await("here")
+  swarm.signal(:QUIT)
+  must("end at once when forced") { swarm.wait.exitstatus == 2 }
+end

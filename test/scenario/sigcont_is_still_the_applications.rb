@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+# Nodes and mold are told of their supervisor's end by a SIGCONT. One that comes for another reason
+# does nothing but what the application's own handler does: in a storm of them, after a SIGSTOP, at
+# the death of a mold, in what a node forks. And a handler of the application's costs no protection.
+require_relative "scenario"
+
+SOURCE = <<~'RUBY'
+  require "fiddle"
+
+  # Blocks for ever in C with the GVL: a mutex locked twice.
+  def hang
+    lock = Fiddle::Function.new(Fiddle.dlopen(nil)["pthread_mutex_lock"], [Fiddle::TYPE_VOIDP],
+                                Fiddle::TYPE_INT, need_gvl: true)
+    mutex = Fiddle::Pointer.malloc(64, Fiddle::RUBY_FREE)
+    mutex[0, 64] = "\0" * 64
+    2.times { lock.call(mutex) }
+  end
+
+  def heard(who) = File.write("#{__dir__}/#{who}.heard", "")
+
+  Skep.swarm "cont", nodes: 3, orphan_timeout: 0.5 do |swarm|
+    swarm.preload { Signal.trap("CONT") { heard("preload") } }
+    swarm.on_boot { |child| Signal.trap("CONT") { heard("boot") } if child.id == 1 }
+    swarm.work do |child|
+      fork = fork { IO.select(nil) }
+      child.ready!
+      child.event(:here, fork:)
+      child.wait(0.1) until child.stopping? || File.exist?("#{__dir__}/hang.#{child.id}")
+      heard("hang#{child.id}") unless child.stopping?
+      hang unless child.stopping?
+    end
+  end
+RUBY
+
+Scenario.play do
+  swarm = run_swarm(SOURCE)
+  nodes = swarm.await("here", times: 3)
+  mold = swarm.await("mold_ready")["pid"]
+  all = [mold, *nodes.flat_map { |event| event.values_at("pid", "fork") }]
+  all.each { |pid| 500.times { swarm.kill(pid, :CONT) } }
+  all.each { |pid| %i[STOP CONT].each { |name| swarm.kill(pid, name) } }
+  %i[STOP CONT].each { |name| swarm.signal(name) }
+  swarm.follow("the application's handlers are called") do
+    %w[preload boot].all? { |who| File.exist?("#{swarm.directory}/#{who}.heard") }
+  end
+  swarm.kill(mold)
+  swarm.await("mold_ready")
+  all.drop(1).each { |pid| swarm.kill(pid, :CONT) }
+  must("end nobody; #{swarm.account}") do
+    swarm.events.none? { |event| event["event"] == "node_died" } &&
+      all.drop(1).all? { |pid| File.exist?("/proc/#{pid}") }
+  end
+
+  nodes.each { |event| File.write("#{swarm.directory}/hang.#{event["node"]}", "") }
+  swarm.follow("all are stuck") { Dir.glob("#{swarm.directory}/hang?.heard").size == 3 }
+  swarm.signal(:KILL)
+  gone(all)
+end
