@@ -22,10 +22,7 @@ module Skep
       # early ones become the child's.
       def initialize(swarm, birth, channel:, page:, cells:, signals:, config:,
                      ancestry:)
-        @swarm = swarm
-        @birth = birth
-        @channel = channel
-        @config = config
+        @swarm, @birth, @channel, @config = swarm, birth, channel, config
         @inherited = signals
         @ancestry = ancestry
         @pid = Process.pid

@@ -147,9 +147,9 @@ module Skep
 
       def tell_of_end(node, exit)
         held = @manager.in_hand(node)
-        reason = node.reason if exit.signal || node.retired?
-        @manager.killed(node) if exit.signal && reason
-        tell(:node_died, node, level: exit.clean? ? :info : :warn, **exit.to_plain, reason:,
+        @manager.killed(node) if exit.signal && node.reason
+        tell(:node_died, node, level: exit.clean? ? :info : :warn, **exit.to_plain,
+                               reason: node.reason,
                                at: node.kind_of_death, in_hand: held.any? ? held : nil)
       end
 

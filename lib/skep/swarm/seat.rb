@@ -90,8 +90,7 @@ module Skep
 
       def remember(node, exit)
         @last_exit = exit
-        @last_reason = node.reason if exit.signal || node.retired?
-        @last_reason = nil unless exit.signal || node.retired?
+        @last_reason = node.reason
         @last_mold = node.mold
         @last_work = node.work
       end

@@ -42,6 +42,8 @@ module Skep
       # Never waits: whose end this brings about is reaped the next time, told by SIGCHLD.
       def tend #: () -> void
         foreign.each { |pid| ended?(pid) ? wait(pid) : (finish(pid) if left_behind?(pid)) }
+      rescue Errno::EMFILE, Errno::ENFILE # no descriptor to look with: the next time, or the sweep
+        nil
       end
 
       # Ends and reaps every stranger, and those that fall to us meanwhile.
