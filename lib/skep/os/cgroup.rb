@@ -1,0 +1,84 @@
+# frozen_string_literal: true
+
+require "skep/os/cgroup/v1"
+require "skep/os/cgroup/v2"
+
+# The control group that a process' memory is counted in, and what that allows.
+#
+#   cgroup = Skep::OS::Cgroup.of(pid)   # nil where no group counts memory
+#   cgroup.current     # bytes in use, the cache of files that could be dropped left out
+#   cgroup.limit       # bytes from which on the kernel kills; nil: none
+#   cgroup.high        # bytes from which on it slows down; nil: none
+#   cgroup.oom_kills   # how many processes of the group an OOM killer has ended so far
+#   cgroup.stalled     # seconds that a process of it has waited for memory so far; nil: not counted
+#   Skep::OS::Cgroup.oom_kills   # of the whole machine
+#
+# Limits are the least of the group and those above it, as far as they can be seen from here.
+# Source: https://docs.kernel.org/admin-guide/cgroup-v2.html, and cgroup-v1/memory.html.
+module Skep
+  module OS
+    class Cgroup
+      # A line of /proc/self/mountinfo, as far as it matters here.
+      Mount = Struct.new(:root, :path, :type, :options) do
+        #: (String line) -> Mount
+        def self.of(line)
+          place, source = line.split(" - ", 2)
+          type, _device, options = source.split(" ", 3)
+          new(*place.split.values_at(3, 4), type, options.strip.split(","))
+        end
+
+        # Where a group of that name lies. What a namespace hides is out of reach.
+        #
+        #: (String group) -> String
+        def directory(group)
+          inside = root == "/" ? group : group.delete_prefix(root)
+          inside.include?("..") ? path : File.join(path, inside).chomp("/")
+        end
+
+        #: () -> Symbol?
+        def version
+          return :v2 if type == "cgroup2"
+
+          :v1 if type == "cgroup" && options.include?("memory")
+        end
+      end
+      private_constant :Mount
+
+      class << self
+        #: (?Integer pid, ?proc: String) -> (V1 | V2)?
+        def of(pid = Process.pid, proc: "/proc")
+          groups = groups(File.read("#{proc}/#{pid}/cgroup"))
+          mounts = File.readlines("#{proc}/self/mountinfo").map { |line| Mount.of(line) }
+          V1.at(*place(mounts, groups, :v1)) || V2.at(*place(mounts, groups, :v2))
+        rescue Errno::ENOENT, Errno::ESRCH, Errno::EACCES
+          nil # Dead, no /proc, or groups that are none of ours to see.
+        end
+
+        # Since the machine has started; nil where it isn't counted (Linux 4.13).
+        #
+        #: (?vmstat: String) -> Integer?
+        def oom_kills(vmstat: "/proc/vmstat")
+          File.read(vmstat)[/^oom_kill (\d+)/, 1]&.to_i
+        rescue Errno::ENOENT
+          nil
+        end
+
+        private
+
+        # The group's name in the hierarchy of each version that counts this process.
+        def groups(text)
+          text.lines.map(&:chomp).each_with_object({}) do |line, found|
+            number, controllers, name = line.split(":", 3)
+            found[:v2] = name if number == "0"
+            found[:v1] = name if controllers.split(",").include?("memory")
+          end
+        end
+
+        def place(mounts, groups, version)
+          mount = mounts.find { |one| one.version == version }
+          mount && groups[version] ? [mount.directory(groups[version]), mount.path] : [nil, nil]
+        end
+      end
+    end
+  end
+end

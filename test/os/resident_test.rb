@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/os"
+
+class ResidentTest < Skep::TestCase
+  Resident = Skep::OS::Resident
+  private_constant :Resident
+
+  test "is never less than what is private" do
+    resident = Resident.of
+    assert_operator resident.rss, :>=, Skep::OS::Memory.of.uss
+    assert_operator resident.anonymous, :<, resident.rss
+  end
+
+  test "grows by what is made" do
+    before = Resident.of
+    ballast = "x" * (32 << 20)
+    after = Resident.of
+    assert_operator after.anonymous - before.anonymous, :>=, (31 << 20), ballast.bytesize
+    assert_operator after.rss - before.rss, :>=, (31 << 20)
+  end
+
+  test "isn't moved by a write that makes a shared page private" do
+    ballast = "x" * (32 << 20)
+    pid, reader = in_child do |writer|
+      before = Resident.of.anonymous
+      (0...ballast.bytesize).step(4096) { |at| ballast.setbyte(at, 121) }
+      writer.puts Resident.of.anonymous - before
+    end
+    # The same count again when the pages were private, so 16 MB is far from either.
+    assert_operator wait_readable(reader).gets.to_i, :<, 16 << 20
+    Process.wait(pid)
+  end
+
+  test "knows nothing of the dead, reaped or not" do
+    pid, reader = in_child { nil }
+    wait_readable(reader).read
+    pidfd = Skep.pidfd(pid)
+    assert IO.select([pidfd], nil, nil, 10)
+    assert_nil Resident.of(pid)
+    pidfd.wait
+    assert_nil Resident.of(pid)
+    pidfd.close
+  end
+end
