@@ -34,11 +34,11 @@ class ConfigTest < Skep::TestCase
   end
 
   test "warns of what has no effect yet" do
-    config = config({ memory_limit: "512M", spares: 1 })
+    config = config({ memory_limit: "512M", metrics: "127.0.0.1:9394" })
 
     assert_predicate config, :valid?
     assert_equal 536_870_912, config.memory_limit
-    assert_equal 2, config.warnings.size
+    assert_equal 1, config.warnings.size
   end
 
   test "reads false as false" do

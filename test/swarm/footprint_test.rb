@@ -9,7 +9,6 @@ class FootprintTest < Skep::TestCase
     assert_equal [50, 500], [footprint.least, footprint.most]
     footprint.seen(resident(600, 550), 11.0)
     assert_equal [150, 600], [footprint.least, footprint.most]
-    assert_nil footprint.to_plain(11.0)
   end
 
   test "adds what has come since to what was measured" do
@@ -30,11 +29,13 @@ class FootprintTest < Skep::TestCase
     assert_equal 200, footprint.least
   end
 
-  test "remembers what it had when it was young" do
+  test "remembers what it had in its first seconds, at the most" do
     footprint = born(rss: 500, anonymous: 450, inherited: 400)
     assert_equal 50, footprint.fresh
     footprint.measured(memory(uss: 70, anonymous: 450), 12.0)
-    footprint.measured(memory(uss: 700, anonymous: 900), 14.0)
+    footprint.seen(resident(500, 440), 14.0)
+    assert_equal 70, footprint.fresh
+    footprint.measured(memory(uss: 700, anonymous: 900), 21.0)
     assert_equal 70, footprint.fresh
   end
 
@@ -51,33 +52,61 @@ class FootprintTest < Skep::TestCase
 
   test "may be measured again after a thousand times what it took" do
     footprint = born
-    assert_in_delta 10.0, footprint.measurable_at
+    assert_in_delta 10.0, footprint.facts.measurable_at
     footprint.ask
-    assert_equal Float::INFINITY, footprint.measurable_at
+    assert_equal Float::INFINITY, footprint.facts.measurable_at
     footprint.measured(memory(seconds: 0.02), 12.0)
-    assert_in_delta 32.0, footprint.measurable_at
+    assert_in_delta 32.0, footprint.facts.measurable_at
     footprint.measured(memory(seconds: 0.0001), 40.0)
-    assert_in_delta 41.0, footprint.measurable_at
+    assert_in_delta 41.0, footprint.facts.measurable_at
+  end
+
+  test "is measured once at least, and then at ages that double, but each five minutes" do
+    footprint = born
+    assert footprint.stale?(10.0)
+    footprint.ask
+    refute footprint.stale?(11.0)
+    footprint.measured(memory, 12.0)
+    refute footprint.stale?(13.9)
+    assert footprint.stale?(14.0)
+    footprint.measured(memory, 10_010.0)
+    refute footprint.stale?(10_309.0)
+    assert footprint.stale?(10_310.0)
   end
 
   test "records how it comes apart from its mold, at ages that double" do
     footprint = born
-    assert footprint.decaying?(10.0)
-    footprint.measured(memory(uss: 10, shared: 90), 11.0)
-    refute footprint.decaying?(11.5)
-    footprint.measured(memory(uss: 15, shared: 85), 11.6)
-    assert footprint.decaying?(13.0)
-    footprint.measured(memory(uss: 20, shared: 80), 14.0)
-    refute footprint.decaying?(17.9)
+    [[11.0, 10], [11.6, 15], [14.0, 20], [17.9, 25]].each do |now, uss|
+      footprint.measured(memory(uss:, shared: 100 - uss), now)
+    end
     assert_equal [{ age: 1.0, uss: 10, shared: 90 }, { age: 4.0, uss: 20, shared: 80 }],
                  footprint.decay
   end
 
-  test "tells what was measured, and how long ago" do
+  test "tells what is known, before it is measured" do
+    plain = born(rss: 500, anonymous: 450, inherited: 400).to_plain(10.0)
+    assert_equal({ rss: 500, pss: nil, uss: 50, shared: 450, swap: nil, measured: nil, decay: [] },
+                 plain)
+  end
+
+  test "tells what was measured, and what came since" do
     footprint = born
     footprint.measured(memory(uss: 10, shared: 90), 11.0)
-    assert_equal({ rss: 100, pss: 50, uss: 10, shared: 90, swap: 0, age: 2.5,
+    footprint.seen(resident(120, 110), 13.0)
+    assert_equal({ rss: 120, pss: 70, uss: 30, shared: 90, swap: 0, measured: 2.5,
                    decay: [{ age: 1.0, uss: 10, shared: 90 }] }, footprint.to_plain(13.5))
+  end
+
+  test "is worth a look for a leak when it has grown, and again when by twice as much" do
+    mib = 1 << 20
+    footprint = born
+    refute_predicate footprint, :suspicious?
+    footprint.seen(resident(5 * mib, 5 * mib), 11.0)
+    assert_predicate footprint, :suspicious?
+    footprint.suspected(4 * mib)
+    refute_predicate footprint, :suspicious?
+    footprint.seen(resident(9 * mib, 9 * mib), 12.0)
+    assert_predicate footprint, :suspicious?
   end
 
   private

@@ -12,6 +12,7 @@ require "skep/os/cgroup/v2"
 #   cgroup.oom_kills   # how many processes of the group an OOM killer has ended so far
 #   cgroup.stalled     # seconds that a process of it has waited for memory so far; nil: not counted
 #   Skep::OS::Cgroup.oom_kills   # of the whole machine
+#   Skep::OS::Cgroup.stalled     # on the whole machine
 #
 # Limits are the least of the group and those above it, as far as they can be seen from here.
 # Source: https://docs.kernel.org/admin-guide/cgroup-v2.html, and cgroup-v1/memory.html.
@@ -62,6 +63,11 @@ module Skep
         rescue Errno::ENOENT
           nil
         end
+
+        # nil where it isn't counted (Linux 4.20, and it may be switched off).
+        #
+        #: (?pressure: String) -> Float?
+        def stalled(pressure: "/proc/pressure/memory") = Paths.stalled(pressure)
 
         private
 

@@ -15,13 +15,13 @@ module Skep
     class Footprint
       COST = 1000.0    # a measurement may take the thousandth part of the time until the next
       PAUSE = 1.0      # and they are so many seconds apart at least
-      FIRST_DECAY = 1.0
+      REFRESH = 300.0  # and so many seconds apart at most, once it is that old
       RATES = 8
-      private_constant :COST, :PAUSE, :FIRST_DECAY, :RATES
+      YOUNG = 10.0     # seconds
+      private_constant :COST, :PAUSE, :REFRESH, :RATES, :YOUNG
 
       attr_reader :born_at #: Float, when it was first seen
-      attr_reader :measurable_at #: Float, when it may be measured again
-      attr_reader :decay #: Array[Hash], private and shared bytes at ages 1, 2, 4, 8… seconds
+      attr_reader :decay #: Array[Hash], private and shared bytes at ages that double
       attr_reader :growth #: Growth
 
       # inherited: anonymous bytes of the mold, which the node shared when it was forked.
@@ -34,6 +34,14 @@ module Skep
         @decay = []
         @growth = Growth.new(now)
         @growth.add(resident.anonymous, now)
+        @reported = 0
+        @fresh = least
+      end
+
+      # For MemoryLimit.
+      def facts #: () -> MemoryLimit::Facts
+        MemoryLimit::Facts.new(least:, most:, rate:, ready_at: @born_at,
+                               measurable_at: @measurable_at)
       end
 
       # What it has in memory, shared or not; the USS is no more.
@@ -46,8 +54,8 @@ module Skep
         [@memory["uss"] + @resident.anonymous - @memory["anonymous"], 0].max
       end
 
-      # What was surely private when it was young: what a successor will have.
-      def fresh = @fresh || [@first.anonymous - @inherited, 0].max #: () -> Integer
+      # What it had of its own when it was young, at the most: what a successor will have.
+      attr_reader :fresh #: Integer
 
       # The fastest growth of the last looks, bytes a second.
       def rate = @rates.max || 0.0 #: () -> Float
@@ -59,6 +67,7 @@ module Skep
         @resident = resident
         @seen_at = now
         @growth.add(resident.anonymous, now)
+        ripen(now)
       end
 
       # It has been asked; nothing more is asked before it answers.
@@ -70,30 +79,48 @@ module Skep
         @memory = plain
         @measured_at = now
         @measurable_at = now + [plain["seconds"] * COST, PAUSE].max
-        @fresh ||= plain["uss"]
+        ripen(now)
         remember(now)
       end
 
-      # Is it time to record how far it has come apart from its mold?
-      def decaying?(now) = now >= [@decay_at || @born_at, @measurable_at].max #: (Float) -> bool
+      # Is it time to measure it, be it only for the record?
+      def stale?(now) #: (Float) -> bool
+        now >= @measurable_at && (@memory.nil? || now >= @refresh_at)
+      end
 
-      # Bytes as last measured, and how many seconds ago; nil before the first time.
-      def to_plain(now) #: (Float) -> Hash[Symbol, untyped]?
-        return unless @memory
+      # Has it grown enough, and by twice as much as what was told of, for a leak to be looked for?
+      def suspicious? #: () -> bool
+        @resident.anonymous - @first.anonymous >= [Leak::LEAST, 2 * @reported].max
+      end
 
-        { rss: @memory["rss"], pss: @memory["pss"], uss: @memory["uss"],
-          shared: @memory["shared"], swap: @memory["swap"],
-          age: (now - @measured_at).round(3), decay: }
+      def suspected(bytes) = @reported = bytes #: (Integer) -> void
+
+      # It is being stopped, whatever comes.
+      def condemn = @condemned = true #: () -> void
+      def condemned? = @condemned ? true : false #: () -> bool
+
+      # Bytes as far as known now: measured so many seconds ago, and what was seen since. Before the
+      # first time pss isn't known.
+      def to_plain(now) #: (Float) -> Hash[Symbol, untyped]
+        uss = [least, most].min
+        pss = @memory && [@memory["pss"] + uss - @memory["uss"], uss].max
+        { rss: most, pss:, uss:, shared: most - uss, swap: @memory&.fetch("swap"),
+          measured: @memory && (now - @measured_at).round(3), decay: }
       end
 
       private
 
+      def ripen(now)
+        @fresh = [@fresh, least].max if now - @born_at < YOUNG
+      end
+
       def remember(now)
+        age = [now - @born_at, PAUSE].max
+        @refresh_at = now + [age, REFRESH].min
         return if @decay_at && now < @decay_at
 
-        age = now - @born_at
         @decay << { age: age.round(3), uss: @memory["uss"], shared: @memory["shared"] }.freeze
-        @decay_at = @born_at + [2 * age, FIRST_DECAY].max
+        @decay_at = @born_at + (2 * age)
       end
     end
   end

@@ -39,6 +39,7 @@ module Skep
         when "unfit" then unfit(node, frame)
         when "joined" then joined(node, frame)
         when "event" then @tell.call(frame["name"], node, level: level(frame), **facts(frame))
+        when "memory" then @registrar.upkeep.measured(node, frame.facts)
         when "work" then node.report(frame["facts"])
         when "failed" then failed(node, frame)
         end

@@ -27,7 +27,7 @@ module Skep
       SOON = 60.0
       OLD = 4.0
       LONG = 600.0     # seconds, which are enough at any age
-      private_constant :STEADY, :SWING, :LEAST, :PART, :SOON, :OLD, :LONG
+      private_constant :STEADY, :SWING, :PART, :SOON, :OLD, :LONG
 
       def initialize(limit:) #: (limit: Integer?) -> void
         @limit = limit

@@ -88,7 +88,12 @@ module Skep
       end
 
       def helper? = @birth["task"].nil?
-      def overhear(frame) = @listener&.hear(frame)
+
+      # What the control thread leaves to others.
+      def overhear(frame)
+        frame.type == "measure" ? report("memory", Weighing.of_self) : @listener&.hear(frame)
+      end
+
       def listen = @listener.run
 
       def attempt

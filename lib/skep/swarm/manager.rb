@@ -16,6 +16,8 @@ module Skep
       attr_reader :seats #: Array[Seat], those with work
       attr_reader :roster #: Roster, the processes
       attr_reader :registrar #: Registrar
+      attr_reader :surroundings #: Surroundings
+      attr_reader :upkeep #: Upkeep
 
       # The supervisor is told by: told (name, level, facts), forced (nodes are killed instead of
       # stopped), emptied (a mold, none of whose nodes is left), and finish, once.
@@ -28,8 +30,7 @@ module Skep
         @roster = Roster.new(cells.nodes)
         @seats = config.placement.each_with_index.map { |task, id| Seat.new(id, task) }
         @helper = Helper.new(config.events) if config.helper?
-        @registrar = Registrar.new(self, config, loop:, page:, cells:, tell: method(:tell))
-        @boots, @replacements = registrar.boots, registrar.replacements
+        appoint
       end
 
       # All seats: those with work, and the helper's if there is one.
@@ -164,6 +165,14 @@ module Skep
       end
 
       private
+
+      def appoint
+        @registrar = Registrar.new(self, @config, loop: @loop, page: @page, cells: @cells,
+                                                  tell: method(:tell))
+        @boots, @replacements = registrar.boots, registrar.replacements
+        @surroundings = Surroundings.new(OS::Cgroup.of, told: @supervisor.method(:told))
+        @upkeep = Upkeep.new(self, @config, surroundings, loop: @loop, tell: method(:tell))
+      end
 
       def retire_seats
         @boots.close

@@ -28,6 +28,7 @@ module Skep
       attr_reader :asked_at #: Float
       attr_reader :ready_at #: Float?
       attr_accessor :boot_timer, :end_watch, :watches
+      attr_accessor :footprint #: Footprint?, from its readiness on
 
       def initialize(slot, seat, mold, now) #: (Integer, Seat, Mold, Float) -> void
         @slot = slot
@@ -111,9 +112,18 @@ module Skep
       # The seat is its alone from here on (Child#take_place).
       def place = @channel.send("place") #: () -> void
 
+      # Why it was killed, where it was none of us.
+      def blame(reason) #: (String) -> void
+        @reason = reason if @reason.nil? || @retired
+      end
+
+      # Have we ended it by force?
+      def killed? = @killed ? true : false #: () -> bool
+
       # Ends it at once, for a reason that its exit will be reported with.
       def kill(reason, signal = :KILL) #: (String, ?Symbol) -> void
         @reason = reason if @reason.nil? || @retired
+        @killed = true if signal == :KILL
         @pidfd&.signal(signal)
       rescue Errno::ESRCH # it went by itself first
         nil

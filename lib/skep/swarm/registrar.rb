@@ -20,6 +20,8 @@ module Skep
       attr_reader :replacements #: Replacements
       attr_reader :watchman #: Watchman
 
+      def upkeep = @manager.upkeep #: () -> Upkeep
+
       def initialize(manager, config, loop:, page:, cells:, tell:)
         @manager = manager
         @config = config
@@ -60,6 +62,7 @@ module Skep
         @manager.booted unless node.helper?
         tell(:node_ready, node, seconds: node.took.round(6))
         @watchman.watch(node)
+        upkeep.watch(node)
         @succession.outlive(node)
         @replacements.ready(node)
         @boots.pump
@@ -139,6 +142,7 @@ module Skep
 
       def settle(node, exit)
         node.channel.drain
+        node.blame(OomKills::REASON) if !node.killed? && @manager.surroundings.oom?(exit)
         standing = dismiss(node, exit)
         tell_of_end(node, exit)
         @manager.stopping? ? @manager.check : follow(node, standing)
@@ -147,9 +151,9 @@ module Skep
 
       def tell_of_end(node, exit)
         held = @manager.in_hand(node)
-        @manager.killed(node) if exit.signal && node.reason
-        tell(:node_died, node, level: exit.clean? ? :info : :warn, **exit.to_plain,
-                               reason: node.reason,
+        reason = node.reason
+        @manager.killed(node) if exit.signal && reason && reason != OomKills::REASON
+        tell(:node_died, node, level: exit.clean? ? :info : :warn, **exit.to_plain, reason:,
                                at: node.kind_of_death, in_hand: held.any? ? held : nil)
       end
 

@@ -23,8 +23,7 @@ module Skep
 
       def view(seat)
         node = seat.node
-        memory = seat.pid && OS::Memory.of(seat.pid)
-        seat.to_plain(memory: memory && { rss: memory.rss, pss: memory.pss, uss: memory.uss },
+        seat.to_plain(memory: seat.pid && @manager.upkeep.memory(node),
                       beat_age: @manager.beat_age(node)&.round(3), done: @manager.done_count(node))
       end
     end

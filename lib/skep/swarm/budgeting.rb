@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+# Adds up the swarm's memory now and then, and says whose end would bring it back into its budget.
+#
+#   budgeting = Budgeting.new(manager, surroundings, 4 << 30, tell:)   # nil: no budget
+#   budgeting.look(now) { |node, deed| … }     # :replace or :stop that one; true if it is done
+#
+# The sum is that of PSS, found without counting a page: what molds have in memory, and what nodes
+# have of their own. (What a node shares it shares with its mold.)
+module Skep
+  class Swarm
+    class Budgeting
+      PAUSE = 1.0 # seconds between two looks
+      private_constant :PAUSE
+
+      def initialize(manager, surroundings, bytes, tell:)
+        @manager = manager
+        @tell = tell
+        @emit = surroundings.method(:emit)
+        bytes = surroundings.within(:memory_budget, bytes)
+        @judge = bytes && MemoryBudget.new(budget: bytes)
+        @next_at = 0.0
+      end
+
+      def look(now, &renew) #: (Float) { (Node, Symbol) -> bool } -> void
+        return if @judge.nil? || now < @next_at
+
+        @next_at = now + PAUSE
+        @going = nil unless @going&.live? && @going.seat.node == @going
+        nodes = footprints
+        total = total(nodes)
+        deed, node = @judge.verdict(total:, nodes: shares(nodes), going: @going)
+        deed ? act(deed, node, total, &renew) : (@told = false if total <= @judge.budget)
+      end
+
+      private
+
+      def footprints
+        @manager.roster.nodes.filter_map { |node| [node, node.footprint] if node.footprint }.to_h
+      end
+
+      def total(nodes)
+        molds = nodes.keys.map { |node| node.mold.pid }.uniq
+        molds.sum { |pid| OS::Resident.of(pid)&.rss || 0 } + nodes.each_value.sum(&:least)
+      end
+
+      # One that is on its way out gives nothing back by being asked again.
+      def shares(nodes)
+        nodes.select { |node, _| node.ready? && node.seat.node == node }.transform_values do |one|
+          MemoryBudget::Share.new(private: one.least, fresh: one.fresh)
+        end
+      end
+
+      def act(deed, node, total)
+        return futile(total) if deed == :futile
+        return unless yield(node, deed)
+
+        @going = node
+        @tell.call(:swarm_over_budget, node, level: :warn, bytes: total, budget: @judge.budget,
+                                             uss: node.footprint.least, at_once: deed == :stop)
+      end
+
+      def futile(total)
+        return if @told
+
+        @told = true
+        @emit.call(:budget_too_small, :warn, { bytes: total, budget: @judge.budget })
+      end
+    end
+  end
+end

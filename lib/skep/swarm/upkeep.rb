@@ -1,0 +1,120 @@
+# frozen_string_literal: true
+
+# Keeps nodes young and lean: those that have too much memory, or have lived long enough, make way
+# for new ones.
+#
+#   upkeep = Upkeep.new(manager, config, surroundings, loop:, tell:)
+#   upkeep.watch(node)            # from its readiness to its end
+#   upkeep.measured(node, plain)  # it has counted its pages
+#   upkeep.memory(node)           # => what is known of it, for `skep status`; reads nothing
+#
+# MemoryLimit, MemoryBudget, Leak and MaxLifetime judge; Scales says when to look; Renewals acts.
+module Skep
+  class Swarm
+    class Upkeep
+      FIRST = 0.25      # seconds from readiness to the first look
+      AGAIN = 1.0       # between looks at one that has been judged
+      STILL = 30.0      # between looks at a node that keeps still, where nothing is limited
+      private_constant :FIRST, :AGAIN, :STILL
+
+      attr_reader :renewals #: Renewals
+
+      # tell: called with an event's name, the node, a level and facts.
+      def initialize(manager, config, surroundings, loop:, tell:)
+        @loop = loop
+        @tell = tell
+        @surroundings = surroundings
+        @renewals = Renewals.new(manager, config, loop:)
+        @scales = Scales.new(loop) { |node, now| look(node, now) }
+        @budget = Budgeting.new(manager, surroundings, config.memory_budget, tell:)
+        @lifetime = config.max_lifetime && MaxLifetime.new(config.max_lifetime)
+        appoint_judges(config)
+      end
+
+      def watch(node) #: (Node) -> void
+        return if node.helper?
+
+        expect_end(node, @lifetime.part) if @lifetime
+        resident = OS::Resident.of(node.pid) or return
+        inherited = OS::Resident.of(node.mold.pid)&.anonymous || 0
+        node.footprint = Footprint.new(resident, inherited:, now: OS.now)
+        @scales.watch(node, FIRST)
+      end
+
+      def measured(node, plain) #: (Node, Hash[String, untyped]) -> void
+        return if node.footprint.nil? || plain.empty?
+
+        node.footprint.measured(Weighing.read(plain), OS.now)
+        @scales.hasten(node)
+      end
+
+      def memory(node) = node&.footprint&.to_plain(OS.now) #: (Node?) -> Hash[Symbol, untyped]?
+
+      private
+
+      def appoint_judges(config)
+        limit = @surroundings.within(:memory_limit, config.memory_limit)
+        limited = limit || config.memory_budget
+        @limit = MemoryLimit.new(limit:, longest: limited ? MemoryLimit::LONGEST : STILL)
+        @leak = Leak.new(limit:)
+      end
+
+      def expect_end(node, part)
+        verdict = @lifetime.verdict(ready_at: node.ready_at, part:, now: OS.now)
+        return @renewals.ask(node, "max_lifetime", patient: false) if verdict == :replace
+
+        node.watches << @loop.after(verdict) { expect_end(node, part) }
+      end
+
+      # Returns the seconds until the next look.
+      def look(node, now)
+        resident = OS::Resident.of(node.pid) or return AGAIN # its end is about to be told
+        node.footprint.seen(resident, now)
+        warn_of_leak(node, node.footprint, now)
+        verdict = judge(node, node.footprint, now)
+        @surroundings.look(now)
+        @budget.look(now) { |victim, deed| renew(victim, "memory_budget", deed) }
+        verdict.is_a?(Float) ? verdict : AGAIN
+      end
+
+      def judge(node, footprint, now)
+        verdict = @limit.verdict(footprint.facts, now)
+        ask(node) if verdict == :measure || footprint.stale?(now)
+        act(node, verdict)
+        verdict
+      end
+
+      def ask(node)
+        node.footprint.ask
+        node.channel.send("measure")
+      end
+
+      def act(node, verdict)
+        return unless %i[replace stop].include?(verdict)
+        return unless renew(node, "memory_limit", verdict)
+
+        @tell.call(:node_over_limit, node, level: :warn, uss: node.footprint.least,
+                                           limit: @limit.limit, at_once: verdict == :stop)
+      end
+
+      # Has anything come of it?
+      def renew(node, reason, deed)
+        return @renewals.ask(node, reason) if deed == :replace
+        return false if node.footprint.condemned?
+
+        node.footprint.condemn
+        @renewals.at_once(node, reason)
+        true
+      end
+
+      def warn_of_leak(node, footprint, now)
+        return unless footprint.suspicious?
+
+        leak = @leak.verdict(footprint.growth, footprint.least, now) or return
+        footprint.suspected(leak.bytes)
+        @tell.call(:node_leaking, node, level: :warn, bytes: leak.bytes, rate: leak.rate.round,
+                                        seconds: leak.seconds&.round)
+      end
+    end
+  end
+end

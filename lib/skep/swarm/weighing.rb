@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+# A node counts its own pages, asked by the supervisor: every page is looked at, 17 ms a gigabyte,
+# so neither may the supervisor's loop wait for it nor does it ask often (docs/decisions).
+#
+#   Weighing.of_self        # => {"rss" => …, "pss" => …, "seconds" => …}, what Footprint takes
+#
+# "seconds" is the processor's time that it took; where there is no /proc it is {}.
+module Skep
+  class Swarm
+    module Weighing
+      BYTES = %w[rss pss uss shared swap anonymous].freeze
+      CLOCK = Process::CLOCK_THREAD_CPUTIME_ID
+      private_constant :CLOCK
+
+      class << self
+        def of_self #: () -> Hash[String, untyped]
+          began = Process.clock_gettime(CLOCK)
+          memory = OS::Memory.of or return {}
+          anonymous = OS::Resident.of.anonymous
+          seconds = Process.clock_gettime(CLOCK) - began
+          { **memory.to_h.transform_keys(&:to_s), "anonymous" => anonymous, "seconds" => seconds }
+        end
+
+        # What a node has sent: numbers, or it raises ArgumentError, KeyError or TypeError.
+        #: (Hash[String, untyped]) -> Hash[String, untyped]
+        def read(plain)
+          bytes = BYTES.to_h { |name| [name, [Integer(plain.fetch(name)), 0].max] }
+          { **bytes, "seconds" => Float(plain.fetch("seconds")).clamp(0.0, 60.0) }
+        end
+      end
+    end
+  end
+end
