@@ -2,7 +2,7 @@
 
 # Adds up the swarm's memory now and then, and says whose end would bring it back into its budget.
 #
-#   budgeting = Budgeting.new(manager, surroundings, 4 << 30, tell:)   # nil: no budget
+#   budgeting = Budgeting.new(manager, surroundings, 4 << 30, pause: 1.0, tell:)
 #   budgeting.look(now) { |node, deed| … }     # :replace or :stop that one; true if it is done
 #
 # The sum is that of PSS, found without counting a page: what molds have in memory, and what nodes
@@ -10,10 +10,9 @@
 module Skep
   class Swarm
     class Budgeting
-      PAUSE = 1.0 # seconds between two looks
-      private_constant :PAUSE
-
-      def initialize(manager, surroundings, bytes, tell:)
+      # bytes: nil for no budget; pause: seconds between two sums at least.
+      def initialize(manager, surroundings, bytes, pause:, tell:)
+        @pause = pause
         @manager = manager
         @tell = tell
         @emit = surroundings.method(:emit)
@@ -25,7 +24,7 @@ module Skep
       def look(now, &renew) #: (Float) { (Node, Symbol) -> bool } -> void
         return if @judge.nil? || now < @next_at
 
-        @next_at = now + PAUSE
+        @next_at = now + @pause
         @going = nil unless @going&.live? && @going.seat.node == @going
         nodes = footprints
         total = total(nodes)

@@ -2,7 +2,7 @@
 
 # What is known of one node's memory: what was measured, what was seen since, and how it went.
 #
-#   footprint = Footprint.new(resident, inherited: mold_resident.anonymous, now:)
+#   footprint = Footprint.new(resident, inherited: mold_resident.anonymous, sharers: 4, now:)
 #   footprint.seen(resident, now)      # cheap, at each look
 #   footprint.measured(plain, now)     # what the node counted of itself, now and then
 #   footprint.least; footprint.most    # bytes between which its USS is
@@ -13,7 +13,7 @@
 module Skep
   class Swarm
     class Footprint
-      COST = 1000.0    # a measurement may take the thousandth part of the time until the next
+      COST = 1000.0    # all measurements together may take the thousandth part of a processor
       PAUSE = 1.0      # and they are so many seconds apart at least
       REFRESH = 300.0  # and so many seconds apart at most, once it is that old
       RATES = 8
@@ -24,12 +24,13 @@ module Skep
       attr_reader :decay #: Array[Hash], private and shared bytes at ages that double
       attr_reader :growth #: Growth
 
-      # inherited: anonymous bytes of the mold, which the node shared when it was forked.
-      def initialize(resident, inherited:, now:)
-        @born_at = @measurable_at = now
+      # inherited: anonymous bytes of the mold, which the node shared when it was forked;
+      # sharers: how many processes are measured, each of which may cost its part.
+      def initialize(resident, inherited:, now:, sharers: 1)
+        @born_at = @measurable_at = @seen_at = now
         @resident = @first = resident
         @inherited = inherited
-        @seen_at = now
+        @cost = COST * sharers
         @rates = []
         @decay = []
         @growth = Growth.new(now)
@@ -78,7 +79,7 @@ module Skep
       def measured(plain, now) #: (Hash[String, untyped], Float) -> void
         @memory = plain
         @measured_at = now
-        @measurable_at = now + [plain["seconds"] * COST, PAUSE].max
+        @measurable_at = now + [plain["seconds"] * @cost, PAUSE].max
         ripen(now)
         remember(now)
       end

@@ -22,7 +22,7 @@ module Skep
       HARD = 1.5 # times the limit
       SHORTEST = 0.25
       LONGEST = 10.0
-      YOUNG = 10.0 # a node is looked at again after that part of its age
+      YOUNG = 10.0 # a node is looked at again after that part of its age, or of the longest pause
       private_constant :SHORTEST, :YOUNG
 
       attr_reader :limit #: Integer?
@@ -51,7 +51,7 @@ module Skep
       # Twice before it could be there, at the rate it had; often as long as it is young.
       def seconds(facts, now)
         age = now - facts.ready_at
-        [[longest, [age / YOUNG, 1.0].max, reach(facts)].min, SHORTEST].max
+        [[longest, [age, longest].max / YOUNG, reach(facts)].min, SHORTEST].max
       end
 
       def reach(facts)

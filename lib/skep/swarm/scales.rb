@@ -3,17 +3,23 @@
 # Looks at nodes' memory when it is time to, many at a time.
 #
 #   scales = Scales.new(loop) { |node, now| seconds }   # a look; it says when to look again
-#   scales.watch(node, 0.25)      # for the first time in so many seconds, until it has ended
-#   scales.hasten(node)           # look as soon as possible
+#   watch = scales.watch(node, 0.25)   # for the first time in so many seconds
+#   scales.hasten(node)                # look as soon as possible
+#   watch.cancel                       # no more: it has ended
 #
 # Looks that are due at nearly the same time are made in one turn of the loop, so that a still swarm
 # sleeps; and no turn makes more than a slice of them, so that a large one isn't held up.
 module Skep
   class Swarm
     class Scales
+      Watch = Struct.new(:scales, :node) do
+        def cancel = scales.forget(node) #: () -> void
+      end
+
       SLICE = 50 # looks a turn, each some 20 microseconds
       GRIDS = [5.0, 1.0, 0.25].freeze # seconds; the coarsest that moves a look by half at most
-      private_constant :SLICE, :GRIDS
+      SOON = 0.0
+      private_constant :Watch, :SLICE, :GRIDS, :SOON
 
       def initialize(loop, &look) #: (OS::Loop) { (Node, Float) -> Float } -> void
         @loop = loop
@@ -22,37 +28,51 @@ module Skep
         @turns = {}
       end
 
-      def watch(node, seconds) #: (Node, Float) -> void
-        now = OS.now
-        at = now + seconds
-        grid = GRIDS.find { |one| one <= seconds / 2 }
-        at = [(at / grid).floor * grid, now].max if grid
-        @due[node] = at
-        @turns[at] ||= [].tap { @loop.at(at) { turn(at) } }
-        @turns[at] << node
+      def watch(node, seconds) #: (Node, Float) -> Watch
+        later(node, seconds)
+        Watch.new(self, node)
       end
 
-      def hasten(node) = watch(node, 0.0) #: (Node) -> void
+      def hasten(node) = plan(node, SOON) #: (Node) -> void
+
+      def forget(node) #: (Node) -> void
+        @turns[@due.delete(node)]&.delete(node)
+      end
 
       def inspect = "#<#{self.class} nodes=#{@due.size}>" #: () -> String
 
       private
 
-      def turn(at)
-        nodes = @turns.delete(at)
-        rest = nodes.drop(SLICE)
-        continue(at, rest) if rest.any?
-        nodes.first(SLICE).each { |node| look(node) if @due[node] == at }
+      def later(node, seconds)
+        now = OS.now
+        at = now + seconds
+        grid = GRIDS.find { |one| one <= seconds / 2 }
+        plan(node, grid ? [(at / grid).floor * grid, now].max : at)
       end
 
-      def continue(at, rest)
-        @turns[at] = rest
-        @loop.after(0) { turn(at) }
+      def plan(node, at)
+        forget(node)
+        @due[node] = at
+        @turns[at] ||= new_turn(at)
+        @turns[at][node] = true
+      end
+
+      # One that is made in a turn of the loop isn't for that one.
+      def new_turn(at)
+        at == SOON ? @loop.after(0) { turn(at) } : @loop.at(at) { turn(at) }
+        {}.compare_by_identity
+      end
+
+      def turn(at)
+        nodes = @turns.delete(at).keys
+        nodes.drop(SLICE).each { |node| plan(node, SOON) }
+        nodes.first(SLICE).each { |node| look(node) if @due[node] == at }
       end
 
       def look(node)
         @due.delete(node)
-        watch(node, @look.call(node, OS.now)) if node.live?
+        seconds = @look.call(node, OS.now)
+        later(node, seconds) unless @due[node] # it has been hastened
       end
     end
   end

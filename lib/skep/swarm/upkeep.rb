@@ -15,18 +15,19 @@ module Skep
       FIRST = 0.25      # seconds from readiness to the first look
       AGAIN = 1.0       # between looks at one that has been judged
       STILL = 30.0      # between looks at a node that keeps still, where nothing is limited
-      private_constant :FIRST, :AGAIN, :STILL
+      LOOK = 0.03       # for each node: looks take 30 microseconds, and a thousandth of a processor
+      private_constant :FIRST, :AGAIN, :STILL, :LOOK
 
       attr_reader :renewals #: Renewals
 
       # tell: called with an event's name, the node, a level and facts.
       def initialize(manager, config, surroundings, loop:, tell:)
+        @manager = manager
         @loop = loop
         @tell = tell
         @surroundings = surroundings
         @renewals = Renewals.new(manager, config, loop:)
         @scales = Scales.new(loop) { |node, now| look(node, now) }
-        @budget = Budgeting.new(manager, surroundings, config.memory_budget, tell:)
         @lifetime = config.max_lifetime && MaxLifetime.new(config.max_lifetime)
         appoint_judges(config)
       end
@@ -37,8 +38,9 @@ module Skep
         expect_end(node, @lifetime.part) if @lifetime
         resident = OS::Resident.of(node.pid) or return
         inherited = OS::Resident.of(node.mold.pid)&.anonymous || 0
-        node.footprint = Footprint.new(resident, inherited:, now: OS.now)
-        @scales.watch(node, FIRST)
+        node.footprint = Footprint.new(resident, inherited:, sharers: @manager.seats.size,
+                                                 now: OS.now)
+        node.watches << @scales.watch(node, FIRST)
       end
 
       def measured(node, plain) #: (Node, Hash[String, untyped]) -> void
@@ -55,8 +57,11 @@ module Skep
       def appoint_judges(config)
         limit = @surroundings.within(:memory_limit, config.memory_limit)
         limited = limit || config.memory_budget
-        @limit = MemoryLimit.new(limit:, longest: limited ? MemoryLimit::LONGEST : STILL)
+        longest = [limited ? MemoryLimit::LONGEST : STILL, LOOK * @manager.seats.size].max
+        @limit = MemoryLimit.new(limit:, longest:)
         @leak = Leak.new(limit:)
+        @budget = Budgeting.new(@manager, @surroundings, config.memory_budget,
+                                pause: longest / 10, tell: @tell)
       end
 
       def expect_end(node, part)

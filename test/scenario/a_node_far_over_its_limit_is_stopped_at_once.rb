@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+# A node that goes on growing while its successor boots is stopped at half as much again as its
+# limit, ready or not who follows; one that doesn't hear is killed after kill_timeout.
+require_relative "scenario"
+
+Scenario.play do
+  swarm = run_swarm(<<~RUBY)
+    Skep.swarm "greedy", nodes: 2, memory_limit: "60M", kill_timeout: 1 do |swarm|
+      swarm.on_boot do |child|
+        renewed = File.exist?("\#{__dir__}/\#{child.id}")
+        File.write("\#{__dir__}/\#{child.id}", "")
+        child.wait(3) if renewed # a slow boot
+        FIRST = !renewed
+      end
+      swarm.work do |child|
+        child.ready!
+        child.wait(0.5)
+        own = []
+        while FIRST && own.size < 100 && !child.stopping?
+          own << ("y" * (2 << 20))
+          child.wait(0.1) if child.id.zero?
+        end
+        loop { } if FIRST && child.id == 1 # deaf
+        child.wait until child.stopping?
+      end
+    end
+  RUBY
+  swarm.await("node_ready", times: 2)
+  dead = swarm.await("node_died", times: 2).to_h { |event| [event["node"], event] }
+  over = swarm.events.select { |event| event["event"] == "node_over_limit" }
+  must("first try to do without: #{over}") do
+    over.select { |event| event["node"].zero? }.map { |event| event["at_once"] } == [false, true]
+  end
+  must("let the one that hears end: #{dead[0]}") do
+    dead[0]["exitstatus"].zero? && dead[0]["reason"] == "memory_limit"
+  end
+  must("kill the deaf: #{dead[1]}") do
+    dead[1]["signal"] == "KILL" && dead[1]["reason"] == "memory_limit"
+  end
+  swarm.await("node_ready", times: 2)
+  must("count neither for a crash") { swarm.events.none? { |one| one["event"] == "node_waiting" } }
+  must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
+end
