@@ -39,9 +39,16 @@ module Skep
         when "unfit" then unfit(node, frame)
         when "joined" then joined(node, frame)
         when "event" then @tell.call(frame["name"], node, level: level(frame), **facts(frame))
+        when "failed" then failed(node, frame)
+        else note(node, frame)
+        end
+      end
+
+      # What is only kept, for whoever asks.
+      def note(node, frame)
+        case frame.type
         when "memory" then @registrar.upkeep.measured(node, frame.facts)
         when "work" then node.report(frame["facts"])
-        when "failed" then failed(node, frame)
         end
       end
 
