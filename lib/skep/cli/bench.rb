@@ -13,7 +13,8 @@ module Skep
       EXAMPLES = ["skep bench", "skep bench pid", "skep bench fork --rounds 9 --plot fork.svg",
                   "skep bench pid --json"].freeze
       BENCHES = { "pid" => :Pid, "fork" => :Fork, "cow" => :Cow,
-                  "threads" => :Threads, "pool" => :Pool, "map" => :Map }.freeze
+                  "threads" => :Threads, "pool" => :Pool, "map" => :Map,
+                  "recovery" => :Recovery, "supervise" => :Supervise }.freeze
 
       # The bench can't go on; the message is the sentence to print.
       class Failed < Skep::Error

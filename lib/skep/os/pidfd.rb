@@ -81,7 +81,8 @@ module Skep
       def wait(timeout: nil)
         assert_open
         return @status if @status
-        return unless gone?(timeout && [timeout, 0].max)
+        timeout &&= [timeout, 0].max
+        return unless gone?(timeout)
 
         reap(timeout ? [timeout, SETTLE].min : SETTLE)
         @status || Unknown.new(pid)

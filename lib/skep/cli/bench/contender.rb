@@ -7,7 +7,8 @@
 #
 # The block measures once and returns a figure in the contest's unit, or several as a hash, of which
 # the first is the one that is compared: {"fork" => 1.2, "PSS MiB" => 80.0}. It may raise
-# Contender::Skipped with a sentence when it finds that it can't be had.
+# Contender::Skipped with a sentence when it finds that it can't be had, or Contender::Never when
+# what it waits for doesn't come.
 #
 # `version` says whose it is and which: "pid_cache 0.1.0". `against` names the contender that its
 # ratio refers to (else the contest's REFERENCE). `x` and `series` are for figures over a quantity:
@@ -18,6 +19,10 @@ module Skep
       class Contender
         # It can't be had here; the message says why and what to install.
         class Skipped < Skep::Error
+        end
+
+        # It was measured, and what was waited for doesn't happen; the message says so.
+        class Never < Skep::Error
         end
 
         attr_reader :name, :group #: String

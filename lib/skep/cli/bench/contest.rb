@@ -71,6 +71,8 @@ module Skep
           row.add(row.contender.measure)
         rescue Contender::Skipped => e
           row.skip(e.message)
+        rescue Contender::Never => e
+          row.give_up(e.message)
         rescue Program::Failed => e # the others are still worth measuring
           row.skip("failed: #{e.message}")
         end

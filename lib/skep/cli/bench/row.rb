@@ -5,6 +5,7 @@
 #   row.median; row.low; row.high         # of the first column; low and high are the quartiles
 #   row.columns["PSS MiB"]                # => Spread of another one
 #   row.skip("the compiler isn't there")
+#   row.give_up("never within 40 s")      # it was measured, and there is no figure to it
 module Skep
   module CLI
     class Bench
@@ -33,6 +34,15 @@ module Skep
           @skipped = why
           @samples.clear
         end
+
+        # The same, where the sentence is what was found out.
+        def give_up(sentence) #: (String) -> void
+          skip(sentence)
+          @never = true
+        end
+
+        # What a table says in place of figures.
+        def excuse = @never ? skipped : "skipped: #{skipped}" #: () -> String
 
         def measured? = @samples.any? #: () -> bool
 

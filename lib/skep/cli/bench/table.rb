@@ -53,7 +53,7 @@ module Skep
         end
 
         def cells(row, more)
-          return ["  #{row.name}", "skipped: #{row.skipped}"] unless row.measured?
+          return ["  #{row.name}", row.excuse] unless row.measured?
 
           ratio = @report.rows.relative(row)
           quartiles = [row.low, row.high].map { |figure| Figures.text(figure) }.join("..")

@@ -1,0 +1,154 @@
+# frozen_string_literal: true
+
+require "skep/cli/bench/kin"
+require "skep/cli/bench/broker"
+require "skep/cli/bench/keeper"
+require "skep/cli/bench/keeping"
+
+# `skep bench supervise`: what happens to workers that hang, that are left alone, that can't boot,
+# that do nothing, or that don't end, by who keeps them; and what many nodes cost skep.
+#
+#   Supervise.new(patience: 2, crash: 1, idle: 1, ending: 1, many: 8, kills: 2).run   # => Report
+#
+# Each keeper keeps two workers. With peers that never do what is waited for it takes a quarter of
+# an hour; so it measures once unless told otherwise.
+module Skep
+  module CLI
+    class Bench
+      class Supervise < Contest
+        TITLE = "hung workers, orphans, crash loops, idleness and ends"
+        UNIT = "s"
+        ROUNDS = 1
+        SIZES = { workers: 2, patience: 40, crash: 5, idle: 10, ending: 5, few: 4, more: 100,
+                  many: 1_000, kills: 20 }.freeze
+        STOPPED = "a stopped worker, until its replacement begins"
+        STUCK = "a worker stuck in C with the GVL, until its replacement begins"
+        ORPHANS = "kill -9 of the supervisor, until nothing is left of it"
+        LEFT_STUCK = "the same, its workers stuck in C with the GVL"
+        CRASHES = "a crash loop: workers die at their first line"
+        IDLE = "nothing to do: wake-ups a second"
+        BUSY = "TERM while a worker is busy: its keepers' CPU, % of a core"
+        FORCED = "the same, and a second TERM, until nothing is left of it"
+        CROWD = "nodes of skep's: kill -9 of one of them"
+        TIMEOUT = 3 # liveness_timeout of the row by which the goal for idleness goes
+        OURS = Keeper::OURS
+        BARE = Keeper::BARE_LOOP
+        IDLE_OURS = "idle: skep, liveness_timeout #{TIMEOUT}"
+        private_constant :STOPPED, :STUCK, :ORPHANS, :LEFT_STUCK, :CRASHES, :IDLE, :BUSY, :FORCED,
+                         :CROWD, :TIMEOUT, :OURS, :BARE, :IDLE_OURS
+
+        def contenders = [*hung, *orphaned, *crashing, *idle, *ending, *crowds]
+
+        def goals(rows)
+          few, many = crowd(size(:few)), crowd(size(:many))
+          [cpu_goal(rows, few, many), replacement_goal(rows, few, many), *idle_goals(rows)]
+        end
+
+        private
+
+        def all = [BARE, OURS, *Keeper::PEERS]
+
+        # The bare loop notices no hang, and knows no end.
+        def keepers = all - [BARE]
+
+        # Workers that do nothing any more.
+        def hung
+          ways = { "stopped" => [STOPPED, {}], "stuck" => [STUCK, { orders: true }] }
+          ways.flat_map do |how, (group, wishes)|
+            kept_as_set(how, group, wishes) do |kept|
+              Hang.new(kept, patience: size(:patience)).public_send(how)
+            end
+          end
+        end
+
+        # By all as they come, and as soon as their settings allow.
+        def kept_as_set(how, group, wishes, &measure)
+          keepers.flat_map do |keeper|
+            [{}, keeper.tuned].uniq.map do |options|
+              settings = options.map { |name, value| "#{name} #{value}" }
+              row(keeper, "#{how}: #{[keeper.name, *settings].join(", ")}", group,
+                  { **wishes, options: }, &measure)
+            end
+          end
+        end
+
+        def orphaned
+          healthy = each("orphaned", ORPHANS, all) { |kept| orphans(kept).healthy }
+          stuck = each("orphaned and stuck", LEFT_STUCK, all, { orders: true }) do |kept|
+            orphans(kept).stuck
+          end
+          healthy + stuck
+        end
+
+        def orphans(kept) = Orphans.new(kept, patience: size(:patience))
+
+        def crashing
+          each("crash loop", CRASHES, all) do |kept|
+            { "forks a second" => CrashLoop.new(kept, seconds: size(:crash)).rate }
+          end
+        end
+
+        def idle
+          measure = ->(kept) { Idle.new(kept, seconds: size(:idle)).figures }
+          tuned = row(OURS, IDLE_OURS, IDLE, { options: { liveness_timeout: TIMEOUT } }, &measure)
+          each("idle", IDLE, all, &measure).insert(2, tuned)
+        end
+
+        def ending
+          share = each("busy", BUSY, keepers, { busy: true }) do |kept|
+            { "% of a core" => Ending.new(kept).share(size(:ending)) }
+          end
+          forced = each("forced", FORCED, keepers, { busy: true }) do |kept|
+            Ending.new(kept).forced(2 * size(:ending))
+          end
+          share + forced
+        end
+
+        def crowd(nodes) = "#{nodes} nodes"
+
+        def crowds
+          %i[few more many].map do |amount|
+            wishes = { workers: size(amount), options: { restarts: 1_000_000 } }
+            row(OURS, crowd(size(amount)), CROWD, wishes) do |kept|
+              Crowd.new(kept, kills: size(:kills)).figures
+            end
+          end
+        end
+
+        def each(how, group, keepers, wishes = {}, &measure)
+          keepers.map { |keeper| row(keeper, "#{how}: #{keeper.name}", group, wishes, &measure) }
+        end
+
+        def row(keeper, name, group, wishes, &measure)
+          keeper.contender(name, { workers: size(:workers), **wishes }, group:, &measure)
+        end
+
+        def cpu_goal(rows, few, many)
+          Goal.at_most("the supervisor's CPU for an event, #{many} against #{few}",
+                       rows.ratio(many, few), 2)
+        end
+
+        def replacement_goal(rows, few, many)
+          column = "ms to the replacement"
+          Goal.at_most("the time to a replacement, #{many} against #{few}",
+                       rows.ratio(many, few, column:), 2)
+        end
+
+        # Of each process; its row measures several such timeouts.
+        def idle_goals(rows)
+          %w[supervisor worker others].map do |column|
+            rate = rows.median(IDLE_OURS, column:)
+            Goal.at_most("wake-ups a liveness_timeout: #{column}", rate && rate * TIMEOUT, 3)
+          end
+        end
+      end
+    end
+  end
+end
+
+require "skep/cli/bench/supervise/hang"
+require "skep/cli/bench/supervise/orphans"
+require "skep/cli/bench/supervise/crash_loop"
+require "skep/cli/bench/supervise/idle"
+require "skep/cli/bench/supervise/ending"
+require "skep/cli/bench/supervise/crowd"
