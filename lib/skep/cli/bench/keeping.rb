@@ -24,7 +24,8 @@ module Skep
 
         START = 30.0 # seconds to start in
         CLEAR = 10.0 # and to be gone in, once killed
-        WISHES = { workers: 2, heap: 0, busy: false, orders: false, options: {} }.freeze
+        WISHES = { workers: 2, heap: 0, busy: false, orders: false, options: {},
+                   rest: 1.0 }.freeze
         private_constant :START, :CLEAR, :WISHES
 
         # Why nothing of all this can be done here; nil where it can.
@@ -95,7 +96,7 @@ module Skep
           found
         end
 
-        # What comes in that time, and nothing else happens.
+        # What comes in that time; nothing else happens.
         def settle(seconds) #: (Numeric) -> Array[Arrival]
           deadline = OS.now + seconds
           found = []
@@ -104,6 +105,9 @@ module Skep
           end
           found
         end
+
+        # For as long as it takes to be at rest after what happened.
+        def rest = settle(@wishes[:rest]) #: () -> Array[Arrival]
 
         def signal(pid, name) #: (Integer, Symbol) -> void
           pidfd = Skep.pidfd(pid)

@@ -19,8 +19,8 @@ module Skep
         TITLE = "hung workers, orphans, crash loops, idleness and ends"
         UNIT = "s"
         ROUNDS = 1
-        SIZES = { workers: 2, patience: 40, crash: 5, idle: 10, ending: 5, few: 4, more: 100,
-                  many: 1_000, kills: 20 }.freeze
+        SIZES = { workers: 2, rest: 1.0, patience: 40, crash: 5, idle: 10, ending: 5, few: 4,
+                  more: 100, many: 1_000, kills: 20 }.freeze
         STOPPED = "a stopped worker, until its replacement begins"
         STUCK = "a worker stuck in C with the GVL, until its replacement begins"
         ORPHANS = "kill -9 of the supervisor, until nothing is left of it"
@@ -120,7 +120,8 @@ module Skep
         end
 
         def row(keeper, name, group, wishes, &measure)
-          keeper.contender(name, { workers: size(:workers), **wishes }, group:, &measure)
+          wishes = { workers: size(:workers), rest: size(:rest), **wishes }
+          keeper.contender(name, wishes, group:, &measure)
         end
 
         def cpu_goal(rows, few, many)

@@ -8,9 +8,6 @@ module Skep
     class Bench
       class Supervise
         class CrashLoop
-          QUIET = 1.0 # seconds, to be at rest
-          private_constant :QUIET
-
           def initialize(kept, seconds:) #: (Keeping, seconds: Numeric) -> void
             @kept = kept
             @seconds = seconds
@@ -18,7 +15,7 @@ module Skep
 
           def rate #: () -> Float
             workers = @kept.await(@kept.wishes[:workers])
-            @kept.settle(QUIET)
+            @kept.rest
             File.write("#{@kept.folder}/crash", "")
             workers.each { |worker| @kept.signal(worker.pid, :KILL) }
             @kept.settle(@seconds).size.fdiv(@seconds)

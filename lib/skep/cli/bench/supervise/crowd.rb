@@ -25,7 +25,7 @@ module Skep
 
           def figures #: () -> Hash[String, Float]
             started = seconds { @pids = @kept.await(nodes, seconds: START).map(&:pid) }
-            @kept.settle(1)
+            @kept.rest
             kept = Array.new(@kills) { kill }.transpose.map { |each| Statistics.median(each) }
             { "ms of CPU" => kept.first * 1000, "the mold's" => kept[1] * 1000,
               "ms to the replacement" => kept.last * 1000, "start s" => started,

@@ -14,8 +14,7 @@ module Skep
       class Supervise
         class Ending
           REQUEST = "GET / HTTP/1.1\r\nHost: skep\r\nConnection: close\r\n\r\n"
-          QUIET = 1.0 # seconds, to be at rest
-          private_constant :REQUEST, :QUIET
+          private_constant :REQUEST
 
           def initialize(kept) #: (Keeping) -> void
             @kept = kept
@@ -34,7 +33,7 @@ module Skep
           def forced(patience) #: (Numeric) -> Float
             ask_to_end do
               all = [@kept.pid, *@kept.below].map { |pid| Skep.pidfd(pid) }
-              @kept.settle(QUIET)
+              @kept.rest
               still_there
               @kept.end!(:TERM)
               @kept.gone(all, patience) or never(all, patience)
@@ -47,7 +46,7 @@ module Skep
 
           def ask_to_end
             busy = start
-            @kept.settle(QUIET)
+            @kept.rest
             @kept.end!(:TERM)
             yield
           ensure

@@ -10,9 +10,6 @@ module Skep
     class Bench
       class Supervise
         class Hang
-          QUIET = 1.0 # seconds, for what a keeper does after a worker's first line
-          private_constant :QUIET
-
           def initialize(kept, patience:) #: (Keeping, patience: Numeric) -> void
             @kept = kept
             @patience = patience
@@ -25,7 +22,7 @@ module Skep
 
           def replaced
             victim = @kept.await(@kept.wishes[:workers]).first.pid
-            @kept.settle(QUIET)
+            @kept.rest
             began = OS.now
             yield victim
             come = @kept.arrival(@patience) or

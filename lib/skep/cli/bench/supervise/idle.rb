@@ -10,9 +10,6 @@ module Skep
     class Bench
       class Supervise
         class Idle
-          QUIET = 3.0 # seconds, to be at rest
-          private_constant :QUIET
-
           def initialize(kept, seconds:) #: (Keeping, seconds: Numeric) -> void
             @kept = kept
             @seconds = seconds
@@ -20,7 +17,7 @@ module Skep
 
           def figures #: () -> Hash[String, Float]
             @kept.await(@kept.wishes[:workers])
-            @kept.settle(QUIET)
+            3.times { @kept.rest }
             before = wakes
             @kept.settle(@seconds)
             before.merge(wakes) { |_, earlier, later| (later - earlier) / @seconds }

@@ -9,9 +9,6 @@ module Skep
     class Bench
       class Supervise
         class Orphans
-          QUIET = 1.0 # seconds, to be at rest, or stuck
-          private_constant :QUIET
-
           def initialize(kept, patience:) #: (Keeping, patience: Numeric) -> void
             @kept = kept
             @patience = patience
@@ -30,7 +27,7 @@ module Skep
           private
 
           def gone
-            @kept.settle(QUIET)
+            @kept.rest
             all = @kept.below.map { |pid| Skep.pidfd(pid) }
             @kept.end!(:KILL)
             @kept.gone(all, @patience) or
