@@ -10,8 +10,8 @@ require "skep/cli/bench/keeping"
 #
 #   Supervise.new(patience: 2, crash: 1, idle: 1, ending: 1, many: 8, kills: 2).run   # => Report
 #
-# Each keeper keeps two workers. With peers that never do what is waited for it takes a quarter of
-# an hour; so it measures once unless told otherwise.
+# Each keeper keeps two workers. With peers that never do what is waited for it takes 25 minutes; so
+# it measures once unless told otherwise.
 module Skep
   module CLI
     class Bench
