@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/os"
+
+class VitalsTest < Skep::TestCase
+  Vitals = Skep::OS::Vitals
+  private_constant :Vitals
+
+  def setup
+    skip "there is no /proc" unless File.exist?("/proc/self/task")
+    super
+  end
+
+  test "tells what a process waits for" do
+    with_child do |pid|
+      vitals = Vitals.of(pid)
+      assert_equal ["sleeping", pid], [vitals.state, vitals.tasks.first.tid]
+      assert_match(/\A(?:read\(\d+\) pipe:|p?poll)/, vitals.tasks.first.syscall)
+      assert_operator vitals.rss, :>, 1_000_000
+      refute_predicate vitals, :stopped?
+    end
+  end
+
+  test "calls a stopped process stopped" do
+    with_child do |pid|
+      Process.kill(:STOP, pid)
+      Process.wait(pid, Process::WUNTRACED)
+      vitals = Vitals.of(pid)
+      assert_equal ["stopped", true, nil], [vitals.state, vitals.stopped?, vitals.tracer]
+    end
+  end
+
+  test "names every thread" do
+    with_child(thread: "skep.side") do |pid|
+      vitals = Vitals.of(pid)
+      assert_equal vitals.threads, vitals.tasks.size
+      assert_includes vitals.tasks.map(&:name), "skep.side"
+    end
+  end
+
+  test "is plain data" do
+    plain = Vitals.of(Process.pid).to_plain
+    assert_equal "running", plain[:state]
+    assert_equal Process.pid, plain[:tasks].first[:tid]
+    refute plain.key?(:tracer)
+  end
+
+  test "knows nothing of who is gone" do
+    pid = fork { exit! }
+    Process.wait(pid)
+    assert_nil Vitals.of(pid)
+  end
+
+  private
+
+  # A child that waits until it is killed.
+  def with_child(thread: nil)
+    pid, reader = in_child { |writer| wait_for_ever(thread, writer) }
+    wait_readable(reader).gets
+    fall_asleep(pid)
+    yield pid
+  ensure
+    Process.kill(:KILL, pid)
+    Process.wait(pid)
+  end
+
+  def wait_for_ever(thread, writer)
+    Thread.new { Thread.stop }.name = thread if thread
+    writer.puts "there"
+    IO.pipe.first.read
+  end
+
+  # The kernel tells nobody that a thread has fallen asleep.
+  def fall_asleep(pid)
+    deadline = Skep::OS.now + 10
+    until Vitals.of(pid).state == "sleeping"
+      flunk "it doesn't fall asleep" if Skep::OS.now > deadline
+      IO.select(nil, nil, nil, 0.01)
+    end
+  end
+end
