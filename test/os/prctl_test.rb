@@ -14,6 +14,7 @@ class PrctlTest < Skep::TestCase
   test "does nothing in the twin, and says so" do
     skip "the C does it" if Prctl.supported?
     assert_equal [false, false], [Prctl.subreaper!, Prctl.subreaper?]
+    assert_equal [false, false], [Prctl.dumpable!, Prctl.dumpable?]
     assert_nil Prctl.parent_death_signal
     refute Prctl.public_send(:parent_death_signal=, :TERM)
   end
@@ -27,6 +28,16 @@ class PrctlTest < Skep::TestCase
       writer.puts Process.wait2.last.exitstatus
     end
     assert_equal "true\n8\n9\n", wait_readable(reader).read
+    Process.wait(pid)
+  end
+
+  test "lets a core be dumped of who changed user" do
+    skip "it takes the C, and root" unless Prctl.supported? && Process.uid.zero?
+    pid, reader = in_child do |writer|
+      Process::UID.change_privilege(65_534)
+      writer.puts [Prctl.dumpable?, Prctl.dumpable!, Prctl.dumpable?].inspect
+    end
+    assert_equal "[false, true, true]\n", wait_readable(reader).read
     Process.wait(pid)
   end
 

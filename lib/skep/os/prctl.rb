@@ -6,6 +6,7 @@ require "skep/os/prctl/twin"
 #
 #   Skep::OS::Prctl.subreaper!                      # orphaned descendants fall to us, not to pid 1
 #   Skep::OS::Prctl.parent_death_signal = :TERM     # sent to us when the thread that forked us ends
+#   Skep::OS::Prctl.dumpable!                       # a core of us may be dumped, whoever we became
 #   Skep::OS::Prctl.supported?
 #
 # A forked child inherits neither. It sets nothing by itself.

@@ -16,6 +16,14 @@ module Skep
         #: () -> bool
         def subreaper? = false
 
+        # Asks that a core may be dumped of us although we changed user.
+        #
+        #: () -> bool
+        def dumpable! = false
+
+        #: () -> bool
+        def dumpable? = false
+
         #: () -> Integer?
         def parent_death_signal = nil
 
