@@ -16,7 +16,7 @@ class SwarmFibersTest < Skep::TestCase
 
   def teardown
     @page.close
-    %i[@wake @waker].each { |name| @child.instance_variable_get(name).close }
+    @child.leave
     super
   end
 

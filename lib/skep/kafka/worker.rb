@@ -14,13 +14,12 @@ module Skep
       # tools: the Member's Tools; thread: its place on the page, 0 for the node's own thread.
       def initialize(tools, handler, thread:)
         @options = tools.options
-        @child = tools.child
+        @child = tools.child.lane(thread)
         @report = tools.report
         @consumer = tools.consumer
         @desk = tools.desk
         @dead_letter = tools.dead_letter
         @handler = handler
-        @thread = thread
         @messages = 0
         @backoff = Backoff.new(@options.retry_backoff)
       end
@@ -37,7 +36,7 @@ module Skep
       private
 
       def attempt(partition, batch)
-        @child.in_hand(batch.label, thread: @thread)
+        @child.in_hand(batch.label)
         @child.beat
         batch.__given_to(@child)
         @handler.call(batch, @child)
@@ -45,14 +44,14 @@ module Skep
       rescue StandardError, ScriptError => e # whatever the user's handler raises: it is tried again
         failed(partition, batch, e)
       ensure
-        @child.in_hand(nil, thread: @thread)
+        @child.in_hand(nil)
       end
 
       def finish(partition, batch)
         noted = @desk.settle(partition, batch) do
           @consumer.store(batch.topic, batch.partition, batch.last_offset + 1)
         end
-        @child.count(batch.size, thread: @thread)
+        @child.count(batch.size)
         @messages += batch.size
         @report.tell(:kafka_revoked_in_hand, level: :warn, **about(batch), note: LATE) unless noted
       end

@@ -10,6 +10,7 @@
 # | load {mold, supervisor} | loads its file: loaded {name, options, tasks, events}, or refused |
 # | prepare {options, …} + page | preload, warm, warmup: ready {seconds, …}, or refused |
 # | fork {slot, node, …} + socket | forked {slot, pid} + pidfd, or fork_failed {slot, error} |
+# | ping | pong: it is there |
 # | (a child has ended) | exited {slot, pid, exitstatus, signal} |
 #
 # It has no thread of its own, keeps no node's socket, and ends with its supervisor.
@@ -164,7 +165,10 @@ module Skep
       end
 
       def obey(frame)
-        cast(frame) if frame.type == "fork"
+        case frame.type
+        when "fork" then cast(frame)
+        when "ping" then @link.send("pong")
+        end
       end
 
       def cast(frame)

@@ -12,6 +12,8 @@ module Skep
     class Cells
       BUSY_UNTIL = 2 # monotonic nanoseconds until which no beat is owed
       DONE = 3       # messages or items done since boot
+      HELD_SINCE = 4 # monotonic nanoseconds since something is in hand; 0: nothing is
+      ILL_SINCE = 5  # monotonic nanoseconds of an `unhealthy!` without progress since; 0: well
 
       attr_reader :nodes #: Integer
       attr_reader :threads #: Integer

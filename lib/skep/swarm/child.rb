@@ -19,7 +19,6 @@ module Skep
       attr_reader :id #: Integer, the node's number, 0 to nodes - 1
       attr_reader :swarm #: String, the swarm's name
       attr_reader :mold #: Integer, the number of the mold it was forked from
-      attr_reader :beat_every #: Float, the seconds after which waiting beats
 
       # report: called with a type and facts; what it does with them is the supervisor's side.
       # slot: its cells; placed: nobody else holds its seat; warm_after: how much one of its threads
@@ -28,10 +27,10 @@ module Skep
                      placed: true, warm_after: nil)
         @id, @slot, @swarm, @mold, @placed = id, slot, swarm, mold, placed
         @warm_after = warm_after
-        @page, @cells, @cell = page, cells, cells.of(slot)
         @report = report
-        @beat_every = beat_every
-        prepare_stop
+        @complain_every = beat_every * Liveness::BEATS * Health::SPACING
+        prepare_pulses(page, cells)
+        prepare_stop(beat_every)
         beat
       end
 
@@ -55,29 +54,36 @@ module Skep
       # in its group, a lock, a port). True at once for all others; false when it is to stop.
       def take_place #: () -> bool
         @place_wanted = true
-        until @placed || stopping?
-          beat
-          @wake.read_nonblock(64, exception: false) if readable([@wake], @beat_every)
-        end
+        @vigil.until(@own) { @placed }
         !stopping?
       end
 
       # A sign of progress, written to the shared page without a system call.
-      def beat = @page.beat(@cell) #: () -> void
+      def beat = pulse.beat #: () -> void
 
       # Declares that no beat is owed for so many seconds; with a block, until it returns.
-      def busy(for:) #: (for: Numeric) ?{ () -> untyped } -> untyped
-        seconds = binding.local_variable_get(:for)
-        @page.set(@cell, Cells::BUSY_UNTIL, ((OS.now + seconds) * 1e9).to_i)
-        return unless block_given?
+      #: (for: Numeric) ?{ () -> untyped } -> untyped
+      def busy(for:, &block) = pulse.busy(binding.local_variable_get(:for), &block)
 
-        begin
-          yield
-        ensure
-          @page.set(@cell, Cells::BUSY_UNTIL, 0)
-          beat
-        end
+      # The child as its work's thread number `thread` sees it, 1 to the work's threads; 0: itself.
+      def lane(thread) #: (Integer) -> (Child | Lane)
+        return self if thread.zero?
+
+        @lanes[thread] ||= Lane.new(self, @pulse_of.call(thread).tap { |pulse| @pulses << pulse })
       end
+
+      # It can't do its work, for that reason. Told at once; said again and again, or not taken
+      # back by a beat or `healthy!`, it gets this node replaced (docs/liveness.md).
+      def unhealthy!(reason) = __unhealthy(reason, pulse) #: (String) -> void
+
+      # It can do its work again, whatever was said before.
+      def healthy! #: () -> void
+        @pulses.each(&:heal)
+        @report.call("healthy", {}) if @complained_at
+        @complained_at = nil
+      end
+
+      def beat_every = @vigil.every #: () -> Float, the seconds after which waiting beats
 
       # Should the work end? True from the stop on.
       def stopping? = @stopping ? true : false #: () -> bool
@@ -87,24 +93,12 @@ module Skep
 
       # Waits so many seconds (for ever if nil).
       # True when it is to stop or be quiet; it returns early then.
-      def wait(timeout = nil) #: (?Numeric?) -> bool
-        wait_for([], timeout)
-        quiet?
-      end
+      def wait(timeout = nil) = __wait(timeout, pulse) #: (?Numeric?) -> bool
 
       # Waits until one of the IOs is readable and returns those;
       # none at stop, quiet or the timeout.
-      def wait_for(ios, timeout = nil) #: (Array[IO], ?Numeric?) -> Array[IO]
-        deadline = timeout && (OS.now + timeout)
-        until stopping?
-          beat
-          left = deadline ? [deadline - OS.now, 0].max : @beat_every
-          readable = readable([@wake, *ios], [left, @beat_every].min)
-          return readable - [@wake] if readable && !woken(readable)
-          return [] if readable || (deadline && OS.now >= deadline)
-        end
-        []
-      end
+      #: (Array[IO], ?Numeric?) -> Array[IO]
+      def wait_for(ios, timeout = nil) = __wait_for(ios, timeout, pulse)
 
       # Runs at stop, on a thread of its own, while the work is still busy;
       # at once if the stop has come already.
@@ -120,15 +114,14 @@ module Skep
 
       # What this node's thread has in hand, kept where the supervisor finds it should the node die.
       # nil: nothing.
+      # thread: a worker thread's, which is judged by it only where it says so itself (#lane).
       def in_hand(text, thread: 0) #: (String?, ?thread: Integer) -> void
-        @page.write(@cells.of(@slot, thread:), text.to_s.byteslice(0, OS::Page::BLOB).scrub(""))
+        (thread.zero? ? @own : @pulse_of.call(thread)).label(text)
       end
 
       # Counts so many messages or items as done.
       def count(number = 1, thread: 0) #: (?Integer, ?thread: Integer) -> void
-        done = @page.add(@cells.of(@slot, thread:), Cells::DONE, number)
-        beat
-        warm if @warm_after && done >= @warm_after
+        thread.zero? ? __counted(@own.count(number)) : lane(thread).count(number)
       end
 
       # Facts about the work, shown in `skep status`.
@@ -141,20 +134,21 @@ module Skep
       # The control thread's side: be quiet, or stop.
       def __quiet #: () -> void
         @quiet = true
-        @waker.write_nonblock("q", exception: false)
+        @vigil.ring
       end
 
       def __stop #: () -> void
         return if @stopping
 
         hooks = @stop_lock.synchronize { (@stopping = true) && @stop_hooks }
-        @waker.write_nonblock("s", exception: false)
+        @vigil.ring
+        @report.call("leaving", {})
         Threads::Background.new("stop") { hooks.each { |hook| guard { hook.call } } } if hooks.any?
       end
 
       def __place #: () -> void
         @placed = true
-        @waker.write_nonblock("p", exception: false) if @place_wanted
+        @vigil.ring if @place_wanted
       end
 
       # Its work is to end, and its process to become that mold, over that socket.
@@ -165,9 +159,38 @@ module Skep
 
       def __calling = @calling #: () -> [Integer, BasicSocket]?
 
-      def leave = [@wake, @waker].each(&:close) #: () -> void
+      def leave = @vigil.close #: () -> void
 
       def __ready? = @ready ? true : false #: () -> bool
+
+      # A lane's side: whose pulse it is.
+
+      # The calling thread beats for that pulse from here on; nil: for the node's.
+      def __holds(pulse) #: (Pulse?) -> void
+        pulse ? @holders[Thread.current] = pulse : @holders.delete(Thread.current)
+      end
+
+      # So much has been done in all by one of its threads.
+      def __counted(done) #: (Integer) -> void
+        warm if @warm_after && done >= @warm_after
+      end
+
+      def __unhealthy(reason, pulse) #: (String, Pulse) -> void
+        pulse.ail
+        now = OS.now
+        return if @complained_at && now - @complained_at < @complain_every
+
+        @complained_at = now
+        @report.call("unhealthy", { "reason" => reason.to_s })
+      end
+
+      def __wait(timeout, pulse) #: (Numeric?, Pulse) -> bool
+        @vigil.wait_for([], timeout, pulse)
+        quiet?
+      end
+
+      #: (Array[IO], Numeric?, Pulse) -> Array[IO]
+      def __wait_for(ios, timeout, pulse) = @vigil.wait_for(ios, timeout, pulse)
 
       private
 
@@ -176,27 +199,20 @@ module Skep
         @report.call("warm", {})
       end
 
-      def prepare_stop
+      # holders: which threads have something in hand for a lane of theirs.
+      def prepare_pulses(page, cells)
+        @pulse_of = ->(thread) { Pulse.new(page, cells.of(@slot, thread:)) }
+        @pulses = [@own = @pulse_of.call(0)]
+        @lanes = {}
+        @holders = {}.compare_by_identity
+      end
+
+      def pulse = @holders.empty? ? @own : @holders[Thread.current] || @own
+
+      def prepare_stop(beat_every)
         @stop_hooks = []
         @stop_lock = Mutex.new
-        @wake, @waker = IO.pipe
-      end
-
-      # One IO alone is waited for through a Fiber scheduler, where there is one: not every
-      # scheduler knows IO.select, which would hold up all of its fibers.
-      def readable(ios, seconds)
-        return IO.select(ios, nil, nil, seconds)&.first unless ios.one?
-
-        ios if ios.first.wait_readable(seconds)
-      end
-
-      # Was it only the wake-up?
-      # A quiet is told once, so that waiting on goes on waiting; a stop stays told.
-      def woken(readable)
-        return false unless readable.include?(@wake)
-
-        @wake.read_nonblock(64, exception: false) unless stopping?
-        true
+        @vigil = Vigil.new(every: beat_every) { stopping? }
       end
 
       def guard

@@ -99,7 +99,7 @@ module Skep
         when "quiet" then @child.__quiet
         when "place" then @child.__place
         when "become_mold" then @child.__become_mold(frame["mold"], frame.ios.first)
-        when "backtraces" then backtraces
+        when "backtraces" then frame["hung"] ? testify : backtraces
         else @other&.call(frame)
         end
       end
@@ -113,12 +113,12 @@ module Skep
         end
       end
 
-      def backtraces
-        threads = Thread.list.map do |thread|
-          { "thread" => thread.name || (thread == Thread.main ? "main" : thread.inspect),
-            "status" => thread.status.to_s, "backtrace" => thread.backtrace || [] }
-        end
-        @child.event(:node_backtraces, threads:)
+      def backtraces = @child.event(:node_backtraces, threads: Backtraces.all)
+
+      # It is taken for hung: the last it can say.
+      def testify
+        others = Thread.list - [Thread.current]
+        send("backtraces", { "threads" => Backtraces.all(others) }, may_drop: true)
       end
     end
   end

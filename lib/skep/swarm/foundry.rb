@@ -64,6 +64,14 @@ module Skep
         mold.release if mold.retired? && mold.live?
       end
 
+      # Are they there? Asked whenever somebody looks at the nodes anyhow; away: we ourselves were.
+      def call_roll(now, away) #: (Float, bool) -> void
+        ready = @molds.select(&:ready?)
+        calls.excuse(now) if away
+        calls.silent(ready, now).each { |mold| hung(mold) }
+        calls.call(ready, now) { |mold| mold.channel.send("ping") }
+      end
+
       # Ends every mold at once.
       def kill = @molds.each(&:kill) #: () -> void
 
@@ -81,6 +89,7 @@ module Skep
       private
 
       def loop = @supervisor.loop
+      def calls = @calls ||= RollCall.new(timeout: @supervisor.config.liveness_timeout)
       def registrar = @supervisor.manager.registrar
       def find(pid) = @molds.find { |mold| mold.pid == pid }
 
@@ -104,7 +113,13 @@ module Skep
         mold.channel.listen
       end
 
+      def hung(mold)
+        emit(:mold_hung, :error, mold, **(OS::Vitals.of(mold.pid)&.to_plain || {}))
+        mold.kill
+      end
+
       def hear(mold, frame)
+        @calls&.answered(mold)
         case frame.type
         when "loaded" then loaded(mold, frame.facts)
         when "refused" then refused(mold, frame["sentence"])

@@ -37,9 +37,18 @@ module Skep
         when "warm" then @registrar.warm(node)
         when "became_mold" then @registrar.became_mold(node)
         when "unfit" then unfit(node, frame)
-        when "joined" then joined(node, frame)
         when "event" then @tell.call(frame["name"], node, level: level(frame), **facts(frame))
         when "failed" then failed(node, frame)
+        else hear_of_state(node, frame)
+        end
+      end
+
+      def hear_of_state(node, frame)
+        case frame.type
+        when "joined" then joined(node, frame)
+        when "leaving" then @registrar.leaving(node)
+        when "unhealthy" then @registrar.watchman.complains(node, frame["reason"].to_s)
+        when "healthy" then @registrar.watchman.recovers(node)
         else note(node, frame)
         end
       end
@@ -47,6 +56,7 @@ module Skep
       # What is only kept, for whoever asks.
       def note(node, frame)
         case frame.type
+        when "backtraces" then @registrar.inquest.testify(node, frame["threads"].to_a)
         when "memory" then @registrar.upkeep.measured(node, frame.facts)
         when "work" then node.report(frame["facts"])
         end

@@ -2,7 +2,8 @@
 
 require "etc"
 
-# Who a node runs as: `user`, `group` and `umask` of the configuration, assumed for good.
+# Who a node runs as: `user`, `group` and `umask` of the configuration, assumed for good; with
+# `core`, as somebody of whom a core may be dumped.
 #
 #   Identity.new(config).assume
 #
@@ -18,6 +19,7 @@ module Skep
       def assume #: () -> self
         File.umask(@config.umask) if @config.umask
         change if @config.user || @config.group
+        allow_core if @config.core
         self
       rescue ArgumentError, Errno::EPERM => e # Etc knows no such name, or we aren't root
         raise BootError, "can't become #{wanted}: #{e.message}; " \
@@ -33,6 +35,13 @@ module Skep
         Process::GID.change_privilege(gid)
         Process::UID.change_privilege(user.uid) if user
         OS::Lifeline.renew # who changes user is tied to nobody any more
+      end
+
+      # As large as the system lets it be.
+      def allow_core
+        most = Process.getrlimit(:CORE).last
+        Process.setrlimit(:CORE, most, most)
+        OS::Prctl.dumpable!
       end
 
       def wanted

@@ -50,7 +50,8 @@ module Skep
         cells = Cells.new(nodes: 1, threads: config.threads)
         @child = Child.new(id: 0, swarm: @swarm.name, mold: 0,
                            page: OS::Page.create(cells.total), cells:,
-                           report: method(:report), beat_every: config.liveness_timeout / 3)
+                           report: method(:report),
+                           beat_every: config.liveness_timeout / Liveness::BEATS)
         @other_end, theirs = Channel.pair
         Control.new(@child, channel: Channel.new(theirs), signals: Signals.new(Life::SIGNALS),
                             orphan_timeout: config.orphan_timeout).start
@@ -76,6 +77,8 @@ module Skep
         case type
         when "event" then tell(facts["name"], facts["level"], facts["facts"])
         when "ready" then tell("node_ready", :info, {})
+        when "unhealthy" then tell("node_unhealthy", :warn, facts)
+        when "healthy" then tell("node_healthy", :info, {})
         when "joined"
           tell(facts["joined"] ? "node_joined" : "node_left", :info, facts["facts"])
         end

@@ -15,7 +15,7 @@ module Skep
     class Life
       SIGNALS = %w[TERM INT QUIT TSTP TTIN].freeze
       LAST_WORDS_SECONDS = 1.0
-      DROPPABLE = %w[event work].freeze
+      DROPPABLE = %w[event work unhealthy healthy].freeze
       private_constant :LAST_WORDS_SECONDS, :DROPPABLE
 
       # birth: "node", "mold" and "task" numbers, no task for the helper; signals: the mold's, whose
@@ -29,8 +29,8 @@ module Skep
         @dropped = 0
         @child = Child.new(id: birth["node"], slot: birth["slot"], swarm: swarm.name,
                            mold: birth["mold"], page:, cells:, report: method(:report),
-                           beat_every: config.liveness_timeout / 3, placed: birth["placed"],
-                           warm_after: config.refork_after)
+                           beat_every: config.liveness_timeout / Liveness::BEATS,
+                           placed: birth["placed"], warm_after: config.refork_after)
         @page, @cells = page, cells
         @listener = Listener.new(swarm.listeners, @child) if helper?
       end
@@ -39,6 +39,7 @@ module Skep
       def live #: () -> Integer
         take_control
         status = attempt { Identity.new(@config).assume && (helper? ? listen : work) }
+        report("leaving", {})
         attempt { @swarm.__hooks(:on_exit).each { |hook| hook.call(@child) } } unless helper?
         become_mold if status.zero? && @child.__calling && !@control.orphaned?
         @control.flush(LAST_WORDS_SECONDS)

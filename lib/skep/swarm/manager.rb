@@ -20,7 +20,7 @@ module Skep
       attr_reader :upkeep #: Upkeep
 
       # The supervisor is told by: told (name, level, facts), forced (nodes are killed instead of
-      # stopped), emptied (a mold, none of whose nodes is left), and finish, once.
+      # stopped), emptied (a mold, none of whose nodes is left), looked, and finish, once.
       def initialize(config, supervisor, loop:, page:, cells:)
         @config = config
         @supervisor = supervisor
@@ -54,6 +54,10 @@ module Skep
       end
 
       def beat_age(node) = node&.ready? ? registrar.watchman.age(node) : nil #: (Node?) -> Float?
+
+      # What a node complains of, if it does.
+      #: (Node?) -> String?
+      def ailment(node) = node&.ready? ? registrar.watchman.ailment(node) : nil
 
       def done_count(node) #: (Node?) -> Integer
         node ? @cells.all(node.slot).sum { |cell| @page.get(cell, Cells::DONE) } : 0
@@ -132,6 +136,7 @@ module Skep
 
       def quiet? = @quiet ? true : false #: () -> bool
       def booted = @ever_ready = true #: () -> void
+      def looked(...) = @supervisor.looked(...) #: (Float, bool) -> void
       def emptied(mold) = roster.of(mold).empty? && @supervisor.emptied(mold) #: (Mold) -> void
 
       def warm(node) = @supervisor.warm(node) #: (Node) -> void
@@ -142,9 +147,7 @@ module Skep
       end
 
       # What a node has in hand, on the page, be it dead.
-      def in_hand(node) #: (Node) -> Array[String]
-        @cells.all(node.slot).filter_map { |cell| @page.read(cell) }.reject(&:empty?)
-      end
+      def in_hand(node) = registrar.signs.in_hand(node) #: (Node) -> Array[String]
 
       # The work ended by itself, or there is no use in going on.
       #: (Symbol) -> void
@@ -183,9 +186,10 @@ module Skep
         end
       end
 
+      # who: a node or a seat; nil where it is about all of them.
       def tell(name, who, level: :info, **facts)
-        @supervisor.told(name, level, { node: who.label, mold: who.mold&.number, pid: who.pid,
-                                  **facts.compact })
+        about = who ? { node: who.label, mold: who.mold&.number, pid: who.pid } : {}
+        @supervisor.told(name, level, { **about, **facts.compact })
       end
     end
   end

@@ -27,6 +27,7 @@ module Skep
       attr_reader :reason #: String?, why we end it
       attr_reader :asked_at #: Float
       attr_reader :ready_at #: Float?
+      attr_reader :complaints #: Complaints
       attr_accessor :boot_timer, :end_watch, :watches
       attr_accessor :footprint #: Footprint?, from its readiness on
 
@@ -38,6 +39,7 @@ module Skep
         @state = :booting
         @watches = []
         @work = {}
+        @complaints = Complaints.new
       end
 
       def listens_to(channel) = @channel = channel #: (Link) -> void
@@ -79,6 +81,11 @@ module Skep
       def stop #: () -> void
         @state = :stopping
         @channel.send("stop")
+      end
+
+      # It is on its way out by itself.
+      def depart #: () -> void
+        @state = :stopping
       end
 
       # Why it is to end; the first reason counts.
@@ -127,6 +134,17 @@ module Skep
         @pidfd&.signal(signal)
       rescue Errno::ESRCH # it went by itself first
         nil
+      end
+
+      # It is to go, and how it went isn't its own doing, even if it goes well.
+      def condemn(reason) #: (String) -> void
+        @condemned = true
+        kill(reason, :TERM)
+      end
+
+      # Why it ended so, if that was our doing.
+      def reason_for(exit) #: (Exit) -> String?
+        reason if exit.signal || retired? || @condemned
       end
 
       # Closes all that belonged to the process.

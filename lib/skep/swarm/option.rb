@@ -87,6 +87,7 @@ module Skep
         stop_timeout: seconds(30.0),
         kill_timeout: seconds(5.0),
         orphan_timeout: seconds(5.0),
+        core: flag([false]),
         restart: one_of(:always, :always, :on_failure, :never),
         restart_never_status: status,
         restarts: count(5),

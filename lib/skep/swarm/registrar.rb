@@ -19,6 +19,8 @@ module Skep
       attr_reader :boots #: BootQueue
       attr_reader :replacements #: Replacements
       attr_reader :watchman #: Watchman
+      attr_reader :signs #: Signs
+      attr_reader :inquest #: Inquest
 
       def upkeep = @manager.upkeep #: () -> Upkeep
 
@@ -27,6 +29,8 @@ module Skep
         @config = config
         @loop = loop
         @tell = tell
+        @signs = Signs.new(page, cells)
+        appoint_watchman
         appoint({ loop:, page:, cells: })
       end
 
@@ -77,9 +81,18 @@ module Skep
       # It has done enough to be worth forking from.
       def warm(node) = @manager.warm(node) #: (Node) -> void
 
+      # It ends by itself, or by a signal of somebody else's: it has the time of any stop.
+      def leaving(node) #: (Node) -> void
+        return unless node.ready?
+
+        node.depart
+        node.watches << @loop.after(@config.stop_timeout) { node.kill("stop_timeout") }
+      end
+
       # A node's process is a mold from here on.
       def became_mold(node) #: (Node) -> void
         pidfd = node.leave
+        @watchman.forget(node)
         roster.remove(node)
         standing = node.seat.leave(node, nil, OS.now, within: @config.restarts_within)
         tell(:node_became_mold, node)
@@ -90,9 +103,16 @@ module Skep
 
       private
 
-      # Who says when a node is hung, has ended, or may be forked.
+      # Who says when a node is hung, and who ends it then.
+      def appoint_watchman
+        shared = { loop: @loop, signs:, tell: @tell }
+        @inquest = Inquest.new(@config, **shared)
+        @watchman = Watchman.new(@config, **shared, looked: @manager.method(:looked),
+                                 &@inquest.method(:open))
+      end
+
+      # Who says when a node has ended, or may be forked.
       def appoint(shared)
-        @watchman = Watchman.new(@config, **shared) { |node, age| hung(node, age) }
         @adoption = Adoption.new(@loop) { |node, exit| settle(node, exit) }
         @hearing = Hearing.new(@loop, self, tell: @tell)
         @boots = BootQueue.new(@config, **shared, roster:, hearing: @hearing,
@@ -125,13 +145,6 @@ module Skep
         seat.live? ? @replacements.failed(seat) : @boots.later(seat, FORK_RETRY)
       end
 
-      def hung(node, age)
-        tell(:node_hung, node, level: :error, beat_age: age, in_hand: @manager.in_hand(node))
-        node.channel.send("backtraces")
-        node.kill("hung", :TERM)
-        node.watches << @loop.after(@config.kill_timeout) { node.kill("hung") }
-      end
-
       # It runs on and nobody can tell it anything: it has closed all its descriptors, or executed
       # another program.
       def deaf(node)
@@ -142,6 +155,7 @@ module Skep
 
       def settle(node, exit)
         node.channel.drain
+        @inquest.over(node)
         node.blame(OomKills::REASON) if !node.killed? && @manager.surroundings.oom?(exit)
         standing = dismiss(node, exit)
         tell_of_end(node, exit)
@@ -160,6 +174,7 @@ module Skep
       # The process is gone. What it leaves its seat: see Seat#leave.
       def dismiss(node, exit)
         node.ended
+        @watchman.forget(node)
         roster.remove(node)
         node.seat.leave(node, exit, OS.now, within: @config.restarts_within)
       end

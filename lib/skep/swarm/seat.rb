@@ -21,6 +21,7 @@ module Skep
       attr_accessor :refusal #: String?, why its last process said that it can't begin
       attr_accessor :failure #: String?, what its last process failed with
       attr_writer :looping #: bool
+      attr_accessor :last_hang #: Hash?, what was found out about its last hung node
       attr_accessor :wait_timer #: OS::Loop::Timer?
 
       def initialize(id, task) #: (Integer, Integer?) -> void
@@ -77,11 +78,12 @@ module Skep
       def looping? = @looping ? true : false #: () -> bool
 
       # One node of `skep status --json`.
-      def to_plain(memory:, beat_age:, done:) #: (**untyped) -> Hash[Symbol, untyped]
+      def to_plain(memory:, beat_age:, done:, unhealthy:) #: (**untyped) -> Hash[Symbol, untyped]
         { id:, pid:, mold: (mold || @last_mold)&.number, state:,
           joined: node&.joined? || false, restarts:, deaths: deaths.counts,
           crash_loop: looping?, last_exit: exit_facts,
-          memory:, beat_age:, work: { done:, **(node&.work || @last_work || {}) } }
+          memory:, beat_age:, unhealthy:, last_hang: hang_facts,
+          work: { done:, **(node&.work || @last_work || {}) } }
       end
 
       def inspect = "#<#{self.class} #{label} #{state}>" #: () -> String
@@ -93,6 +95,10 @@ module Skep
         @last_reason = node.reason
         @last_mold = node.mold
         @last_work = node.work
+      end
+
+      def hang_facts
+        last_hang && { seconds_ago: (OS.now - last_hang[:at]).round(3), **last_hang.except(:at) }
       end
 
       def exit_facts

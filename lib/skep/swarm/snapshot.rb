@@ -24,7 +24,8 @@ module Skep
       def view(seat)
         node = seat.node
         seat.to_plain(memory: seat.pid && @manager.upkeep.memory(node),
-                      beat_age: @manager.beat_age(node)&.round(3), done: @manager.done_count(node))
+                      beat_age: @manager.beat_age(node)&.round(3), done: @manager.done_count(node),
+                      unhealthy: @manager.ailment(node))
       end
     end
   end

@@ -138,6 +138,9 @@ module Skep
       # It has done enough work to be forked from.
       def warm(node) = changes.refork(node)
 
+      # The nodes' signs of life have been looked at.
+      def looked(...) = @foundry.call_roll(...)
+
       # None of its nodes is left.
       def emptied(mold) = @foundry.emptied(mold)
 

@@ -90,18 +90,27 @@ module Skep
       end
 
       def text(time, name, level, facts)
-        threads = facts.delete(:threads)
+        details = details(facts.delete(:threads), facts.delete(:tasks))
         words = facts.map { |key, value| "#{key}=#{word(value)}" }
         line = "#{time.iso8601(6)} #{level.to_s.upcase.ljust(5)} #{name} #{words.join(' ')}\n"
-        name == "node_backtraces" ? line + backtraces(threads) : line
+        line + details
       end
 
-      def backtraces(threads)
-        threads.map do |thread|
-          "  thread #{thread['thread']} (#{thread['status']})\n" +
-            thread["backtrace"].map { |at| "    #{at}\n" }.join
-        end.join
+      # Where a node's threads are: as it says itself, and as the kernel does.
+      def details(threads, tasks)
+        [*threads&.map { |facts| thread(facts) }, *tasks&.map { |facts| task(facts) }].join
       end
+
+      def thread(facts)
+        "  thread #{facts['thread']} (#{facts['status']})\n#{indented(facts['backtrace'])}"
+      end
+
+      def task(facts)
+        words = facts.except(:stack).map { |key, value| "#{key}=#{word(value)}" }
+        "  task #{words.join(' ')}\n#{indented(facts[:stack])}"
+      end
+
+      def indented(lines) = [*lines].map { |line| "    #{line}\n" }.join
 
       def word(value)
         text = value.is_a?(String) ? value : JSON.generate(Swarm::Plain.of(value))

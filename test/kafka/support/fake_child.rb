@@ -6,6 +6,16 @@
 #   child = FakeChild.new(id: 0) { |name, facts| … }   # each event; "ready", "joined", "count" too
 #   child.stop!                                        # from any thread, or from a trap
 class FakeChild
+  # What one of its threads sees.
+  class Lane < SimpleDelegator
+    def initialize(child, thread)
+      super(child)
+      @thread = thread
+    end
+
+    def in_hand(text) = __getobj__.in_hand(text, thread: @thread)
+  end
+
   attr_reader :id, :swarm, :mold
 
   def initialize(id: 0, swarm: "test", &told)
@@ -18,6 +28,7 @@ class FakeChild
 
   def ready! = tell("ready")
   def take_place = !stopping?
+  def lane(thread) = thread.zero? ? self : Lane.new(self, thread)
   def joined!(joined = true, **facts) = tell("joined", joined:, **facts)
   def beat = nil
   def event(name, level: :info, **facts) = tell(name.to_s, level:, **facts)

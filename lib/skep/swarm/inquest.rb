@@ -1,0 +1,117 @@
+# frozen_string_literal: true
+
+# How a node that is hung or unhealthy ends: first what it was doing is found out, then it is ended,
+# gently, then by force.
+#
+#   inquest = Inquest.new(config, loop:, signs:, tell:)
+#   inquest.open(node, :hung, sign)      # Watchman's verdict
+#   inquest.testify(node, threads)       # its own backtraces have come
+#   inquest.over(node)                   # it has ended, perhaps before all was found out
+#
+# | when | what |
+# |---|---|
+# | at once | the kernel is asked what it does (OS::Vitals), and it itself for its backtraces |
+# | it answers, or TESTIMONY_SECONDS are over, or a quarter of kill_timeout | the event, and TERM |
+# | kill_timeout after it was overdue | KILL; with `core: true` ABRT, KILL a kill_timeout later |
+#
+# One that is stopped can't answer, and isn't waited for.
+# It never waits: what doesn't come in time isn't told.
+module Skep
+  class Swarm
+    class Inquest
+      TESTIMONY_SECONDS = 0.5
+      MOST_PATIENCE = 0.05
+      EVENTS = { hung: :node_hung, repeated: :node_unhealthy, lasting: :node_unhealthy }.freeze
+      private_constant :TESTIMONY_SECONDS, :MOST_PATIENCE, :EVENTS
+
+      Case = Struct.new(:verdict, :facts, :timer)
+      private_constant :Case
+
+      def initialize(config, loop:, signs:, tell:) #: (Config, **untyped) -> void
+        @config = config
+        @loop = loop
+        @signs = signs
+        @liveness = Liveness.new(timeout: config.liveness_timeout)
+        @tell = tell
+        @cases = {}.compare_by_identity
+      end
+
+      #: (Node, Symbol, Liveness::Sign?) -> void
+      def open(node, verdict, sign)
+        vitals = node.pid && OS::Vitals.of(node.pid)
+        node.channel.send("backtraces", { "hung" => true })
+        found = Case.new(verdict, facts(node, verdict, sign, vitals))
+        @cases[node] = found
+        execute_later(node, @config.kill_timeout - patience(sign))
+        return conclude(node) if vitals&.stopped?
+
+        found.timer = @loop.after(testimony_seconds) { conclude(node) }
+        node.watches << found.timer
+      end
+
+      def testify(node, threads) #: (Node, Array[Hash[String, untyped]]) -> void
+        found = @cases[node] or return
+        found.facts[:threads] = threads
+        found.timer.cancel
+        conclude(node)
+      end
+
+      def over(node) #: (Node) -> void
+        report(node)
+      end
+
+      private
+
+      # What it took to be sure is no time of its own.
+      def patience(sign)
+        most = [MOST_PATIENCE, @config.kill_timeout / 10].min
+        sign ? @liveness.overdue(sign, OS.now).clamp(0.0, most) : 0.0
+      end
+
+      def testimony_seconds = [TESTIMONY_SECONDS, @config.kill_timeout / 4].min
+      def reason(verdict) = verdict == :hung ? "hung" : "unhealthy"
+
+      def facts(node, verdict, sign, vitals)
+        thread = sign&.thread
+        { beat_age: sign && (OS.now - sign.at).round(3), thread: thread&.positive? ? thread : nil,
+          in_hand: @signs.in_hand(node, thread || 0), **complaint(node, verdict),
+          **(vitals ? vitals.to_plain : {}) }.compact
+      end
+
+      def complaint(node, verdict)
+        return {} if verdict == :hung
+
+        { verdict:, reason: node.complaints.reason, reports: node.complaints.times.size }
+      end
+
+      def conclude(node)
+        found = @cases[node] or return
+        report(node)
+        node.condemn(reason(found.verdict))
+      end
+
+      def report(node)
+        found = @cases.delete(node) or return
+        node.seat.last_hang = { pid: node.pid, at: OS.now, why: reason(found.verdict),
+                                **found.facts }
+        @tell.call(EVENTS.fetch(found.verdict), node, level: :error, **found.facts)
+      end
+
+      def execute_later(node, seconds)
+        reason = reason(@cases[node].verdict)
+        node.watches << @loop.after(seconds) do
+          next node.kill(reason) unless @config.core
+
+          dump(node, reason)
+          node.watches << @loop.after(@config.kill_timeout) { node.kill(reason) }
+        end
+      end
+
+      # A stopped process dumps once it is let go on, before any instruction of its own.
+      def dump(node, reason)
+        node.kill(reason, :ABRT)
+        node.kill(reason, :CONT)
+      end
+    end
+  end
+end

@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+# What one cell of the page tells of the thread that writes it: that it makes progress, until when
+# it owes none, what it has in hand, and whether it says that it is ill.
+#
+#   pulse = Pulse.new(page, cells.of(slot, thread: 2))
+#   pulse.beat                       # progress
+#   pulse.tick                       # alive: waiting for something to do
+#   pulse.busy(120) { … }            # no beat is owed meanwhile
+#   pulse.hold("orders/0/17-42"); pulse.hold(nil)
+#
+# Nanoseconds and no system call, but for a word more to write at `busy` and `hold`. The supervisor
+# reads them: Signs.
+module Skep
+  class Swarm
+    class Pulse
+      def initialize(page, cell) #: (OS::Page, Integer) -> void
+        @page = page
+        @cell = cell
+        @excuses = {}
+        @lock = Mutex.new
+      end
+
+      # It waits, and so has nothing to make progress with. Says nothing about its health.
+      def tick = @page.beat(@cell) #: () -> void
+
+      # The work made progress, which heals it, too.
+      def beat #: () -> void
+        heal if @ill
+        @page.beat(@cell)
+      end
+
+      # No beat is owed for so many seconds; with a block, until it returns. Several at a time hold
+      # as long as the longest; one without a block replaces the last without one.
+      def busy(seconds) #: (Numeric) ?{ () -> untyped } -> untyped
+        token = block_given? ? Object.new : :declared
+        excuse { @excuses[token] = OS.now + seconds }
+        return unless block_given?
+
+        begin
+          yield
+        ensure
+          excuse { @excuses.delete(token) }
+          beat
+        end
+      end
+
+      # What it has in hand, from here on its duty to make progress with; nil or empty: nothing.
+      def hold(text) #: (String?) -> void
+        @page.set(@cell, Cells::HELD_SINCE, text.to_s.empty? ? 0 : nanoseconds(OS.now))
+        label(text)
+      end
+
+      # The same for those who read a dead node's page alone.
+      def label(text) #: (String?) -> void
+        @page.write(@cell, text.to_s.byteslice(0, OS::Page::BLOB).scrub(""))
+      end
+
+      # Returns how much it has done in all.
+      def count(number) #: (Integer) -> Integer
+        beat
+        @page.add(@cell, Cells::DONE, number)
+      end
+
+      # It can't do its work, until it beats or heals.
+      def ail #: () -> void
+        return if @ill
+
+        @ill = true
+        @page.set(@cell, Cells::ILL_SINCE, nanoseconds(OS.now))
+      end
+
+      def heal #: () -> void
+        @ill = false
+        @page.set(@cell, Cells::ILL_SINCE, 0)
+      end
+
+      private
+
+      def excuse
+        @lock.synchronize do
+          yield
+          @page.set(@cell, Cells::BUSY_UNTIL, nanoseconds(@excuses.each_value.max || 0))
+        end
+      end
+
+      def nanoseconds(seconds) = [(seconds * 1e9).to_i, 0].max
+    end
+  end
+end

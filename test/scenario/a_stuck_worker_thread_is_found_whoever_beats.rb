@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+# A node with worker threads is as alive as the worst of them: one that is stuck with something in
+# hand gets the node replaced, though the others work on and the main thread waits and beats. One
+# that has nothing in hand, or has declared its job to be long, gets nobody replaced.
+require_relative "scenario"
+
+SOURCE = <<~RUBY
+  # Three worker threads, each with jobs of its own.
+  class Jobs
+    def errors = []
+    def facts = { kind: "jobs" }
+    def threads = 3
+
+    def run(child, handler)
+      child.ready!
+      workers = (1..threads).map do |number|
+        Thread.new { work(child.lane(number), handler) }
+      end
+      child.wait until child.stopping?
+      workers.each(&:kill).each(&:join)
+    end
+
+    def work(lane, handler)
+      until lane.stopping?
+        lane.in_hand("a job")
+        handler.call(lane, Thread.current)
+        lane.in_hand(nil)
+        lane.wait(0.05)
+      end
+    end
+  end
+
+  first = !File.exist?("\#{__dir__}/again")
+  Skep.swarm "jobs", nodes: 2, liveness_timeout: 1, kill_timeout: 1, restarts: 100 do |swarm|
+    never = ->(seconds = nil) { IO.select(nil, nil, nil, seconds) }
+    swarm.work(Jobs.new) do |lane, thread|
+      lane.count
+      @jobs = @jobs.to_i + 1
+      next unless @jobs == 3 && !File.exist?("\#{__dir__}/again\#{lane.id}")
+
+      File.write("\#{__dir__}/again\#{lane.id}", "")
+      case lane.id
+      when 0
+        lane.in_hand("the job that hangs")
+        never.call
+      when 1 # a job of two timeouts, which also a helper thread of the handler's can beat for
+        lane.busy(for: 60) { never.call(2.2) }
+        ended = Queue.new
+        helper = Thread.new { 6.times { lane.beat; never.call(0.4) }; ended << true }
+        ended.pop
+        helper.join
+        lane.event(:long_jobs_done)
+      end
+    end
+  end
+RUBY
+
+Scenario.play do
+  swarm = run_swarm(SOURCE)
+  swarm.await("node_ready", times: 2)
+  hung = swarm.await("node_hung")
+  must("name the thread and its job: #{hung}") do
+    hung["node"].zero? && (1..3).cover?(hung["thread"]) &&
+      hung["in_hand"].first == "the job that hangs"
+  end
+  died = swarm.await("node_died")
+  must("replace the node: #{died}") { died.values_at("node", "reason") == [0, "hung"] }
+  swarm.await("node_ready")
+  swarm.await("long_jobs_done")
+  restarts = swarm.status("jobs")["nodes"].map { |node| node["restarts"] }
+  must("leave the long jobs alone: #{restarts}") { restarts == [1, 0] }
+  must("stop with 0") { swarm.stop.exitstatus.zero? }
+end

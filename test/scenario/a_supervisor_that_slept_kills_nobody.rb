@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+# A supervisor that was stopped for many liveness_timeouts, alone or together with all its nodes (as
+# a paused container or a machine that slept is), finds nobody hung when it goes on: not who waits,
+# not who works, and not who has declared a long job. One that is stuck then is found all the same.
+require_relative "scenario"
+
+SOURCE = <<~RUBY
+  Skep.swarm "sleepy", nodes: 4, liveness_timeout: 1, kill_timeout: 1, restarts: 100 do |swarm|
+    swarm.work do |child|
+      child.ready!
+      case child.id
+      when 0 then child.wait until child.stopping?
+      when 1 # pieces of work of nearly a timeout
+        until child.stopping?
+          IO.select(nil, nil, nil, 0.5)
+          child.beat
+        end
+      when 2 then child.busy(for: 6) { child.on_stop { exit! }; IO.select(nil, nil, nil, 3600) }
+      when 3
+        child.wait(0.1) until child.stopping? || File.exist?("\#{__dir__}/hang")
+        loop { } unless child.stopping? || File.exist?("\#{__dir__}/hung")
+      end
+    end
+  end
+RUBY
+
+Scenario.play do
+  swarm = run_swarm(SOURCE)
+  nodes = swarm.await("node_ready", times: 4).to_h { |event| [event["node"], event["pid"]] }
+  mold = swarm.await("mold_ready")["pid"]
+  asleep = lambda do |pids|
+    pids.each { |pid| swarm.kill(pid, :STOP) }
+    swarm.read(Skep::OS.now + 3)
+    pids.reverse_each { |pid| swarm.kill(pid, :CONT) }
+    late = swarm.await("supervisor_late")
+    must("know that it was away: #{late}") { late["seconds"] > 1 }
+    swarm.read(Skep::OS.now + 0.9) # what is overdue now would be found by now
+  end
+  asleep.call([swarm.pid])
+  asleep.call([swarm.pid, mold, *nodes.values])
+  hung = swarm.events.select { |event| %w[node_hung mold_hung].include?(event["event"]) }
+  must("kill nobody: #{hung}") { hung.empty? }
+
+  File.write("#{swarm.directory}/hang", "")
+  hung = swarm.await("node_hung") { |event| event["node"] == 3 }
+  File.write("#{swarm.directory}/hung", "")
+  must("find who is stuck all the same: #{hung}") { hung["pid"] == nodes[3] }
+  swarm.await("node_died") { |event| event["node"] == 3 }
+  swarm.stop(:QUIT)
+end

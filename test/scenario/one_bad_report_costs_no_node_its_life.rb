@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+# `child.unhealthy!`: one report is told of and ends nobody, if progress or `healthy!` follows, or
+# if it is shouted a thousand times. A node that says it again and again is replaced, even if it
+# beats between; so is one that says it once and then neither makes progress nor takes it back.
+require_relative "scenario"
+
+SOURCE = <<~RUBY
+  Skep.swarm "ill", nodes: 6, liveness_timeout: 2, kill_timeout: 2, restart: :on_failure,
+                    restarts: 100 do |swarm|
+    swarm.work do |child|
+      first = !File.exist?("\#{__dir__}/again\#{child.id}")
+      File.write("\#{__dir__}/again\#{child.id}", "")
+      child.ready!
+      child.wait(0.1)
+      case first && child.id
+      when 0 then child.unhealthy!("said once, then healthy") || child.healthy!
+      when 1 then child.unhealthy!("said once, then a beat") || child.beat
+      when 2
+        1_000.times { child.unhealthy!("shouted") }
+        child.beat
+      when 3 # what an idle loop does that looks after its database
+        until child.stopping?
+          child.unhealthy!("said again and again")
+          child.wait(0.3)
+          child.beat
+        end
+      when 4 then child.unhealthy!("said once, for ever")
+      when 5 # two spells of two reports
+        2.times do
+          2.times { child.unhealthy!("comes and goes") || child.wait(0.25) }
+          child.healthy!
+        end
+      end
+      child.wait until child.stopping?
+    end
+  end
+RUBY
+
+Scenario.play do
+  swarm = run_swarm(SOURCE)
+  swarm.await("node_ready", times: 6)
+  judged = swarm.await("node_unhealthy", times: 2) { |event| event["verdict"] }
+  verdicts = judged.map { |event| event.values_at("node", "verdict", "reason", "level") }
+  must("replace who says it again and again, or for ever: #{verdicts}") do
+    verdicts == [[3, "repeated", "said again and again", "error"],
+                 [4, "lasting", "said once, for ever", "error"]]
+  end
+  must("tell what they were doing") { judged.all? { |event| event["threads"] && event["tasks"] } }
+  died = swarm.await("node_died", times: 2)
+  must("end them gently, for that reason: #{died}") do
+    died.all? { |event| event.values_at("exitstatus", "reason") == [0, "unhealthy"] }
+  end
+  swarm.await("node_ready", times: 2) # although restart: :on_failure, and they ended with 0
+  told = swarm.events.select { |event| event["event"] == "node_unhealthy" && !event["verdict"] }
+  must("tell of each one's first report: #{told}") do
+    (0..5).all? { |node| told.any? { |event| event["node"] == node && event["level"] == "warn" } }
+  end
+  must("not be told a thousand times") { told.count { |event| event["node"] == 2 } == 1 }
+  must("tell that it is over") { swarm.await("node_healthy") { |event| event["node"].zero? } }
+  restarts = swarm.status("ill")["nodes"].map { |node| node["restarts"] }
+  must("replace no other: #{restarts}") { restarts == [0, 0, 0, 1, 1, 0] }
+  must("stop with 0") { swarm.stop.exitstatus.zero? }
+end

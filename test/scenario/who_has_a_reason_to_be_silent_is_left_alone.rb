@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+# Nobody is taken for hung who waits for work, takes long over the first piece of it, has declared a
+# long job (or two at a time, one in the other), or is on its way out; in each case for longer than
+# liveness_timeout.
+require_relative "scenario"
+
+SOURCE = <<~RUBY
+  Skep.swarm "patient", nodes: 6, liveness_timeout: 1, kill_timeout: 1, stop_timeout: 20,
+                        restarts: 100 do |swarm|
+    silent = ->(seconds) { IO.select(nil, nil, nil, seconds) }
+    swarm.on_exit { |child| silent.call(2.5) if child.id == 5 }
+    swarm.work do |child|
+      first = !File.exist?("\#{__dir__}/again\#{child.id}")
+      File.write("\#{__dir__}/again\#{child.id}", "")
+      child.ready!
+      case first && child.id
+      when 0 then child.wait(2.5)
+      when 1 # slow pieces of work with waits between
+        3.times do
+          child.wait(0.7)
+          silent.call(0.7)
+        end
+      when 2 then child.busy(for: 60) { child.busy(for: 0.1) { }; silent.call(2.5) }
+      when 3
+        child.busy(for: 60)
+        child.beat
+        silent.call(2.5)
+      when 4 # two at a time: the end of one doesn't end the other
+        Thread.new { child.busy(for: 60) { silent.call(0.2) } }
+        child.busy(for: 60) { silent.call(2.5) }
+      when 5 then child.wait until child.stopping?
+      end
+      child.event(:done)
+      child.wait until child.stopping?
+    end
+  end
+RUBY
+
+Scenario.play do
+  swarm = run_swarm(SOURCE)
+  pids = swarm.await("node_ready", times: 6).to_h { |event| [event["node"], event["pid"]] }
+  swarm.kill(pids[5], :TERM) # somebody else stops it, and its on_exit takes long
+  swarm.await("done", times: 6)
+  gone = swarm.await("node_died")
+  must("let the one end by itself: #{gone}") do
+    gone.values_at("node", "exitstatus", "reason") == [5, 0, nil]
+  end
+  swarm.await("node_ready")
+  status = swarm.stop
+  hung = swarm.events.select { |event| event["event"] == "node_hung" }
+  must("take nobody for hung: #{hung}") { hung.empty? }
+  must("stop with 0: #{status}") { status.exitstatus.zero? }
+end
