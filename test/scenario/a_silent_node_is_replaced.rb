@@ -6,7 +6,7 @@ require_relative "scenario"
 
 Scenario.play do
   swarm = run_swarm(<<~RUBY)
-    Skep.swarm "silent", nodes: 4, liveness_timeout: 1, kill_timeout: 2, restarts: 100 do |swarm|
+    Skep.swarm "silent", nodes: 4, liveness_timeout: 1, kill_timeout: 3, restarts: 100 do |swarm|
       swarm.work do |child|
         stuck = File.exist?("\#{__dir__}/once") ? nil : child.id
         child.ready!

@@ -11,7 +11,8 @@
 # | when | what |
 # |---|---|
 # | at once | the kernel is asked what it does (OS::Vitals), and it itself for its backtraces |
-# | it answers, or TESTIMONY_SECONDS are over, or a quarter of kill_timeout | the event, and TERM |
+# | it answers, or a second is over, or half of kill_timeout | the event, and TERM |
+# | it answers later | its backtraces are an event of their own, and in the status |
 # | kill_timeout after it was overdue | KILL; with `core: true` ABRT, KILL a kill_timeout later |
 #
 # One that is stopped can't answer, and isn't waited for.
@@ -19,7 +20,9 @@
 module Skep
   class Swarm
     class Inquest
-      TESTIMONY_SECONDS = 0.5
+      # Where a thread never lets Ruby's lock go it is handed on ten times a second, and an answer
+      # takes it some four times.
+      TESTIMONY_SECONDS = 1.0
       MOST_PATIENCE = 0.05
       EVENTS = { hung: :node_hung, repeated: :node_unhealthy, lasting: :node_unhealthy }.freeze
       private_constant :TESTIMONY_SECONDS, :MOST_PATIENCE, :EVENTS
@@ -50,7 +53,7 @@ module Skep
       end
 
       def testify(node, threads) #: (Node, Array[Hash[String, untyped]]) -> void
-        found = @cases[node] or return
+        found = @cases[node] or return testify_late(node, threads)
         found.facts[:threads] = threads
         found.timer.cancel
         conclude(node)
@@ -68,7 +71,7 @@ module Skep
         sign ? @liveness.overdue(sign, OS.now).clamp(0.0, most) : 0.0
       end
 
-      def testimony_seconds = [TESTIMONY_SECONDS, @config.kill_timeout / 4].min
+      def testimony_seconds = [TESTIMONY_SECONDS, @config.kill_timeout / 2].min
       def reason(verdict) = verdict == :hung ? "hung" : "unhealthy"
 
       def facts(node, verdict, sign, vitals)
@@ -82,6 +85,13 @@ module Skep
         return {} if verdict == :hung
 
         { verdict:, reason: node.complaints.reason, reports: node.complaints.times.size }
+      end
+
+      def testify_late(node, threads)
+        return unless node.condemned?
+
+        node.seat.last_hang[:threads] = threads
+        @tell.call(:node_backtraces, node, threads:)
       end
 
       def conclude(node)

@@ -142,9 +142,11 @@ module Skep
         kill(reason, :TERM)
       end
 
+      def condemned? = @condemned ? true : false #: () -> bool
+
       # Why it ended so, if that was our doing.
       def reason_for(exit) #: (Exit) -> String?
-        reason if exit.signal || retired? || @condemned
+        reason if exit.signal || retired? || condemned?
       end
 
       # Closes all that belonged to the process.
