@@ -60,7 +60,7 @@ module Skep
         #: (?vmstat: String) -> Integer?
         def oom_kills(vmstat: "/proc/vmstat")
           File.read(vmstat)[/^oom_kill (\d+)/, 1]&.to_i
-        rescue Errno::ENOENT
+        rescue Errno::ENOENT, Errno::EMFILE, Errno::ENFILE
           nil
         end
 

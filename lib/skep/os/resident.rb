@@ -5,7 +5,7 @@ require "etc"
 # What the kernel counts of a process' memory as it goes: ten microseconds to read, however much it
 # is, where Memory.of looks at every page and takes 17 ms a gigabyte.
 #
-#   resident = Skep::OS::Resident.of(pid)   # nil once it is dead, and where there is no /proc
+#   resident = Skep::OS::Resident.of(pid)   # nil where it can't be told: dead, no /proc
 #   resident.rss         # bytes, shared pages counted in full: never less than its USS
 #   resident.anonymous   # the same without what files and shared memory back
 #
@@ -22,8 +22,8 @@ module Skep
       def self.of(pid = Process.pid)
         _size, resident, shared = File.read("/proc/#{pid}/statm").split.first(3).map(&:to_i)
         new(rss: resident * PAGE, anonymous: (resident - shared) * PAGE) if resident&.positive?
-      rescue Errno::ENOENT, Errno::ESRCH
-        nil # Dead.
+      rescue Errno::ENOENT, Errno::ESRCH, Errno::EMFILE, Errno::ENFILE
+        nil # Dead, or there is no descriptor to look with.
       end
     end
   end

@@ -81,7 +81,8 @@ module Skep
 
       def children
         Dir.glob("/proc/self/task/*/children").flat_map { |path| File.read(path).split.map(&:to_i) }
-      rescue Errno::ENOENT, Errno::ESRCH # a thread of ours has ended meanwhile
+      rescue Errno::ENOENT, Errno::ESRCH, # a thread of ours has ended meanwhile
+             Errno::EMFILE, Errno::ENFILE # no descriptor to look with: the next time
         []
       end
 

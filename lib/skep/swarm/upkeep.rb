@@ -36,11 +36,7 @@ module Skep
         return if node.helper?
 
         expect_end(node, @lifetime.part) if @lifetime
-        resident = OS::Resident.of(node.pid) or return
-        inherited = OS::Resident.of(node.mold.pid)&.anonymous || 0
-        node.footprint = Footprint.new(resident, inherited:, sharers: @manager.seats.size,
-                                                 now: OS.now)
-        node.watches << @scales.watch(node, FIRST)
+        begin_weighing(node)
       end
 
       def measured(node, plain) #: (Node, Hash[String, untyped]) -> void
@@ -54,10 +50,20 @@ module Skep
 
       private
 
+      def begin_weighing(node)
+        resident = OS::Resident.of(node.pid)
+        return node.watches << @loop.after(AGAIN) { begin_weighing(node) } unless resident
+
+        inherited = OS::Resident.of(node.mold.pid)&.anonymous || 0
+        node.footprint = Footprint.new(resident, inherited:, sharers: @manager.seats.size,
+                                                 now: OS.now)
+        node.watches << @scales.watch(node, FIRST)
+      end
+
       def appoint_judges(config)
         limit = @surroundings.within(:memory_limit, config.memory_limit)
-        limited = limit || config.memory_budget
-        longest = [limited ? MemoryLimit::LONGEST : STILL, LOOK * @manager.seats.size].max
+        @limited = limit || config.memory_budget
+        longest = [@limited ? MemoryLimit::LONGEST : STILL, LOOK * @manager.seats.size].max
         @limit = MemoryLimit.new(limit:, longest:)
         @leak = Leak.new(limit:)
         @budget = Budgeting.new(@manager, @surroundings, config.memory_budget,
@@ -79,7 +85,14 @@ module Skep
         verdict = judge(node, node.footprint, now)
         @surroundings.look(now)
         @budget.look(now) { |victim, deed| renew(victim, "memory_budget", deed) }
-        verdict.is_a?(Float) ? verdict : AGAIN
+        verdict.is_a?(Float) ? pause(verdict, node, now) : AGAIN
+      end
+
+      # Where nothing is limited a node is looked at when it is twice as old: for the record.
+      def pause(seconds, node, now)
+        return seconds if @limited
+
+        [[now - node.footprint.born_at, AGAIN].max, @limit.longest].min
       end
 
       def judge(node, footprint, now)

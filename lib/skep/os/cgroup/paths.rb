@@ -34,7 +34,7 @@ module Skep
 
           def read(path)
             File.read(path)
-          rescue Errno::ENOENT, Errno::EACCES, Errno::ENODEV, Errno::EOPNOTSUPP
+          rescue SystemCallError # not there, not for us, or no descriptor to look with
             nil # no such group any more, or a kernel without it
           end
         end
