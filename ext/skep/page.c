@@ -12,12 +12,14 @@
 struct skep_page {
     struct skep_cell *cells;
     size_t count;
+    pid_t pinned; /* the process that holds a lock here */
 };
 
 static void
 skep_page_unmap(struct skep_page *page)
 {
-    if (page->cells) munmap(page->cells, page->count * SKEP_CELL);
+    /* The kernel looks for a lock to release where it was taken. */
+    if (page->cells && page->pinned != getpid()) munmap(page->cells, page->count * SKEP_CELL);
     page->cells = NULL;
 }
 
@@ -63,6 +65,12 @@ skep_page_cells(VALUE self, size_t *count)
 
     *count = page->count;
     return page->cells;
+}
+
+void
+skep_page_pin(VALUE self)
+{
+    skep_page_of(self)->pinned = getpid();
 }
 
 static VALUE

@@ -4,7 +4,7 @@
  */
 #include "page.h"
 
-static struct skep_cell *
+struct skep_cell *
 skep_page_cell(VALUE self, long index)
 {
     size_t count;

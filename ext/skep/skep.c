@@ -43,6 +43,7 @@ Init_skep_ext(void)
     skep_init_pidfd(os);
     skep_init_poller(os);
     skep_init_page(os);
+    skep_init_locks(os);
     skep_init_prctl(os);
     skep_init_memory(os);
     skep_init_generation(os);

@@ -28,6 +28,7 @@ int skep_memfd(const char *name);
 void skep_init_pidfd(VALUE os);
 void skep_init_poller(VALUE os);
 void skep_init_page(VALUE os);
+void skep_init_locks(VALUE os);
 void skep_init_prctl(VALUE os);
 void skep_init_memory(VALUE os);
 void skep_init_generation(VALUE os);

@@ -18,8 +18,7 @@ require "skep/os/page/twin"
 #                   word 0      sequence: the number of blobs written so far; read only
 #                   word 1      beat: CLOCK_MONOTONIC in nanoseconds
 #                   words 2-7   free
-#                   words 8-15  kept for a robust futex (pthread_mutex_t, 40 bytes): #clear
-#                               leaves them alone
+#                   words 8-15  Locks': #clear leaves them alone
 #   bytes 128-567   blob buffer 0: 16 bits of length (0xffff: none), 438 bytes
 #   bytes 568-1007  blob buffer 1
 #
