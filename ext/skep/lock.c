@@ -263,9 +263,9 @@ skep_lock_private_waiter(const uint32_t *word)
 }
 
 void
-skep_lock_wake_private(uint32_t *word)
+skep_lock_wake_private(uint32_t *word, uint32_t bits)
 {
-    __atomic_store_n(word, 1, __ATOMIC_SEQ_CST);
+    __atomic_or_fetch(word, bits, __ATOMIC_SEQ_CST);
     skep_futex_wake(word, FUTEX_PRIVATE_FLAG);
 }
 

@@ -49,9 +49,9 @@ int skep_lock_claimable(const struct skep_cell *cell);
 
 /* A waiter that is woken when the lock is no more as it is now. */
 struct skep_waiter skep_lock_waiter(const struct skep_cell *cell);
-/* A waiter on a word of this process alone, as long as it is 0; and the end of its wait. */
+/* A waiter on a word of this process alone, as long as it is 0; and the end of its wait, by bits. */
 struct skep_waiter skep_lock_private_waiter(const uint32_t *word);
-void skep_lock_wake_private(uint32_t *word);
+void skep_lock_wake_private(uint32_t *word, uint32_t bits);
 /* Wakes all that wait for the lock, to look again. */
 void skep_lock_wake(const struct skep_cell *cell);
 

@@ -12,8 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { SKEP_WOKEN = 1, SKEP_INTERRUPTED = 2 };
+
 struct skep_locks {
-    uint32_t woken; /* 1 from a wake on, until a wait has ended by it */
+    uint32_t woken; /* not 0 from then on until a wait has ended by it */
 };
 
 struct skep_wait {
@@ -142,14 +144,14 @@ skep_locks_wake(VALUE self)
 {
     struct skep_locks *locks = rb_check_typeddata(self, &skep_locks_type);
 
-    skep_lock_wake_private(&locks->woken);
+    skep_lock_wake_private(&locks->woken, SKEP_WOKEN);
     return Qnil;
 }
 
 static void
 skep_locks_interrupt(void *woken)
 {
-    skep_lock_wake_private(woken);
+    skep_lock_wake_private(woken, SKEP_INTERRUPTED);
 }
 
 static void *
@@ -205,7 +207,8 @@ skep_locks_deadline(VALUE seconds)
 }
 
 /* Each turn reads the locks first and looks at the claims then: what changes later changes what was
- * read, and the kernel won't sleep on it. */
+ * read, and the kernel won't sleep on it. Interrupts are Ruby's: it has seen to them when the call
+ * without the GVL returns. */
 static VALUE
 skep_locks_await(VALUE self, VALUE cells, VALUE seconds)
 {
@@ -220,7 +223,7 @@ skep_locks_await(VALUE self, VALUE cells, VALUE seconds)
         skep_locks_gather(self, cells, &wait, &locks->woken);
         found = skep_locks_find(self, cells);
         if (!NIL_P(found)) return found;
-        if (__atomic_exchange_n(&locks->woken, 0, __ATOMIC_SEQ_CST)) return Qnil;
+        if (__atomic_exchange_n(&locks->woken, 0, __ATOMIC_SEQ_CST) & SKEP_WOKEN) return Qnil;
         rb_thread_call_without_gvl(skep_locks_sleep, &wait, skep_locks_interrupt, &locks->woken);
         if (wait.error == ETIMEDOUT) return skep_locks_find(self, cells);
         if (wait.error && wait.error != EAGAIN && wait.error != EINTR)

@@ -63,8 +63,7 @@ module Skep
         def claimer(_cell) = unsupported!
 
         # Waits until one of at most MOST cells can be claimed, and tells which: of several waiting
-        # processes the kernel wakes one. nil after so many seconds (nil: never), after #wake, and
-        # when a signal or another thread had something for this one.
+        # processes the kernel wakes one. nil after so many seconds (nil: never) and after #wake.
         #
         #: (Array[Integer] cells, Numeric? seconds) -> Integer?
         def await_death(_cells, _seconds) = unsupported!
