@@ -5,7 +5,7 @@
  *
  * The claim is a word of its own: generation << 32 | slot << 2 | state. Its generation moves each
  * time it is opened, so that who saw the dead holder of one can't claim after another. Who finds a
- * lock dead, and no claim to be had, waits on the claim's lower half instead.
+ * lock held by nobody, and no claim to be had, waits on the claim's lower half instead.
  * https://docs.kernel.org/locking/robust-futexes.html, futex_waitv in futex2's documentation.
  */
 #define _GNU_SOURCE /* pthread_mutexattr_setrobust, syscall in C99 */
@@ -214,13 +214,13 @@ skep_lock_close(struct skep_cell *cell)
     return skep_claim_slot(claim);
 }
 
-/* The claim is read before the lock: the dead is of that generation, or the exchange fails. */
+/* The claim is read before the lock: who is gone was of that generation, or the exchange fails. */
 int
 skep_lock_claim(struct skep_cell *cell, uint32_t slot)
 {
     uint64_t claim = skep_claim_look(cell);
 
-    if ((claim & SKEP_CLAIM_STATE) != SKEP_OPEN || !skep_lock_dead(cell)) return 0;
+    if ((claim & SKEP_CLAIM_STATE) != SKEP_OPEN || skep_lock_holder(cell)) return 0;
     return __atomic_compare_exchange_n(&cell->words[SKEP_CLAIM], &claim,
                                        claim >> 32 << 32 | (uint64_t)slot << 2 | SKEP_CLAIMED, 0,
                                        __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
@@ -235,7 +235,7 @@ skep_lock_claimer(const struct skep_cell *cell)
 int
 skep_lock_claimable(const struct skep_cell *cell)
 {
-    return (skep_claim_look(cell) & SKEP_CLAIM_STATE) == SKEP_OPEN && skep_lock_dead(cell);
+    return (skep_claim_look(cell) & SKEP_CLAIM_STATE) == SKEP_OPEN && !skep_lock_holder(cell);
 }
 
 static struct skep_waiter
@@ -252,7 +252,7 @@ skep_lock_waiter(const struct skep_cell *cell)
 {
     uint32_t *claim = skep_claim_futex(cell);
 
-    if (skep_lock_dead(cell)) return skep_waiter(claim, __atomic_load_n(claim, __ATOMIC_SEQ_CST), 0);
+    if (!skep_lock_holder(cell)) return skep_waiter(claim, __atomic_load_n(claim, __ATOMIC_SEQ_CST), 0);
     return skep_waiter(skep_lock_futex(cell), skep_lock_look(cell), 0);
 }
 

@@ -44,7 +44,7 @@ long skep_lock_close(struct skep_cell *cell);
 int skep_lock_claim(struct skep_cell *cell, uint32_t slot);
 long skep_lock_claimer(const struct skep_cell *cell);
 
-/* Dead, and open to be claimed? */
+/* Held by nobody, and open to be claimed? */
 int skep_lock_claimable(const struct skep_cell *cell);
 
 /* A waiter that is woken when the lock is no more as it is now. */

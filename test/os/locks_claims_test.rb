@@ -20,6 +20,12 @@ class LocksClaimsTest < Skep::TestCase
     assert_equal [true, 7], [@locks.claim(0, 7), @locks.claimer(0)]
   end
 
+  test "is claimed where nobody has held it yet" do
+    assert_equal [nil, false], [@locks.await_death([2], 0), @locks.claim(2, 1)]
+    @locks.open(2)
+    assert_equal [2, true], [@locks.await_death([2], nil), @locks.claim(2, 1)]
+  end
+
   test "wakes who waits when it is opened after the death" do
     pid, = holder(0) { exit! }
     Process.wait(pid)

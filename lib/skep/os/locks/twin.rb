@@ -41,7 +41,7 @@ module Skep
         #: (Integer cell) -> bool
         def dead?(_cell) = unsupported!
 
-        # Lets it be claimed, once, from its holder's death on; an earlier claim is forgotten.
+        # Lets it be claimed, once, as soon as nobody holds it; an earlier claim is forgotten.
         #
         #: (Integer cell) -> nil
         def open(_cell) = unsupported!
@@ -51,7 +51,7 @@ module Skep
         #: (Integer cell) -> Integer?
         def close(_cell) = unsupported!
 
-        # True for one, and one only, after the holder's death, if it is open. The number is what
+        # True for one, and one only, if it is open and nobody holds it. The number is what
         # #close and #claimer tell the others: 0 to 2^30 - 1.
         #
         #: (Integer cell, Integer number) -> bool
