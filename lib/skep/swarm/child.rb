@@ -16,7 +16,7 @@
 module Skep
   class Swarm
     class Child
-      attr_reader :id #: Integer, the node's number, 0 to nodes - 1
+      attr_reader :id #: Integer?, the node's number, 0 to nodes - 1; nil: a spare without a seat
       attr_reader :swarm #: String, the swarm's name
       attr_reader :mold #: Integer, the number of the mold it was forked from
 
@@ -86,7 +86,10 @@ module Skep
       def beat_every = @vigil.every #: () -> Float, the seconds after which waiting beats
 
       # Should the work end? True from the stop on.
-      def stopping? = @stopping ? true : false #: () -> bool
+      def stopping? #: () -> bool
+        @each_turn&.call
+        @stopping ? true : false
+      end
 
       # Should the work take nothing new? True from quiet or stop on.
       def quiet? = @quiet || stopping? #: () -> bool
@@ -160,6 +163,12 @@ module Skep
       def __calling = @calling #: () -> [Integer, BasicSocket]?
 
       def leave = @vigil.close #: () -> void
+
+      # A spare has this seat now.
+      def __sit(id) = @id = id #: (Integer) -> void
+
+      # What is to be done whenever the work asks whether it is to stop; without a block: nothing.
+      def __each_turn(&block) = @each_turn = block #: () ?{ () -> void } -> void
 
       def __ready? = @ready ? true : false #: () -> bool
 

@@ -2,7 +2,7 @@
 
 # What nodes say over their channels, made into news.
 #
-#   hearing = Hearing.new(loop, registrar, tell:)
+#   hearing = Hearing.new(loop, registrar, spares:, tell:)
 #   node.listens_to(hearing.link(node, channel))
 #
 # A node can't make itself pass for another one, for the supervisor, or harm it by nonsense.
@@ -14,24 +14,23 @@ module Skep
       LEVELS = %i[debug info warn error].freeze
       private_constant :LEVELS, :OURS
 
-      # tell: called with an event's name, the node, a level and facts.
-      def initialize(loop, registrar, tell:)
+      # tell: called with an event's name, the node, a level and facts. Spares hear first.
+      def initialize(loop, registrar, spares:, tell:)
         @loop = loop
         @registrar = registrar
         @tell = tell
+        @spares = spares
       end
 
       # The channel of a node about to be forked, heard from `listen` on.
       def link(node, channel) #: (Node, Channel) -> Link
         Link.new(@loop, channel, ended: -> { @registrar.silent(node) },
                                  garbled: ->(error) { garbled(node, error) }) do |frame|
-          hear(node, frame)
+          @spares.hear(node, frame) || hear(node, frame)
         end
       end
 
-      private
-
-      def hear(node, frame)
+      def hear(node, frame) #: (Node, Channel::Frame) -> void
         case frame.type
         when "ready" then @registrar.ready(node)
         when "warm" then @registrar.warm(node)
@@ -52,6 +51,8 @@ module Skep
         else note(node, frame)
         end
       end
+
+      private
 
       # What is only kept, for whoever asks.
       def note(node, frame)

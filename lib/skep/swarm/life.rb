@@ -18,8 +18,8 @@ module Skep
       DROPPABLE = %w[event work unhealthy healthy].freeze
       private_constant :LAST_WORDS_SECONDS, :DROPPABLE
 
-      # birth: "node", "mold" and "task" numbers, no task for the helper; signals: the mold's, whose
-      # early ones become the child's.
+      # birth: "node", "mold" and "task" numbers, no task for the helper, neither for a "spare";
+      # signals: the mold's, whose early ones become the child's.
       def initialize(swarm, birth, channel:, page:, cells:, signals:, config:,
                      ancestry:)
         @swarm, @birth, @channel, @config = swarm, birth, channel, config
@@ -49,6 +49,7 @@ module Skep
       private
 
       def take_control
+        prepare_seat
         @ancestry.settle
         @signals = Signals.new(SIGNALS, inherited: @inherited)
         @inherited.disown
@@ -57,23 +58,46 @@ module Skep
           overhear(frame)
         end
         @control.start
-        ENV["SKEP_NODE_ID"] = @child.id.to_s
-        Process.setproctitle(title) if @config.title
+        take_seat
       end
 
-      def title
-        "skep #{@swarm.name} #{helper? ? 'helper' : "node #{@child.id}"} (mold #{@child.mold})"
+      def take_seat
+        ENV["SKEP_NODE_ID"] = @child.id&.to_s
+        entitle
+        @tenure&.begin
+      end
+
+      def prepare_seat
+        shared = { page: @page, cells: @cells, report: method(:report) }
+        return @standby = Standby.new(@child, @birth, **shared) if spare?
+        return if helper? || @config.spares.zero? || !OS::Locks.supported?
+
+        @tenure = Tenure.new(@child, **shared)
+      end
+
+      def entitle
+        return unless @config.title
+
+        Process.setproctitle("skep #{@swarm.name} #{role} (mold #{@child.mold})")
+      end
+
+      def role
+        return "helper" if helper?
+
+        @child.id ? "node #{@child.id}" : "spare"
       end
 
       def work
         @swarm.__hooks(:on_boot).each { |hook| hook.call(@child) }
         OS::Lifeline.renew # a hook may have changed user or taken the handler's place
-        @swarm.tasks.fetch(@birth["task"]).run(@child) unless @child.stopping?
+        task = spare? ? step_in : @birth["task"]
+        @swarm.tasks.fetch(task).run(@child) unless @child.stopping?
       end
 
       # Returns only where it can't be one.
       def become_mold
         number, socket = @child.__calling
+        @tenure&.end
         [@control, @child].each(&:leave)
         findings = Caster.unsafe(except: [socket, @channel, @signals,
                                                 *@ancestry.supervisor])
@@ -88,11 +112,19 @@ module Skep
                                               ancestry: @ancestry)
       end
 
-      def helper? = @birth["task"].nil?
+      # As a spare: waits for a seat.
+      def step_in
+        @standby.wait.tap { entitle }
+      end
+
+      def spare? = @birth["spare"]
+      def helper? = @birth["task"].nil? && !spare?
 
       # What the control thread leaves to others.
       def overhear(frame)
-        frame.type == "measure" ? report("memory", Weighing.of_self) : @listener&.hear(frame)
+        return report("memory", Weighing.of_self) if frame.type == "measure"
+
+        (@listener || @standby)&.hear(frame)
       end
 
       def listen = @listener.run

@@ -18,6 +18,7 @@ module Skep
       attr_reader :registrar #: Registrar
       attr_reader :surroundings #: Surroundings
       attr_reader :upkeep #: Upkeep
+      attr_reader :spares #: Spares
 
       # The supervisor is told by: told (name, level, facts), forced (nodes are killed instead of
       # stopped), emptied (a mold, none of whose nodes is left), looked, and finish, once.
@@ -27,14 +28,12 @@ module Skep
         @loop = loop
         @page = page
         @cells = cells
-        @roster = Roster.new(cells.nodes)
-        @seats = config.placement.each_with_index.map { |task, id| Seat.new(id, task) }
-        @helper = Helper.new(config.events) if config.helper?
+        furnish({ loop:, page:, cells: })
         appoint
       end
 
-      # All seats: those with work, and the helper's if there is one.
-      def all = [*@helper, *seats] #: () -> Array[Seat]
+      # All seats: those with work, the helper's if there is one, and the spares'.
+      def all = [*@helper, *seats, *spares.reserves] #: () -> Array[Seat]
 
       def ever_ready? = @ever_ready ? true : false #: () -> bool
       def stopping? = @stopping ? true : false #: () -> bool
@@ -92,14 +91,16 @@ module Skep
       # Makes room for so many more nodes of a kind of work; returns their seats.
       def add(task, count) #: (Integer, Integer) -> Array[Seat]
         ids = (0..).lazy.reject { |id| seats.any? { |seat| seat.id == id } }
-        added = ids.first(count).map { |id| Seat.new(id, task) }
+        added = ids.first(count).map { |id| seat(id, task) }
         @seats.concat(added).sort_by!(&:id)
+        spares.retell
         added.each { |seat| @boots.enqueue(seat) }
       end
 
       # Stops this seat's node for good.
       def remove(seat, reason) #: (Seat, String) -> void
         @seats.delete(seat)
+        spares.retell
         @replacements.failed(seat)
         seat.nodes.each { |node| @replacements.retire(node, reason) }
       end
@@ -176,6 +177,15 @@ module Skep
         @surroundings = Surroundings.new(OS::Cgroup.of, told: @supervisor.method(:told))
         @upkeep = Upkeep.new(self, @config, surroundings, loop: @loop, tell: method(:tell))
       end
+
+      def furnish(shared)
+        @roster = Roster.new(@cells.nodes)
+        @spares = Spares.new(@config, self, **shared)
+        @seats = @config.placement.each_with_index.map { |task, id| seat(id, task) }
+        @helper = Helper.new(@config.events) if @config.helper?
+      end
+
+      def seat(id, task) = Seat.new(id, task, spares.claim(id))
 
       def retire_seats
         @boots.close

@@ -39,9 +39,8 @@ module Skep
       end
 
       def fork(node, socket) #: (Node, BasicSocket) -> void
-        @channel.send("fork", { "slot" => node.slot, "node" => node.id, "task" => node.task,
-                                "mold" => number, "placed" => node == node.seat.node },
-                      give: [socket])
+        @channel.send("fork", { "slot" => node.slot, **node.seat.birth, "mold" => number,
+                                "placed" => node == node.seat.node }, give: [socket])
       end
 
       def kill(_reason = nil) #: (?String?) -> void

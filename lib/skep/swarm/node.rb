@@ -13,14 +13,14 @@
 module Skep
   class Swarm
     class Node
-      LIVE = %i[booting ready quiet stopping].freeze
+      LIVE = %i[booting ready quiet stopping spare].freeze
       private_constant :LIVE
 
       attr_reader :slot #: Integer, its cells on the page
       attr_reader :seat #: Seat
       attr_reader :mold #: Mold
       attr_reader :channel #: Link
-      attr_reader :state #: Symbol, one of booting ready quiet stopping dead
+      attr_reader :state #: Symbol, one of booting ready quiet stopping spare dead
       attr_reader :pid #: Integer?
       attr_reader :pidfd #: OS::Pidfd?
       attr_reader :work #: Hash, what its source tells of it
@@ -30,6 +30,8 @@ module Skep
       attr_reader :complaints #: Complaints
       attr_accessor :boot_timer, :end_watch, :watches
       attr_accessor :footprint #: Footprint?, from its readiness on
+      attr_accessor :stepped_in #: Float?, seconds it took, of a spare that did
+      attr_accessor :news #: Array[Channel::Frame]?, what it says that can't be told yet
 
       def initialize(slot, seat, mold, now) #: (Integer, Seat, Mold, Float) -> void
         @slot = slot
@@ -49,9 +51,9 @@ module Skep
       def task = seat.task #: () -> Integer?
       def helper? = seat.helper? #: () -> bool
       def live? = LIVE.include?(@state) #: () -> bool
-      def ready? = %i[ready quiet].include?(@state) #: () -> bool
+      def ready? = %i[ready quiet spare].include?(@state) #: () -> bool, it owes beats
       def joined? = @joined ? true : false #: () -> bool
-      def took = @ready_at && (@ready_at - @asked_at) #: () -> Float?
+      def took = @ready_at && (@ready_at - (@seated_at || @asked_at)) #: () -> Float?
 
       # Before or after it was ready.
       def kind_of_death = @ready_at ? "work" : "boot" #: () -> String
@@ -70,6 +72,20 @@ module Skep
         @state = :ready if @state == :booting
       end
 
+      # Booted, and waiting for a seat.
+      def spare(now) #: (Float) -> void
+        @ready_at = now
+        @state = :spare if @state == :booting
+      end
+
+      # A spare has stepped in: what it was asked for is another's seat from here on.
+      def sit(seat, now) #: (Seat, Float) -> void
+        @seat = seat
+        @seated_at = now
+        @ready_at = nil
+        @state = :booting if @state == :spare
+      end
+
       def joined(joined) = @joined = joined #: (bool) -> void
       def report(facts) = @work = facts #: (Hash) -> void
 
@@ -79,6 +95,7 @@ module Skep
       end
 
       def stop #: () -> void
+        deliberately
         @state = :stopping
         @channel.send("stop")
       end
@@ -129,6 +146,7 @@ module Skep
 
       # Ends it at once, for a reason that its exit will be reported with.
       def kill(reason, signal = :KILL) #: (String, ?Symbol) -> void
+        deliberately
         @reason = reason if @reason.nil? || @retired
         @killed = true if signal == :KILL
         @pidfd&.signal(signal)
@@ -158,6 +176,11 @@ module Skep
       end
 
       def inspect = "#<#{self.class} #{label} #{state} pid=#{pid.inspect}>" #: () -> String
+
+      private
+
+      # The end of it is ours: no spare is to answer it.
+      def deliberately = equal?(seat.node) && seat.claim.shut
     end
   end
 end

@@ -69,6 +69,17 @@ module Skep
         upkeep.watch(node)
         @succession.outlive(node)
         @replacements.ready(node)
+        spares.consider(node.seat)
+        @boots.pump
+      end
+
+      # A spare has booted.
+      def spare_ready(node) #: (Node) -> void
+        node.boot_timer.cancel
+        node.spare(OS.now)
+        tell(:spare_ready, node, seconds: node.took.round(6))
+        @watchman.watch(node)
+        @replacements.ready(node)
         @boots.pump
       end
 
@@ -101,6 +112,8 @@ module Skep
         @manager.check if @manager.stopping?
       end
 
+      def retire(...) = @replacements.retire(...) #: (Node, String) -> void
+
       private
 
       # Who says when a node is hung, and who ends it then.
@@ -114,15 +127,18 @@ module Skep
       # Who says when a node has ended, or may be forked.
       def appoint(shared)
         @adoption = Adoption.new(@loop) { |node, exit| settle(node, exit) }
-        @hearing = Hearing.new(@loop, self, tell: @tell)
+        @hearing = Hearing.new(@loop, self, spares:, tell: @tell)
         @boots = BootQueue.new(@config, **shared, roster:, hearing: @hearing,
                                         failed: method(:no_channel))
-        @replacements = Replacements.new(@config, loop: @loop, boots: @boots, tell: @tell)
+        @replacements = Replacements.new(@config, loop: @loop, boots: @boots, tell: @tell,
+                                                  spares:)
         @succession = Succession.new(@config, loop: @loop, seats: @manager.seats, boots: @boots,
-                                              tell: @tell, over: @manager.method(:over))
+                                              tell: @tell, over: @manager.method(:over), spares:)
+        spares.serve(self, @hearing, @tell)
       end
 
       def roster = @manager.roster
+      def spares = @manager.spares
 
       # What a node that has just been forked must know.
       def admit(node)
@@ -157,10 +173,21 @@ module Skep
         node.channel.drain
         @inquest.over(node)
         node.blame(OomKills::REASON) if !node.killed? && @manager.surroundings.oom?(exit)
+        spares.lose(node)
+        heir = heir_of(node)
         standing = dismiss(node, exit)
         tell_of_end(node, exit)
-        @manager.stopping? ? @manager.check : follow(node, standing)
+        heir ? spares.step_in(heir, node.seat) : node.seat.settled
+        @manager.stopping? ? @manager.check : follow(node, standing, heir)
         @manager.emptied(node.mold)
+      end
+
+      # Who has claimed its seat. Nobody can from here on.
+      def heir_of(node)
+        return unless node == node.seat.node
+
+        node.seat.claim.free(node)
+        node.seat.claim.shut
       end
 
       def tell_of_end(node, exit)
@@ -179,8 +206,9 @@ module Skep
         node.seat.leave(node, exit, OS.now, within: @config.restarts_within)
       end
 
-      def follow(node, standing)
+      def follow(node, standing, heir = nil)
         seat = node.seat
+        return @boots.pump if heir
         return @replacements.promoted(seat) if standing == :held
 
         @replacements.failed(seat)

@@ -2,7 +2,7 @@
 
 # Processes taking over seats from others, each ready before its predecessor goes.
 #
-#   replacements = Replacements.new(config, loop:, boots:, tell:)
+#   replacements = Replacements.new(config, loop:, boots:, tell:, spares:)
 #   replacements.begin(seat, "restart") { |ok| … }   # called once, at its end
 #   replacements.ready(node)      # a successor can work: the old one is stopped
 #   replacements.promoted(seat)   # the old one has gone: its successor holds the seat
@@ -16,11 +16,12 @@ module Skep
       Replacement = Struct.new(:reason, :farewell, :done)
       private_constant :Replacement
 
-      def initialize(config, loop:, boots:, tell:)
+      def initialize(config, loop:, boots:, tell:, spares:)
         @config = config
         @loop = loop
         @boots = boots
         @tell = tell
+        @spares = spares
         @all = {}.compare_by_identity
       end
 
@@ -29,13 +30,12 @@ module Skep
       # mold: whom to fork the successor from; farewell: what the old node gets in place of a stop.
       #: (Seat, String, ?mold: Mold?, ?farewell: ^(Node) -> void) ?{ (bool succeeded) -> void }
       #:   -> void
-      def begin(seat, reason, mold: nil, farewell: nil, &done)
-        return done&.call(false) if of(seat) || !seat.live?
+      def begin(seat, reason, **how, &done)
+        return done&.call(false) if @over || of(seat) || !seat.live?
+        # A spare has just followed its node, which isn't written down yet.
+        return seat.when_settled { self.begin(seat, reason, **how, &done) } if seat.claim.shut
 
-        @all[seat] = Replacement.new(reason, farewell, done)
-        seat.failure = nil
-        @tell.call(:node_replacing, seat, reason:)
-        @boots.enqueue(seat, mold:)
+        replace(seat, reason, **how, &done)
       end
 
       # A node is ready; should it be a successor its predecessor is to finish.
@@ -62,15 +62,24 @@ module Skep
       def failed(seat) #: (Seat) -> void
         @boots.withdraw(seat)
         over(seat, false, :replacement_failed, :error)
+        @spares.consider(seat)
       end
 
       # The swarm is stopping.
       def abandon #: () -> void
+        @over = true
         all, @all = @all.values, {}.compare_by_identity
         all.each { |replacement| replacement.done&.call(false) }
       end
 
       private
+
+      def replace(seat, reason, mold: nil, farewell: nil, &done)
+        @all[seat] = Replacement.new(reason, farewell, done)
+        seat.failure = nil
+        @tell.call(:node_replacing, seat, reason:)
+        @boots.enqueue(seat, mold:)
+      end
 
       def over(seat, succeeded, event, level)
         replacement = @all.delete(seat) or return

@@ -24,9 +24,13 @@ module Skep
       attr_accessor :last_hang #: Hash?, what was found out about its last hung node
       attr_accessor :wait_timer #: OS::Loop::Timer?
 
-      def initialize(id, task) #: (Integer, Integer?) -> void
+      attr_reader :claim #: Claim, who may follow its holder
+
+      #: (Integer?, Integer?, ?(Claim | Claim::None)) -> void
+      def initialize(id, task, claim = Claim::NONE)
         @id = id
         @task = task
+        @claim = claim
         @state = :dead
         @deaths = Deaths.new
         @begun = 0
@@ -34,6 +38,8 @@ module Skep
 
       def label = id #: () -> (Integer | String)
       def helper? = false #: () -> bool
+      def spare? = false #: () -> bool
+      def birth = { "node" => id, "task" => task } #: () -> Hash, what its process must know
       def pid = node&.pid #: () -> Integer?
       def mold = node&.mold #: () -> Mold?
       def nodes = [node, successor].compact #: () -> Array[Node]
@@ -56,6 +62,14 @@ module Skep
 
         @node = node
         @begun += 1
+      end
+
+      # Runs the block once the end of the process that holds it is written down.
+      def when_settled(&block) = @pending = block #: () { () -> void } -> void
+
+      def settled #: () -> void
+        pending, @pending = @pending, nil
+        pending&.call
       end
 
       # A process of its has ended; no exit: it lives on as something else.

@@ -16,10 +16,12 @@ module Skep
         { name: @supervisor.config&.name, pid: Process.pid, state: @supervisor.state,
           crash_loop: @manager&.seats&.any?(&:looping?) || false,
           uptime: (OS.now - @supervisor.started_at).round(3),
-          nodes: @manager ? @manager.seats.map { |seat| view(seat) } : [] }
+          nodes: @manager ? shown.map { |seat| view(seat) } : [] }
       end
 
       private
+
+      def shown = @manager.seats + @manager.spares.reserves
 
       def view(seat)
         node = seat.node

@@ -2,7 +2,7 @@
 
 # What follows a node's end in its seat: the next process at once, after a while, or none.
 #
-#   succession = Succession.new(config, seats:, boots:, tell:, over: ->(outcome) { … })
+#   succession = Succession.new(config, seats:, boots:, tell:, spares:, over: ->(outcome) { … })
 #   succession.after(seat, node)
 #   succession.outlive(node)      # it is ready: when it has outlived the window its loop is over
 #
@@ -16,24 +16,25 @@ module Skep
       HELPER_RETRY = 0.1
       private_constant :REFUSED_RETRY, :HELPER_RETRY
 
-      def initialize(config, loop:, seats:, boots:, tell:, over:)
+      def initialize(config, loop:, seats:, boots:, tell:, over:, spares:)
         @config = config
         @loop = loop
         @seats = seats
         @boots = boots
         @tell = tell
         @over = over
+        @spares = spares
         @policy = RestartPolicy.new(config)
       end
 
       def after(seat, node) #: (Seat, Node) -> void
-        return @boots.later(seat, delay(seat, HELPER_RETRY)) if seat.helper?
+        return @boots.later(seat, delay(seat, HELPER_RETRY)) if seat.helper? || seat.spare?
         return postpone(seat, node, delay(seat, REFUSED_RETRY)) if refused?(seat)
 
         case (verdict = @policy.verdict(ending(seat), OS.now))
         when :done then done(seat, node)
         when :give_up then give_up(seat, node)
-        when 0.0 then @boots.enqueue(seat)
+        when 0.0 then @spares.offer(seat) || @boots.enqueue(seat)
         else back_off(seat, node, verdict)
         end
         @boots.pump

@@ -208,7 +208,7 @@ module Skep
       end
 
       def build
-        seats = config.placement.size + 1 # one for the helper
+        seats = config.placement.size + config.spares + 1 # one for the helper
         @cells = Cells.new(nodes: Roster.slots_for(seats), threads: config.threads)
         @page = OS::Page.create(@cells.total)
         @boot_timer.cancel

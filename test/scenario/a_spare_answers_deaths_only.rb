@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+# A spare steps in for a node that died, never for one that we ended or that is done: not at a
+# rolling restart, when scaling, for a hung node or at its clean end where that counts; and a seat
+# over its limit waits as it would without spares.
+require_relative "scenario"
+
+def swarm_of(options, work)
+  run_swarm(<<~RUBY)
+    Skep.swarm "choosy", nodes: 2, spares: 1, #{options} do |swarm|
+      swarm.work do |child|
+        child.ready!
+        #{work}
+        child.wait until child.stopping?
+      end
+    end
+  RUBY
+end
+
+def booted(swarm)
+  swarm.await("spare_ready")
+  swarm.await("node_ready", times: 2).to_h { |event| [event["node"], event["pid"]] }
+end
+
+def stepped(swarm) = swarm.events.count { |event| event["event"] == "spare_stepped_in" }
+
+def ask(swarm, request, **more)
+  Skep::Watch::Query.new("#{swarm.directory}/choosy.sock").ask(request, **more)
+end
+
+def stop(swarm) = must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
+
+Scenario.play do
+  swarm = swarm_of("restarts: 1_000", "")
+  old = booted(swarm)
+  swarm.signal(:USR2)
+  swarm.await("restart_done")
+  renewed = swarm.await("node_ready", times: 2).to_h { |event| [event["node"], event["pid"]] }
+  must("renew all by a restart") { (old.values & renewed.values).empty? }
+  must("renew the spare, too") { swarm.await("spare_ready") }
+  must("let none step in at a restart") { stepped(swarm).zero? }
+  swarm.kill(renewed[0])
+  must("let one step in for a renewed node") { swarm.await("spare_stepped_in")["node"].zero? }
+  swarm.await("spare_ready")
+  stop(swarm)
+end
+
+Scenario.play do
+  swarm = swarm_of("restarts: 1_000", "")
+  booted(swarm)
+  ask(swarm, "scale", nodes: 4)
+  added = swarm.await("node_ready", times: 2)
+  swarm.kill(added.last["pid"])
+  must("let one step in for a new seat's node") do
+    swarm.await("spare_stepped_in")["node"] == added.last["node"]
+  end
+  swarm.await("spare_ready")
+  ask(swarm, "scale", nodes: 1)
+  swarm.await("node_died", times: 3) { |event| event["reason"] == "scale" }
+  must("let none step in for those that are too many") { stepped(swarm) == 1 }
+  stop(swarm)
+end
+
+Scenario.play do
+  swarm = swarm_of("liveness_timeout: 1, kill_timeout: 1",
+                   'Thread.stop if child.id == 0 && !File.exist?("#{__dir__}/well")')
+  booted(swarm)
+  swarm.await("node_hung")
+  File.write("#{swarm.directory}/well", "")
+  hung = swarm.await("node_died") { |event| event["node"].is_a?(Integer) }
+  must("tell why the hung one died: #{hung}") { [hung["node"], hung["reason"]] == [0, "hung"] }
+  must("offer its seat then") { swarm.await("spare_stepped_in")["node"].zero? }
+  stop(swarm)
+end
+
+Scenario.play do
+  swarm = swarm_of("restart: :on_failure", "next if child.id == 0; child.wait(0.2); exit!(4)")
+  booted(swarm)
+  swarm.await("node_done")
+  swarm.await("spare_stepped_in", times: 3)
+  must("leave alone who is done") do
+    swarm.events.none? { |event| event["event"] == "spare_stepped_in" && event["node"] == 0 }
+  end
+  swarm.stop
+end
+
+Scenario.play do
+  swarm = swarm_of("restarts: 3", "Skep.pidfd(Skep.pid).signal(:KILL) if child.id == 1")
+  waiting = swarm.await("node_waiting")
+  deaths = swarm.events.count { |event| event["event"] == "node_died" && event["node"] == 1 }
+  must("wait after the fourth death: #{waiting}, #{swarm.account}") { deaths == 4 }
+  swarm.stop
+end

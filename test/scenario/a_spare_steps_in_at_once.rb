@@ -1,0 +1,117 @@
+# frozen_string_literal: true
+
+# Nodes and spares are killed at random moments, several at a time and some the instant they have
+# stepped in: every seat is held again, by one process after the other and never by two, every
+# death is told, and the spares are renewed.
+# (KILLS=n for another number.)
+require_relative "scenario"
+
+KILLS = Integer(ENV.fetch("KILLS", "200"))
+NODES = 4
+
+# Each holder of a seat writes when it began, and on and on that it is there.
+SOURCE = <<~'RUBY'
+  Skep.swarm "spared", nodes: 4, spares: Integer(ENV["SPARES"]), restarts: 1_000_000,
+                       boot_parallel: 4 do |swarm|
+    swarm.work do |child|
+      began = Skep::OS.now
+      page = File.open("#{__dir__}/holders/#{child.id}.#{Process.pid}", "w")
+      page.pwrite([began].pack("D"), 0)
+      raise "whose seat is it?" unless ENV["SKEP_NODE_ID"] == child.id.to_s
+      child.ready!
+      until child.stopping?
+        page.pwrite([Skep::OS.now].pack("D"), 8)
+        child.wait(0.001)
+      end
+    end
+  end
+RUBY
+
+# What the holders of a swarm's seats have written.
+class Holders
+  def initialize(directory)
+    @directory = directory
+  end
+
+  # By seat: [began, last seen, pid] of each holder, in order.
+  def by_seat
+    Dir.children(@directory).filter_map { |name| read(name) }.group_by(&:first)
+       .transform_values { |all| all.map { |holder| holder.drop(1) }.sort }
+  end
+
+  private
+
+  # nil: killed before it could write.
+  def read(name)
+    seat, pid = name.split(".").map(&:to_i)
+    began, last = File.binread("#{@directory}/#{name}").unpack("DD")
+    began && [seat, began, last || began, pid]
+  end
+end
+
+# Kills one node or two, be it a spare, and now and then who has just stepped in for it.
+class Killer
+  def initialize(swarm, random)
+    @swarm = swarm
+    @random = random
+    @killed = []
+  end
+
+  attr_reader :killed
+
+  def kill_some
+    victims.sample(@random.rand(1..2), random: @random).each { |pid| kill(pid) }
+    # Whatever has happened by then; the next kill isn't to wait for it.
+    @swarm.read(Skep::OS.now + (@random.rand * 0.02))
+    newest = @swarm.events.reverse.find { |event| event["event"] == "spare_stepped_in" }
+    kill(newest["pid"]) if newest && !@killed.include?(newest["pid"]) && @random.rand(4).zero?
+  end
+
+  private
+
+  def victims
+    @swarm.status("spared")["nodes"].filter_map { |node| node["pid"] } - @killed
+  end
+
+  def kill(pid)
+    @killed << pid
+    @swarm.kill(pid)
+  rescue Errno::ESRCH # it had been killed already, unknown to the status
+    nil
+  end
+end
+
+Scenario.play do
+  [1, 2].each do |spares|
+    swarm = run_swarm(SOURCE, env: { "SPARES" => spares.to_s })
+    Dir.mkdir("#{swarm.directory}/holders")
+    swarm.await("node_ready", times: NODES)
+    swarm.await("spare_ready", times: spares)
+    seed = Integer(ENV.fetch("SEED", Random.new_seed % 1_000))
+    killer = Killer.new(swarm, Random.new(seed))
+    killer.kill_some while killer.killed.size < KILLS
+
+    complete = lambda do
+      states = swarm.status("spared")["nodes"].map { |node| node["state"] }.tally
+      states == { "ready" => NODES, "spare" => spares }
+    end
+    swarm.follow("all seats are held and all spares are back, seed #{seed}", &complete)
+    must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
+    names = ->(name) { swarm.events.select { |event| event["event"] == name } }
+    died = names.call("node_died").map { |event| event["pid"] }
+    twice = died.tally.select { |_, times| times > 1 }
+    must("tell each death: #{killer.killed - died}") { (killer.killed - died).empty? }
+    must("tell each death once: #{twice}") { twice.empty? }
+
+    holders = Holders.new("#{swarm.directory}/holders").by_seat
+    holders.each do |seat, all|
+      must("never have two holders of seat #{seat}: #{all}, seed #{seed}") do
+        all.each_cons(2).all? { |one, other| one[1] < other[0] }
+      end
+    end
+
+    stepped = names.call("spare_stepped_in")
+    puts "#{spares} spares: #{killer.killed.size} kills, #{stepped.size} answered by spares"
+    must("let spares step in") { stepped.any? }
+  end
+end

@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+# Spares beside what else goes wrong: without a mold, for a node that became another program, while
+# the spare itself is stopped, and when their supervisor dies.
+require_relative "scenario"
+
+def spared(more = "", work: "")
+  run_swarm(<<~RUBY)
+    Skep.swarm "spared", nodes: 2, spares: 1, restarts: 1_000, #{more} do |swarm|
+      swarm.work do |child|
+        child.ready!
+        #{work}
+        child.wait until child.stopping?
+      end
+    end
+  RUBY
+end
+
+def booted(swarm)
+  [swarm.await("node_ready", times: 2).to_h { |event| [event["node"], event["pid"]] },
+   swarm.await("spare_ready")["pid"]]
+end
+
+Scenario.play do
+  swarm = spared("boot_timeout: 5")
+  nodes, spare = booted(swarm)
+  mold = swarm.await("mold_ready")["pid"]
+  swarm.kill(mold, :STOP)
+  swarm.kill(nodes[1])
+  swarm.follow("the spare is at work, its mold stopped") do
+    File.read("/proc/#{spare}/cmdline").include?("node 1")
+  end
+  must("say so only when the death is known") { swarm.await("spare_stepped_in")["pid"] == spare }
+  swarm.await("spare_ready")
+  must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
+end
+
+Scenario.play do
+  swarm = spared("kill_timeout: 1", work: <<~'WORK')
+    child.wait(0.2)
+    exec("sleep", "1000") if child.id == 0 && Dir.mkdir("#{__dir__}/once") == 0 rescue Errno::EEXIST
+  WORK
+  nodes, spare = booted(swarm)
+  died = swarm.await("node_died")
+  must("end what isn't a node any more: #{died}") do
+    died.values_at("pid", "signal", "reason") == [nodes[0], "KILL", "deaf"]
+  end
+  must("have its spare in its place") { swarm.await("spare_stepped_in")["pid"] == spare }
+  must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
+end
+
+Scenario.play do
+  swarm = spared("liveness_timeout: 2, kill_timeout: 1")
+  nodes, spare = booted(swarm)
+  swarm.kill(spare, :STOP)
+  swarm.kill(nodes[0])
+  must("fork one where the spare doesn't answer") do
+    swarm.await("node_ready") { |event| event["node"].zero? }["pid"] != spare
+  end
+  must("end the stopped spare") { swarm.await("node_died")["pid"] }
+  must("end the stopped spare, as it is hung") do
+    swarm.await("node_died") { |event| event["node"] == "spare 0" }["reason"] == "hung"
+  end
+  swarm.await("spare_ready")
+  must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
+end
+
+Scenario.play do
+  swarm = spared("orphan_timeout: 1")
+  nodes, spare = booted(swarm)
+  swarm.kill(swarm.pid)
+  gone([*nodes.values, spare])
+end
