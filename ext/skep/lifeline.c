@@ -31,6 +31,7 @@ static struct {
     pid_t family[2];
     int estate; /* the pidfd of a process that nobody may be left to clear up after, or -1 */
     struct timespec patience;
+    int timed, timer; /* timers aren't inherited */
     int orphan;
     struct sigaction before; /* the application's */
 } skep_lifeline;
@@ -55,11 +56,12 @@ skep_lifeline_set_timer(void)
     struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCONT };
     struct itimerspec at = { .it_value = skep_lifeline.patience,
                              .it_interval = { .tv_nsec = SKEP_LIFELINE_AGAIN } };
-    int timer;
 
     event.sigev_value.sival_ptr = &skep_lifeline;
-    return syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) == 0 &&
-           syscall(SYS_timer_settime, timer, 0, &at, NULL) == 0;
+    if (!skep_lifeline.timed &&
+        syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &skep_lifeline.timer) < 0) return 0;
+    skep_lifeline.timed = 1;
+    return syscall(SYS_timer_settime, skep_lifeline.timer, 0, &at, NULL) == 0;
 }
 
 /* The parent we have is alive. It is family, or who adopts orphans: an ancestor of the family. */
@@ -134,6 +136,7 @@ skep_lifeline_hold(VALUE self, VALUE parent, VALUE keeper, VALUE nanoseconds, VA
 {
     long long patience = NUM2LL(nanoseconds);
 
+    if (skep_lifeline.owner != getpid()) skep_lifeline.timed = 0;
     skep_lifeline.owner = 0; /* no handler looks at what is half written */
     skep_lifeline.family[0] = NUM2PIDT(parent);
     skep_lifeline.family[1] = NUM2PIDT(keeper);

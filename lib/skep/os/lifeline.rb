@@ -21,7 +21,8 @@ module Skep
 
       # The seconds are those from the family's end to ours; 0 is at once. With ours the group that
       # the process of the pidfd `estate` led is ended. False where there is no such thing. Call it
-      # in the thread that lives as long as the process: the main one.
+      # in the thread that lives as long as the process: the main one. What was tied before is tied
+      # anew: an orphan has so many seconds from now on.
       #
       #: (Integer parent, ?Integer keeper, seconds: Numeric, ?estate: Pidfd?) -> bool
       def self.tie(parent, keeper = parent, seconds:, estate: nil)

@@ -14,13 +14,16 @@
 module Skep
   class Swarm
     class Ancestry
-      # Seconds that an orphan has to end by itself, with its own status, before it is killed.
+      # Seconds that an orphan has to end by itself, with its own status, before it is killed; and
+      # that its mold has to notice that it is one.
       SLACK = 0.5
+      NOTICE = 0.25
       MOLD_OOM = 100
       NODE_OOM = 200
-      private_constant :SLACK, :MOLD_OOM, :NODE_OOM
+      private_constant :SLACK, :NOTICE, :MOLD_OOM, :NODE_OOM
 
       attr_reader :supervisor #: OS::Pidfd?, nil where there are none
+      attr_reader :patience #: Float, the seconds after which an orphan is killed
 
       def initialize #: () -> void
         @parent = Process.ppid
@@ -28,7 +31,7 @@ module Skep
         @oom = OS::OomScore.adjustment
         @own = OS::Pidfd.open(@mold) if OS::Pidfd.native?
         @bound = Skep.on_fork(child: -> { bind if Signals.handing_on? })
-        OS::Lifeline.tie(@parent, seconds: 0)
+        OS::Lifeline.tie(@parent, seconds: NOTICE)
         endanger(MOLD_OOM)
         Strangers.mark
       end
@@ -45,6 +48,9 @@ module Skep
       def orphan_timeout=(seconds) #: (Float) -> void
         @patience = seconds + SLACK
       end
+
+      # In a mold that has noticed: it may see its nodes to their end.
+      def outlive = OS::Lifeline.tie(@parent, seconds: patience + NOTICE) #: () -> void
 
       # False too where it can't be told.
       def lost? = @supervisor ? !@supervisor.alive? : false #: () -> bool
@@ -78,7 +84,7 @@ module Skep
 
       def bind
         Process.setpgid(0, 0)
-        OS::Lifeline.tie(@mold, @parent, seconds: @patience, estate: @own)
+        OS::Lifeline.tie(@mold, @parent, seconds: patience, estate: @own)
         endanger(NODE_OOM)
         Strangers.mark
       end

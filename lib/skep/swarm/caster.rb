@@ -90,7 +90,7 @@ module Skep
       def cast_all
         @loop = OS::Loop.new
         @loop.watch(@signals.to_io) { @signals.take }
-        @link = Link.new(@loop, @channel, ended: -> { @loop.stop }) { |frame| obey(frame) }.listen
+        @link = Link.new(@loop, @channel, ended: -> { let_go }) { |frame| obey(frame) }.listen
         @loop.run
       ensure
         OS::Group.end_others
@@ -144,6 +144,7 @@ module Skep
         OS::Slab.install if @config.reshare # at the first run: later ones do it before the file
         %i[preload warm].each { |name| hooks(name) }
         @signals.renew # whatever the application has put in their place
+        OS::Lifeline.renew
       end
 
       def hooks(name)
@@ -162,6 +163,14 @@ module Skep
 
         raise Loader::Refused.new(file: @swarm.name, what: "not safe to fork after preload",
                                   advice: findings.first)
+      end
+
+      # The channel has ended. As long as there are nodes no supervisor would end it.
+      def let_go
+        return @loop.stop if @children.empty?
+
+        @orphaned = true
+        Guardian.new(@loop, @children, @ancestry).take_over
       end
 
       def obey(frame)
@@ -197,6 +206,7 @@ module Skep
         @children.delete(pidfd).cancel
         @link.send("exited", { "slot" => slot, "pid" => pidfd.pid, **Exit.of(status).to_plain })
         pidfd.close
+        @loop.stop if @orphaned && @children.empty?
       end
 
       # In the child: nothing of the mold's or of its siblings' is kept.

@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+# SIGKILL to the supervisor, and nodes that don't hear of it by themselves: one that has been
+# executed anew, one that has taken SIGCONT for itself and is stuck, one that is killed in the same
+# moment and leaves something behind. Their mold ends them, and goes last.
+require_relative "scenario"
+
+SOURCE = <<~'RUBY'
+  require "fiddle"
+
+  # Blocks for ever in C with the GVL: a mutex locked twice.
+  def hang
+    lock = Fiddle::Function.new(Fiddle.dlopen(nil)["pthread_mutex_lock"], [Fiddle::TYPE_VOIDP],
+                                Fiddle::TYPE_INT, need_gvl: true)
+    mutex = Fiddle::Pointer.malloc(64, Fiddle::RUBY_FREE)
+    mutex[0, 64] = "\0" * 64
+    2.times { lock.call(mutex) }
+  end
+
+  Skep.swarm "deaf", nodes: 4, orphan_timeout: 1, liveness_timeout: 1_000 do |swarm|
+    swarm.work do |child|
+      started = spawn("tail -f /dev/null", pgroup: Process.pid)
+      child.ready!
+      child.event(:here, started:)
+      File.write("#{__dir__}/#{child.id}", "")
+      case child.id
+      when 0 then exec("tail", "-f", "/dev/null")
+      when 1 then Signal.trap("CONT", "IGNORE") && hang
+      else child.wait until child.stopping?
+      end
+    end
+  end
+RUBY
+
+Scenario.play do
+  swarm = run_swarm(SOURCE)
+  here = swarm.await("here", times: 4)
+  mold = swarm.await("mold_ready")["pid"]
+  swarm.follow("one is executed anew") do
+    here.any? { |event| command_line(event["pid"]).start_with?("tail") }
+  end
+  last = here.find { |event| event["node"] == 3 }["pid"]
+  [mold, last].each { |pid| swarm.kill(pid, :STOP) }
+  swarm.kill(last) # the mold, stopped, reaps it after the supervisor's end
+  swarm.signal(:KILL)
+  gone([mold, *here.flat_map { |event| event.values_at("pid", "started") }])
+end
