@@ -47,6 +47,7 @@ skep_group_end_others(VALUE self)
     killed = skep_group_kill_rest(group, refuge);
     error = errno;
     while (waitpid(refuge, NULL, __WALL) < 0 && errno == EINTR) {}
+    setpgid(0, 0);
     errno = error;
     if (killed < 0) rb_sys_fail("kill(2) of a process group");
     return Qtrue;

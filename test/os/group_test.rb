@@ -13,7 +13,7 @@ class GroupTest < Skep::TestCase
       print Skep::OS::Group.end_others, Skep::OS::Group.end_others
       exit 3
     RUBY
-    assert_equal ["truefalse", "", 3], [out, err, status.exitstatus]
+    assert_equal ["truetrue", "", 3], [out, err, status.exitstatus]
   end
 
   test "leaves no process of its own behind" do

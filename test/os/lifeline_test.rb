@@ -102,7 +102,8 @@ class LifelineTest < Skep::TestCase
 
   test "is tied again after a change of user" do
     skip "it takes the C, and root" unless Skep::OS.native? && Process.uid.zero?
-    deed = "Process::UID.change_privilege(65_534); Skep::OS::Lifeline.renew; #{STUCK}"
+    deed = "require 'fiddle'; Process::UID.change_privilege(65_534); " \
+           "Skep::OS::Lifeline.renew; #{STUCK}"
     assert_equal "", orphan("tied", deed)
   end
 

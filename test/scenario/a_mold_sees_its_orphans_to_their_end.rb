@@ -25,7 +25,9 @@ SOURCE = <<~'RUBY'
       File.write("#{__dir__}/#{child.id}", "")
       case child.id
       when 0 then exec("tail", "-f", "/dev/null")
-      when 1 then Signal.trap("CONT", "IGNORE") && hang
+      when 1
+        Signal.trap("CONT", "IGNORE")
+        hang
       else child.wait until child.stopping?
       end
     end
@@ -37,7 +39,7 @@ Scenario.play do
   here = swarm.await("here", times: 4)
   mold = swarm.await("mold_ready")["pid"]
   swarm.follow("one is executed anew") do
-    here.any? { |event| command_line(event["pid"]).start_with?("tail") }
+    command_line(here.find { |event| event["node"].zero? }["pid"]).start_with?("tail")
   end
   last = here.find { |event| event["node"] == 3 }["pid"]
   [mold, last].each { |pid| swarm.kill(pid, :STOP) }

@@ -8,6 +8,7 @@
 #   Signals.hand_on { fork }         # a node: tied from its first instant, before any hook runs
 #   ancestry.lost?                   # is the supervisor gone?
 #   ancestry.clear_up                # a node ends: what it has started ends first
+#   ancestry.rise                    # a node becomes a mold: => its Ancestry from then on
 #
 # How: OS::Lifeline. A node also leads a group of its own from then on, and is nearer to an end by
 # the kernel's OOM killer than its mold, and that than the supervisor (docs/orphans.md).
@@ -23,15 +24,16 @@ module Skep
       private_constant :SLACK, :NOTICE, :MOLD_OOM, :NODE_OOM
 
       attr_reader :supervisor #: OS::Pidfd?, nil where there are none
-      attr_reader :patience #: Float, the seconds after which an orphan is killed
 
-      def initialize #: () -> void
-        @parent = Process.ppid
-        @mold = Process.pid
-        @oom = OS::OomScore.adjustment
+      # keeper: the supervisor's pid; oom: its OomScore; slack: a mold that came of a node ends its
+      # nodes before the mold that it came of ends it.
+      def initialize(keeper: Process.ppid, supervisor: nil, oom: OS::OomScore.adjustment,
+                     slack: SLACK)
+        @keeper, @supervisor, @oom, @slack = keeper, supervisor, oom, slack
+        @parent, @mold = Process.ppid, Process.pid
         @own = OS::Pidfd.open(@mold) if OS::Pidfd.native?
         @bound = Skep.on_fork(child: -> { bind if Signals.handing_on? })
-        OS::Lifeline.tie(@parent, seconds: NOTICE)
+        hold_on(NOTICE)
         endanger(MOLD_OOM)
         Strangers.mark
       end
@@ -39,18 +41,21 @@ module Skep
       # Is our parent the supervisor that speaks? Else it died while we began.
       def confirm(pid) #: (Integer) -> bool
         @supervisor = OS::Pidfd.open(pid) if OS::Pidfd.native?
-        pid == @parent && Process.ppid == pid
+        pid == @keeper && Process.ppid == pid
       rescue Errno::ESRCH # dead and reaped
         false
       end
 
       # How long orphaned nodes may take.
       def orphan_timeout=(seconds) #: (Float) -> void
-        @patience = seconds + SLACK
+        @orphan_timeout = seconds
       end
 
+      # The seconds after which an orphan is killed.
+      def patience = @orphan_timeout + @slack #: () -> Float
+
       # In a mold that has noticed: it may see its nodes to their end.
-      def outlive = OS::Lifeline.tie(@parent, seconds: patience + NOTICE) #: () -> void
+      def outlive = hold_on(patience + NOTICE) #: () -> void
 
       # False too where it can't be told.
       def lost? = @supervisor ? !@supervisor.alive? : false #: () -> bool
@@ -63,28 +68,28 @@ module Skep
         at_exit { clear_up if Process.pid == node }
       end
 
+      # In a node that becomes a mold: what it started as a node is over.
+      def rise #: () -> Ancestry
+        OS::Group.end_others
+        @own&.close
+        Ancestry.new(keeper: @keeper, supervisor: @supervisor, oom: @oom, slack: @slack / 2)
+                .tap { |mold| mold.orphan_timeout = @orphan_timeout }
+      end
+
       # Of an orphan's mold nobody else may be left to clear up.
       def clear_up #: () -> void
         OS::Group.end_others
         Remains.of(@own) if @own
       end
 
-      # A node is a mold from here on. Its parent is the mold before it, which may go.
-      def rise #: () -> self
-        OS::Lifeline.tie(@mold, @parent, seconds: 0)
-        @own&.close
-        @mold = Process.pid
-        @own = OS::Pidfd.open(@mold) if OS::Pidfd.native?
-        @bound = Skep.on_fork(child: -> { bind if Signals.handing_on? })
-        endanger(MOLD_OOM)
-        self
-      end
-
       private
+
+      # A mold's parent is the supervisor, or the mold that it came of.
+      def hold_on(seconds) = OS::Lifeline.tie(@parent, @keeper, seconds:)
 
       def bind
         Process.setpgid(0, 0)
-        OS::Lifeline.tie(@mold, @parent, seconds: patience, estate: @own)
+        OS::Lifeline.tie(@mold, @keeper, seconds: patience, estate: @own)
         endanger(NODE_OOM)
         Strangers.mark
       end

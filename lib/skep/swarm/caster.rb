@@ -12,6 +12,7 @@
 # | fork {slot, node, …} + socket | forked {slot, pid} + pidfd, or fork_failed {slot, error} |
 # | ping | pong: it is there |
 # | (a child has ended) | exited {slot, pid, exitstatus, signal} |
+# | leave, and closes the channel | ends; without that word it sees its nodes to their end first |
 #
 # It has no thread of its own, keeps no node's socket, and ends with its supervisor.
 module Skep
@@ -165,9 +166,9 @@ module Skep
                                   advice: findings.first)
       end
 
-      # The channel has ended. As long as there are nodes no supervisor would end it.
+      # The channel has ended: by the supervisor's word, or with the supervisor.
       def let_go
-        return @loop.stop if @children.empty?
+        return @loop.stop if @released || @children.empty?
 
         @orphaned = true
         Guardian.new(@loop, @children, @ancestry).take_over
@@ -177,6 +178,7 @@ module Skep
         case frame.type
         when "fork" then cast(frame)
         when "ping" then @link.send("pong")
+        when "leave" then @released = true
         end
       end
 

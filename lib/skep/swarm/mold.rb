@@ -51,6 +51,7 @@ module Skep
 
       # Lets it end: the mold leaves when its channel closes.
       def release #: () -> void
+        @channel.send("leave")
         @channel.close
       end
 

@@ -6,7 +6,7 @@ module Skep
       # Without the C nobody is ended.
       module Twin
         # Kills every other process of the group that we lead; false, and nothing is done, where we
-        # lead none. We are the leader no more: what we start from now on is in another group.
+        # lead none.
         #
         #: () -> bool
         def end_others = false

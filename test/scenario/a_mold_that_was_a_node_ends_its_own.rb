@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+# refork_after: the mold before may leave while the one that came of its node lives on; and SIGKILL
+# to the supervisor ends both, each one's nodes and what they have started, in time.
+require_relative "scenario"
+
+SOURCE = <<~'RUBY'
+  require "fiddle"
+
+  # Blocks for ever in C with the GVL: a mutex locked twice.
+  def hang
+    lock = Fiddle::Function.new(Fiddle.dlopen(nil)["pthread_mutex_lock"], [Fiddle::TYPE_VOIDP],
+                                Fiddle::TYPE_INT, need_gvl: true)
+    mutex = Fiddle::Pointer.malloc(64, Fiddle::RUBY_FREE)
+    mutex[0, 64] = "\0" * 64
+    2.times { lock.call(mutex) }
+  end
+
+  Skep.swarm "chain", nodes: 3, refork_after: 30, orphan_timeout: 0.5, restarts: 1_000_000 do |swarm|
+    swarm.work do |child|
+      child.event(:here, started: spawn("tail -f /dev/null"))
+      child.ready!
+      until child.stopping?
+        child.count if child.mold.zero?
+        child.wait(0.005)
+        hang if File.exist?("#{__dir__}/hang") && child.id > 0
+      end
+    end
+  end
+RUBY
+
+Scenario.play do
+  swarm = run_swarm(SOURCE)
+  became = swarm.await("node_became_mold")
+  swarm.await("refork_done")
+  first = swarm.await("mold_ready")["pid"]
+  gone([first]) # it was released, and its orphan_timeout means nothing to the one that lives
+  IO.select(nil, nil, nil, 2)
+  here = swarm.events.select { |event| event["event"] == "here" }
+  nodes = swarm.status("chain")["nodes"].map { |node| node["pid"] }
+  must("keep the mold and its nodes: #{swarm.account}") do
+    [became["pid"], *nodes].all? { |pid| File.exist?("/proc/#{pid}") }
+  end
+  old = here.reject { |event| nodes.include?(event["pid"]) }.map { |event| event["started"] }
+  must("have ended what the nodes before had started") { gone(old) }
+
+  File.write("#{swarm.directory}/hang", "")
+  swarm.kill(nodes.first, :STOP)
+  swarm.signal(:KILL)
+  gone([became["pid"], *here.flat_map { |event| event.values_at("pid", "started") }])
+end

@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+# SIGKILL to the supervisor at any moment, from its first instant on: while the mold loads, between
+# a fork and the node's first line, in a hook that hangs there, in a boot, at work, in a restart, in
+# a stop. Nothing that it has ever started is left.
+require_relative "scenario"
+
+SOURCE = <<~'RUBY'
+  Skep.swarm "any", nodes: 3, orphan_timeout: 0.5, boot_timeout: 100, restarts: 1_000_000 do |swarm|
+    swarm.preload do
+      spawn("tail -f /dev/null")
+      Skep.on_fork(child: -> { IO.select(nil) if rand(20).zero? }) # it hangs before it is a node
+    end
+    swarm.on(:node_ready) { |_| spawn("tail -f /dev/null") }
+    swarm.on_boot { |_| IO.select(nil, nil, nil, rand * 0.05) }
+    swarm.work do |child|
+      system("tail -f /dev/null &")
+      child.ready!
+      child.wait(rand * 0.2)
+      raise "again" if rand(3).zero?
+      child.wait until child.stopping?
+    end
+  end
+RUBY
+
+Scenario.play do
+  # All that have the swarm's directory in the environment they were executed with.
+  marked = lambda do |mark|
+    Dir.glob("/proc/[0-9]*/environ").filter_map do |path|
+      path[/\d+/].to_i if File.binread(path).include?(mark)
+    rescue SystemCallError # gone meanwhile
+      next
+    end
+  end
+  random = Random.new(seed = Random.new_seed)
+  20.times do |round|
+    swarm = run_swarm(SOURCE)
+    moment = random.rand < 0.3 ? random.rand * 0.3 : random.rand * 1.2
+    swarm.read(Skep::OS.now + moment) while moment > 0 && (moment -= 0.05)
+    swarm.signal(:TERM) if random.rand(5).zero?
+    swarm.signal(:KILL)
+    deadline = Skep::OS.now + Scenario::SECONDS
+    until (left = marked.call("SKEP_RUN_DIR=#{swarm.directory}\0")).empty?
+      must("leave nothing, not #{left}: round #{round}, seed #{seed}") { Skep::OS.now < deadline }
+      gone(left.first(1), seconds: Scenario::SECONDS)
+    end
+    swarm.close
+  end
+end
