@@ -124,7 +124,7 @@ module Skep
       # An event of its; one of them may mean that this boot is hopeless.
       def told(name, level, facts)
         emit(name, level, facts)
-        @strangers.tend if name == :node_died
+        loop.after(0) { @strangers.tend } if name == :node_died # the next node comes first
         return unless %i[node_failed node_died].include?(name) && !stopping? && @manager.hopeless?
 
         loop.after(0) { fail_boot("no node could boot") unless stopping? }
