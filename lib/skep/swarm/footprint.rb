@@ -14,7 +14,7 @@ module Skep
   class Swarm
     class Footprint
       COST = 1000.0    # all measurements together may take the thousandth part of a processor
-      PAUSE = 1.0      # and they are so many seconds apart at least
+      PAUSE = 1.0..10.0 # and they are a tenth of its age apart at least, within these seconds
       REFRESH = 300.0  # and so many seconds apart at most, once it is that old
       RATES = 8
       YOUNG = 10.0     # seconds
@@ -79,7 +79,7 @@ module Skep
       def measured(plain, now) #: (Hash[String, untyped], Float) -> void
         @memory = plain
         @measured_at = now
-        @measurable_at = now + [plain["seconds"] * @cost, PAUSE].max
+        @measurable_at = now + [plain["seconds"] * @cost, pause(now)].max
         ripen(now)
         remember(now)
       end
@@ -115,8 +115,10 @@ module Skep
         @fresh = [@fresh, least].max if now - @born_at < YOUNG
       end
 
+      def pause(now) = ((now - @born_at) / 10).clamp(PAUSE)
+
       def remember(now)
-        age = [now - @born_at, PAUSE].max
+        age = [now - @born_at, PAUSE.min].max
         @refresh_at = now + [age, REFRESH].min
         return if @decay_at && now < @decay_at
 
