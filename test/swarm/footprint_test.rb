@@ -60,7 +60,7 @@ class FootprintTest < Skep::TestCase
     footprint.measured(memory(seconds: 0.0001), 40.0)
     assert_in_delta 43.0, footprint.facts.measurable_at
     footprint.measured(memory(seconds: 0.0001), 400.0)
-    assert_in_delta 410.0, footprint.facts.measurable_at
+    assert_in_delta 439.0, footprint.facts.measurable_at
   end
 
   test "is measured once at least, and then at ages that double, but each five minutes" do

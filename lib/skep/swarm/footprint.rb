@@ -14,7 +14,7 @@ module Skep
   class Swarm
     class Footprint
       COST = 1000.0    # all measurements together may take the thousandth part of a processor
-      PAUSE = 1.0..10.0 # and they are a tenth of its age apart at least, within these seconds
+      PAUSE = 1.0..60.0 # and they are a tenth of its age apart at least, within these seconds
       REFRESH = 300.0  # and so many seconds apart at most, once it is that old
       RATES = 8
       YOUNG = 10.0     # seconds
