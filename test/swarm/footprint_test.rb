@@ -4,15 +4,16 @@ require "test_helper"
 require "skep/swarm"
 
 class FootprintTest < Skep::TestCase
-  test "takes for private what was not inherited, before it is measured" do
-    footprint = born(rss: 500, anonymous: 450, inherited: 400)
-    assert_equal [50, 500], [footprint.least, footprint.most]
+  test "takes for private what has come since it was ready, before it is measured" do
+    footprint = born(rss: 500, anonymous: 450)
+    assert_equal [0, 500], [footprint.least, footprint.most]
     footprint.seen(resident(600, 550), 11.0)
-    assert_equal [150, 600], [footprint.least, footprint.most]
+    assert_equal [100, 600], [footprint.least, footprint.most]
+    refute_predicate footprint, :measured?
   end
 
   test "adds what has come since to what was measured" do
-    footprint = born(rss: 500, anonymous: 450, inherited: 400)
+    footprint = born(rss: 500, anonymous: 450)
     footprint.measured(memory(uss: 200, anonymous: 460), 12.0)
     footprint.seen(resident(600, 550), 13.0)
     assert_equal [290, 600], [footprint.least, footprint.most]
@@ -21,7 +22,7 @@ class FootprintTest < Skep::TestCase
   end
 
   test "isn't moved by pages that a write makes private, before they are measured" do
-    footprint = born(rss: 500, anonymous: 450, inherited: 400)
+    footprint = born(rss: 500, anonymous: 450)
     footprint.measured(memory(uss: 60, anonymous: 450), 12.0)
     footprint.seen(resident(500, 450), 13.0)
     assert_equal 60, footprint.least
@@ -30,8 +31,8 @@ class FootprintTest < Skep::TestCase
   end
 
   test "remembers what it had in its first seconds, at the most" do
-    footprint = born(rss: 500, anonymous: 450, inherited: 400)
-    assert_equal 50, footprint.fresh
+    footprint = born(rss: 500, anonymous: 450)
+    assert_equal 0, footprint.fresh
     footprint.measured(memory(uss: 70, anonymous: 450), 12.0)
     footprint.seen(resident(500, 440), 14.0)
     assert_equal 70, footprint.fresh
@@ -40,7 +41,7 @@ class FootprintTest < Skep::TestCase
   end
 
   test "knows how fast it grew, at the fastest of some looks" do
-    footprint = born(rss: 0, anonymous: 0, inherited: 0)
+    footprint = born(rss: 0, anonymous: 0)
     assert_in_delta 0.0, footprint.rate
     [[11.0, 100], [13.0, 100], [14.0, 50]].each do |now, bytes|
       footprint.seen(resident(bytes, bytes), now)
@@ -86,8 +87,8 @@ class FootprintTest < Skep::TestCase
   end
 
   test "tells what is known, before it is measured" do
-    plain = born(rss: 500, anonymous: 450, inherited: 400).to_plain(10.0)
-    assert_equal({ rss: 500, pss: nil, uss: 50, shared: 450, swap: nil, measured: nil, decay: [] },
+    plain = born(rss: 500, anonymous: 450).to_plain(10.0)
+    assert_equal({ rss: 500, pss: nil, uss: nil, shared: nil, swap: nil, measured: nil, decay: [] },
                  plain)
   end
 
@@ -113,8 +114,8 @@ class FootprintTest < Skep::TestCase
 
   private
 
-  def born(rss: 100, anonymous: 90, inherited: 80)
-    Skep::Swarm::Footprint.new(resident(rss, anonymous), inherited:, now: 10.0)
+  def born(rss: 100, anonymous: 90)
+    Skep::Swarm::Footprint.new(resident(rss, anonymous), now: 10.0)
   end
 
   def resident(rss, anonymous) = Skep::OS::Resident.new(rss:, anonymous:)

@@ -8,9 +8,12 @@ class RenewalsTest < Skep::TestCase
   Node = Struct.new(:seat, :state, :watches) do
     def id = seat.id
     def ready? = state == :ready
+    def live? = state != :dead
+    def retired? = state == :stopping
   end
   Retired = Struct.new(:all) do
     def retire(node, reason) = all << [node.id, reason]
+    def of(_seat) = nil
   end
   # What replacements there are; a test ends them.
   Manager = Struct.new(:seats, :begun, :replacements) do
@@ -67,6 +70,17 @@ class RenewalsTest < Skep::TestCase
     end
     assert_equal [true, true, true, false], answers
     assert @renewals.ask(node, "max_lifetime", patient: false)
+  end
+
+  test "knows who is to go" do
+    nodes = swarm(2)
+    nodes.each { |node| @renewals.ask(node, "max_lifetime") }
+    refute @renewals.under_way?(nodes[0]), "its replacement is the manager's, which has none here"
+    assert @renewals.under_way?(nodes[1])
+    nodes[0].state = :stopping
+    assert @renewals.under_way?(nodes[0])
+    nodes[0].state = :dead
+    refute @renewals.under_way?(nodes[0])
   end
 
   test "stops at once, whoever follows" do

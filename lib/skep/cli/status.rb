@@ -40,10 +40,9 @@ module Skep
       end
 
       def row(node)
-        memory = node["memory"]
-        shared = memory && (memory["rss"] - memory["uss"])
+        memory = node["memory"] || {}
         cells = [node["id"], node["pid"], node["mold"], node["state"], node["joined"],
-                 node["restarts"], mib(memory && memory["uss"]), mib(shared),
+                 node["restarts"], mib(memory["uss"]), mib(memory["shared"]),
                  node["beat_age"] && "#{node['beat_age'].round(1)}s", node["work"]["done"],
                  last_exit(node["last_exit"])]
         cells.map { |cell| cell.nil? ? "-" : cell.to_s }

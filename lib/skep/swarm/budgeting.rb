@@ -25,7 +25,7 @@ module Skep
         return if @judge.nil? || now < @next_at
 
         @next_at = now + @pause
-        @going = nil unless @going&.live? && @going.seat.node == @going
+        @going = nil unless @going && @manager.upkeep.renewals.under_way?(@going)
         nodes = footprints
         total = total(nodes)
         deed, node = @judge.verdict(total:, nodes: shares(nodes), going: @going)

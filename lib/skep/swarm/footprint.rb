@@ -2,7 +2,7 @@
 
 # What is known of one node's memory: what was measured, what was seen since, and how it went.
 #
-#   footprint = Footprint.new(resident, inherited: mold_resident.anonymous, sharers: 4, now:)
+#   footprint = Footprint.new(resident, sharers: 4, now:)
 #   footprint.seen(resident, now)      # cheap, at each look
 #   footprint.measured(plain, now)     # what the node counted of itself, now and then
 #   footprint.least; footprint.most    # bytes between which its USS is
@@ -24,12 +24,10 @@ module Skep
       attr_reader :decay #: Array[Hash], private and shared bytes at ages that double
       attr_reader :growth #: Growth
 
-      # inherited: anonymous bytes of the mold, which the node shared when it was forked;
       # sharers: how many processes are measured, each of which may cost its part.
-      def initialize(resident, inherited:, now:, sharers: 1)
+      def initialize(resident, now:, sharers: 1)
         @born_at = @measurable_at = @seen_at = now
         @resident = @first = resident
-        @inherited = inherited
         @cost = COST * sharers
         @rates = []
         @decay = []
@@ -48,12 +46,14 @@ module Skep
       # What it has in memory, shared or not; the USS is no more.
       def most = @resident.rss #: () -> Integer
 
-      # What is surely private; the USS is no less.
+      # What is surely private; the USS is no less. (Before it is measured: what came since.)
       def least #: () -> Integer
-        return [@resident.anonymous - @inherited, 0].max unless @memory
-
-        [@memory["uss"] + @resident.anonymous - @memory["anonymous"], 0].max
+        uss, anonymous = @memory&.values_at("uss", "anonymous") || [0, @first.anonymous]
+        [uss + @resident.anonymous - anonymous, 0].max
       end
+
+      # Have its pages been counted?
+      def measured? = !@memory.nil? #: () -> bool
 
       # What it had of its own when it was young, at the most: what a successor will have.
       attr_reader :fresh #: Integer
@@ -100,16 +100,22 @@ module Skep
       def condemn = @condemned = true #: () -> void
       def condemned? = @condemned ? true : false #: () -> bool
 
-      # Bytes as far as known now: measured so many seconds ago, and what was seen since. Before the
-      # first time pss isn't known.
+      # Bytes as far as known now: measured so many seconds ago, and what was seen since. What isn't
+      # known before the first time is nil.
       def to_plain(now) #: (Float) -> Hash[Symbol, untyped]
-        uss = [least, most].min
-        pss = @memory && [@memory["pss"] + uss - @memory["uss"], uss].max
-        { rss: most, pss:, uss:, shared: most - uss, swap: @memory&.fetch("swap"),
-          measured: @memory && (now - @measured_at).round(3), decay: }
+        age = (now - @measured_at).round(3) if measured?
+        { rss: most, **parts, measured: age, decay: }
       end
 
       private
+
+      def parts
+        return { pss: nil, uss: nil, shared: nil, swap: nil } unless measured?
+
+        uss = [least, most].min
+        { pss: [@memory["pss"] + uss - @memory["uss"], uss].max, uss:, shared: most - uss,
+          swap: @memory["swap"] }
+      end
 
       def ripen(now)
         @fresh = [@fresh, least].max if now - @born_at < YOUNG

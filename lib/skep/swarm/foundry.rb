@@ -191,7 +191,12 @@ module Skep
         return if @done && exit.clean?
 
         level = @done || (mold.retired? && exit.clean?) ? :debug : :warn
-        emit(:mold_died, level, mold, **exit.to_plain)
+        reason = OomKills::REASON if oom?(mold, exit)
+        emit(:mold_died, level, mold, **exit.to_plain, reason:)
+      end
+
+      def oom?(mold, exit)
+        !mold.killed? && @supervisor.manager&.surroundings&.oom?(exit)
       end
 
       def replace(exit)

@@ -43,7 +43,10 @@ module Skep
                                 "placed" => node == node.seat.node }, give: [socket])
       end
 
+      def killed? = @killed ? true : false #: () -> bool, by us
+
       def kill(_reason = nil) #: (?String?) -> void
+        @killed = true
         @pidfd.signal(:KILL)
       rescue Errno::ESRCH # it went by itself first
         nil

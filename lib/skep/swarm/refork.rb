@@ -61,7 +61,8 @@ module Skep
       end
 
       # What is its own; the rest it shares with the mold alone, as the first child of it.
-      def cost(seat) = seat.pid && OS::Memory.of(seat.pid)&.uss
+      # As far as it has counted its pages; the loop can't wait for that.
+      def cost(seat) = seat.node&.footprint&.then { |known| known.least if known.measured? }
 
       def mebibytes(bytes) = format("%.1f MiB", bytes / 1_048_576.0)
     end

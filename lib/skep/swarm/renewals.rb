@@ -28,7 +28,7 @@ module Skep
 
       # patient: let a seat wait that was renewed too often of late.
       def ask(node, reason, patient: true) #: (Node, String, ?patient: bool) -> bool
-        return false if !open?(node) || @queue.any? { |queued, _| queued == node }
+        return false if !open?(node) || under_way?(node)
         return false if patient && OS.now < @later.fetch(node.id, 0.0)
 
         remember(node.id) if patient
@@ -37,8 +37,16 @@ module Skep
         true
       end
 
+      # Is it to go, or about to be asked to?
+      def under_way?(node) #: (Node) -> bool
+        node.live? && (node.retired? || @queue.any? { |queued, _| queued == node } ||
+          !@manager.registrar.replacements.of(node.seat).nil?)
+      end
+
       # Stops it now. What doesn't end within kill_timeout is killed: its memory is wanted.
       def at_once(node, reason) #: (Node, String) -> void
+        return if @manager.stopping? # it has been told to, and has as long as any other
+
         @manager.replace(node.seat, reason) if open?(node)
         @manager.registrar.replacements.retire(node, reason) unless node.state == :stopping
         node.watches << @loop.after(@config.kill_timeout) { node.kill(reason) }

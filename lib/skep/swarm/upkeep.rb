@@ -16,7 +16,8 @@ module Skep
       AGAIN = 1.0       # between looks at one that has been judged
       STILL = 30.0      # between looks at a node that keeps still, where nothing is limited
       LOOK = 0.03       # for each node: looks take 30 microseconds, and a thousandth of a processor
-      private_constant :FIRST, :AGAIN, :STILL, :LOOK
+      LATE = 10.0       # until one that is too old is asked for again
+      private_constant :FIRST, :AGAIN, :STILL, :LOOK, :LATE
 
       attr_reader :renewals #: Renewals
 
@@ -54,9 +55,7 @@ module Skep
         resident = OS::Resident.of(node.pid)
         return node.watches << @loop.after(AGAIN) { begin_weighing(node) } unless resident
 
-        inherited = OS::Resident.of(node.mold.pid)&.anonymous || 0
-        node.footprint = Footprint.new(resident, inherited:, sharers: @manager.seats.size,
-                                                 now: OS.now)
+        node.footprint = Footprint.new(resident, sharers: @manager.seats.size, now: OS.now)
         node.watches << @scales.watch(node, FIRST)
       end
 
@@ -72,9 +71,9 @@ module Skep
 
       def expect_end(node, part)
         verdict = @lifetime.verdict(ready_at: node.ready_at, part:, now: OS.now)
-        return @renewals.ask(node, "max_lifetime", patient: false) if verdict == :replace
-
-        node.watches << @loop.after(verdict) { expect_end(node, part) }
+        @renewals.ask(node, "max_lifetime", patient: false) if verdict == :replace
+        seconds = verdict == :replace ? LATE : verdict # if it can't be renewed now, then later
+        node.watches << @loop.after(seconds) { expect_end(node, part) }
       end
 
       # Returns the seconds until the next look.
