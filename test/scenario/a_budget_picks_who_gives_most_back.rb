@@ -22,7 +22,7 @@ Scenario.play do
   swarm.await("node_ready", times: 3)
   over = swarm.await("swarm_over_budget")
   must("pick the node with most of its own: #{over}") do
-    over["node"] == 1 && over["bytes"] > over["budget"] && over["uss"] >= 110 << 20
+    over["node"] == 1 && over["bytes"] > over["budget"] && over["uss"] > 60 << 20
   end
   died = swarm.await("node_died")
   must("end it for that reason: #{died}; #{swarm.account}") do
