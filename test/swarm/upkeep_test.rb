@@ -1,0 +1,132 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+# Nodes that are this very process: its memory is read, what it has counted is made up.
+class UpkeepTest < Skep::TestCase
+  MIB = 1 << 20
+  Seat = Struct.new(:id, :node, :successor)
+  Node = Struct.new(:seat, :footprint, :watches, :sent, :ready_at) do
+    def id = seat.id
+    def pid = Process.pid
+    def state = :ready
+    def ready? = true
+    def live? = true
+    def helper? = false
+    def retired? = false
+    def mold = self
+    def channel = self
+    def send(type) = sent << type
+  end
+  # The manager, and all that it has.
+  Manager = Struct.new(:seats, :replaced, :upkeep) do
+    def replace(seat, reason) = replaced << [seat.id, reason]
+    def retire(node, reason) = replaced << [node.id, reason, "at once"]
+    def of(_seat) = nil
+    def stopping? = false
+    def registrar = self
+    def replacements = self
+    def roster = self
+    def nodes = seats.map(&:node)
+  end
+  private_constant :MIB, :Seat, :Node, :Manager
+
+  def setup
+    @loop = Skep::OS::Loop.new
+    @told = []
+    super
+  end
+
+  def teardown
+    @loop.close
+    super
+  end
+
+  test "asks a node to count its pages, and tells of them without counting" do
+    node = swarm.first
+    await { node.sent.any? }
+    assert_equal ["measure"], node.sent
+    assert_nil @upkeep.memory(node)[:uss]
+    assert_operator @upkeep.memory(node)[:rss], :>, MIB
+    measured(node, 10)
+    assert_in_delta 10 * MIB, @upkeep.memory(node)[:uss], 5 * MIB
+    assert_nil @upkeep.memory(nil)
+  end
+
+  test "replaces a node over its limit, once, and says so" do
+    node, other = swarm(2, memory_limit: "500M")
+    measured(other, 450)
+    measured(node, 550)
+    3.times { @loop.turn(0.05) }
+    assert_equal [[0, "memory_limit"]], @manager.replaced
+    assert_equal [[:node_over_limit, 0, false]], told(:at_once)
+  end
+
+  test "stops a node far over its limit at once" do
+    node, = swarm(1, memory_limit: "500M")
+    measured(node, 800)
+    2.times { @loop.turn(0.05) }
+    assert_equal [[0, "memory_limit"], [0, "memory_limit", "at once"]], @manager.replaced
+    assert_equal [[:node_over_limit, 0, true]], told(:at_once)
+  end
+
+  test "replaces the node with most of its own where all have too much together" do
+    nodes = swarm(3, memory_budget: "1G")
+    nodes.each { |node| node.footprint.instance_variable_set(:@born_at, -100.0) } # not young
+    nodes.zip([300, 500, 400]) { |node, mib| measured(node, mib) }
+    await { @manager.replaced.any? }
+    assert_equal [[1, "memory_budget"]], @manager.replaced
+    assert_equal [[:swarm_over_budget, 1, false]], told(:at_once)
+  end
+
+  test "says once that a budget is too small, and replaces nobody" do
+    swarm(2, memory_budget: "1M").each { |node| measured(node, 300) }
+    await { @told.any? }
+    2.times { @loop.turn(0.6) }
+    assert_empty @manager.replaced
+    assert_equal [[:budget_too_small, nil, MIB]], told(:budget)
+  end
+
+  test "renews what is old" do
+    swarm(1, max_lifetime: 0.01)
+    await { @manager.replaced.any? }
+    assert_equal [[0, "max_lifetime"]], @manager.replaced
+  end
+
+  test "refuses what can't be a count of pages" do
+    node = swarm.first
+    assert_raises(ArgumentError) { @upkeep.measured(node, { "rss" => "much" }) }
+    assert_raises(KeyError) { @upkeep.measured(node, { "rss" => 1 }) }
+    @upkeep.measured(node, {}) # a node that has no /proc
+    refute_predicate node.footprint, :measured?
+  end
+
+  private
+
+  def swarm(size = 1, **options)
+    config = Skep::Swarm::Config.new("a", options)
+    @manager = Manager.new(Array.new(size) { |id| Seat.new(id) }, [])
+    around = Skep::Swarm::Surroundings.new(nil, told: ->(name, _, facts) { @told << [name, facts] })
+    tell = ->(name, node, level:, **facts) { @told << [name, { id: node.id, level:, **facts }] }
+    @upkeep = Skep::Swarm::Upkeep.new(@manager, config, around, loop: @loop, tell:)
+    @manager.upkeep = @upkeep
+    @manager.seats.map { |seat| seat.node = Node.new(seat, nil, [], [], Skep::OS.now) }
+            .each { |node| @upkeep.watch(node) }
+  end
+
+  # It has counted, so many MiB of its own.
+  def measured(node, mib)
+    anonymous = Skep::OS::Resident.of.anonymous
+    bytes = { "rss" => mib, "pss" => mib, "uss" => mib, "shared" => 0, "swap" => 0 }
+    @upkeep.measured(node, { **bytes.transform_values { |value| value * MIB },
+                             "anonymous" => anonymous, "seconds" => 0.001 })
+  end
+
+  def await
+    deadline = Skep::OS.now + 10
+    @loop.turn(0.1) until yield || Skep::OS.now > deadline
+  end
+
+  def told(fact) = @told.map { |name, facts| [name, *facts.values_at(:id, fact)] }
+end
