@@ -8,18 +8,18 @@ class MemoryLimitTest < Skep::TestCase
   private_constant :MIB
 
   test "is content, and looks again, as long as all there is would fit" do
-    assert_in_delta 10.0, verdict(least: 100, most: 400)
+    assert_in_delta 15.0, verdict(least: 100, most: 400)
   end
 
   test "looks often at a young node" do
-    assert_in_delta 1.0, verdict(least: 1, most: 2, age: 0.0)
+    assert_in_delta 1.5, verdict(least: 1, most: 2, age: 0.0)
     assert_in_delta 3.0, verdict(least: 1, most: 2, age: 30.0)
   end
 
   test "looks twice before a growing node could be at its limit" do
     assert_in_delta 2.0, verdict(least: 100, most: 110, rate: 100)
     assert_in_delta 0.25, verdict(least: 499, most: 500, rate: 100)
-    assert_in_delta 10.0, verdict(least: 100, most: 110, rate: -100)
+    assert_in_delta 15.0, verdict(least: 100, most: 110, rate: -100)
   end
 
   test "replaces what is surely over, without a measurement" do
@@ -36,7 +36,7 @@ class MemoryLimitTest < Skep::TestCase
 
   test "doesn't measure more often than it may" do
     assert_in_delta 4.0, verdict(least: 100, most: 600, measurable_in: 4.0)
-    assert_in_delta 10.0, verdict(least: 100, most: 600, measurable_in: Float::INFINITY)
+    assert_in_delta 15.0, verdict(least: 100, most: 600, measurable_in: Float::INFINITY)
   end
 
   test "without a limit only says when to look again" do

@@ -18,6 +18,11 @@ module Skep
       PAGE = Etc.sysconf(Etc::SC_PAGESIZE)
       private_constant :PAGE
 
+      # Is there a /proc that tells of it?
+      #
+      #: () -> bool
+      def self.known? = File.exist?("/proc/self/statm")
+
       #: (?Integer pid) -> Resident?
       def self.of(pid = Process.pid)
         _size, resident, shared = File.read("/proc/#{pid}/statm").split.first(3).map(&:to_i)

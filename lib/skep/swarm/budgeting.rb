@@ -19,6 +19,14 @@ module Skep
         bytes = surroundings.within(:memory_budget, bytes)
         @judge = bytes && MemoryBudget.new(budget: bytes)
         @next_at = 0.0
+        @total = 0
+      end
+
+      # Seconds in which growth at that rate, bytes a second, would use up half of what is left.
+      def reach(rate) #: (Float) -> Float
+        return Float::INFINITY unless @judge && rate.positive?
+
+        [(@judge.budget - @total) / rate / 2, @pause].max
       end
 
       def look(now, &renew) #: (Float) { (Node, Symbol) -> bool } -> void
@@ -27,9 +35,9 @@ module Skep
         @next_at = now + @pause
         @going = nil unless @going && @manager.upkeep.renewals.under_way?(@going)
         nodes = footprints
-        total = total(nodes)
-        deed, node = @judge.verdict(total:, nodes: shares(nodes), going: @going)
-        deed ? act(deed, node, total, &renew) : (@told = false if total <= @judge.budget)
+        @total = total(nodes)
+        deed, node = @judge.verdict(total: @total, nodes: shares(nodes), going: @going)
+        deed ? act(deed, node, @total, &renew) : (@told = false if @total <= @judge.budget)
       end
 
       private

@@ -21,7 +21,7 @@ module Skep
 
       HARD = 1.5 # times the limit
       SHORTEST = 0.25
-      LONGEST = 10.0
+      LONGEST = 15.0
       YOUNG = 10.0 # a node is looked at again after that part of its age, or of the longest pause
       private_constant :SHORTEST, :YOUNG
 
@@ -48,7 +48,7 @@ module Skep
 
       private
 
-      # Twice before it could be there, at the rate it had; often as long as it is young.
+      # Twice before it could be there, at the rate it had; often while it is young.
       def seconds(facts, now)
         age = now - facts.ready_at
         [[longest, [age, longest].max / YOUNG, reach(facts)].min, SHORTEST].max

@@ -7,8 +7,8 @@
 #   scales.hasten(node)                # look as soon as possible
 #   watch.cancel                       # no more: it has ended
 #
-# Looks that are due at nearly the same time are made in one turn of the loop, so that a still swarm
-# sleeps; and no turn makes more than a slice of them, so that a large one isn't held up.
+# Looks are made somewhat early, many in one turn of the loop, so that a still swarm sleeps; and no
+# turn makes more than a slice of them, so that a large one isn't held up.
 module Skep
   class Swarm
     class Scales
@@ -17,7 +17,7 @@ module Skep
       end
 
       SLICE = 50 # looks a turn, each some 20 microseconds
-      GRIDS = [5.0, 1.0, 0.25].freeze # seconds; the coarsest that moves a look by half at most
+      GRIDS = [30.0, 15.0, 5.0, 1.0, 0.25].freeze # seconds; the coarsest that isn't too coarse
       SOON = 0.0
       private_constant :Watch, :SLICE, :GRIDS, :SOON
 
@@ -46,7 +46,7 @@ module Skep
       def later(node, seconds)
         now = OS.now
         at = now + seconds
-        grid = GRIDS.find { |one| one <= seconds / 2 }
+        grid = GRIDS.find { |one| one <= seconds }
         plan(node, grid ? [(at / grid).floor * grid, now].max : at)
       end
 

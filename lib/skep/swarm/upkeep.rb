@@ -14,7 +14,7 @@ module Skep
     class Upkeep
       FIRST = 0.25      # seconds from readiness to the first look
       AGAIN = 1.0       # between looks at one that has been judged
-      STILL = 30.0      # between looks at a node that keeps still, where nothing is limited
+      STILL = 30.0      # between looks where nothing is limited
       LOOK = 0.03       # for each node: looks take 30 microseconds, and a thousandth of a processor
       LATE = 10.0       # until one that is too old is asked for again
       private_constant :FIRST, :AGAIN, :STILL, :LOOK, :LATE
@@ -44,7 +44,7 @@ module Skep
         return if node.footprint.nil? || plain.empty?
 
         node.footprint.measured(Weighing.read(plain), OS.now)
-        @scales.hasten(node)
+        @scales.hasten(node) if @limited
       end
 
       def memory(node) = node&.footprint&.to_plain(OS.now) #: (Node?) -> Hash[Symbol, untyped]?
@@ -52,7 +52,9 @@ module Skep
       private
 
       def begin_weighing(node)
-        resident = OS::Resident.of(node.pid)
+        return unless OS::Resident.known?
+
+        resident = OS::Resident.of(node.pid) # nil, too, where no descriptor is left
         return node.watches << @loop.after(AGAIN) { begin_weighing(node) } unless resident
 
         node.footprint = Footprint.new(resident, sharers: @manager.seats.size, now: OS.now)
@@ -84,14 +86,14 @@ module Skep
         verdict = judge(node, node.footprint, now)
         @surroundings.look(now)
         @budget.look(now) { |victim, deed| renew(victim, "memory_budget", deed) }
-        verdict.is_a?(Float) ? pause(verdict, node, now) : AGAIN
+        verdict.is_a?(Float) ? pause(verdict, node.footprint, now) : AGAIN
       end
 
       # Where nothing is limited a node is looked at when it is twice as old: for the record.
-      def pause(seconds, node, now)
-        return seconds if @limited
+      def pause(seconds, footprint, now)
+        return [seconds, @budget.reach(footprint.rate)].min if @limited
 
-        [[now - node.footprint.born_at, AGAIN].max, @limit.longest].min
+        [[now - footprint.born_at, AGAIN].max, @limit.longest].min
       end
 
       def judge(node, footprint, now)
