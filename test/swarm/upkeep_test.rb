@@ -72,7 +72,7 @@ class UpkeepTest < Skep::TestCase
   end
 
   test "replaces the node with most of its own where all have too much together" do
-    nodes = swarm(3, memory_budget: "1G")
+    nodes = swarm(3, memory_budget: "1200M")
     nodes.each { |node| node.footprint.instance_variable_set(:@born_at, -100.0) } # not young
     nodes.zip([300, 500, 400]) { |node, mib| measured(node, mib) }
     await { @manager.replaced.any? }
