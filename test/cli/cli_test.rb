@@ -37,11 +37,11 @@ class CliTest < Skep::TestCase
   end
 
   test "checks a file: all errors, all warnings" do
-    code, _, err = check("Skep.swarm('a', nodes: 0, nope: 1, spares: 2) { |swarm| swarm.work { } }")
+    code, _, err = check("Skep.swarm('a', nodes: 0, nope: 1, metrics: 'x') { |swarm| swarm.work { } }")
 
     assert_equal 1, code
     assert_equal 3, err.lines.size
-    assert_match(/warning: spares has no effect yet/, err)
+    assert_match(/warning: metrics has no effect yet/, err)
   end
 
   test "says that a file is good" do
