@@ -37,7 +37,7 @@ class CliTest < Skep::TestCase
   end
 
   test "checks a file: all errors, all warnings" do
-    code, _, err = check("Skep.swarm('a', nodes: 0, nope: 1, metrics: 'x') { |swarm| swarm.work { } }")
+    code, _, err = check("Skep.swarm('a', nodes: 0, nope: 1, metrics: 'x') { |one| one.work { } }")
 
     assert_equal 1, code
     assert_equal 3, err.lines.size

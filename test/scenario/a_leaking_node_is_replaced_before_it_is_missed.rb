@@ -13,8 +13,8 @@ Scenario.play do
         child.ready!
         leak = []
         until child.stopping?
-          leak << ("y" * (2 << 20)) if child.id.zero?
-          child.wait(0.02)
+          leak << ("y" * (1 << 20)) if child.id.zero?
+          child.wait(0.08)
         end
       end
     end
