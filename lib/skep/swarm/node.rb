@@ -154,18 +154,13 @@ module Skep
         nil
       end
 
-      # It is to go, and how it went isn't its own doing, even if it goes well.
+      # It is hung or ill, and is to go.
       def condemn(reason) #: (String) -> void
         @condemned = true
         kill(reason, :TERM)
       end
 
       def condemned? = @condemned ? true : false #: () -> bool
-
-      # Why it ended so, if that was our doing.
-      def reason_for(exit) #: (Exit) -> String?
-        reason if exit.signal || retired? || condemned?
-      end
 
       # Closes all that belonged to the process.
       def ended #: () -> void
