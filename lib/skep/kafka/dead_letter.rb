@@ -11,6 +11,7 @@ module Skep
   module Kafka
     class DeadLetter
       SECONDS = 30
+      LONGEST = SECONDS + 5.0 # seconds that a put can take, one at a time
       SAFE = { "enable.idempotence" => "true",
                "message.timeout.ms" => (SECONDS * 1000).to_s }.freeze
       private_constant :SECONDS, :SAFE

@@ -81,7 +81,9 @@ module Skep
       end
 
       def bury(partition, batch, error)
-        @dead_letter.put(batch.first, error, attempts: partition.failures)
+        @child.busy(for: DeadLetter::LONGEST * @options.threads) do
+          @dead_letter.put(batch.first, error, attempts: partition.failures)
+        end
         tell(:dead_lettered, batch, error, attempt: partition.failures, to: @options.dead_letter)
         finish(partition, batch)
       rescue NotDelivered => e # it stays here then, and is tried again

@@ -8,8 +8,8 @@
 module Skep
   class Swarm
     module Backtraces
-      MOST = 200
-      DEEPEST = 200 # lines, of which the innermost are kept
+      MOST = 100
+      DEEPEST = 100 # lines, of which the innermost are kept
       BIRTH = File.expand_path("life.rb", __dir__)
       private_constant :MOST, :DEEPEST, :BIRTH
 

@@ -57,11 +57,13 @@ module Skep
       # What is only kept, for whoever asks.
       def note(node, frame)
         case frame.type
-        when "backtraces" then @registrar.inquest.testify(node, frame["threads"].to_a)
+        when "backtraces" then @registrar.inquest.testify(node, threads(frame))
         when "memory" then @registrar.upkeep.measured(node, frame.facts)
         when "work" then node.report(frame["facts"])
         end
       end
+
+      def threads(frame) = frame["threads"].select { |thread| thread["backtrace"].is_a?(Array) }
 
       def garbled(node, error)
         @tell.call(:node_garbled, node, level: :error, error: "#{error.class}: #{error.message}")

@@ -31,6 +31,7 @@ class FakeChild
   def lane(thread) = thread.zero? ? self : Lane.new(self, thread)
   def joined!(joined = true, **facts) = tell("joined", joined:, **facts)
   def beat = nil
+  def busy(**) = yield
   def event(name, level: :info, **facts) = tell(name.to_s, level:, **facts)
   def in_hand(text, thread: 0) = tell("in_hand", text:, thread:)
   def count(number = 1, thread: 0) = tell("count", number:, thread:)
