@@ -1,0 +1,141 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+# With a real loop and a real page, and no process.
+class WatchmanTest < Skep::TestCase
+  Swarm = Skep::Swarm
+  TIMEOUT = 0.5
+  Node = Struct.new(:slot, :ready_at, :complaints) do
+    def ready? = true
+  end
+  private_constant :Swarm, :TIMEOUT, :Node
+
+  def setup
+    super
+    @cells = Swarm::Cells.new(nodes: 1_000, threads: 1)
+    @page = Skep::OS::Page.create(@cells.total)
+    @loop = Skep::OS::Loop.new
+    @told = []
+    @looks = 0
+    @condemned = []
+    @watchman = watchman
+  end
+
+  def teardown
+    @loop.close
+    @page.close
+    super
+  end
+
+  test "takes who is silent for hung, once" do
+    @watchman.watch(node(0))
+    turn_until { @condemned.any? }
+    assert_equal [[0, :hung, 0]], @condemned
+    assert_match(/timers=0/, @loop.inspect)
+  end
+
+  test "finds the thread that is stuck while its node beats" do
+    node = node(0)
+    @watchman.watch(node)
+    Swarm::Pulse.new(@page, @cells.of(0, thread: 1)).hold("a job")
+    beat(node)
+    turn_until { @condemned.any? }
+    assert_equal [[0, :hung, 1]], @condemned
+  end
+
+  test "leaves alone who beats, and looks seldom" do
+    node = node(0)
+    @watchman.watch(node)
+    beat(node)
+    turn_until { @looks == 5 }
+    assert_empty @condemned
+  end
+
+  test "has one timer for a thousand nodes, and looks at all of them at once" do
+    nodes = Array.new(1_000) { |slot| node(slot) }
+    nodes.each { |node| @watchman.watch(node) }
+    nodes.each { |node| beat_once(node) }
+    assert_match(/timers=1/, @loop.inspect)
+    turn_until { @looks == 1 }
+    assert_match(/timers=1/, @loop.inspect)
+  end
+
+  test "condemns nobody at a look that comes late" do
+    @watchman.watch(node(0))
+    IO.select(nil, nil, nil, TIMEOUT * 1.5) # away
+    turn_until { @looks == 1 }
+    assert_equal [:supervisor_late], @told.map(&:first)
+    assert_empty @condemned
+    turn_until { @condemned.any? }
+    assert_equal [[0, :hung, 0]], @condemned
+  end
+
+  test "tells of complaints, and ends who repeats them" do
+    node = node(0)
+    @watchman.watch(node)
+    beat(node)
+    3.times do
+      @watchman.complains(node, "no database")
+      turn_for(TIMEOUT / 8)
+    end
+    assert_equal [[0, :repeated, nil]], @condemned
+    assert_equal [1, 2, 3], @told.map { |_, facts| facts[:reports] }
+    @watchman.complains(node, "no database")
+    assert_equal 3, @told.size
+  end
+
+  test "forgets complaints that are taken back" do
+    node = node(0)
+    @watchman.watch(node)
+    2.times { @watchman.complains(node, "no database") }
+    @watchman.recovers(node)
+    @watchman.recovers(node)
+    assert_equal %i[node_unhealthy node_unhealthy node_healthy], @told.map(&:first)
+    refute_predicate node.complaints, :any?
+  end
+
+  test "watches nobody who has ended" do
+    node = node(0)
+    @watchman.watch(node)
+    @watchman.forget(node)
+    turn_until { @looks == 1 }
+    assert_empty @condemned
+  end
+
+  private
+
+  def watchman
+    config = Struct.new(:liveness_timeout).new(TIMEOUT)
+    Swarm::Watchman.new(config, loop: @loop, signs: Swarm::Signs.new(@page, @cells),
+                                tell: ->(name, _, **facts) { @told << [name, facts] },
+                                looked: ->(*) { @looks += 1 }) do |node, verdict, sign|
+      @condemned << [node.slot, verdict, sign&.thread]
+    end
+  end
+
+  def node(slot) = Node.new(slot, Skep::OS.now, Swarm::Complaints.new)
+  def beat_once(node) = Swarm::Pulse.new(@page, @cells.of(node.slot)).beat
+
+  # From now on, as a thread that is at work would.
+  def beat(node)
+    beat_once(node)
+    @loop.after(TIMEOUT / 5) { beat(node) }
+  end
+
+  def turn_until
+    deadline = Skep::OS.now + 20
+    until yield
+      flunk "not within 20 s" if Skep::OS.now > deadline
+      @loop.turn(1)
+    end
+  end
+
+  def turn_for(seconds)
+    deadline = Skep::OS.now + seconds
+    while (left = deadline - Skep::OS.now).positive?
+      @loop.turn(left)
+    end
+  end
+end
