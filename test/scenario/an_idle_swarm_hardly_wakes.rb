@@ -8,7 +8,7 @@ require_relative "scenario"
 
 TIMEOUT = 6.0
 PERIODS = 2
-MEMORY = 1.5 # looks a second, and what nodes answer
+MEMORY = 0.5 # looks a second
 
 SOURCE = <<~RUBY
   Skep.swarm "idle", nodes: 12, liveness_timeout: #{TIMEOUT} do |swarm|

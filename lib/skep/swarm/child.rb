@@ -59,7 +59,7 @@ module Skep
       end
 
       # A sign of progress, written to the shared page without a system call.
-      def beat = pulse.beat #: () -> void
+      def beat = (@holders.empty? ? @own : pulse).beat #: () -> void
 
       # Declares that no beat is owed for so many seconds; with a block, until it returns.
       #: (for: Numeric) ?{ () -> untyped } -> untyped
