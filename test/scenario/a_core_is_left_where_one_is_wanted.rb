@@ -6,7 +6,7 @@ require_relative "scenario"
 
 ENDS = lambda do |core|
   <<~RUBY
-    Skep.swarm "core", nodes: 2, liveness_timeout: 1, kill_timeout: 0.5, core: #{core} do |swarm|
+    Skep.swarm "core", nodes: 2, liveness_timeout: 1, kill_timeout: 5, core: #{core} do |swarm|
       swarm.work do |child|
         first = !File.exist?("\#{__dir__}/again\#{child.id}")
         File.write("\#{__dir__}/again\#{child.id}", "")
