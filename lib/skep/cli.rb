@@ -11,7 +11,8 @@ module Skep
   module CLI
     COMMANDS = { "run" => :Run, "check" => :Check, "status" => :Status, "restart" => :Restart,
                  "scale" => :Scale, "quiet" => :Quiet, "stop" => :Stop, "reload" => :Reload,
-                 "doctor" => :Doctor, "bench" => :Bench, "demo" => :Demo }.freeze
+                 "doctor" => :Doctor, "chaos" => :Chaos, "bench" => :Bench,
+                 "demo" => :Demo }.freeze
 
     # The command line itself was wrong.
     class Misuse < Skep::Error

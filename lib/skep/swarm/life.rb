@@ -122,9 +122,11 @@ module Skep
 
       # What the control thread leaves to others.
       def overhear(frame)
-        return report("memory", Weighing.of_self) if frame.type == "measure"
-
-        (@listener || @standby)&.hear(frame)
+        case frame.type
+        when "measure" then report("memory", Weighing.of_self)
+        when "chaos" then Mischief.do(frame["order"], frame["bytes"]) if @config.chaos
+        else (@listener || @standby)&.hear(frame)
+        end
       end
 
       def listen = @listener.run

@@ -108,7 +108,8 @@ module Skep
         user: text(nil, "a user's name"),
         group: text(nil, "a group's name"),
         umask: mask(nil),
-        title: flag([true])
+        title: flag([true]),
+        chaos: flag([false])
       }.each_value(&:freeze).freeze
     end
   end

@@ -11,7 +11,7 @@ require "json"
 module Skep
   module Watch
     class Commands
-      NAMES = %w[status follow stop quiet backtraces restart reload scale].freeze
+      NAMES = %w[status follow stop quiet backtraces restart reload scale chaos].freeze
       NO_REQUEST = 'a request is one line of JSON, such as {"v":1,"command":"status"}'
       private_constant :NO_REQUEST
 
@@ -54,7 +54,21 @@ module Skep
         @answer.call(result("scale", @supervisor.changes.scale(@facts["nodes"])))
       end
 
+      # For `skep chaos`: harm that only the node can do to itself.
+      def chaos #: () -> void
+        node = @supervisor.manager.seats.find { |seat| seat.id == @facts["node"] }&.node
+        order = @facts.slice("order", "bytes")
+        return @answer.call({ error: no_chaos }) unless @supervisor.config.chaos
+
+        node.channel.send("chaos", order) if node&.ready?
+        @answer.call({ done: "chaos" })
+      end
+
       private
+
+      def no_chaos
+        "swarm #{@supervisor.config.name} takes no orders to hang or leak: give it `chaos: true`"
+      end
 
       def soon(name, &act)
         @supervisor.loop.after(0, &act)

@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+# One harm that was done, and what was heard of it. Times are monotonic seconds.
+#
+#   deed = Deed.new(:kill, "SIGKILL", node: 3, pid: 42, at: OS.now)
+#   deed.hear(event)       # is it the answer?
+#   deed.answered?
+#   deed.milliseconds      # => from the harm to the replacement's readiness
+module Skep
+  module CLI
+    class Chaos
+      class Deed
+        attr_reader :kind #: Symbol
+        attr_reader :what #: String
+        attr_reader :node #: Integer | String | nil
+        attr_reader :pid #: Integer?
+        attr_reader :by #: String?, what answered it
+
+        #: (Symbol, String, ?node: untyped, ?pid: Integer?, at: Float) -> void
+        def initialize(kind, what, at:, node: nil, pid: nil)
+          @kind = kind
+          @what = what
+          @node = node
+          @pid = pid
+          @at = at
+        end
+
+        def answered? = !@answered_at.nil? #: () -> bool
+        def milliseconds = answered? ? (@answered_at - @at) * 1000 : nil #: () -> Float?
+
+        # A leak is answered only where there is a limit to it.
+        def owed? = !answered? && @kind != :leak #: () -> bool
+
+        def answer(by, at = OS.now) #: (String, ?Float) -> void
+          return if answered?
+
+          @by = by
+          @answered_at = at
+        end
+
+        def hear(event) #: (Hash[String, untyped]) -> void
+          @cause ||= cause(event) if event["event"] == "node_died" && event["pid"] == @pid
+          answer(@cause || "replaced", event["mono"]) if answer?(event)
+        end
+
+        def to_s = "#{@what}#{" to node #{@node}" if @node}#{" (pid #{@pid})" if @pid}"
+
+        private
+
+        def answer?(event)
+          return event["event"] == "mold_ready" && event["pid"] != @pid if @kind == :mold
+          return @cause.to_s.match?(/memory|oom/) if @kind == :leak
+          return false if @node.nil? || event["node"] != @node
+
+          event["event"] == "node_done" || (event["event"] == "node_ready" && event["pid"] != @pid)
+        end
+
+        def cause(event)
+          event["reason"] || (event["signal"] ? "SIG#{event["signal"]}" : "its exit")
+        end
+      end
+      private_constant :Deed
+    end
+  end
+end
