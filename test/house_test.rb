@@ -17,6 +17,12 @@ class HouseTest < Skep::TestCase
     assert_empty code("{lib,exe,test}/**/*").grep(WAITS).grep_v(PEERS)
   end
 
+  # It may jump: what is decided goes by Skep::OS.now.
+  test "the clock of the wall is only told" do
+    looks = code("{lib,exe}/**/*").grep(/\bTime\.(?:now|new)\b|CLOCK_REALTIME/)
+    assert_empty looks.grep_v(%r{\Alib/skep/watch/(?:log|status)\.rb:})
+  end
+
   # A twin has no pidfd to signal: it is the one place that makes sure who a number is.
   test "no number is signalled" do
     calls = code("{lib,exe}/**/*").grep(/\bProcess\.kill\b/)

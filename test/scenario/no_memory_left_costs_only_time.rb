@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+# ENOMEM in the mold (RLIMIT_AS): what it can't fork, or what can't live, is told and tried again;
+# should it die of that, another mold is started. What runs goes on, and the swarm is whole again.
+require_relative "scenario"
+
+Scenario.play do
+  swarm = run_swarm(<<~RUBY)
+    Skep.swarm "idle", nodes: 3, restarts: 1_000_000 do |swarm|
+      swarm.on_boot { "x" * (64 << 20) }
+      swarm.work { |child| child.ready!; child.wait until child.stopping? }
+    end
+  RUBY
+  mold = swarm.await("mold_ready")["pid"]
+  nodes = swarm.await("node_ready", times: 3).to_h { |event| [event["node"], event["pid"]] }
+  used = File.read("/proc/#{mold}/statm").to_i * 4096
+  [used + (1 << 20), used, used / 2].each do |most|
+    mold = swarm.events.select { |event| event["event"] == "mold_ready" }.last["pid"]
+    before = limit(mold, "as", most)
+    swarm.kill(nodes[0])
+    swarm.await("node_died") { |event| event["pid"] == nodes[0] }
+    failed = %w[node_failed fork_failed mold_died]
+    seen = swarm.events.size
+    swarm.follow("a failure with #{most} bytes") do
+      swarm.events[seen..].count { |event| failed.include?(event["event"]) } > 2
+    end
+    begin
+      limit(mold, "as", before)
+    rescue Scenario::Failed, Errno::ENOENT # it has died of it
+      swarm.await("mold_ready") { |event| event["pid"] != mold }
+    end
+    swarm.follow("all are ready again") do
+      swarm.status("idle")["nodes"].all? { |node| node["state"] == "ready" }
+    end
+    now = swarm.status("idle")["nodes"].to_h { |node| [node["id"], node["pid"]] }
+    must("leave the others alone") { now.values_at(1, 2) == nodes.values_at(1, 2) }
+    nodes = now
+  end
+  errors = swarm.events.filter_map { |event| event["error"] if event["event"] == "node_failed" }
+  must("say why: #{errors.uniq}") { errors.any? { |error| error.include?("NoMemoryError") } }
+  must("leave no zombie") { zombies_of([swarm.pid]).empty? }
+  must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
+end

@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+# Two hundred nodes (NODES=n) are started; a quarter is killed at once, then one after the other;
+# each is replaced, the status tells all of them, the supervisor has no more descriptors than its
+# nodes need, and a stop ends all. Prints how long it took.
+require_relative "scenario"
+
+Scenario.play do
+  count = Integer(ENV.fetch("NODES", "200"))
+  free = File.read("/proc/meminfo")[/^MemAvailable:\s+(\d+)/, 1].to_i >> 10
+  next puts("#{free} MiB of memory aren't enough") if free < count * 10
+
+  began = Skep::OS.now
+  took = -> { "#{(Skep::OS.now - began).round(1)} s".tap { began = Skep::OS.now } }
+  swarm = run_swarm(<<~RUBY)
+    Skep.swarm "crowd", nodes: #{count}, restarts: 1_000 do |swarm|
+      swarm.work { |child| child.ready!; child.wait until child.stopping? }
+    end
+  RUBY
+  mold = swarm.await("mold_ready", seconds: 120)["pid"]
+  pids = swarm.await("node_ready", times: count, seconds: 120)
+              .to_h { |event| [event["node"], event["pid"]] }
+  puts "#{count} nodes ready in #{took.call}"
+  files = -> { Dir.children("/proc/#{swarm.pid}/fd").size }
+  before = files.call
+  quarter = (0...count).step(4).to_a
+  quarter.each { |id| swarm.kill(pids[id]) }
+  replaced = swarm.await("node_ready", times: quarter.size, seconds: 120)
+  must("replace those, and no other") { replaced.map { |event| event["node"] }.sort == quarter }
+  puts "#{quarter.size} killed at once and replaced in #{took.call}"
+  replaced.first(20).each do |event|
+    swarm.kill(event["pid"])
+    swarm.await("node_ready") { |again| again["node"] == event["node"] }
+  end
+  puts "20 more, one after the other, in #{took.call}"
+
+  nodes = swarm.status("crowd")["nodes"]
+  puts "status in #{took.call}; supervisor: #{Skep::OS::Memory.of(swarm.pid).uss >> 20} MiB"
+  must("tell all of them") { nodes.size == count && nodes.all? { |node| node["state"] == "ready" } }
+  must("keep its descriptors: #{before}, #{files.call}") { files.call <= before }
+  must("leave no zombie") { zombies_of([swarm.pid, mold]).empty? }
+  took.call
+  must("stop with 0; #{swarm.account}") { swarm.stop(seconds: 120).exitstatus == 0 }
+  puts "stopped in #{took.call}"
+  gone(swarm.nodes)
+end
