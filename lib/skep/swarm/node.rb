@@ -136,6 +136,9 @@ module Skep
       # The seat is its alone from here on (Child#take_place).
       def place = @channel.send("place") #: () -> void
 
+      # Called with it when it is killed: it is to end soon.
+      def expect_end(&block) = @expect_end = block #: () { (Node) -> void } -> void
+
       # Why it was killed, where it was none of us.
       def blame(reason) #: (String) -> void
         @reason = reason if @reason.nil? || @retired
@@ -148,6 +151,7 @@ module Skep
       def kill(reason, signal = :KILL) #: (String, ?Symbol) -> void
         deliberately
         @reason = reason if @reason.nil? || @retired
+        @expect_end&.call(self) if signal == :KILL && !killed?
         @killed = true if signal == :KILL
         @pidfd&.signal(signal)
       rescue Errno::ESRCH # it went by itself first

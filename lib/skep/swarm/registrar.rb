@@ -37,6 +37,7 @@ module Skep
       def forked(slot, pid, pidfd) #: (Integer, Integer, OS::Pidfd?) -> void
         node = roster[slot]
         node.forked(pid, pidfd)
+        node.expect_end { |killed| watch_end(killed) }
         tell(:node_forked, node)
         node.channel.listen # not before: what it says must find a node with a pid
         admit(node)
@@ -167,6 +168,15 @@ module Skep
         tell(:node_deaf, node, level: :error)
         node.kill("deaf")
         @adoption.silent(node)
+      end
+
+      # None of its code runs after SIGKILL, but it may be long in coming to its end: a debugger
+      # holds it, or a disk. Its seat doesn't wait for that.
+      def watch_end(node)
+        node.watches << @loop.after(2 * @config.kill_timeout) do
+          tell(:node_unkillable, node, level: :error)
+          settle(node, Exit.new)
+        end
       end
 
       def settle(node, exit)

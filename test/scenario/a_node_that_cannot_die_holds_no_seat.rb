@@ -1,0 +1,87 @@
+# frozen_string_literal: true
+
+# A debugger (ptrace) holds nodes: one that is looked at and goes on is left alone; one that it has
+# stopped is hung as any other; one that was killed and that the debugger doesn't let go is told of,
+# and another takes its seat. Neither mold nor supervisor burn a processor over it, and a stop ends.
+require_relative "scenario"
+
+class Scenario
+  # Holds all threads of a process and never waits for it, until the pipe is closed.
+  DEBUGGER = <<~C
+    #include <dirent.h>
+    #include <stdio.h>
+    #include <stdlib.h>
+    #include <string.h>
+    #include <sys/ptrace.h>
+    #include <unistd.h>
+
+    int main(int count, char **words)
+    {
+        char path[64];
+        struct dirent *entry;
+        DIR *threads;
+
+        snprintf(path, sizeof(path), "/proc/%s/task", words[1]);
+        threads = opendir(path);
+        while (threads && (entry = readdir(threads))) {
+            if (entry->d_name[0] == '.') continue;
+            if (ptrace(PTRACE_SEIZE, atoi(entry->d_name), 0, 0) < 0) return 1;
+            if (count > 2) ptrace(PTRACE_INTERRUPT, atoi(entry->d_name), 0, 0);
+        }
+        if (write(1, "held\\n", 5) < 0) return 1;
+        return read(0, path, 1) < 0;
+    }
+  C
+  private_constant :DEBUGGER
+
+  # The program, or nil where there is no compiler.
+  def debugger
+    source, program = %w[debugger.c debugger].map { |name| File.join(directory, name) }
+    File.write(source, DEBUGGER)
+    program if system(*RbConfig::CONFIG["CC"].split, "-o", program, source, err: File::NULL)
+  end
+
+  # Holds a process, stopped if so wanted, until what it returns is closed; nil where we mayn't.
+  def hold(program, pid, *stopped)
+    debugger = IO.popen([program, pid.to_s, *stopped], "r+")
+    return debugger if debugger.gets == "held\n"
+
+    debugger.close
+  end
+
+  def ticks(pid) = File.read("/proc/#{pid}/stat").split[13, 2].sum(&:to_i)
+end
+
+Scenario.play do
+  program = debugger or next puts("it takes a C compiler")
+  next puts("it takes the C") unless Skep::OS.native?
+
+  swarm = run_swarm(<<~RUBY)
+    Skep.swarm "held", nodes: 4, restarts: 100, liveness_timeout: 2, kill_timeout: 1,
+                       stop_timeout: 1 do |swarm|
+      swarm.work { |child| child.ready!; child.wait until child.stopping? }
+    end
+  RUBY
+  mold = swarm.await("mold_ready")["pid"]
+  pids = swarm.await("node_ready", times: 4).to_h { |event| [event["node"], event["pid"]] }
+  looking = hold(program, pids[0]) or next puts("we mayn't trace here")
+  stopping = hold(program, pids[1], "stopped")
+  keeping = hold(program, pids[2])
+  swarm.kill(pids[2])
+
+  told = swarm.await("node_unkillable", times: 2).map { |event| event["node"] }
+  must("tell of both that can't die: #{told}") { told.sort == [1, 2] }
+  swarm.await("node_ready", times: 2)
+  before = [mold, swarm.pid].map { |pid| ticks(pid) }
+  swarm.follow("a while passes") { swarm.status("held")["uptime"] > 10 }
+  after = [mold, swarm.pid].map { |pid| ticks(pid) }
+  must("burn no processor: #{before}, #{after}") { after.zip(before).all? { |a, b| a - b < 200 } }
+  restarts = swarm.status("held")["nodes"].map { |node| node["restarts"] }
+  must("leave alone who is only looked at: #{restarts}") { restarts == [0, 1, 1, 0] }
+  [stopping, looking].each(&:close)
+  last = swarm.status("held")["nodes"][3]["pid"]
+  holding = hold(program, last)
+  must("end although one can't: #{swarm.account}") { swarm.stop(:QUIT).exitstatus == 2 }
+  [keeping, holding].each(&:close)
+  gone(swarm.nodes)
+end
