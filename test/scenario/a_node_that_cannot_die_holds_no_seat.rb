@@ -35,7 +35,7 @@ class Scenario
   private_constant :DEBUGGER
 
   # The program, or nil where there is no compiler.
-  def debugger
+  def tracer
     source, program = %w[debugger.c debugger].map { |name| File.join(directory, name) }
     File.write(source, DEBUGGER)
     program if system(*RbConfig::CONFIG["CC"].split, "-o", program, source, err: File::NULL)
@@ -43,17 +43,17 @@ class Scenario
 
   # Holds a process, stopped if so wanted, until what it returns is closed; nil where we mayn't.
   def hold(program, pid, *stopped)
-    debugger = IO.popen([program, pid.to_s, *stopped], "r+")
-    return debugger if debugger.gets == "held\n"
+    held = IO.popen([program, pid.to_s, *stopped], "r+")
+    return held if held.gets == "held\n"
 
-    debugger.close
+    held.close
   end
 
   def ticks(pid) = File.read("/proc/#{pid}/stat").split[13, 2].sum(&:to_i)
 end
 
 Scenario.play do
-  program = debugger or next puts("it takes a C compiler")
+  program = tracer or next puts("it takes a C compiler")
   next puts("it takes the C") unless Skep::OS.native?
 
   swarm = run_swarm(<<~RUBY)

@@ -40,6 +40,8 @@ module Skep
 
         def hear(event) #: (Hash[String, untyped]) -> void
           @cause ||= cause(event) if event["event"] == "node_died" && event["pid"] == @pid
+          return answer("its seat went", event["mono"]) if @cause == "scale"
+
           answer(@cause || "replaced", event["mono"]) if answer?(event)
         end
 
