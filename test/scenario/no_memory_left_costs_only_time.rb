@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-# ENOMEM in the mold (RLIMIT_AS): what it can't fork, or what can't live, is told and tried again;
-# should it die of that, another mold is started. What runs goes on, and the swarm is whole again.
+# ENOMEM in the mold (RLIMIT_AS): what it can't fork, or can't live, is told and tried again; should
+# it die of that, another mold is started. What runs goes on, and the swarm is whole again.
 require_relative "scenario"
 
 Scenario.play do
   swarm = run_swarm(<<~RUBY)
-    Skep.swarm "idle", nodes: 3, restarts: 1_000_000 do |swarm|
+    Skep.swarm "idle", nodes: 3, restarts: 1_000_000, boot_timeout: 3 do |swarm|
       swarm.on_boot { "x" * (64 << 20) }
       swarm.work { |child| child.ready!; child.wait until child.stopping? }
     end
@@ -19,7 +19,7 @@ Scenario.play do
     before = limit(mold, "as", most)
     swarm.kill(nodes[0])
     swarm.await("node_died") { |event| event["pid"] == nodes[0] }
-    failed = %w[node_failed fork_failed mold_died]
+    failed = %w[node_died fork_failed mold_died]
     seen = swarm.events.size
     swarm.follow("a failure with #{most} bytes") do
       swarm.events[seen..].count { |event| failed.include?(event["event"]) } > 2
@@ -36,8 +36,9 @@ Scenario.play do
     must("leave the others alone") { now.values_at(1, 2) == nodes.values_at(1, 2) }
     nodes = now
   end
-  errors = swarm.events.filter_map { |event| event["error"] if event["event"] == "node_failed" }
-  must("say why: #{errors.uniq}") { errors.any? { |error| error.include?("NoMemoryError") } }
+  # A Ruby 3.3 that can't get a thread for want of memory never comes to its exit by itself.
+  causes = swarm.events.flat_map { |event| event.values_at("error", "reason") }.compact.uniq
+  must("say why: #{causes}") { causes.join.match?(/NoMemoryError|boot_timeout/) }
   must("leave no zombie") { zombies_of([swarm.pid]).empty? }
   must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
 end
