@@ -11,12 +11,13 @@ class Scenario
 
     def initialize(pids, names, seconds)
       @reader, writer = IO.pipe
+      pidfds = pids.map { |pid| Skep.pidfd(pid) } # here: some of them may soon be gone
       @pid = fork do
         @reader.close
-        blow(pids.map { |pid| Skep.pidfd(pid) }, names, writer, Skep::OS.now + seconds)
+        blow(pidfds, names, writer, Skep::OS.now + seconds)
         exit!(0)
       end
-      writer.close
+      [writer, *pidfds].each(&:close)
     end
 
     # The first has been sent.
