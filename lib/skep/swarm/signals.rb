@@ -62,6 +62,9 @@ module Skep
         [@reader, @writer].each { |io| io.close unless io.closed? }
       end
 
+      # From here on none of them is anybody's, to the process' very end.
+      def ignore = @names.each { |name| Signal.trap(name, "IGNORE") } #: () -> void
+
       # Closes the pipe of a parent, in the child that inherited it.
       def disown #: () -> void
         @in_forks.cancel

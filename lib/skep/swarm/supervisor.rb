@@ -247,7 +247,7 @@ module Skep
         @in_forks&.cancel
         [@loop, @page].compact.each(&:close)
         @lease&.release
-        @signals&.release if @origin.program? # else a late signal is nobody's any more
+        @origin.program? ? @signals&.release : @signals&.ignore # a late one is nobody's any more
       end
 
       # Something raised out of the loop, such as a Timeout around `run`:
