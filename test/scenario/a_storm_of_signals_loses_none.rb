@@ -94,6 +94,8 @@ Scenario.play do
   storm.begun
   status = swarm.stop
   puts "#{sent + storm.wait} signals"
-  must("stop with 0 in the midst of it: #{status.inspect} #{swarm.stderr}") { status.exitstatus == 0 }
+  must("stop with 0 in the midst of it: #{status.inspect} #{swarm.stderr}") do
+    status.exitstatus == 0
+  end
   feed.close
 end
