@@ -106,6 +106,13 @@ class BenchPartsTest < Skep::TestCase
     assert_nil report.rows.ratio("gem", "base")
   end
 
+  test "what never comes is a row that says so, and no more" do
+    report = run_sample(Contender.new("a") { raise Contender::Never, "never within 40 s" })
+    assert_match(/^  a +never within 40 s$/, Table.new(report).lines.join("\n"))
+    told = JSON.parse(report.to_json)["rows"].find { |row| row["name"] == "a" }
+    assert_equal ["never within 40 s", nil], told.values_at("skipped", "median")
+  end
+
   test "one that fails in a later round has no figure left" do
     rounds = 0
     report = run_sample(Contender.new("a") do
