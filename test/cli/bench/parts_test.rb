@@ -94,6 +94,12 @@ class BenchPartsTest < Skep::TestCase
     assert_includes lines, "  base  2.00  2.00..2.00    1.00        -"
   end
 
+  test "a column's largest figure of all rounds can be had" do
+    figures = [3.0, 7.0, 5.0]
+    report = run_sample(Contender.new("a") { { "ms" => 1.0, "worst" => figures.shift || 1.0 } })
+    assert_equal [7.0, nil], %w[worst none].map { |column| report.rows["a"].most(column) }
+  end
+
   test "what can't be had is a row that says why, in the table and in JSON" do
     report = run_sample(constant("base", 1.0), *absent)
     whys = ["install it", "can't here", "failed: ruby"]

@@ -51,6 +51,9 @@ module Skep
           @samples.transform_values { |samples| Spread.new(*Statistics.quartiles(samples)) }
         end
 
+        # The largest figure of all rounds in a column; nil where there is none.
+        def most(column) = @samples.fetch(column, []).max #: (String) -> Float?
+
         # What the first column holds: its name, or the contest's unit where it has none.
         def unit(otherwise) #: (String) -> String
           name = columns.keys.first.to_s
