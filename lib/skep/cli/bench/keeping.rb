@@ -41,10 +41,7 @@ module Skep
           wishes = { **WISHES, **wishes }
           keeper.surrounded(busy: wishes[:busy]) do |environment|
             Dir.mktmpdir("skep-bench-") do |folder|
-              kept = new(keeper, folder, wishes, environment)
-              block.call(kept)
-            ensure
-              kept&.clear
+              new(keeper, folder, wishes).run(environment, &block)
             end
           end
         end
@@ -54,15 +51,22 @@ module Skep
         attr_reader :folder #: String
         attr_reader :wishes #: Hash[Symbol, untyped]
 
-        #: (Keeper, String, Hash[Symbol, untyped], Hash[String, String?]) -> void
-        def initialize(keeper, folder, wishes, environment)
+        #: (Keeper, String, Hash[Symbol, untyped]) -> void
+        def initialize(keeper, folder, wishes)
           @keeper, @folder, @wishes = keeper, folder, wishes
           @strangers = Kin.children("self")
           @known = []
           @text = +""
           File.mkfifo("#{folder}/witness")
           @witness = File.open("#{folder}/witness", File::RDWR)
-          @pidfd = Skep.pidfd(start(environment))
+        end
+
+        #: (Hash[String, String?]) { (Keeping) -> untyped } -> untyped
+        def run(environment)
+          start(environment)
+          yield self
+        ensure
+          clear
         end
 
         def pid = @pidfd.pid #: () -> Integer
@@ -138,24 +142,25 @@ module Skep
           OS.now - began if late.empty?
         end
 
-        # Ends it and all that came from it.
-        def clear #: () -> void
-          deadline = OS.now + CLEAR
-          while (left = remains).any?
-            left.each { |each| finish(each, deadline) }
-            break if OS.now > deadline
-          end
-          [@pidfd, @witness].each(&:close)
-        end
-
         private
 
         def start(environment)
           wishes = { "SKEP_BENCH_FOLDER" => folder, "SKEP_RUN_DIR" => folder,
                      "SKEP_BENCH_WISHES" => JSON.generate(@wishes) }
-          Process.spawn({ **environment, **wishes }, *@keeper.command,
-                        in: File::NULL, %i[out err] => "#{folder}/said", chdir: folder,
-                        pgroup: true)
+          pid = Process.spawn({ **environment, **wishes }, *@keeper.command,
+                              in: File::NULL, %i[out err] => "#{folder}/said", chdir: folder,
+                              pgroup: true)
+          @pidfd = Skep.pidfd(pid)
+        end
+
+        # Ends it and all that came from it.
+        def clear
+          deadline = OS.now + CLEAR
+          while (left = remains).any?
+            left.each { |each| finish(each, deadline) }
+            break if OS.now > deadline
+          end
+          [@pidfd, @witness].compact.each(&:close)
         end
 
         # Some more text; false at the deadline.
@@ -181,7 +186,7 @@ module Skep
 
         # A child of ours is reaped; another's end makes its children ours.
         def finish(pid, deadline)
-          return @pidfd.then { |mine| end_by(mine, deadline) } if pid == @pidfd.pid
+          return end_by(@pidfd, deadline) if pid == @pidfd&.pid
 
           pidfd = Skep.pidfd(pid)
           end_by(pidfd, deadline)
