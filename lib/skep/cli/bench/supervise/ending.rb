@@ -22,11 +22,11 @@ module Skep
 
           def share(seconds) #: (Numeric) -> Float
             ask_to_end do
-              pids = [@kept.pid, *@kept.others]
-              before = pids.sum { |pid| Kin.cpu(pid) }
+              before = cpu([@kept.pid, *@kept.others])
               @kept.settle(seconds)
               still_there
-              (pids.sum { |pid| Kin.cpu(pid) } - before) * 100 / seconds
+              after = cpu(before.keys & [@kept.pid, *@kept.others])
+              after.sum { |pid, used| used - before[pid] } * 100 / seconds
             end
           end
 
@@ -43,6 +43,8 @@ module Skep
           end
 
           private
+
+          def cpu(pids) = pids.to_h { |pid| [pid, Kin.cpu(pid)] }
 
           def ask_to_end
             busy = start
