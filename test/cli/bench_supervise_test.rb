@@ -14,7 +14,7 @@ class BenchSuperviseTest < Skep::TestCase
     require "skep/cli/bench"
     require "skep/cli/bench/parts"
     require "skep/cli/bench/supervise"
-    SIZES = { rest: 0.2, crash: 1, idle: 1, ending: 1, few: 2, more: 3, many: 4, kills: 2 }
+    SIZES = { rest: 0.2, crash: 1, idle: 1, still: 1, ending: 1, few: 2, more: 3, many: 4, kills: 2 }
     class Supervise < Skep::CLI::Bench::Supervise
       def contenders = super.select { |each| each.name.match?(ARGV.first) }
       def goals(rows) = ARGV[1] == "goals" ? super : []
@@ -34,7 +34,7 @@ class BenchSuperviseTest < Skep::TestCase
     assert_equal columns, rows["4 nodes"]["more"].keys
     rates = ["a bare loop", "skep"].map { |name| rows["crash loop: #{name}"]["median"] }
     assert_operator rates.first, :>, rates.last
-    assert_equal [2, 2, 3, 3, 3], told["goals"].map { |goal| goal["limit"] }
+    assert_equal [2, 2, *[3] * 6], told["goals"].map { |goal| goal["limit"] }
     assert(told["goals"].all? { |goal| goal["figure"] })
   end
 

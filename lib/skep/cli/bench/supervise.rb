@@ -19,23 +19,24 @@ module Skep
         TITLE = "hung workers, orphans, crash loops, idleness and ends"
         UNIT = "s"
         ROUNDS = 1
-        SIZES = { workers: 2, rest: 1.0, patience: 40, crash: 5, idle: 10, ending: 5, few: 4,
-                  more: 100, many: 1_000, kills: 20 }.freeze
+        SIZES = { workers: 2, rest: 1.0, patience: 40, crash: 5, idle: 10, still: 30,
+                  ending: 5, few: 4, more: 100, many: 1_000, kills: 20 }.freeze
         STOPPED = "a stopped worker, until its replacement begins"
         STUCK = "a worker stuck in C with the GVL, until its replacement begins"
         ORPHANS = "kill -9 of the supervisor, until nothing is left of it"
         LEFT_STUCK = "the same, its workers stuck in C with the GVL"
         CRASHES = "a crash loop: workers die at their first line"
-        IDLE = "nothing to do: wake-ups a second"
+        NOTHING = "nothing to do: wake-ups a second"
         BUSY = "TERM while a worker is busy: its keepers' CPU, % of a core"
         FORCED = "the same, and a second TERM, until nothing is left of it"
         CROWD = "nodes of skep's: kill -9 of one of them"
-        TIMEOUT = 3 # liveness_timeout of the row by which the goal for idleness goes
         OURS = Keeper::OURS
         BARE = Keeper::BARE_LOOP
-        IDLE_OURS = "idle: skep, liveness_timeout #{TIMEOUT}"
-        private_constant :STOPPED, :STUCK, :ORPHANS, :LEFT_STUCK, :CRASHES, :IDLE, :BUSY, :FORCED,
-                         :CROWD, :TIMEOUT, :OURS, :BARE, :IDLE_OURS
+        TIMEOUT = 3
+        IDLE, IDLE_TUNED = "idle: skep", "idle: skep, liveness_timeout #{TIMEOUT}"
+        TIMEOUTS = { IDLE => 30, IDLE_TUNED => TIMEOUT }.freeze # seconds
+        private_constant :STOPPED, :STUCK, :ORPHANS, :LEFT_STUCK, :CRASHES, :NOTHING, :BUSY,
+                         :FORCED, :CROWD, :OURS, :BARE, :IDLE, :IDLE_TUNED, :TIMEOUT, :TIMEOUTS
 
         def contenders = [*hung, *orphaned, *crashing, *idle, *ending, *crowds]
 
@@ -88,10 +89,17 @@ module Skep
           end
         end
 
+        # Ours for a whole liveness_timeout of its default too, and for several short ones.
         def idle
-          measure = ->(kept) { Idle.new(kept, seconds: size(:idle)).figures }
-          tuned = row(OURS, IDLE_OURS, IDLE, { options: { liveness_timeout: TIMEOUT } }, &measure)
-          each("idle", IDLE, all, &measure).insert(2, tuned)
+          tuned = { liveness_timeout: TIMEOUT }
+          rows = (all - [OURS]).map { |keeper| idle_row(keeper, "idle: #{keeper.name}", {}, :idle) }
+          rows.insert(1, idle_row(OURS, IDLE, {}, :still), idle_row(OURS, IDLE_TUNED, tuned, :idle))
+        end
+
+        def idle_row(keeper, name, options, size)
+          row(keeper, name, NOTHING, { options: }) do |kept|
+            Idle.new(kept, seconds: size(size)).figures
+          end
         end
 
         def ending
@@ -135,11 +143,12 @@ module Skep
                        rows.ratio(many, few, column:), 2)
         end
 
-        # Of each process; its row measures several such timeouts.
+        # Of each process.
         def idle_goals(rows)
-          %w[supervisor worker others].map do |column|
-            rate = rows.median(IDLE_OURS, column:)
-            Goal.at_most("wake-ups a liveness_timeout: #{column}", rate && rate * TIMEOUT, 3)
+          TIMEOUTS.to_a.product(%w[supervisor worker others]).map do |(row, timeout), column|
+            rate = rows.median(row, column:)
+            Goal.at_most("wake-ups a liveness_timeout of #{timeout} s: #{column}",
+                         rate && (rate * timeout), 3)
           end
         end
       end
