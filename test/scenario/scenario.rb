@@ -160,8 +160,9 @@ class Scenario
   end
 
   def self.play(&block)
+    began = Skep::OS.now
     Dir.mktmpdir("skep-scenario") { |directory| new.play(directory, &block) }
-    puts "ok #{File.basename($PROGRAM_NAME, '.rb')}"
+    puts "ok #{File.basename($PROGRAM_NAME, '.rb')}, #{(Skep::OS.now - began).round} s"
   rescue Failed => e
     warn "FAILED #{File.basename($PROGRAM_NAME, '.rb')}: #{e.message}"
     exit 1
