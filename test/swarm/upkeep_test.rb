@@ -23,7 +23,7 @@ class UpkeepTest < Skep::TestCase
   Manager = Struct.new(:seats, :replaced, :upkeep) do
     def replace(seat, reason) = replaced << [seat.id, reason]
     def retire(node, reason) = replaced << [node.id, reason, "at once"]
-    def of(_seat) = nil
+    def of(seat) = replaced.find { |id,| id == seat.id }
     def stopping? = false
     def registrar = self
     def replacements = self
