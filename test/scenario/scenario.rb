@@ -160,9 +160,8 @@ class Scenario
   end
 
   def self.play(&block)
-    began = Skep::OS.now
     Dir.mktmpdir("skep-scenario") { |directory| new.play(directory, &block) }
-    puts "ok #{File.basename($PROGRAM_NAME, '.rb')}, #{(Skep::OS.now - began).round} s"
+    puts "ok #{File.basename($PROGRAM_NAME, '.rb')}"
   rescue Failed => e
     warn "FAILED #{File.basename($PROGRAM_NAME, '.rb')}: #{e.message}"
     exit 1
