@@ -39,7 +39,7 @@ module Skep
 
           def tasks(pid, file)
             Dir.glob("/proc/#{pid}/task/*/#{file}").filter_map do |path|
-              File.read(path)
+              File.binread(path) # a thread's name is any bytes
             rescue Errno::ENOENT, Errno::ESRCH # the thread has ended
               nil
             end

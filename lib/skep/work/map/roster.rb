@@ -83,9 +83,10 @@ module Skep
         def bury(node)
           Swarm::Exit.of(node.wait(nil))
         ensure
-          [node.socket, node.pidfd&.to_io].compact.each { |io| @poller.remove(io) }
-          @nodes.delete(node)
-          node.close
+          Thread.handle_interrupt(Object => :never) do
+            [node.socket, node.pidfd&.to_io].compact.each { |io| @poller.remove(io) }
+            strike(node)
+          end
         end
 
         # Ends all nodes and reaps them: the idle by hanging up, others by TERM, at last by KILL.
@@ -97,12 +98,18 @@ module Skep
           @nodes.each { |node| node.signal(:TERM) } unless calm
           await(calm ? PATIENCE : GRACE)
         ensure
-          @nodes.each { |node| node.tap(&:recover).signal(:KILL) }
-          await(nil)
-          close
+          finish
         end
 
         private
+
+        #: () -> void
+        def finish
+          @nodes.each { |node| node.tap(&:recover).signal(:KILL) }
+          await(nil)
+        ensure
+          close
+        end
 
         # @forking says to #disown whose child it is in.
         #
@@ -123,8 +130,18 @@ module Skep
         #: (Numeric? seconds) -> void
         def await(seconds)
           deadline = seconds && (OS.now + seconds)
-          @nodes.reject! do |node|
-            node.close if node.pid.nil? || node.wait(deadline && [deadline - OS.now, 0].max)
+          @nodes.dup.each do |node|
+            strike(node) if node.pid.nil? || node.wait(deadline && [deadline - OS.now, 0].max)
+          end
+        end
+
+        # One that is closed is never met again, whoever interrupts us (Timeout, Thread#kill).
+        #
+        #: (Node) -> void
+        def strike(node)
+          Thread.handle_interrupt(Object => :never) do
+            @nodes.delete(node)
+            node.close
           end
         end
 
