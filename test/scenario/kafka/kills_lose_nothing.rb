@@ -34,6 +34,7 @@ KafkaScenario.play do
   File.write("#{directory}/slow", "") # so that the kills find them at work
   swarm = run_swarm(source, in_directory: directory)
   swarm.await("node_ready", times: 3)
+  swarm.follow("they are at work") { done.call.any? }
   KILLS.times do |round|
     ready = swarm.status("orders")["nodes"].select { |node| node["state"] == "ready" }
     victim = ready.sample(random: Random.new(round))
