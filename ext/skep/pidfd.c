@@ -61,13 +61,16 @@ skep_pidfd_running(VALUE self)
     return ready ? Qfalse : Qtrue;
 }
 
-/* rb_io_wait releases the GVL, goes on after EINTR, and asks a Fiber scheduler first. */
+/*
+ * rb_io_wait releases the GVL, goes on after EINTR, and asks a Fiber scheduler first. A signal at
+ * the deadline makes it say no without a look (rb_thread_wait_for_single_fd), so that one is ours.
+ */
 static VALUE
 skep_pidfd_gone(VALUE self, VALUE timeout)
 {
     VALUE ready = rb_io_wait(rb_iv_get(self, "@io"), INT2FIX(RUBY_IO_READABLE), timeout);
 
-    return RTEST(ready) ? Qtrue : Qfalse;
+    return RTEST(ready) || !RTEST(skep_pidfd_running(self)) ? Qtrue : Qfalse;
 }
 
 /* Before Linux 6.9 a group can be signalled only by number, which its unreaped leader keeps ours. */
