@@ -12,8 +12,8 @@ module Skep
         super
       end
 
-      def ask(command)
-        answer = Watch::Query.new(control_path).ask(command)
+      def ask(command, path: control_path, **facts)
+        answer = Watch::Query.new(path).ask(command, **facts)
         raise Misuse, answer["error"] if answer["error"]
 
         answer

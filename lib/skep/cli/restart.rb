@@ -15,14 +15,11 @@ module Skep
 
       def declare(parser)
         super
-        parser.on("--no-wait", "return at once") { options[:no_wait] = true }
+        may_return_at_once(parser)
       end
 
-      def tell(path)
-        answer = Watch::Query.new(path).ask(self.class::COMMAND, seconds: nil,
-                                                                 wait: !options[:no_wait])
-        raise Misuse, answer["error"] if answer["error"]
-      end
+      # It takes as long as the nodes take to finish what they have; a swarm that ends, ends it.
+      def facts = { seconds: nil, wait: !options[:no_wait] }
     end
   end
 end

@@ -8,6 +8,7 @@ module Skep
     class Scale < Tell
       PURPOSE = "more nodes, or fewer"
       USAGE = "skep scale [NAME] N"
+      COMMAND = "scale"
       EXAMPLES = ["skep scale 8", "skep scale billing 2"].freeze
 
       private
@@ -24,10 +25,7 @@ module Skep
         raise Misuse, "#{text.inspect} is no number of nodes: give a whole one, 1 or more"
       end
 
-      def tell(path)
-        answer = Watch::Query.new(path).ask("scale", nodes: @nodes)
-        raise Misuse, answer["error"] if answer["error"]
-      end
+      def facts = { nodes: @nodes }
     end
   end
 end

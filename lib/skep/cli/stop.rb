@@ -15,7 +15,7 @@ module Skep
 
       def declare(parser)
         super
-        parser.on("--no-wait", "return at once") { options[:no_wait] = true }
+        may_return_at_once(parser)
       end
 
       def tell(path)

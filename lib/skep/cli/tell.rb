@@ -2,7 +2,8 @@
 
 require "skep/cli/asking"
 
-# A command that tells a running swarm something, over its status socket.
+# A command that tells a running swarm something, over its status socket: COMMAND, and facts that go
+# with it.
 module Skep
   module CLI
     class Tell < Command
@@ -17,9 +18,12 @@ module Skep
         0
       end
 
-      def tell(path)
-        answer = Watch::Query.new(path).ask(self.class::COMMAND)
-        raise Misuse, answer["error"] if answer["error"]
+      def tell(path) = ask(self.class::COMMAND, path:, **facts)
+      def facts = {}
+
+      # For who may be content with less than the end of it.
+      def may_return_at_once(parser)
+        parser.on("--no-wait", "return at once") { options[:no_wait] = true }
       end
     end
   end
