@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # `skep scale N` gives a running swarm more nodes, or takes some away: those with the least to do,
-# each of which finishes what it has. Ids stay unique, the lowest free ones are given again; what
-# can't be is refused in a sentence, and changes nothing.
+# each of which finishes what it has. Ids stay unique: the lowest free ones are given again, once
+# the last process that had them is gone. What can't be had is refused in a sentence.
 require_relative "scenario"
 
 SOURCE = <<~RUBY
@@ -11,18 +11,12 @@ SOURCE = <<~RUBY
       child.ready!
       child.in_hand("item of \#{child.id}") if child.id.odd?
       child.wait until child.stopping?
+      File.read("\#{__dir__}/held") if File.exist?("\#{__dir__}/held")
     end
   end
 RUBY
 
-SKEP = File.expand_path("../../exe/skep", __dir__)
-
-def scale(swarm, *arguments)
-  errors = File.join(swarm.directory, "scale")
-  done = system({ "SKEP_RUN_DIR" => swarm.directory }, RbConfig.ruby, SKEP, "scale", *arguments,
-                err: errors)
-  done ? nil : File.read(errors)
-end
+def scale(swarm, *arguments) = swarm.skep("scale", *arguments)
 
 def ids(swarm)
   swarm.status("scaled")["nodes"].select { |node| node["state"] == "ready" }
@@ -48,13 +42,23 @@ Scenario.play do
   swarm.await("node_ready", times: 2)
   must("fill the gaps: #{ids(swarm)}") { ids(swarm) == [0, 1, 2, 3, 5] }
 
+  held = "#{swarm.directory}/held"
+  File.mkfifo(held)
+  must("shrink by one, that takes its time") { scale(swarm, "4").nil? }
+  must("grow meanwhile") { scale(swarm, "5").nil? }
+  must("give its id to nobody yet") { swarm.await("node_ready")["node"] == 4 }
+  File.write(held, "go on") # once it reads
+  File.unlink(held)
+  must("end by itself") { swarm.await("node_died")["exitstatus"] == 0 }
+  must("have five: #{ids(swarm)}") { ids(swarm) == [0, 1, 3, 4, 5] }
+
   %w[0 -1 100000000].each do |count|
     why = scale(swarm, "scaled", "--", count)
     must("refuse #{count} in a sentence: #{why}") { why.to_s.match?(/whole number|room for/) }
   end
   why = scale(swarm, "scaled", "many")
   must("refuse what is no number: #{why}") { why.include?('"many" is no number') }
-  must("be as before") { ids(swarm) == [0, 1, 2, 3, 5] }
+  must("be as before") { ids(swarm) == [0, 1, 3, 4, 5] }
 
   swarm.kill(swarm.status("scaled")["nodes"].last["pid"])
   swarm.await("node_ready") { |event| event["node"] == 5 }

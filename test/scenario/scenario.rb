@@ -17,6 +17,7 @@
 $LOAD_PATH.unshift(File.expand_path("../../lib", __dir__))
 require "skep"
 require "json"
+require "open3"
 require "tmpdir"
 
 # A swarm whose nodes wait until they are told to stop.
@@ -24,6 +25,20 @@ IDLE = <<~RUBY
   Skep.swarm "idle", nodes: 3, restarts: 1_000_000 do |swarm|
     swarm.work { |child| child.ready!; child.wait until child.stopping? }
   end
+RUBY
+
+# For a swarm's source: `hang` blocks for ever in C with the GVL, as a mutex is locked twice.
+HANG = <<~'RUBY'
+  require "fiddle"
+
+  def hang
+    lock = Fiddle::Function.new(Fiddle.dlopen(nil)["pthread_mutex_lock"], [Fiddle::TYPE_VOIDP],
+                                Fiddle::TYPE_INT, need_gvl: true)
+    mutex = Fiddle::Pointer.malloc(64, Fiddle::RUBY_FREE)
+    mutex[0, 64] = "\0" * 64
+    2.times { lock.call(mutex) }
+  end
+
 RUBY
 
 class Scenario
@@ -103,6 +118,25 @@ class Scenario
     # The events once more, over the status socket; the caller's to close.
     def follow_socket(name)
       Skep::Watch::Query.new(File.join(@directory, "#{name}.sock")).follow
+    end
+
+    # A command of skep's about it, such as ["scale", "4"]: nil if it was done, else what it said.
+    def skep(*arguments)
+      said, status = Open3.capture2e({ "SKEP_RUN_DIR" => @directory }, RbConfig.ruby, SKEP,
+                                     *arguments)
+      said unless status.success?
+    end
+
+    # How many nodes were ready at the least, from the moment when so many were until the stop.
+    def least_ready(nodes)
+      ready = []
+      full = false
+      events.take_while { |event| event["event"] != "swarm_stopping" }.filter_map do |event|
+        ready << event["pid"] if event["event"] == "node_ready"
+        ready.delete(event["pid"]) if %w[node_died node_became_mold].include?(event["event"])
+        full ||= ready.size >= nodes
+        ready.size if full
+      end.min
     end
 
     def nodes

@@ -88,10 +88,12 @@ module Skep
         stopping? ? done&.call(false) : @replacements.begin(seat, reason, **how, &done)
       end
 
-      # Makes room for so many more nodes of a kind of work; returns their seats.
+      # Makes room for so many more nodes of a kind of work; returns their seats. An id is free once
+      # the last process that had it has gone.
       def add(task, count) #: (Integer, Integer) -> Array[Seat]
-        ids = (0..).lazy.reject { |id| seats.any? { |seat| seat.id == id } }
-        added = ids.first(count).map { |id| seat(id, task) }
+        taken = [*seats, *roster.nodes].map(&:id)
+        added = (0..).lazy.reject { |id|
+ taken.include?(id) }.first(count).map { |id| seat(id, task) }
         @seats.concat(added).sort_by!(&:id)
         spares.retell
         added.each { |seat| @boots.enqueue(seat) }
@@ -143,7 +145,7 @@ module Skep
       def warm(node) = @supervisor.warm(node) #: (Node) -> void
 
       # A node came to its end by us.
-      def killed(_node) #: (Node) -> void
+      def killed #: () -> void
         @killed = true if stopping?
       end
 
