@@ -5,18 +5,7 @@
 # moment and leaves something behind. Their mold ends them, and goes last.
 require_relative "scenario"
 
-SOURCE = <<~'RUBY'
-  require "fiddle"
-
-  # Blocks for ever in C with the GVL: a mutex locked twice.
-  def hang
-    lock = Fiddle::Function.new(Fiddle.dlopen(nil)["pthread_mutex_lock"], [Fiddle::TYPE_VOIDP],
-                                Fiddle::TYPE_INT, need_gvl: true)
-    mutex = Fiddle::Pointer.malloc(64, Fiddle::RUBY_FREE)
-    mutex[0, 64] = "\0" * 64
-    2.times { lock.call(mutex) }
-  end
-
+SOURCE = HANG + <<~'RUBY'
   Skep.swarm "deaf", nodes: 4, orphan_timeout: 1, liveness_timeout: 1_000 do |swarm|
     swarm.work do |child|
       started = spawn("tail -f /dev/null", pgroup: Process.pid)

@@ -4,18 +4,7 @@
 # to the supervisor ends both, each one's nodes and what they have started, in time.
 require_relative "scenario"
 
-SOURCE = <<~'RUBY'
-  require "fiddle"
-
-  # Blocks for ever in C with the GVL: a mutex locked twice.
-  def hang
-    lock = Fiddle::Function.new(Fiddle.dlopen(nil)["pthread_mutex_lock"], [Fiddle::TYPE_VOIDP],
-                                Fiddle::TYPE_INT, need_gvl: true)
-    mutex = Fiddle::Pointer.malloc(64, Fiddle::RUBY_FREE)
-    mutex[0, 64] = "\0" * 64
-    2.times { lock.call(mutex) }
-  end
-
+SOURCE = HANG + <<~'RUBY'
   Skep.swarm "chain", nodes: 3, refork_after: 30, orphan_timeout: 0.5, restarts: 1_000_000 do |swarm|
     swarm.work do |child|
       child.event(:here, started: spawn("tail -f /dev/null"))

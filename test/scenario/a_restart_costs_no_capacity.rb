@@ -12,20 +12,6 @@ SOURCE = <<~RUBY
   end
 RUBY
 
-# How many nodes were ready at the least, from the moment when all were.
-def least_ready(events, nodes)
-  ready = []
-  full = false
-  events.filter_map do |event|
-    case event["event"]
-    when "node_ready" then ready << event["pid"]
-    when "node_died" then ready.delete(event["pid"])
-    end
-    full ||= ready.size == nodes
-    ready.size if full && event["event"] != "swarm_stopping"
-  end.min
-end
-
 Scenario.play do
   swarm = run_swarm(SOURCE)
   first = swarm.await("node_ready", times: 3).map { |event| event["pid"] }
@@ -38,7 +24,7 @@ Scenario.play do
   must("have renewed all") do
     (swarm.status("rolling")["nodes"].map { |node| node["pid"] } & first).empty?
   end
-  must("keep three ready: #{least_ready(swarm.events, 3)}") { least_ready(swarm.events, 3) == 3 }
+  must("keep three ready: #{swarm.least_ready(3)}") { swarm.least_ready(3) == 3 }
 
   swarm.signal(:USR2)
   swarm.await("node_replacing")

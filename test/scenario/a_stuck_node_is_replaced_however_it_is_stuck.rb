@@ -4,16 +4,7 @@
 # to be hung, told of with what it was doing, ended and replaced; its neighbour isn't touched.
 require_relative "scenario"
 
-SOURCE = <<~RUBY
-  require "fiddle"
-
-  # pthread_mutex_lock(3) twice: nothing that Ruby can do ends it.
-  STUCK_IN_C = lambda do
-    lock = Fiddle::Pointer["\\0" * 64]
-    Fiddle::Function.new(Fiddle::Handle::DEFAULT["pthread_mutex_lock"], [Fiddle::TYPE_VOIDP],
-                         Fiddle::TYPE_INT, need_gvl: true).then { |c| 2.times { c.call(lock) } }
-  end
-
+SOURCE = HANG + <<~RUBY
   DEADLOCK = lambda do
     one, two = Mutex.new, Mutex.new
     held, go = Queue.new, Queue.new
@@ -30,7 +21,7 @@ SOURCE = <<~RUBY
       child.in_hand("job \#{child.id}")
       case again || child.id
       when 0 then loop { }
-      when 1 then STUCK_IN_C.call
+      when 1 then hang
       when 2 then DEADLOCK.call
       when 3 then Process.kill(:STOP, Process.pid)
       end

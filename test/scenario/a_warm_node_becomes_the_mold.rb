@@ -28,17 +28,6 @@ CONNECTION = '$server = TCPServer.new("127.0.0.1", 0); ' \
              '$open = TCPSocket.new("127.0.0.1", $server.addr[1])'
 THREAD = "$thread = Thread.new { Thread.stop }"
 
-def least_ready(swarm, nodes)
-  ready = []
-  full = false
-  swarm.events.take_while { |event| event["event"] != "swarm_stopping" }.filter_map do |event|
-    ready << event["pid"] if event["event"] == "node_ready"
-    ready.delete(event["pid"]) if %w[node_died node_became_mold].include?(event["event"])
-    full ||= ready.size >= nodes
-    ready.size if full
-  end.min
-end
-
 Scenario.play do
   swarm = run_swarm(format(WARM, more: "nil"))
   became = swarm.await("node_became_mold")
@@ -50,7 +39,7 @@ Scenario.play do
     warmed.size == 3 && warmed.all? { |event| event["cached"] >= 30 }
   end
   must("run on_exit before that") { File.exist?("#{swarm.directory}/exit.#{became["pid"]}") }
-  must("keep three ready: #{least_ready(swarm, 3)}") { least_ready(swarm, 3) == 3 }
+  must("keep three ready: #{swarm.least_ready(3)}") { swarm.least_ready(3) == 3 }
 
   mold = swarm.await("mold_ready") { |event| event["mold"] == nodes.first["mold"] }
   before = swarm.status("warm")["nodes"].map { |node| node["pid"] }

@@ -23,12 +23,6 @@ def write(swarm, version, boot_code: "nil", work: "nil", boot: 10, before: "")
   File.write(File.join(swarm.directory, "swarm.rb"), text)
 end
 
-SKEP = File.expand_path("../../exe/skep", __dir__)
-
-def skep(swarm, *arguments)
-  system({ "SKEP_RUN_DIR" => swarm.directory }, RbConfig.ruby, SKEP, *arguments)
-end
-
 def pids(swarm) = swarm.status("code")["nodes"].map { |node| node["pid"] }
 def ready?(swarm) = swarm.status("code")["nodes"].all? { |node| node["state"] == "ready" }
 
@@ -65,7 +59,7 @@ Scenario.play do
   fails(swarm, /2 works now, not 1/, before: two_works)
 
   write(swarm, 3)
-  must("reload by command") { skep(swarm, "reload", "code") }
+  must("reload by command") { swarm.skep("reload", "code").nil? }
   must("run it") do
     swarm.await("runs", times: 3) { |event| event["version"] == 3 } && ready?(swarm)
   end

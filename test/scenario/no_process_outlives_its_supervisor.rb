@@ -4,18 +4,7 @@
 # helper and what each of them has started. The healthy finish their batch and end with 3.
 require_relative "scenario"
 
-SOURCE = <<~'RUBY'
-  require "fiddle"
-
-  # Blocks for ever in C with the GVL: a mutex locked twice.
-  def hang
-    lock = Fiddle::Function.new(Fiddle.dlopen(nil)["pthread_mutex_lock"], [Fiddle::TYPE_VOIDP],
-                                Fiddle::TYPE_INT, need_gvl: true)
-    mutex = Fiddle::Pointer.malloc(64, Fiddle::RUBY_FREE)
-    mutex[0, 64] = "\0" * 64
-    2.times { lock.call(mutex) }
-  end
-
+SOURCE = HANG + <<~'RUBY'
   # A child of ours, and one that is nobody's child any more.
   def start_some = [spawn("tail -f /dev/null"), `tail -f /dev/null >/dev/null & echo $!`.to_i]
 

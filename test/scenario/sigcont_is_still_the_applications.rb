@@ -5,18 +5,7 @@
 # the death of a mold, in what a node forks. And a handler of the application's costs no protection.
 require_relative "scenario"
 
-SOURCE = <<~'RUBY'
-  require "fiddle"
-
-  # Blocks for ever in C with the GVL: a mutex locked twice.
-  def hang
-    lock = Fiddle::Function.new(Fiddle.dlopen(nil)["pthread_mutex_lock"], [Fiddle::TYPE_VOIDP],
-                                Fiddle::TYPE_INT, need_gvl: true)
-    mutex = Fiddle::Pointer.malloc(64, Fiddle::RUBY_FREE)
-    mutex[0, 64] = "\0" * 64
-    2.times { lock.call(mutex) }
-  end
-
+SOURCE = HANG + <<~'RUBY'
   def heard(who) = File.write("#{__dir__}/#{who}.heard", "")
 
   Skep.swarm "cont", nodes: 3, orphan_timeout: 0.5 do |swarm|
