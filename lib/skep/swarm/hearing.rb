@@ -24,7 +24,7 @@ module Skep
 
       # The channel of a node about to be forked, heard from `listen` on.
       def link(node, channel) #: (Node, Channel) -> Link
-        Link.new(@loop, channel, ended: -> { @registrar.silent(node) },
+        Link.new(@loop, channel, ended: -> { @registrar.endings.silent(node) },
                                  garbled: ->(error) { garbled(node, error) }) do |frame|
           @spares.hear(node, frame) || hear(node, frame)
         end
@@ -45,7 +45,7 @@ module Skep
       def hear_of_state(node, frame)
         case frame.type
         when "joined" then joined(node, frame)
-        when "leaving" then @registrar.leaving(node)
+        when "leaving" then @registrar.endings.leaving(node)
         when "unhealthy" then @registrar.watchman.complains(node, frame["reason"].to_s)
         when "healthy" then @registrar.watchman.recovers(node)
         else note(node, frame)

@@ -126,12 +126,8 @@ module Skep
 
       attr_reader :refork #: Refork?, for which it is to become one
 
-      # The process lives on as something else: lets go of all but the pidfd, and returns that.
-      def leave #: () -> OS::Pidfd
-        pidfd, @pidfd = @pidfd, nil
-        ended
-        pidfd
-      end
+      # The process lives on as something else, whose its pidfd is from here on.
+      def leave = @pidfd.tap { @pidfd = nil } #: () -> OS::Pidfd
 
       # The seat is its alone from here on (Child#take_place).
       def place = @channel.send("place") #: () -> void

@@ -29,7 +29,7 @@ module Skep
         @overrides = overrides
         @observers = Observers.new(observers)
         @failures = []
-        @boot_limit = 2 * (overrides["boot_timeout"] || Option::ALL[:boot_timeout].value)
+        @boot = FirstBoot.new(self, overrides["boot_timeout"] || Option::ALL[:boot_timeout].value)
       end
 
       # Runs the swarm to its end and returns the exit code.
@@ -102,7 +102,7 @@ module Skep
       def leader(pid) = @strangers.leader(pid)
 
       # How long a mold may take to be ready.
-      def boot_limit = config ? 2 * config.boot_timeout : @boot_limit
+      def boot_limit = @boot.limit
 
       # The mold has forked a node, and knows its pidfd unless it is gone again.
       def forked(slot, pid, pidfd)
@@ -121,13 +121,10 @@ module Skep
 
       # Asked by the Manager.
 
-      # An event of its; one of them may mean that this boot is hopeless.
       def told(name, level, facts)
         emit(name, level, facts)
         loop.after(0) { @strangers.tend } if name == :node_died # the next node comes first
-        return unless %i[node_failed node_died].include?(name) && !stopping? && @manager.hopeless?
-
-        loop.after(0) { fail_boot("no node could boot") unless stopping? }
+        @boot.look(name)
       end
 
       # Nodes are being killed: should their mold not report it, it is stuck.
@@ -149,7 +146,7 @@ module Skep
         return if @state == :stopped
 
         @state = :stopped
-        @boot_timer&.cancel
+        @boot.over
         @foundry.release { loop.stop }
       end
 
@@ -159,6 +156,7 @@ module Skep
                    tasks: plain["tasks"], events: plain["events"])
       end
 
+      def file = @origin.file #: () -> String
       def booted? = @booted ? true : false
       def stopping? = %i[stopping stopped].include?(@state)
 
@@ -173,7 +171,7 @@ module Skep
         @in_forks = Skep.on_fork(child: -> { disown unless Signals.handing_on? })
         @strangers = Strangers.new(program: @origin.program?, ours: method(:ours))
         @foundry = Foundry.new(@origin, self, disown: method(:disown))
-        @boot_timer = @loop.after(@boot_limit) { boot_overdue }
+        @boot.watch
       end
 
       def take_signals
@@ -211,22 +209,8 @@ module Skep
         seats = config.placement.size + config.spares + 1 # one for the helper
         @cells = Cells.new(nodes: Roster.slots_for(seats), threads: config.threads)
         @page = OS::Page.create(@cells.total)
-        @boot_timer.cancel
-        @boot_timer = loop.after(2 * config.boot_timeout) { boot_overdue }
+        @boot.watch
         @manager = Manager.new(config, self, loop:, page: @page, cells: @cells)
-      end
-
-      def boot_overdue
-        return if @manager&.ever_ready?
-
-        seconds = 2 * (config&.boot_timeout || @boot_limit / 2)
-        fail_boot("no node was ready within #{seconds.round(1)} s")
-      end
-
-      def fail_boot(what)
-        reasons = @manager ? @manager.seats.filter_map(&:refusal).uniq : []
-        why = reasons.any? ? ": #{reasons.join('; ')}" : ", see the log for why each one ended"
-        fail("#{@origin.file}: #{what}#{why}")
       end
 
       def code
