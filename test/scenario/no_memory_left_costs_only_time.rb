@@ -16,13 +16,15 @@ Scenario.play do
   used = File.read("/proc/#{mold}/statm").to_i * 4096
   [used + (1 << 20), used, used / 2].each do |most|
     mold = swarm.events.select { |event| event["event"] == "mold_ready" }.last["pid"]
+    spend_blank(swarm, mold)
     before = limit(mold, "as", most)
     swarm.kill(nodes[0])
     swarm.await("node_died") { |event| event["pid"] == nodes[0] }
-    failed = %w[node_died fork_failed mold_died]
     seen = swarm.events.size
-    swarm.follow("a failure with #{most} bytes") do
-      swarm.events[seen..].count { |event| failed.include?(event["event"]) } > 2
+    swarm.follow("failures with #{most} bytes") do
+      failed = swarm.events[seen..].map { |event| event["event"] }
+      failed.count { |name| %w[node_died fork_failed].include?(name) } > 2 ||
+        failed.include?("mold_died")
     end
     begin
       limit(mold, "as", before)

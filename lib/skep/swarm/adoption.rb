@@ -4,7 +4,8 @@
 # is as good as dead; when it has died they have fallen to the supervisor, their subreaper, which
 # learns of their ends by itself.
 #
-#   adoption = Adoption.new(loop) { |node, exit| … }     # called when an adopted node has ended
+#   adoption = Adoption.new(loop, gone: ->(node) { … }) { |node, exit| … }
+#                             # gone: it has ended, how is yet to be told; the block: how it ended
 #   adoption.follow(node)     # it has been forked
 #   adoption.take(node)       # its mold has died
 #
@@ -16,14 +17,17 @@ module Skep
       REPORT_SECONDS = 2.0 # how long a mold may take to report an end that the kernel has told of
       private_constant :REPORT_SECONDS
 
-      def initialize(loop, &ended) #: (OS::Loop) { (Node, Exit) -> void } -> void
+      #: (OS::Loop, gone: ^(Node) -> void) { (Node, Exit) -> void } -> void
+      def initialize(loop, gone:, &ended)
         @loop = loop
+        @gone = gone
         @ended = ended
       end
 
       def follow(node) #: (Node) -> void
         watch = @loop.watch(node.pidfd.to_io) do
           watch.cancel
+          @gone.call(node)
           expect_report(node)
         end
         node.end_watch = watch

@@ -91,14 +91,16 @@ module Skep
       def cast_all
         @loop = OS::Loop.new
         @loop.watch(@signals.to_io) { @signals.take }
+        @blank = Blank.new(@loop) { |order| fork { |control| wait_and_live(order, control) } }
         @link = Link.new(@loop, @channel, ended: -> { let_go }) { |frame| obey(frame) }.listen
         @loop.run
       ensure
+        @blank.discard
         OS::Group.end_others
       end
 
-      def entitle
-        Process.setproctitle("skep #{@swarm.name} mold #{@number}") if @config.title
+      def entitle(role = "mold #{@number}")
+        Process.setproctitle("skep #{@swarm.name} #{role}") if @config.title
       end
 
       def prepared?
@@ -171,6 +173,7 @@ module Skep
         return @loop.stop if @released || @children.empty?
 
         @orphaned = true
+        @blank.discard
         Guardian.new(@loop, @children, @ancestry).take_over
       end
 
@@ -184,15 +187,22 @@ module Skep
 
       def cast(frame)
         socket = frame.ios.first or raise Errno::EMFILE, "for a node's channel"
-        OS::Headroom.check
-        pid = Signals.hand_on { Process.fork { exit(become(frame, socket)) } }
-        socket.close # in its place the pidfd finds room
-        follow(frame["slot"], OS::Pidfd.open(pid))
+        follow(frame["slot"], @blank.take(frame, socket) || born(frame, socket))
       rescue SystemCallError => e # EAGAIN, ENOMEM, EMFILE: the supervisor decides when to try again
-        Process.detach(pid) if pid # its channel ends, and so does it
         @link.send("fork_failed", { "slot" => frame["slot"], "error" => e.message })
       ensure
         socket&.close
+        @blank.soon
+      end
+
+      def born(frame, socket)
+        OS::Headroom.check
+        pid = fork { |control| live(frame, socket, control) }
+        socket.close # in its place the pidfd finds room
+        OS::Pidfd.open(pid)
+      rescue SystemCallError
+        Process.detach(pid) if pid # its channel ends, and so does it
+        raise
       end
 
       def follow(slot, pidfd)
@@ -211,14 +221,35 @@ module Skep
         @loop.stop if @orphaned && @children.empty?
       end
 
-      # In the child: nothing of the mold's or of its siblings' is kept.
-      def become(frame, socket)
-        @loop.close
-        @channel.close
-        @children.each_key(&:close)
+      # The child keeps nothing of the mold's or of its siblings'.
+      def fork
+        Signals.hand_on do
+          Process.fork do
+            signals = Signals.new(Life::SIGNALS, inherited: @signals)
+            @ancestry.settle
+            [@signals, @blank].each(&:disown)
+            [@loop, @channel, *@children.keys].each(&:close)
+            exit(yield(control(signals)))
+          end
+        end
+      end
+
+      # In a child, from here to its end.
+      def control(signals)
+        Control.new(signals:, ancestry: @ancestry, orphan_timeout: @config.orphan_timeout).start
+      end
+
+      def live(frame, socket, control)
         Life.new(@swarm, frame.facts, channel: Channel.new(socket), page: @page, cells: @cells,
-                                      signals: @signals, config: @config,
-                                      ancestry: @ancestry).live
+                                      config: @config, control:).live
+      end
+
+      # The same for one that was forked ahead.
+      def wait_and_live(socket, control)
+        entitle("blank (mold #{@number})")
+        frame = Blank.told(order = Channel.new(socket), control.signals)
+        order.close
+        live(frame, frame.ios.first, control)
       end
     end
   end

@@ -2,8 +2,10 @@
 
 # A node's control thread: what comes by signal and by channel, and the end of its supervisor.
 #
-#   Control.new(child, channel:, signals:, orphan_timeout: 5.0).start
+#   control = Control.new(signals:, orphan_timeout: 5.0).start
+#   control.serve(child, channel) { |frame| … }    # frames that aren't commands go to the block
 #
+# Until it serves somebody, signals wait.
 # The kernel tells of the supervisor's death by its pidfd, also where a process that the
 # supervisor's program forked keeps the channel open; without pidfds by the channel's end.
 # An orphan stops as if told to, and after orphan_timeout ends by force; both with status 3.
@@ -13,11 +15,10 @@ module Skep
       FORCED = 2
       ORPHANED = 3
 
-      # What isn't a command of the supervisor's is given to the block.
-      def initialize(child, channel:, signals:, orphan_timeout:, ancestry: nil, &other)
-        @child = child
-        @other = other
-        @channel = channel
+      attr_reader :signals #: Signals
+      attr_reader :ancestry #: Ancestry?
+
+      def initialize(signals:, orphan_timeout:, ancestry: nil)
         @signals = signals
         @ancestry = ancestry
         @orphan_timeout = orphan_timeout
@@ -28,6 +29,12 @@ module Skep
 
       def start #: () -> Control
         @thread = Threads::Background.new("control") { watch }
+        self
+      end
+
+      def serve(child, channel, &other) #: (Child, Channel) ?{ (Channel::Frame) -> void } -> self
+        @other, @channel, @child = other, channel, child
+        @waker.write("w")
         self
       end
 
@@ -66,16 +73,25 @@ module Skep
           IO.select(sources, pending, nil, @deadline && [@deadline - OS.now, 0].max)
           end_orphan if @deadline && OS.now >= @deadline
           @wake.read_nonblock(256, exception: false)
-          @signals.take.each { |name| signal(name) }
-          orphan unless orphaned? || (listen && !@ancestry&.lost?)
+          take_orders if @child
         end
       rescue StandardError => e # a node that can't be told anything is worth nothing
         warn("skep: the control thread failed: #{e.full_message(highlight: false)}")
         exit!(1) # another takes its place
       end
 
-      def sources = [@signals, @wake, *([@channel, *@ancestry&.supervisor] unless orphaned?)]
-      def pending = !orphaned? && @channel.pending? ? [@channel] : nil
+      def take_orders
+        @signals.take.each { |name| signal(name) }
+        orphan unless orphaned? || (listen && !@ancestry&.lost?)
+      end
+
+      def sources
+        return [@wake] unless @child
+
+        [@signals, @wake, *([@channel, *@ancestry&.supervisor] unless orphaned?)]
+      end
+
+      def pending = @child && !orphaned? && @channel.pending? ? [@channel] : nil
 
       def listen
         @channel.flush

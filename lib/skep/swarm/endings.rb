@@ -3,7 +3,8 @@
 # What a process' end comes to: it is told of and written down, and whoever follows is seen to.
 #
 #   endings = Endings.new(manager, registrar, config, loop:, tell:)
-#   endings.settle(node, exit)     # it has ended, and this is how
+#   endings.gone(node)             # it has ended, how is yet to be told
+#   endings.settle(node, exit)     # this is how
 #   endings.dismiss(node, exit)    # the same without a word: it never was
 #   endings.expect(node)           # it has been killed: should it not die of it …
 #   endings.silent(node)           # its channel has ended
@@ -19,6 +20,14 @@ module Skep
         @tell = tell
       end
 
+      # Who follows it however it ended is forked first, as its successor.
+      def gone(node) #: (Node) -> void
+        node.channel.drain
+        return if @manager.stopping? || @registrar.replacements.of(node.seat)
+
+        @registrar.succession.anticipate(node) if @manager.seats.include?(node.seat)
+      end
+
       def settle(node, exit) #: (Node, Exit) -> void
         node.channel.drain
         @registrar.inquest.over(node)
@@ -26,7 +35,7 @@ module Skep
         @manager.spares.lose(node)
         heir = heir_of(node)
         standing = dismiss(node, exit)
-        tell_of(node, exit)
+        tell_of(node, exit) if node.pid # of who was never forked nobody has heard
         heir ? @manager.spares.step_in(heir, node.seat) : node.seat.settled
         @manager.stopping? ? @manager.check : follow(node, standing, heir)
         @manager.emptied(node.mold)
@@ -45,7 +54,7 @@ module Skep
       def follow(node, standing, heir = nil) #: (Node, Symbol, ?Node?) -> void
         seat = node.seat
         return @registrar.boots.pump if heir
-        return @registrar.replacements.promoted(seat) if standing == :held
+        return promote(seat) if standing == :held
 
         @registrar.replacements.failed(seat)
         free = standing == :free && @manager.all.include?(seat)
@@ -84,6 +93,11 @@ module Skep
         @tell.call(:node_deaf, node, level: :error)
         node.kill("deaf")
         @registrar.adoption.silent(node)
+      end
+
+      def promote(seat)
+        @registrar.replacements.promoted(seat)
+        @manager.spares.consider(seat)
       end
 
       # Who has claimed its seat. Nobody can from here on.

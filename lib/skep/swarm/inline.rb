@@ -53,8 +53,8 @@ module Skep
                            report: method(:report),
                            beat_every: config.liveness_timeout / Liveness::BEATS)
         @other_end, theirs = Channel.pair
-        Control.new(@child, channel: Channel.new(theirs), signals: Signals.new(Life::SIGNALS),
-                            orphan_timeout: config.orphan_timeout).start
+        Control.new(signals: Signals.new(Life::SIGNALS), orphan_timeout: config.orphan_timeout)
+               .start.serve(@child, Channel.new(theirs))
         ENV["SKEP_NODE_ID"] = "0"
       end
 

@@ -19,12 +19,10 @@ module Skep
       private_constant :LAST_WORDS_SECONDS, :DROPPABLE
 
       # birth: "node", "mold" and "task" numbers, no task for the helper, neither for a "spare";
-      # signals: the mold's, whose early ones become the child's.
-      def initialize(swarm, birth, channel:, page:, cells:, signals:, config:,
-                     ancestry:)
+      # control: one that serves nobody yet.
+      def initialize(swarm, birth, channel:, page:, cells:, config:, control:)
         @swarm, @birth, @channel, @config = swarm, birth, channel, config
-        @inherited = signals
-        @ancestry = ancestry
+        @control = control
         @pid = Process.pid
         @dropped = 0
         @child = Child.new(id: birth["node"], slot: birth["slot"], swarm: swarm.name,
@@ -50,14 +48,7 @@ module Skep
 
       def take_control
         prepare_seat
-        @ancestry.settle
-        @signals = Signals.new(SIGNALS, inherited: @inherited)
-        @inherited.disown
-        @control = Control.new(@child, channel: @channel, signals: @signals, ancestry: @ancestry,
-                                       orphan_timeout: @config.orphan_timeout) do |frame|
-          overhear(frame)
-        end
-        @control.start
+        @control.serve(@child, @channel) { |frame| overhear(frame) }
         take_seat
       end
 
@@ -97,19 +88,23 @@ module Skep
       # Returns only where it can't be one.
       def become_mold
         number, socket = @child.__calling
+        signals, ancestry = @control.signals, @control.ancestry
         @tenure&.end
         [@control, @child].each(&:leave)
-        findings = Caster.unsafe(except: [socket, @channel, @signals,
-                                                *@ancestry.supervisor])
-        return report("unfit", { "sentence" => findings.first }) if findings.any?
+        finding = Caster.unsafe(except: [socket, @channel, signals, *ancestry.supervisor]).first
+        return report("unfit", { "sentence" => finding }) if finding
 
+        part
+        Caster.take_over(Channel.new(socket), swarm: @swarm, number:, config: @config, page: @page,
+                                              cells: @cells, signals:, ancestry:)
+      end
+
+      # It is a node no more.
+      def part
         report("became_mold", {})
         @control.flush(LAST_WORDS_SECONDS)
         @channel.close
         ENV.delete("SKEP_NODE_ID")
-        Caster.take_over(Channel.new(socket), swarm: @swarm, number:, config: @config, page: @page,
-                                              cells: @cells, signals: @signals,
-                                              ancestry: @ancestry)
       end
 
       # As a spare: waits for a seat.
@@ -153,7 +148,7 @@ module Skep
       # What a full channel made us drop is told as soon as something fits again.
       def report(type, facts)
         may_drop = DROPPABLE.include?(type)
-        sent = (@control || @channel).send(type, facts, may_drop:)
+        sent = @control.send(type, facts, may_drop:)
         return @dropped += 1 if may_drop && !sent
         return if @dropped.zero?
 

@@ -115,7 +115,7 @@ module Skep
 
       # Who says when a node has ended, or may be forked.
       def appoint(shared)
-        @adoption = Adoption.new(@loop, &endings.method(:settle))
+        @adoption = Adoption.new(@loop, gone: endings.method(:gone), &endings.method(:settle))
         @hearing = Hearing.new(@loop, self, spares:, tell: @tell)
         @boots = BootQueue.new(@config, **shared, roster:, hearing: @hearing,
                                         failed: method(:no_channel))

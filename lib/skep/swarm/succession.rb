@@ -4,6 +4,7 @@
 #
 #   succession = Succession.new(config, seats:, boots:, tell:, spares:, over: ->(outcome) { … })
 #   succession.after(seat, node)
+#   succession.anticipate(node)   # it is gone, how isn't known yet: who follows may begin
 #   succession.outlive(node)      # it is ready: when it has outlived the window its loop is over
 #
 # RestartPolicy judges; this does. `over` is called with :done or :unclean when all work has ended
@@ -40,6 +41,10 @@ module Skep
         @boots.pump
       end
 
+      def anticipate(node) #: (Node) -> void
+        @boots.enqueue(node.seat) if certain?(node.seat, node)
+      end
+
       def outlive(node) #: (Node) -> void
         return unless node.seat.looping?
 
@@ -50,6 +55,13 @@ module Skep
       end
 
       private
+
+      # Is it followed by a fork, at once, however it ended?
+      def certain?(seat, node)
+        seat.nodes == [node] && node.ready? && node.reason.nil? && !seat.claim.possible? &&
+          @config.restart == :always && @config.restart_never_status.nil? &&
+          @policy.delay([*seat.deaths.times, OS.now], OS.now).zero?
+      end
 
       def refused?(seat) = seat.refusal && @config.restart != :never
 

@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+# A mold has one process forked ahead, which becomes the node that follows one that died. Whatever
+# is done to it before (killed, stopped, told to end), deaths are answered; it goes with its mold.
+require_relative "scenario"
+
+SOURCE = <<~RUBY
+  Skep.swarm "blank", nodes: 3, restarts: 1_000_000, boot_timeout: 1 do |swarm|
+    swarm.work { |child| child.ready!; child.wait until child.stopping? }
+  end
+RUBY
+
+# The pid of the next to be ready after some node's death.
+def after_death(swarm)
+  swarm.kill(swarm.status("blank")["nodes"].first["pid"])
+  swarm.await("node_ready")["pid"]
+end
+
+Scenario.play do
+  swarm = run_swarm(SOURCE)
+  mold = swarm.await("mold_ready")["pid"]
+  swarm.await("node_ready", times: 3)
+
+  8.times do
+    ahead = blank(swarm, mold)
+    must("become the next node") { after_death(swarm) == ahead }
+  end
+
+  %i[KILL TERM INT QUIT].each do |signal|
+    ahead = blank(swarm, mold)
+    swarm.kill(ahead, signal)
+    swarm.follow("the end of it") { blanks(mold).empty? }
+    must("fork another after #{signal}") { after_death(swarm) != ahead }
+  end
+
+  ahead = blank(swarm, mold)
+  swarm.kill(ahead, :STOP)
+  must("not wait for one that is stopped") { after_death(swarm) != ahead }
+  must("have ended it") { swarm.await("node_died") { |event| event["pid"] == ahead } }
+
+  blank(swarm, mold)
+  all = swarm.status("blank")["nodes"].map { |node| node["pid"] }
+  all.each { |pid| swarm.kill(pid) }
+  swarm.await("node_ready", times: 3)
+
+  ahead = blank(swarm, mold)
+  swarm.kill(mold)
+  must("end with its mold") { gone([ahead]) }
+  blank(swarm, mold = swarm.await("mold_ready")["pid"]) if after_death(swarm)
+  must("stop with 0") { swarm.stop.exitstatus == 0 }
+  must("leave none") { blanks(mold).empty? }
+end
