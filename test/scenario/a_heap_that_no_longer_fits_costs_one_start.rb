@@ -10,7 +10,7 @@ if RUBY_VERSION >= "3.2"
 end
 
 Scenario.play do
-  little = "Process.setrlimit(:AS, 3 << 30)" # bytes of addresses
+  little = "Process.setrlimit(:AS, 1 << 30)" # bytes of addresses
   first = run_swarm(IDLE, before: little)
   first.await("node_ready", times: 3)
   must("end with 0") { first.stop.success? }
