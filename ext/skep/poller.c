@@ -1,7 +1,8 @@
 /*
  * Skep::OS::Poller over epoll(7). The set belongs to @epoll, an IO. An epoll fd is itself readable
  * when one of its own is: rb_io_wait waits for that (GVL released, Fiber scheduler asked), and
- * epoll_wait then only collects.
+ * epoll_wait then only collects, be it at the deadline: a signal then makes rb_io_wait say no
+ * without a look.
  */
 #include "skep.h"
 
@@ -71,7 +72,7 @@ skep_poller_collect(VALUE self, VALUE seconds)
     VALUE found = rb_ary_new();
     int count, i;
 
-    if (!RTEST(rb_io_wait(epoll, INT2FIX(RUBY_IO_READABLE), seconds))) return found;
+    rb_io_wait(epoll, INT2FIX(RUBY_IO_READABLE), seconds);
     do count = epoll_wait(rb_io_descriptor(epoll), events, SKEP_EVENTS, 0);
     while (count < 0 && errno == EINTR);
     if (count < 0) rb_sys_fail("epoll_wait(2)");

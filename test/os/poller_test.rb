@@ -30,6 +30,12 @@ class PollerTest < Skep::TestCase
     assert_equal [], @poller.wait(-1)
   end
 
+  test "is never told by a signal that what is ready isn't" do
+    @w.write(".")
+    @poller.add(@r, :reader)
+    stormed { 20_000.times { assert_equal [[:reader, true, false]], @poller.wait(0) } }
+  end
+
   test "says both of an io that is readable and writable" do
     left, right = UNIXSocket.pair
     @poller.add(left, :left, write: true)

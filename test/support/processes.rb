@@ -47,6 +47,19 @@ module Processes
     [pid, reader]
   end
 
+  # Runs the block while signals come as fast as another process can send them.
+  #: () { () -> void } -> void
+  def stormed
+    previous = trap(:USR1) { nil }
+    target = Process.pid
+    storm, = in_child { loop { Process.kill(:USR1, target) } }
+    yield
+  ensure
+    Process.kill(:KILL, storm)
+    Process.wait(storm)
+    trap(:USR1, previous || "DEFAULT")
+  end
+
   # Runs Ruby source, or a file of it, in a fresh process that leads a group of its own; returns
   # when it and all that hold its output have ended. At the timeout the whole group is killed and
   # the test fails. Gems are in reach only with `gems: true`: Bundler takes its time.

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "fcntl"
+require "tempfile"
 require "test_helper"
 require "skep/watch"
 
@@ -32,6 +33,30 @@ class OutletTest < Skep::TestCase
     assert_equal lines.join, read
     assert_equal 0, @outlet.lost
     loop.close
+  end
+
+  test "loses no line of a file to a signal" do
+    loop = Skep::OS::Loop.new
+    Tempfile.create do |file|
+      outlet = Skep::Watch::Outlet.new(file)
+      outlet.loop = loop
+      stormed { 20_000.times { outlet.put("line\n") } }
+
+      assert_equal [0, 100_000], [outlet.lost, file.size]
+    end
+  ensure
+    loop.close
+  end
+
+  test "writes what it has before it closes, whatever signals come" do
+    stormed do
+      2_000.times do
+        reader, writer = IO.pipe
+        Skep::Watch::Outlet.new(writer).tap { |outlet| outlet.put("line\n") }.close
+        assert_equal "line\n", reader.read
+        reader.close
+      end
+    end
   end
 
   test "counts what it must drop" do

@@ -34,7 +34,7 @@ module Skep
 
         #: () -> bool
         def running?
-          return @io.wait_readable(0).nil? if @io
+          return OS.look { @io.wait_readable(0) }.nil? if @io
 
           @identity.running?
         end
@@ -44,8 +44,7 @@ module Skep
           io = witness
           return vanished?(timeout) unless io
 
-          # A signal at the deadline makes Ruby say no without a look.
-          ready = io.wait_readable(timeout) || io.wait_readable(0)
+          ready = io.wait_readable(timeout) || OS.look { io.wait_readable(0) }
           raise IOError, "closed meanwhile" if @closed
 
           !ready.nil?

@@ -28,11 +28,14 @@ module Skep
         #: (Numeric? seconds) -> Array[[untyped, bool, bool]]
         def ready(seconds)
           forget_closed
-          reads, writes = IO.select(ios(&:read), ios(&:write), nil, seconds)
+          reads, writes = select(seconds) || OS.look { select(0) }
           return [] unless reads
 
           @entries.each_value.filter_map { |entry| verdict(entry, reads, writes) }
         end
+
+        #: (Numeric? seconds) -> Array[Array[IO]]?
+        def select(seconds) = IO.select(ios(&:read), ios(&:write), nil, seconds)
 
         #: () { (Entry) -> bool } -> Array[IO]
         def ios(&wanted) = @entries.each_value.select(&wanted).map(&:io)
