@@ -42,6 +42,8 @@ SWARM = <<~'RUBY'
 RUBY
 
 Scenario.play do
+  # What nohup or a script's `&` had us ignore: the supervisor listens to it all the same.
+  %w[HUP INT QUIT].each { |name| Signal.trap(name, "DEFAULT") }
   must_find = lambda do |expected|
     %w[mold helper node].each do |who|
       found = JSON.parse(File.read("#{directory}/#{who}"))
