@@ -102,8 +102,9 @@ Scenario.play do
     killer.kill_some while killer.killed.size < KILLS
 
     complete = lambda do
-      states = swarm.status("spared")["nodes"].map { |node| node["state"] }.tally
-      states == { "ready" => NODES, "spare" => spares }
+      nodes = swarm.status("spared")["nodes"]
+      noticed = nodes.none? { |node| killer.killed.include?(node["pid"]) }
+      noticed && nodes.map { |node| node["state"] }.tally == { "ready" => NODES, "spare" => spares }
     end
     swarm.follow("all seats are held and all spares are back, seed #{seed}", &complete)
     NODES.times do |seat|
