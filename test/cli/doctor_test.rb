@@ -95,10 +95,12 @@ class DoctorTest < Skep::TestCase
     Dir.mktmpdir do |folder|
       fifo = "#{folder}/fifo".tap { |path| File.mkfifo(path) }
       witness = File.open(fifo, File::RDONLY | File::NONBLOCK)
+      held = File.open(fifo, File::WRONLY) # a pipe that was never written to has no end
       text = "out = File.open('#{fifo}', 'w'); fork { Thread.stop }; IO.pipe[0].read; out"
       _, err, status = doctor(text, "--timeout", "2")
       assert_equal 1, status.exitstatus
       assert_match(/it wasn't done after 2\.0 s/, err)
+      held.close
       assert_equal "", wait_readable(witness).read
       witness.close
     end
