@@ -35,6 +35,18 @@ class ChannelTest < Skep::TestCase
     reader.close
   end
 
+  test "puts together a frame that comes in pieces, and the descriptor that came with its first" do
+    reader, writer = IO.pipe
+    lines = ["x" * 10_000] * 5
+    @ours.send("long", { lines: }, lend: [writer])
+    @ours.send("next")
+    frames = heard(@theirs)
+
+    assert_equal lines, frames[0]["lines"]
+    assert_equal [1, 0], frames.map { |frame| frame.ios.size }
+    [reader, writer, *frames[0].ios].each(&:close)
+  end
+
   # A process of its own: its limit can't be lowered below what others have open.
   test "a descriptor that there was no room for is not another frame's" do
     out, = run_program(<<~'RUBY')

@@ -23,7 +23,10 @@ module Skep
       BACKLOG = 1024 * 1024
       CONTROL_BYTES = 256 # room for some fifty descriptors; a frame has one
       UNCLAIMED = 1_000 # frames' descriptors that may lie here
-      private_constant :HEADER_BYTES, :FRAME_BYTES, :BACKLOG, :CONTROL_BYTES, :UNCLAIMED
+      # Bytes read at a time: most frames have some hundred, and Ruby allocates all of them each
+      # time. 64 KiB left malloc's heap in pieces: 0.9 MB more after 10,000 nodes, and growing.
+      PIECE = 4096
+      private_constant :HEADER_BYTES, :FRAME_BYTES, :BACKLOG, :CONTROL_BYTES, :UNCLAIMED, :PIECE
 
       Frame = Struct.new(:type, :facts, :ios) do
         def [](key) = facts[key]
@@ -145,7 +148,7 @@ module Skep
 
       def fill
         loop do
-          bytes, _, flags, *rights = @socket.recvmsg_nonblock(65_536, 0, CONTROL_BYTES,
+          bytes, _, flags, *rights = @socket.recvmsg_nonblock(PIECE, 0, CONTROL_BYTES,
                                                               scm_rights: true, exception: false)
           return true if bytes == :wait_readable
           return end_of_file if bytes.nil? || (bytes.empty? && rights.empty?)
