@@ -1,6 +1,7 @@
 /*
  * Skep::OS::Pidfd over pidfd_open(2). The fd belongs to @io, an IO with autoclose: it is closed
- * once, by Pidfd#close or by the garbage collector. How a status is had: pidfd_status.c.
+ * once, by Pidfd#close or by the garbage collector. How a status is had: pidfd_status.c; many of
+ * them: pidfd_many.c.
  * Nothing here waits with the GVL held.
  */
 #include "pidfd.h"
@@ -136,4 +137,5 @@ skep_init_pidfd(VALUE os)
     rb_define_private_method(pidfd, "deliver", skep_pidfd_deliver, 2);
     rb_define_private_method(pidfd, "witness", skep_pidfd_witness, 0);
     rb_define_private_method(pidfd, "release", skep_pidfd_release, 0);
+    skep_init_pidfd_many(pidfd);
 }

@@ -1,4 +1,4 @@
-/* What the two halves of Skep::OS::Pidfd share. */
+/* What the parts of Skep::OS::Pidfd share. */
 #ifndef SKEP_PIDFD_H
 #define SKEP_PIDFD_H
 
@@ -9,5 +9,7 @@
 
 /* Sets @status if it can be had, within so many seconds of settling. */
 VALUE skep_pidfd_reap(VALUE self, VALUE settle);
+
+void skep_init_pidfd_many(VALUE pidfd);
 
 #endif

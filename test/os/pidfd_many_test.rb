@@ -13,6 +13,35 @@ class PidfdManyTest < Skep::TestCase
     assert_operator Dir.children("/proc/self/fd").size - before, :<, 50
   end
 
+  test "is let go of in a child, with many, and nothing else is" do
+    pidfds = Array.new(6) { Skep.pidfd(Process.pid).hold }
+    pidfds.delete_at(2).close # a gap
+    pidfds << (other = Skep.pidfd(Process.pid))
+    child, reader = in_child do |writer|
+      before = Dir.children("/proc/self/fd").size
+      Skep::OS::Pidfd.abandon(pidfds)
+      files = Array.new(20) { File.open(IO::NULL) } # that have their numbers now
+      pidfds.clear
+      GC.start
+      writer.puts Dir.children("/proc/self/fd").size - before, files.count(&:eof?)
+    end
+    assert_equal %w[14 20], wait_readable(reader).readlines(chomp: true)
+    assert_predicate other, :alive?
+    Process.wait(child)
+  ensure
+    pidfds.each(&:close)
+  end
+
+  test "once held is closed by its close only" do
+    before = Dir.children("/proc/self/fd").size
+    pidfd = Skep.pidfd(Process.pid).hold
+    assert_same pidfd, pidfd.hold
+    pidfd.close
+    pidfd.close
+    assert_predicate pidfd, :closed?
+    assert_equal before, Dir.children("/proc/self/fd").size
+  end
+
   test "serves a thousand children, one after the other" do
     before = Dir.children("/proc/self/fd").size
     statuses = Array.new(1_000) do |n|

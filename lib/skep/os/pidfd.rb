@@ -18,6 +18,7 @@ module Skep
   module OS
     class Pidfd
       include Twin
+      extend Twin::Many
 
       # Seconds that #wait, its own deadline allowing, gives a stranger's parent to reap it:
       # only then does the kernel (6.15) tell everybody the status.
@@ -48,7 +49,7 @@ module Skep
         raise ArgumentError, "pid must be positive, not #{@pid}" unless @pid.positive?
 
         @status = nil
-        @closed = false
+        @closed = @held = false
         @io = io && own(io)
         attach
       end
@@ -108,12 +109,24 @@ module Skep
         !witness.nil?
       end
 
+      # For one of many, in a process that forks: children can let go of it without a write to it
+      # (Pidfd.abandon), as its descriptor is closed by #close alone and never by the garbage
+      # collector.
+      #
+      #: () -> self
+      def hold
+        @held = true
+        @io&.autoclose = false
+        self
+      end
+
       # Lets the handle go; the process goes on. Twice is fine.
       #
       #: () -> nil
       def close
         return if @closed
 
+        @io.autoclose = true if @held && @io && !@io.closed?
         @closed = true
         release
         nil

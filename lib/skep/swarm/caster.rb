@@ -208,7 +208,7 @@ module Skep
       def follow(slot, pidfd)
         lend = OS::Pidfd.native? ? [pidfd.to_io] : []
         @link.send("forked", { "slot" => slot, "pid" => pidfd.pid }, lend:)
-        @children[pidfd] = @loop.watch(pidfd.to_io) { reap(slot, pidfd) }
+        @children[pidfd.hold] = @loop.watch(pidfd.to_io) { reap(slot, pidfd) }
       end
 
       def reap(slot, pidfd)
@@ -228,7 +228,8 @@ module Skep
             signals = Signals.new(Life::SIGNALS, inherited: @signals)
             @ancestry.settle
             [@signals, @blank].each(&:disown)
-            [@loop, @channel, *@children.keys].each(&:close)
+            [@loop, @channel].each(&:close)
+            OS::Pidfd.abandon(@children.keys)
             exit(yield(control(signals)))
           end
         end

@@ -21,6 +21,14 @@ module Skep
         LONGEST_PAUSE = 0.25
         private_constant :LONGEST_PAUSE
 
+        # The class' own.
+        module Many
+          # In a forked child: closes many that were held (#hold), which are of no use from then on.
+          #
+          #: (Array[Pidfd]) -> void
+          def abandon(pidfds) = pidfds.each(&:close)
+        end
+
         private
 
         #: () -> void
