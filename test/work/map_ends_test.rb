@@ -182,7 +182,35 @@ class MapEndsTest < Skep::TestCase
     assert_equal ["[1, 2, 3, 4]\n", "", true], [out, err, status.success?]
   end
 
+  # By the kernel's word: Ruby's own fork would wait for a process that never comes.
+  test "makes do with the processes that the user may have, and says so where that is none" do
+    skip "it takes the C" unless Skep::OS.native?
+    out = as_somebody_with(processes: 2) do |writer|
+      rest = ->(*) { IO.select([], [], [], 0.01) }
+      nodes = Skep.map(1..4, nodes: 4) { |item| [item, Process.pid].tap(&rest) }
+      writer.puts nodes.map(&:first).inspect, nodes.map(&:last).uniq.size
+    end
+    assert_equal "[1, 2, 3, 4]\n1\n", out
+    out = as_somebody_with(processes: 1) do |writer|
+      Skep.map(1..4, nodes: 4) { 1 }
+    rescue Errno::EAGAIN => e
+      writer.puts e.message
+    end
+    assert_equal "Resource temporarily unavailable - fork(2)\n", out
+  end
+
   private
+
+  # A user who has no other process, this one counted.
+  def as_somebody_with(processes:)
+    skip "it takes root, to be somebody else" unless Process.uid.zero?
+    pid, reader = in_child do |writer|
+      Process::UID.change_privilege(50_000 + (Process.pid % 10_000))
+      Process.setrlimit(:NPROC, processes)
+      yield writer
+    end
+    wait_readable(reader).read.tap { Process.wait(pid) }
+  end
 
   def kill_myself = Skep.pidfd(Process.pid).signal(:KILL)
 end

@@ -30,10 +30,12 @@ module Skep
         #: () -> bool
         def full? = @nodes.size >= @limit
 
-        # Forks a node. Where the machine has no room for it, those there are must do.
+        # Forks a node. Where the machine has no room for it, those there are must do: Ruby would
+        # wait for a process, for ever.
         #
         #: () { (Integer slot, Claims, UNIXSocket) -> bot } -> void
         def recruit(&life)
+          OS::Headroom.check
           slot = ((0...@limit).to_a - @nodes.map(&:slot)).first
           @nodes << (node = Node.new(slot, @claims))
           begin_life(node, &life)
