@@ -29,6 +29,12 @@ class HouseTest < Skep::TestCase
     assert_empty calls.grep_v(%r{\Alib/skep/os/pidfd/twin\.rb:})
   end
 
+  # Skep::OS.pipe says why. Benches and demos have no threads that interrupt.
+  test "a pipe is made whole" do
+    pipes = code("lib/**/*").grep(/\bIO\.pipe\b/)
+    assert_empty pipes.grep_v(%r{\Alib/skep/(?:os\.rb|cli/)})
+  end
+
   test "nothing is autoloaded that could be forked half loaded" do
     assert_empty code("lib/**/*").grep(/\bautoload\b(?!\?)/)
   end

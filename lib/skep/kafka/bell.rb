@@ -12,7 +12,7 @@ module Skep
       attr_reader :io #: IO
 
       def initialize
-        @io, @cord = IO.pipe
+        @io, @cord = OS.pipe
         @cord.nonblock = true
       end
 

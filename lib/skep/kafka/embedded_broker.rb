@@ -30,8 +30,8 @@ module Skep
       def self.check = Library.path && nil #: () -> void
 
       def initialize(topics:, nodes:)
-        there, @input = IO.pipe
-        @output, here = IO.pipe
+        there, @input = OS.pipe
+        @output, here = OS.pipe
         @pid = spawn(there, here, JSON.generate(topics:, nodes:))
         [there, here].each(&:close)
         @bootstrap_servers = answer

@@ -16,7 +16,7 @@ module Skep
 
       def initialize(pointer) #: (FFI::Pointer) -> void
         @pointer = pointer
-        @io, @bell = IO.pipe
+        @io, @bell = OS.pipe
         @bell.nonblock = true
         Native.queue_io_event_enable(pointer, @bell.fileno, "e", 1)
       end

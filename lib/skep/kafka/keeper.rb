@@ -29,7 +29,7 @@ module Skep
         @desk = tools.desk
         @outage = Outage.new(tools)
         @serials = 0
-        @wake, @waker = IO.pipe
+        @wake, @waker = OS.pipe
       end
 
       def start #: () -> void

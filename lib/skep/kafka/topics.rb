@@ -21,7 +21,7 @@ module Skep
       def initialize(client, names)
         @client = client
         @names = names.reject { |name| name.start_with?("^") }
-        @io, @done = IO.pipe
+        @io, @done = OS.pipe
       end
 
       def start #: () -> void

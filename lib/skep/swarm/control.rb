@@ -24,7 +24,7 @@ module Skep
         @orphan_timeout = orphan_timeout
         @deadline = nil
         @asked = 0
-        @wake, @waker = IO.pipe
+        @wake, @waker = OS.pipe
       end
 
       def start #: () -> Control

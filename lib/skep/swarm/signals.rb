@@ -33,7 +33,7 @@ module Skep
         Signals.__taken_over
         @names = names
         @pid = Process.pid
-        @reader, @writer = IO.pipe
+        @reader, @writer = OS.pipe
         @early = []
         @overflow = []
         @previous = names.to_h { |name| [name, install(name)] }

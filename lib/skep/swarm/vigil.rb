@@ -13,7 +13,7 @@ module Skep
       def initialize(every:, &over) #: (every: Float) { () -> bool } -> void
         @every = every
         @over = over
-        @wake, @waker = IO.pipe
+        @wake, @waker = OS.pipe
       end
 
       def ring = @waker.write_nonblock("r", exception: false) #: () -> void

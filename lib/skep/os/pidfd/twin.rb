@@ -77,9 +77,18 @@ module Skep
           return @io if @io
 
           @waiter = nil if @waiter && !@waiter.ours? # Made before a fork: its thread isn't here.
-          @waiter ||= Waiter.new(pid) if @identity.child?
+          begin_wait unless @waiter
           release if @closed # by another thread, which saw no waiter yet
           @waiter&.to_io
+        end
+
+        # One that is lost would take the status with it.
+        #
+        #: () -> void
+        def begin_wait
+          Thread.handle_interrupt(Object => :never) do
+            @waiter = Waiter.new(pid) if @identity.child?
+          end
         end
 
         #: () -> void

@@ -15,19 +15,20 @@ module Skep
 
         #: (Integer pid) -> void
         def initialize(pid)
-          @to_io, @witness = IO.pipe
+          @to_io, @witness = OS.pipe
           @owner = Process.pid
           @thread = self.class.watch(pid, @witness)
         end
 
         # In a class method, so that the thread doesn't keep the waiter from the garbage collector.
+        # Only its wait may be interrupted, wherever it is begun.
         #
         #: (Integer pid, IO witness) -> Thread
         def self.watch(pid, witness)
           Thread.new do
             Thread.current.name = "skep.waiter"
             Thread.current.report_on_exception = false
-            Thread.current[:status] = Process.wait2(pid).last
+            Thread.current[:status] = interruptible { Process.wait2(pid).last }
           rescue Errno::ECHILD
             nil # Somebody else reaped it: the status is lost, the end is known.
           ensure
@@ -37,6 +38,9 @@ module Skep
           end
         end
 
+        #: () { () -> untyped } -> untyped
+        def self.interruptible(&) = Thread.handle_interrupt(Object => :immediate, &)
+
         #: (IO witness) -> void
         def self.tell(witness)
           witness.write(".")
@@ -45,7 +49,7 @@ module Skep
         ensure
           witness.close
         end
-        private_class_method :tell
+        private_class_method :interruptible, :tell
 
         #: () -> Process::Status?
         def status = @thread[:status]
