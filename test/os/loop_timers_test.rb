@@ -35,6 +35,33 @@ class LoopTimersTest < Skep::TestCase
     refute_predicate timer, :pending?
   end
 
+  test "runs one early, but not too early, where it is awake for another" do
+    said = []
+    @loop.after(60, early: 30) { said << :not_yet }
+    @loop.after(60, early: 60) { said << :early }
+    @loop.after(59, early: 59) { said << :before_it }
+    @loop.after(0) { said << :due }
+    @loop.turn(5)
+    assert_equal %i[due before_it early], said
+    assert_match(/timers=1/, @loop.inspect)
+  end
+
+  test "isn't woken by one that may be early, and runs it once" do
+    said = []
+    @loop.after(0.05, early: 0.04) { said << :once }
+    @loop.turn(0)
+    assert_empty said
+    2.times { @loop.turn(0.1) }
+    assert_equal [:once], said
+  end
+
+  test "leaves for the next turn what may be early and was made in this one" do
+    said = []
+    again = -> { @loop.after(60, early: 60) { said << again.call } }
+    again.call
+    2.times { |index| @loop.turn(0).then { assert_equal index + 1, said.size } }
+  end
+
   test "doesn't run what was cancelled earlier in the same turn" do
     later = nil
     @loop.at(1) { later.cancel }

@@ -1,18 +1,18 @@
 # frozen_string_literal: true
 
 # Processes that have nothing to do wake at most three times a liveness_timeout: nodes that wait,
-# the mold, and the supervisor, however many nodes it has. (In their first minutes the supervisor
-# looks at its nodes' memory more often: once in some seconds at all of them, and each may answer
-# once, which is added here.)
+# spares, the helper, the mold, and the supervisor, however many nodes it has, whatever limits it
+# keeps, and from the first liveness_timeout on.
 # Counted from the kernel's own count of how often each thread gave up the processor by itself.
 require_relative "scenario"
 
 TIMEOUT = 6.0
 PERIODS = 2
-MEMORY = 0.5 # looks a second
+LIMITS = "memory_limit: \"1G\", memory_budget: \"16G\", max_lifetime: 3600, spares: 2"
 
 SOURCE = <<~RUBY
-  Skep.swarm "idle", nodes: 12, liveness_timeout: #{TIMEOUT} do |swarm|
+  Skep.swarm "%<name>s", nodes: 12, liveness_timeout: #{TIMEOUT}, %<options>s do |swarm|
+    swarm.on(:node_died) {}
     swarm.work(nodes: 10) { |child| child.ready!; child.wait until child.stopping? }
     swarm.work(nodes: 2) do |child|
       child.ready!
@@ -30,20 +30,23 @@ WAKES = lambda do |pid|
 end
 
 Scenario.play do
-  swarm = run_swarm(SOURCE)
-  pids = { "supervisor" => swarm.pid, "mold" => swarm.await("mold_ready")["pid"] }
-  swarm.await("node_ready", times: 12).each { |event| pids["node #{event["node"]}"] = event["pid"] }
-  swarm.read(Skep::OS.now + TIMEOUT) # what booting has left to do
+  { "plain" => "spares: 0", "limited" => LIMITS }.each do |name, options|
+    swarm = run_swarm(format(SOURCE, name:, options:))
+    pids = { "supervisor" => swarm.pid, "mold" => swarm.await("mold_ready")["pid"] }
+    ready = swarm.await("node_ready", times: 13) # the helper is one
+    ready += swarm.await("spare_ready", times: options[/spares: (\d)/, 1].to_i)
+    ready.each { |event| pids["node #{event["node"]}"] = event["pid"] }
+    swarm.read(Skep::OS.now + TIMEOUT) # what booting has left to do
 
-  before = pids.transform_values(&WAKES)
-  began = Skep::OS.now
-  swarm.read(began + (PERIODS * TIMEOUT))
-  periods = (Skep::OS.now - began) / TIMEOUT
-  wakes = pids.to_h { |name, pid| [name, WAKES.call(pid) - before[name]] }
-  puts "wake-ups in #{periods.round(2)} liveness_timeouts: #{wakes}"
-  most = wakes.to_h { |name, _| [name, (3 * periods).ceil + 1] } # one may be under way
-  most["supervisor"] += (MEMORY * TIMEOUT * periods).ceil + 12
-  must("wake at most so often: #{most}") { wakes.all? { |name, count| count <= most[name] } }
-  must("find nobody hung") { swarm.events.none? { |event| event["event"] == "node_hung" } }
-  must("stop with 0") { swarm.stop.exitstatus.zero? }
+    before = pids.transform_values(&WAKES)
+    began = Skep::OS.now
+    swarm.read(began + (PERIODS * TIMEOUT))
+    periods = (Skep::OS.now - began) / TIMEOUT
+    wakes = pids.to_h { |who, pid| [who, WAKES.call(pid) - before[who]] }
+    puts "#{name}: wake-ups in #{periods.round(2)} liveness_timeouts: #{wakes}"
+    most = (3 * periods).ceil + 1 # one may be under way
+    must("wake at most #{most} times") { wakes.each_value.max <= most }
+    must("find nobody hung") { swarm.events.none? { |event| event["event"] == "node_hung" } }
+    must("stop with 0") { swarm.stop.exitstatus.zero? }
+  end
 end

@@ -54,8 +54,9 @@ class FootprintTest < Skep::TestCase
   test "may be measured again after a thousand times what it took" do
     footprint = born
     assert_in_delta 10.0, footprint.facts.measurable_at
-    footprint.ask
+    footprint.ask(11.0)
     assert_equal Float::INFINITY, footprint.facts.measurable_at
+    assert_in_delta 0.5, footprint.waited(11.5)
     footprint.measured(memory(seconds: 0.02), 12.0)
     assert_in_delta 32.0, footprint.facts.measurable_at
     footprint.measured(memory(seconds: 0.0001), 40.0)
@@ -67,7 +68,7 @@ class FootprintTest < Skep::TestCase
   test "is measured once at least, and then at ages that double, but each five minutes" do
     footprint = born
     assert footprint.stale?(10.0)
-    footprint.ask
+    footprint.ask(10.0)
     refute footprint.stale?(11.0)
     footprint.measured(memory, 12.0)
     refute footprint.stale?(13.9)
@@ -75,6 +76,31 @@ class FootprintTest < Skep::TestCase
     footprint.measured(memory, 10_010.0)
     refute footprint.stale?(10_309.0)
     assert footprint.stale?(10_310.0)
+  end
+
+  test "is left alone for longer while it keeps still" do
+    mib = 1 << 20
+    footprint = Skep::Swarm::Footprint.new(resident(100, 90), now: 10.0, rest: 60.0)
+    footprint.ask(11.0)
+    footprint.measured(memory, 12.0)
+    assert_nil footprint.waited(12.0)
+    assert_predicate footprint, :still?
+    assert_in_delta 72.0, footprint.facts.measurable_at
+    footprint.seen(resident(2 * mib, 2 * mib), 13.0)
+    refute_predicate footprint, :still?
+    assert_in_delta 13.0, footprint.facts.measurable_at
+    refute footprint.facts.still
+  end
+
+  test "learns nothing from what was counted before" do
+    footprint = born
+    footprint.ask(11.0)
+    footprint.measured(memory(uss: 70), 10.0) # by who had its slot before it was born
+    refute_predicate footprint, :measured?
+    footprint.measured(memory(uss: 80), 12.0)
+    footprint.ask(13.0)
+    footprint.measured(memory(uss: 80), 12.0)
+    assert_in_delta 0.5, footprint.waited(13.5)
   end
 
   test "records how it comes apart from its mold, at ages that double" do

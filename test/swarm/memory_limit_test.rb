@@ -16,6 +16,12 @@ class MemoryLimitTest < Skep::TestCase
     assert_in_delta 3.0, verdict(least: 1, most: 2, age: 30.0)
   end
 
+  test "looks seldom at one that keeps still, though it is young" do
+    assert_in_delta 0.5, verdict(least: 1, most: 2, age: 0.25, still: true)
+    assert_in_delta 8.0, verdict(least: 1, most: 2, age: 4.0, still: true)
+    assert_in_delta 15.0, verdict(least: 1, most: 2, age: 40.0, still: true)
+  end
+
   test "looks twice before a growing node could be at its limit" do
     assert_in_delta 2.0, verdict(least: 100, most: 110, rate: 100)
     assert_in_delta 0.25, verdict(least: 499, most: 500, rate: 100)
@@ -53,8 +59,9 @@ class MemoryLimitTest < Skep::TestCase
   end
 
   # In MiB, MiB a second and seconds; the node was ready at 0.
-  def facts(least:, most:, rate: 0, age: 200.0, measurable_in: 0.0)
+  def facts(least:, most:, rate: 0, age: 200.0, measurable_in: 0.0,
+            still: false)
     Skep::Swarm::MemoryLimit::Facts.new(least: least * MIB, most: most * MIB, rate: rate * MIB,
-                                        ready_at: 0.0, measurable_at: age + measurable_in)
+                                        ready_at: 0.0, measurable_at: age + measurable_in, still:)
   end
 end

@@ -39,16 +39,28 @@ class ScalesTest < Skep::TestCase
     assert_equal [:one], @looked
   end
 
-  test "makes looks that are due at nearly the same time in one turn" do
+  test "looks at all whose time is half over once one is due" do
     @pause = 1000.0
-    4.times { |index| @scales.watch(Patient.new(index), 10.0 + (index / 100.0)) }
-    times = @scales.instance_variable_get(:@turns).keys
-    assert_operator times.size, :<=, 2
+    4.times { |index| @scales.watch(Patient.new(index), 0.3 - (index / 100.0)) }
+    @scales.watch(Patient.new(:later), 10.0)
+    @loop.turn(5) until @looked.any?
+    assert_equal [3, 2, 1, 0], @looked
+    assert_match(/timers=1/, @loop.inspect)
+  end
+
+  test "looks early where the loop is awake for something else" do
+    @pause = 1000.0
+    @scales.watch(Patient.new(:one), 10.0)
+    @loop.turn(0)
+    assert_empty @looked
+    @scales.watch(Patient.new(:other), 0.0)
+    @loop.turn(1)
+    assert_equal [:other], @looked
   end
 
   test "makes a slice of many looks in a turn" do
     @pause = 1000.0
-    120.times { |index| @scales.hasten(Patient.new(index)) }
+    120.times { |index| @scales.watch(Patient.new(index), index / 1e6) }
     turns = 0
     while @looked.size < 120
       before = @looked.size
@@ -60,14 +72,10 @@ class ScalesTest < Skep::TestCase
     assert_equal (0...120).to_a, @looked.sort
   end
 
-  test "looks once at what is hastened" do
-    @pause = 1000.0
-    node = Patient.new(:one)
-    @scales.watch(node, 0.02)
-    @scales.hasten(node)
-    @loop.turn(5)
-    @loop.turn(0.1)
-    @loop.turn(0.1)
-    assert_equal [:one], @looked
+  test "goes on after a look that raises" do
+    scales = Skep::Swarm::Scales.new(@loop) { |node, _| @looked << node.name and raise KeyError }
+    2.times { |index| scales.watch(Patient.new(index), index / 100.0) }
+    2.times { assert_raises(KeyError) { @loop.turn(5) until @looked.size == 2 } }
+    assert_equal [0, 1], @looked
   end
 end

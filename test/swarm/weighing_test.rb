@@ -16,6 +16,22 @@ class WeighingTest < Skep::TestCase
     assert_equal plain, Weighing.read(plain)
   end
 
+  test "leaves what it counted on the page, and takes nonsense there for nothing" do
+    page = Skep::OS::Page.create(1)
+    assert_nil Weighing.find(page, 0)
+    before = Skep::OS.now
+    Weighing.leave(page, 0)
+    at, plain = Weighing.find(page, 0)
+    assert_in_delta before, at, 10.0
+    assert_operator plain["rss"], :>, 0
+    ["", "{", "[]", "7", "[1,{}]", '[1,{"rss":2}]', "[null,#{plain.to_json}]"].each do |text|
+      page.write(0, text)
+      assert_nil Weighing.find(page, 0), text
+    end
+  ensure
+    page.close
+  end
+
   test "believes numbers only" do
     plain = Weighing.of_self
     assert_raises(KeyError) { Weighing.read({}) }

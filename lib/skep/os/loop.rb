@@ -12,7 +12,8 @@ require "skep/os/loop/watch"
 #   loop.run
 #   loop.close
 #
-# It wakes for a reason only. Of one turn's blocks those of IOs run first, then timers by deadline;
+# It wakes for a reason only. Of one turn's blocks those of IOs run first, then timers by deadline,
+# then those that may be `early:`, so that several share a wake-up;
 # a block cancelled earlier in the same turn isn't run, one made in a turn waits for the next.
 # What a block raises comes out of #turn, and what was due then is still due in the next. It isn't
 # for several threads: let others write to a pipe that it watches.
@@ -35,13 +36,14 @@ module Skep
 
       # Runs the block once, so many seconds from now.
       #
-      #: (Numeric seconds) { () -> void } -> Timer
-      def after(seconds, &block) = at(OS.now + seconds, &block)
+      #: (Numeric seconds, ?early: Numeric) { () -> void } -> Timer
+      def after(seconds, early: 0, &block) = at(OS.now + seconds, early:, &block)
 
-      # Runs the block once, at a moment of Skep::OS.now.
+      # Runs the block once, at a moment of Skep::OS.now; by so many seconds earlier where the loop
+      # is awake for something else.
       #
-      #: (Float deadline) { () -> void } -> Timer
-      def at(deadline, &block) = @timers.add(deadline, block)
+      #: (Float deadline, ?early: Numeric) { () -> void } -> Timer
+      def at(deadline, early: 0, &block) = @timers.add(deadline, block, early:)
 
       # Waits for the next event or timer, for at most `timeout` seconds, and runs its blocks.
       #
@@ -49,10 +51,12 @@ module Skep
       def turn(timeout = nil)
         events = @poller.wait([timeout, @timers.seconds_left].compact.min)
         now = OS.now
+        early = @timers.early(now)
         events.each { |watch, readable, writable| watch.__call(readable, writable) }
         while (timer = @timers.take(now))
           timer.__call
         end
+        early.each { |one| one.tap(&:__leave).__call if one.pending? }
       end
 
       # Turns until #stop is called, be it before.

@@ -1,12 +1,13 @@
 # frozen_string_literal: true
 
 # Where on the shared page a process and its worker threads write:
-# one cell for the process, then one a thread.
+# one cell for the process, then one a thread; and at the end one for what its memory is.
 #
 #   cells = Cells.new(nodes: 4, threads: 5)
-#   cells.total                 # => 24, what the page must hold
+#   cells.total                 # => 28, what the page must hold
 #   cells.of(3)                 # => 18, its own cell of the process in slot 3
 #   cells.of(3, thread: 2)      # => 20, its second worker thread's
+#   cells.memory(3)             # => 27, where it leaves what it has counted (Weighing)
 module Skep
   class Swarm
     class Cells
@@ -23,7 +24,7 @@ module Skep
         @threads = threads
       end
 
-      def total = @nodes * (1 + threads) #: () -> Integer
+      def total = @nodes * (2 + threads) #: () -> Integer
 
       def of(node, thread: 0) #: (Integer, ?thread: Integer) -> Integer
         if thread > threads || node >= @nodes
@@ -33,7 +34,9 @@ module Skep
         (node * (1 + threads)) + thread
       end
 
-      # All cells of a node.
+      def memory(node) = (@nodes * (1 + threads)) + node #: (Integer) -> Integer
+
+      # All cells of a node's pulses.
       def all(node) = (of(node)..of(node, thread: threads)) #: (Integer) -> Range[Integer]
     end
   end

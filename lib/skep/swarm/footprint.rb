@@ -18,15 +18,18 @@ module Skep
       REFRESH = 300.0  # and so many seconds apart at most, once it is that old
       RATES = 8
       YOUNG = 10.0     # seconds
-      private_constant :COST, :PAUSE, :REFRESH, :RATES, :YOUNG
+      STILL = 1 << 20  # bytes: less is what waiting itself takes
+      private_constant :COST, :PAUSE, :REFRESH, :RATES, :YOUNG, :STILL
 
       attr_reader :born_at #: Float, when it was first seen
       attr_reader :decay #: Array[Hash], private and shared bytes at ages that double
       attr_reader :growth #: Growth
 
-      # sharers: how many processes are measured, each of which may cost its part.
-      def initialize(resident, now:, sharers: 1)
+      # sharers: how many processes are measured, each of which may cost its part; rest: seconds
+      # between two measurements at least while it keeps still.
+      def initialize(resident, now:, sharers: 1, rest: 0.0)
         @born_at = @measurable_at = @seen_at = now
+        @rest = rest
         @resident = @first = resident
         @cost = COST * sharers
         @rates = []
@@ -40,7 +43,7 @@ module Skep
       # For MemoryLimit.
       def facts #: () -> MemoryLimit::Facts
         MemoryLimit::Facts.new(least:, most:, rate:, ready_at: @born_at,
-                               measurable_at: @measurable_at)
+                               measurable_at:, still: grown < STILL)
       end
 
       # What it has in memory, shared or not; the USS is no more.
@@ -63,7 +66,8 @@ module Skep
 
       def seen(resident, now) #: (OS::Resident, Float) -> void
         seconds = now - @seen_at
-        @rates << ((resident.anonymous - @resident.anonymous) / seconds) if seconds.positive?
+        @grown = resident.anonymous - @resident.anonymous
+        @rates << (@grown / seconds) if seconds.positive?
         @rates.shift if @rates.size > RATES
         @resident = resident
         @seen_at = now
@@ -72,11 +76,17 @@ module Skep
       end
 
       # It has been asked; nothing more is asked before it answers.
-      def ask = @measurable_at = Float::INFINITY #: () -> void
+      def ask(now) = @asked_at = now #: (Float) -> void
+
+      # For how many seconds has an answer been owed? nil: none is.
+      def waited(now) = @asked_at && (now - @asked_at) #: (Float) -> Float?
 
       # plain: "rss", "pss", "uss", "shared", "swap", "anonymous" in bytes,
-      # "seconds" that it took to count.
+      # "seconds" that it took to count. What isn't newer than what is known changes nothing.
       def measured(plain, now) #: (Hash[String, untyped], Float) -> void
+        return if now <= (@measured_at || @born_at)
+
+        @asked_at = nil
         @memory = plain
         @measured_at = now
         @measurable_at = now + [plain["seconds"] * @cost, pause(now)].max
@@ -86,7 +96,13 @@ module Skep
 
       # Is it time to measure it, be it only for the record?
       def stale?(now) #: (Float) -> bool
-        now >= @measurable_at && (@memory.nil? || now >= @refresh_at)
+        now >= measurable_at && (@memory.nil? || now >= @refresh_at)
+      end
+
+      # Has it as much as when it was measured?
+      def still? #: () -> bool
+        measured? && (@resident.anonymous - @memory["anonymous"]).abs < STILL &&
+          (@resident.rss - @memory["rss"]).abs < STILL
       end
 
       # Has it grown enough, and by twice as much as what was told of, for a leak to be looked for?
@@ -108,6 +124,15 @@ module Skep
       end
 
       private
+
+      # Bytes, since the look before.
+      def grown = @grown || 0
+
+      def measurable_at
+        return Float::INFINITY if @asked_at
+
+        still? ? [@measurable_at, @measured_at + @rest].max : @measurable_at
+      end
 
       def parts
         return { pss: nil, uss: nil, shared: nil, swap: nil } unless measured?

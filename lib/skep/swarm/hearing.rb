@@ -58,7 +58,6 @@ module Skep
       def note(node, frame)
         case frame.type
         when "backtraces" then @registrar.inquest.testify(node, threads(frame))
-        when "memory" then @registrar.upkeep.measured(node, frame.facts)
         when "work" then node.report(frame["facts"])
         end
       end

@@ -118,7 +118,7 @@ module Skep
       # What the control thread leaves to others.
       def overhear(frame)
         case frame.type
-        when "measure" then report("memory", Weighing.of_self)
+        when "measure" then Weighing.leave(@page, @cells.memory(@birth["slot"]))
         when "chaos" then Mischief.do(frame["order"], frame["bytes"]) if @config.chaos
         else (@listener || @standby)&.hear(frame)
         end

@@ -177,7 +177,8 @@ module Skep
                                                   tell: method(:tell))
         @boots, @replacements = registrar.boots, registrar.replacements
         @surroundings = Surroundings.new(OS::Cgroup.of, told: @supervisor.method(:told))
-        @upkeep = Upkeep.new(self, @config, surroundings, loop: @loop, tell: method(:tell))
+        @upkeep = Upkeep.new(self, @config, surroundings, loop: @loop, tell: method(:tell),
+                                                          weights: registrar.signs.method(:weight))
       end
 
       def furnish(shared)

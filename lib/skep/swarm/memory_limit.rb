@@ -16,14 +16,17 @@ module Skep
   class Swarm
     class MemoryLimit
       # least, most: bytes between which the USS is; rate: the fastest growth lately, bytes/second;
-      # ready_at, and measurable_at from when on it may be measured: monotonic seconds.
-      Facts = Struct.new(:least, :most, :rate, :ready_at, :measurable_at, keyword_init: true)
+      # ready_at, and measurable_at from when on it may be measured: monotonic seconds; still:
+      # hasn't it grown since the last look?
+      Facts = Struct.new(:least, :most, :rate, :ready_at, :measurable_at, :still,
+                         keyword_init: true)
 
       HARD = 1.5 # times the limit
       SHORTEST = 0.25
       LONGEST = 15.0
       YOUNG = 10.0 # a node is looked at again after that part of its age, or of the longest pause
-      private_constant :SHORTEST, :YOUNG
+      STILL = 2.0  # one that keeps still after so many times its age
+      private_constant :SHORTEST, :YOUNG, :STILL
 
       attr_reader :limit #: Integer?
       attr_reader :longest #: Float
@@ -51,7 +54,8 @@ module Skep
       # Twice before it could be there, at the rate it had; often while it is young.
       def seconds(facts, now)
         age = now - facts.ready_at
-        [[longest, [age, longest].max / YOUNG, reach(facts)].min, SHORTEST].max
+        young = facts.still ? age * STILL : [age, longest].max / YOUNG
+        [[longest, young, reach(facts)].min, SHORTEST].max
       end
 
       def reach(facts)

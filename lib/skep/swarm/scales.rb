@@ -4,11 +4,11 @@
 #
 #   scales = Scales.new(loop) { |node, now| seconds }   # a look; it says when to look again
 #   watch = scales.watch(node, 0.25)   # for the first time in so many seconds
-#   scales.hasten(node)                # look as soon as possible
 #   watch.cancel                       # no more: it has ended
 #
-# Looks are made somewhat early, many in one turn of the loop, so that a still swarm sleeps; and no
-# turn makes more than a slice of them, so that a large one isn't held up.
+# One timer for all of them. A look is made from half of its time on, where the loop is awake: for
+# another node, for a sign of life that is due (Watchman), for whatever. So a still swarm sleeps. No
+# turn makes more than a slice of many looks, so that nothing is held up.
 module Skep
   class Swarm
     class Scales
@@ -17,62 +17,52 @@ module Skep
       end
 
       SLICE = 50 # looks a turn, each some 20 microseconds
-      GRIDS = [30.0, 15.0, 5.0, 1.0, 0.25].freeze # seconds; the coarsest that isn't too coarse
-      SOON = 0.0
-      private_constant :Watch, :SLICE, :GRIDS, :SOON
+      EARLY = 0.5 # of its time
+      private_constant :Watch, :SLICE, :EARLY
 
       def initialize(loop, &look) #: (OS::Loop) { (Node, Float) -> Float } -> void
         @loop = loop
         @look = look
         @due = {}.compare_by_identity
-        @turns = {}
       end
 
       def watch(node, seconds) #: (Node, Float) -> Watch
-        later(node, seconds)
+        plan(node, OS.now, seconds)
+        wake unless in_time?(*@due[node])
         Watch.new(self, node)
       end
 
-      def hasten(node) = plan(node, SOON) #: (Node) -> void
-
-      def forget(node) #: (Node) -> void
-        @turns[@due.delete(node)]&.delete(node)
-      end
-
+      def forget(node) = @due.delete(node) #: (Node) -> void
       def inspect = "#<#{self.class} nodes=#{@due.size}>" #: () -> String
 
       private
 
-      def later(node, seconds)
-        now = OS.now
-        at = now + seconds
-        grid = GRIDS.find { |one| one <= seconds }
-        plan(node, grid ? [(at / grid).floor * grid, now].max : at)
+      # From when on it may be looked at, and when it must.
+      def plan(node, now, seconds)
+        @due[node] = [now + (seconds * EARLY), now + seconds]
       end
 
-      def plan(node, at)
-        forget(node)
-        @due[node] = at
-        @turns[at] ||= new_turn(at)
-        @turns[at][node] = true
+      def in_time?(from, at) = @timer&.pending? && @timer.deadline <= at && @timer.from <= from
+
+      def wake
+        @timer&.cancel
+        return if @due.empty?
+
+        from, at = @due.each_value.to_a.transpose.map(&:min)
+        @timer = @loop.at(at, early: at - from) { turn }
       end
 
-      # One that is made in a turn of the loop isn't for that one.
-      def new_turn(at)
-        at == SOON ? @loop.after(0) { turn(at) } : @loop.at(at) { turn(at) }
-        {}.compare_by_identity
-      end
-
-      def turn(at)
-        nodes = @turns.delete(at).keys
-        nodes.drop(SLICE).each { |node| plan(node, SOON) }
-        nodes.first(SLICE).each { |node| look(node) if @due[node] == at }
+      def turn
+        open = @due.select { |_, (from, _)| from <= OS.now }.sort_by { |_, (_, at)| at }
+        open.first(SLICE).each { |node, _| look(node) if @due.key?(node) }
+      ensure
+        open && open.size > SLICE ? @timer = @loop.after(0) { turn } : wake
       end
 
       def look(node)
         @due.delete(node)
-        seconds = @look.call(node, OS.now)
-        later(node, seconds) unless @due[node] # it has been hastened
+        now = OS.now
+        plan(node, now, @look.call(node, now))
       end
     end
   end

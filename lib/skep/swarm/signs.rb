@@ -6,6 +6,7 @@
 #   signs.of(node)          # => [Liveness::Sign, …]: the node's own, and of each thread at work
 #   signs.ill_since(node)   # => when it said `unhealthy!`, unless it made progress since; or nil
 #   signs.in_hand(node, 2)  # => ["orders/0/17-42", …], thread 2's first
+#   signs.weight(node)      # => when it counted its pages, and what it counted; nil: not yet
 module Skep
   class Swarm
     class Signs
@@ -33,6 +34,9 @@ module Skep
         cells = [own + thread, *@cells.all(node.slot)].uniq
         cells.filter_map { |cell| @page.read(cell) }.reject(&:empty?)
       end
+
+      #: (Node) -> [Float, Hash[String, untyped]]?
+      def weight(node) = Weighing.find(@page, @cells.memory(node.slot))
 
       private
 

@@ -3,29 +3,35 @@
 # Keeps nodes young and lean: those that have too much memory, or have lived long enough, make way
 # for new ones.
 #
-#   upkeep = Upkeep.new(manager, config, surroundings, loop:, tell:)
+#   upkeep = Upkeep.new(manager, config, surroundings, loop:, tell:, weights: ->(node) { … })
 #   upkeep.watch(node)            # from its readiness to its end
-#   upkeep.measured(node, plain)  # it has counted its pages
-#   upkeep.memory(node)           # => what is known of it, for `skep status`; reads nothing
+#   upkeep.memory(node)           # => what is known of it, for `skep status`; counts nothing
 #
+# A node counts its own pages and leaves the sum on the page (Weighing), for the next look: nobody
+# is woken by it.
 # MemoryLimit, MemoryBudget, Leak and MaxLifetime judge; Scales says when to look; Renewals acts.
 module Skep
   class Swarm
     class Upkeep
       FIRST = 0.25      # seconds from readiness to the first look
       AGAIN = 1.0       # between looks at one that has been judged
+      ANSWER = 0.25     # from a question that matters to the look for its answer
+      REST = 2          # liveness_timeouts between two measurements of one that keeps still
       STILL = 30.0      # between looks where nothing is limited
       LOOK = 0.03       # for each node: looks take 30 microseconds, and a thousandth of a processor
       LATE = 10.0       # until one that is too old is asked for again
-      private_constant :FIRST, :AGAIN, :STILL, :LOOK, :LATE
+      private_constant :FIRST, :AGAIN, :ANSWER, :REST, :STILL, :LOOK, :LATE
 
       attr_reader :renewals #: Renewals
 
-      # tell: called with an event's name, the node, a level and facts.
-      def initialize(manager, config, surroundings, loop:, tell:)
+      # tell: called with an event's name, the node, a level and facts; weights: tells when a node
+      # has counted its pages, and what it counted, if it has.
+      def initialize(manager, config, surroundings, loop:, tell:, weights:)
         @manager = manager
         @loop = loop
         @tell = tell
+        @weights = weights
+        @rest = config.liveness_timeout * REST
         @surroundings = surroundings
         @renewals = Renewals.new(manager, config, loop:)
         @scales = Scales.new(loop) { |node, now| look(node, now) }
@@ -40,14 +46,12 @@ module Skep
         begin_weighing(node)
       end
 
-      def measured(node, plain) #: (Node, Hash[String, untyped]) -> void
-        return if node.footprint.nil? || plain.empty?
+      def memory(node) #: (Node?) -> Hash[Symbol, untyped]?
+        return unless node&.footprint
 
-        node.footprint.measured(Weighing.read(plain), OS.now)
-        @scales.hasten(node) if @limited
+        hear(node)
+        node.footprint.to_plain(OS.now)
       end
-
-      def memory(node) = node&.footprint&.to_plain(OS.now) #: (Node?) -> Hash[Symbol, untyped]?
 
       private
 
@@ -57,7 +61,8 @@ module Skep
         resident = OS::Resident.of(node.pid) # nil, too, where no descriptor is left
         return node.watches << @loop.after(AGAIN) { begin_weighing(node) } unless resident
 
-        node.footprint = Footprint.new(resident, sharers: @manager.seats.size, now: OS.now)
+        node.footprint = Footprint.new(resident, sharers: @manager.seats.size, rest: @rest,
+                                                 now: OS.now)
         node.watches << @scales.watch(node, FIRST)
       end
 
@@ -81,6 +86,7 @@ module Skep
       # Returns the seconds until the next look.
       def look(node, now)
         resident = OS::Resident.of(node.pid) or return AGAIN # its end is about to be told
+        hear(node)
         node.footprint.seen(resident, now)
         warn_of_leak(node, node.footprint, now)
         verdict = judge(node, node.footprint, now)
@@ -89,22 +95,34 @@ module Skep
         verdict.is_a?(Float) ? pause(verdict, node.footprint, now) : AGAIN
       end
 
-      # Where nothing is limited a node is looked at when it is twice as old: for the record.
-      def pause(seconds, footprint, now)
-        return [seconds, @budget.reach(footprint.rate)].min if @limited
+      # What it has counted, since it was last looked at.
+      def hear(node)
+        at, plain = @weights.call(node)
+        node.footprint.measured(plain, at) if at
+      end
 
-        [[now - footprint.born_at, AGAIN].max, @limit.longest].min
+      # Where nothing is limited a node is looked at when it is three times as old: for the record.
+      def pause(seconds, footprint, now)
+        return [seconds, @budget.reach(footprint.rate), answer(footprint, now)].min if @limited
+
+        [[2 * (now - footprint.born_at), AGAIN].max, @limit.longest].min
+      end
+
+      # Of one that keeps still nothing is awaited that would change anything.
+      def answer(footprint, now)
+        waited = footprint.waited(now)
+        waited.nil? || footprint.still? ? Float::INFINITY : [waited, ANSWER].max
       end
 
       def judge(node, footprint, now)
         verdict = @limit.verdict(footprint.facts, now)
-        ask(node) if verdict == :measure || footprint.stale?(now)
+        ask(node, now) if verdict == :measure || footprint.stale?(now)
         act(node, verdict)
-        verdict
+        verdict == :measure ? @limit.verdict(footprint.facts, now) : verdict
       end
 
-      def ask(node)
-        node.footprint.ask
+      def ask(node, now)
+        node.footprint.ask(now)
         node.channel.send("measure")
       end
 

@@ -10,8 +10,9 @@
 #
 # The block is called once a node, with :hung, :repeated or :lasting; looked after each look, with
 # the time, and whether we were away before. One timer for all of them, set
-# to the first instant at which a silence would be too long; then it looks at all. Idle nodes, be
-# they four or a thousand, cost less than two wake-ups a liveness_timeout together.
+# to the first instant at which a silence would be too long; then it looks at all, and from half of
+# that time on if the loop is awake for something else. Idle nodes, be they four or a thousand, cost
+# less than two wake-ups a liveness_timeout together.
 module Skep
   class Swarm
     class Watchman
@@ -78,7 +79,7 @@ module Skep
         return if @timer&.pending? && @timer.deadline <= due
 
         @timer&.cancel
-        @timer = @loop.at(due) { look(due) }
+        @timer = @loop.at(due, early: [(due - OS.now) / 2, 0].max) { look(due) }
       end
 
       def look(due)

@@ -4,6 +4,9 @@
 # so neither may the supervisor's loop wait for it nor does it ask often (docs/decisions).
 #
 #   Weighing.of_self        # => {"rss" => …, "pss" => …, "seconds" => …}, what Footprint takes
+#   Weighing.leave(page, cell)   # the node's: on the page, so that nobody is woken
+#   Weighing.find(page, cell)    # the supervisor's: when it was left, and what; nil: nothing, or
+#                                # nothing that makes sense
 #
 # "seconds" is the processor's time that it took; where there is no /proc it is {}.
 module Skep
@@ -22,7 +25,20 @@ module Skep
           { **memory.to_h.transform_keys(&:to_s), "anonymous" => anonymous, "seconds" => seconds }
         end
 
-        # What a node has sent: numbers, or it raises ArgumentError, KeyError or TypeError.
+        def leave(page, cell) #: (OS::Page, Integer) -> void
+          page.write(cell, JSON.generate([OS.now, of_self]))
+        end
+
+        #: (OS::Page, Integer) -> [Float, Hash[String, untyped]]?
+        def find(page, cell)
+          text = page.read(cell) or return
+          at, plain = JSON.parse(text)
+          [Float(at), read(plain)] unless plain.empty?
+        rescue JSON::ParserError, ArgumentError, KeyError, TypeError, NoMethodError
+          nil # A node can write there what it likes.
+        end
+
+        # What a node has written: numbers, or it raises ArgumentError, KeyError or TypeError.
         #: (Hash[String, untyped]) -> Hash[String, untyped]
         def read(plain)
           bytes = BYTES.to_h { |name| [name, [Integer(plain.fetch(name)), 0].max] }

@@ -3,18 +3,21 @@
 module Skep
   module OS
     class Loop
-      # A block to be run once, at its deadline.
+      # A block to be run once, at its deadline, or somewhat earlier if the loop is awake anyhow.
       #
       #   timer = loop.after(2) { … }
       #   timer.deadline   # => monotonic seconds
+      #   timer.from       # => the same, or as much earlier as was said
       #   timer.cancel
       class Timer
         attr_reader :deadline #: Float
+        attr_reader :from #: Float
 
-        #: (Timers, Float deadline, Proc) -> void
-        def initialize(timers, deadline, block)
+        #: (Timers, Float deadline, Proc, ?from: Float) -> void
+        def initialize(timers, deadline, block, from: deadline)
           @timers = timers
           @deadline = deadline
+          @from = from
           @block = block
         end
 
@@ -30,6 +33,11 @@ module Skep
         #
         #: () -> bool
         def pending? = !@block.nil?
+
+        # It is run before its deadline.
+        #
+        #: () -> void
+        def __leave = @timers.delete(self)
 
         #: () -> void
         def __call

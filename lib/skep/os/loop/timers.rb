@@ -10,15 +10,18 @@ module Skep
       #   timers.add(OS.now + 1, block)
       #   timers.seconds_left   # => 1.0, nil without timers
       #   timers.take(OS.now)   # => the first Timer due, or nil
+      #   timers.early(OS.now)  # => those that aren't, but may be run if somebody is awake
       class Timers
         #: () -> void
         def initialize
           @sorted = []
+          @patient = []
         end
 
-        #: (Float deadline, Proc) -> Timer
-        def add(deadline, block)
-          timer = Timer.new(self, deadline, block)
+        #: (Float deadline, Proc, ?early: Numeric) -> Timer
+        def add(deadline, block, early: 0)
+          timer = Timer.new(self, deadline, block, from: deadline - early)
+          @patient << timer if early.positive?
           place = @sorted.bsearch_index { |other| other.deadline <= deadline } || @sorted.size
           @sorted.insert(place, timer)
           timer
@@ -26,12 +29,21 @@ module Skep
 
         #: (Timer) -> void
         def delete(timer)
-          @sorted.delete_if { |other| other.equal?(timer) }
+          [@sorted, @patient].each { |all| all.delete_if { |other| other.equal?(timer) } }
         end
 
         #: (Float now) -> Timer?
         def take(now)
-          @sorted.pop if @sorted.any? && @sorted.last.deadline <= now
+          return unless @sorted.any? && @sorted.last.deadline <= now
+
+          @sorted.pop.tap { |timer| @patient.delete(timer) }
+        end
+
+        #: (Float now) -> Array[Timer]
+        def early(now)
+          return [] if @patient.empty?
+
+          @patient.select { |timer| timer.from <= now && timer.deadline > now }.sort_by(&:deadline)
         end
 
         #: () -> Float?
@@ -43,7 +55,7 @@ module Skep
         def size = @sorted.size
 
         #: () -> void
-        def clear = @sorted.clear
+        def clear = [@sorted, @patient].each(&:clear)
       end
       private_constant :Timers
     end
