@@ -82,7 +82,7 @@ module Skep
         @ancestry = ancestry.rise
         started = OS.now
         entitle
-        tell_of(Skep.warmup(huge_pages: @config.huge_pages), started, [])
+        tell_of(Skep.warmup(huge_pages: @config.huge_pages, reshare: @config.reshare), started, [])
         cast_all
       end
 

@@ -7,18 +7,20 @@
 #
 # Its seat has a successor by then. What can't be carried across a fork (connections, threads,
 # native clients) makes it unfit: it ends instead, and says why. Of its first child it is asked, a
-# second after it was ready, whether it lives, and has no more memory of its own than the node whose
-# place it took.
+# second after it was ready, whether it lives and is well; then Canary weighs it against the nodes
+# of the mold before.
 module Skep
   class Swarm
     class Refork < Trial
       REASON = "refork"
       PROOF_SECONDS = 1.0
-      NOISE = 1_048_576 # bytes
-      private_constant :PROOF_SECONDS, :NOISE
+      WEIGHING_SECONDS = 1.0 # for all to count their pages in
+      private_constant :PROOF_SECONDS, :WEIGHING_SECONDS
 
       def start(node) #: (Node) -> void
         @warm = node
+        @veterans = @manager.seats.filter_map(&:node)
+        weigh(@veterans)
         @manager.replace(node.seat, REASON, farewell: method(:farewell)) do |replaced|
           over("node #{node.label} has no successor") unless replaced
           over("node #{node.label} ended before it was a mold") if replaced && @mold.nil?
@@ -33,11 +35,6 @@ module Skep
       # It can't be one.
       def unfit(why) = over(why) #: (String) -> void
 
-      def ready
-        @before = @manager.seats.to_h { |seat| [seat, cost(seat)] }
-        super
-      end
-
       private
 
       # In place of a stop.
@@ -49,22 +46,38 @@ module Skep
 
       def judge(seat)
         first = seat.node
-        @supervisor.loop.after(PROOF_SECONDS) do
-          next drop("the first node of the warm mold did not live") unless seat.node == first
+        later(PROOF_SECONDS, seat, first) do
+          next drop("its first node isn't well: #{first.complaints.reason}") if ill?(first)
 
-          cost, before = cost(seat), @before[seat]
-          next adopt unless cost && before && cost > before + NOISE
-
-          drop("its first node has #{mebibytes(cost)} of its own, the one before had " \
-               "#{mebibytes(before)}")
+          weigh([first, *@veterans.select(&:live?)])
+          later(WEIGHING_SECONDS, seat, first) { weighed(first) }
         end
       end
 
-      # What is its own; the rest it shares with the mold alone, as the first child of it.
-      # As far as it has counted its pages; the loop can't wait for that.
-      def cost(seat) = seat.node&.footprint&.then { |known| known.least if known.measured? }
+      def later(seconds, seat, first)
+        @supervisor.loop.after(seconds) do
+          next yield if seat.node == first
 
-      def mebibytes(bytes) = format("%.1f MiB", bytes / 1_048_576.0)
+          drop("its first node did not live")
+        end
+      end
+
+      def ill?(node) = node.complaints.any?
+
+      def weighed(first)
+        others = @veterans.filter_map { |node| facts(node) }
+        why = Canary.new(nodes: @manager.seats.size).verdict(facts(first), others)
+        why ? drop(why) : adopt
+      end
+
+      # They count their pages themselves; the loop doesn't wait for that.
+      def weigh(nodes) = nodes.each { |node| node.channel.send("measure") }
+
+      # What it has counted; nil where it hasn't yet.
+      def facts(node)
+        known = node.footprint
+        Canary::Facts.new(known.most, known.least) if known&.measured?
+      end
     end
   end
 end

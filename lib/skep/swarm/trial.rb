@@ -37,11 +37,18 @@ module Skep
       def drop(why) #: (String) -> void
         return if @over
 
+        take_back
         @foundry.retire(@mold) if @mold&.live?
         over(why)
       end
 
       private
+
+      # What came of it makes way, so that it can go.
+      def take_back
+        seats = @manager.seats.select { |seat| seat.live? && seat.node.mold == @mold }
+        seats.each { |seat| @manager.replace(seat, self.class::REASON) }
+      end
 
       # The first node of the new mold holds its seat.
       def judge(_seat) = adopt
