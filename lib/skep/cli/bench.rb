@@ -14,7 +14,8 @@ module Skep
                   "skep bench pid --json"].freeze
       BENCHES = { "pid" => :Pid, "fork" => :Fork, "cow" => :Cow,
                   "threads" => :Threads, "pool" => :Pool, "map" => :Map,
-                  "recovery" => :Recovery, "supervise" => :Supervise }.freeze
+                  "recovery" => :Recovery, "supervise" => :Supervise,
+                  "refork" => :Refork }.freeze
 
       # The bench can't go on; the message is the sentence to print.
       class Failed < Skep::Error
