@@ -23,6 +23,7 @@ def build(env)
   demand(try_compile("int main(void) { return 0; }"), "there is no C compiler that works")
   demand(have_func("memfd_create", "sys/mman.h"), "the C library has no memfd_create")
   have_func("malloc_trim", "malloc.h")
+  have_func("mallinfo2", "malloc.h")
   set_flags(env)
   create_makefile("skep/skep_ext")
 end

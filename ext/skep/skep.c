@@ -46,6 +46,7 @@ Init_skep_ext(void)
     skep_init_locks(os);
     skep_init_prctl(os);
     skep_init_memory(os);
+    skep_init_holes(os);
     skep_init_generation(os);
     skep_init_pid_cache(os);
     skep_init_huge_pages(os);

@@ -31,6 +31,7 @@ void skep_init_page(VALUE os);
 void skep_init_locks(VALUE os);
 void skep_init_prctl(VALUE os);
 void skep_init_memory(VALUE os);
+void skep_init_holes(VALUE os);
 void skep_init_generation(VALUE os);
 void skep_init_pid_cache(VALUE os);
 void skep_init_huge_pages(VALUE os);

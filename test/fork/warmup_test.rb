@@ -6,7 +6,7 @@ require "tmpdir"
 require "skep/fork"
 
 class WarmupTest < Skep::TestCase
-  STEPS = %i[ruby collect compact strings trim reshare huge_pages].freeze
+  STEPS = %i[ruby collect compact strings trim reshare huge_pages holes].freeze
   private_constant :STEPS
 
   test "tells of each step what it did or why it didn't" do
@@ -28,7 +28,7 @@ class WarmupTest < Skep::TestCase
   end
 
   test "skips huge pages where they aren't asked for" do
-    assert_equal "not asked for", Skep.warmup(huge_pages: false).steps.last.skipped
+    assert_equal "not asked for", Skep.warmup(huge_pages: false).steps[-2].skipped
   end
 
   test "says why nothing is reshared" do

@@ -52,4 +52,48 @@ class MemoryTest < Skep::TestCase
   test "trims the C heap where it can" do
     assert_includes [true, false], Memory.trim
   end
+
+  # 20,000 holes of 1,000 bytes; a child has room for 2,000 new strings in them.
+  HOLES = <<~RUBY
+    require "skep/os"
+    held = Array.new(40_000) { "x" * 1000 }
+    20_000.times { |index| held[2 * index] = nil }
+    GC.start
+    memory = Skep::OS::Memory
+    filled = ARGV.map { |most| memory.fill_holes(most.to_i) }
+    reader, writer = IO.pipe
+    fork do
+      strings = Array.new(2_000) { "y" * 1000 }
+      writer.puts memory.of.uss, strings.size
+    end
+    writer.close
+    puts filled.sum, reader.gets
+    memory.open_holes
+    puts memory.fill_holes(1 << 30)
+  RUBY
+  private_constant :HOLES
+
+  test "fills the holes of the C heap, that a child copies no page for what it puts there" do
+    _, open, = holes
+    filled, dense, again = holes(1 << 30)
+    return assert_equal [0, 0], [filled, again] unless Skep::OS.native?
+
+    assert_operator filled, :>, 8 << 20
+    assert_operator again, :>, 8 << 20, "open_holes gives them back"
+    assert_operator dense, :<, open / 2, "a child's own memory"
+  end
+
+  test "fills no more holes than it may" do
+    filled, = holes(1 << 20)
+    assert_operator filled, :<=, 1 << 20
+    assert_operator filled, :>, (1 << 20) - 4096 if Skep::OS.native?
+  end
+
+  private
+
+  def holes(*most)
+    out, err, status = run_program(HOLES, most)
+    assert_predicate status, :success?, err
+    out.lines.map(&:to_i)
+  end
 end

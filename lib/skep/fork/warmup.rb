@@ -11,19 +11,23 @@ module Skep
     # A child shares each page until one of the two writes to it. So whatever will write is made to
     # write now: objects grow old, that a later minor collection needn't mark them; garbage goes,
     # and live objects close ranks, that new ones don't land between them; the heap moves into huge
-    # pages, that fork has fewer entries to copy. It takes from tenths of a second to seconds. It
-    # doesn't touch what other threads do meanwhile.
+    # pages, that fork has fewer entries to copy; and malloc's holes are filled, that a child puts
+    # nothing into them, for which it would copy their pages. It takes from tenths of a second to
+    # seconds. It doesn't touch what other threads do meanwhile.
     class Warmup
-      STEPS = %i[ruby collect compact strings trim reshare huge_pages].freeze
+      STEPS = %i[ruby collect compact strings trim reshare huge_pages holes].freeze
 
       # Full collections until an object counts as old, and how many we spend at most: what goes on
       # allocating (another thread) never settles. Source: RVALUE_OLD_AGE in Ruby's gc.c.
       OLD_AGE = 3
       MOST = 8
 
+      # The part of all memory that filled holes may take.
+      HOLES = 10
+
       # Ruby's own: a class of strings may have one that raises.
       ASCII_ONLY = String.instance_method(:ascii_only?)
-      private_constant :STEPS, :OLD_AGE, :MOST, :ASCII_ONLY
+      private_constant :STEPS, :OLD_AGE, :MOST, :HOLES, :ASCII_ONLY
 
       #: (?huge_pages: bool, ?reshare: bool) -> void
       def initialize(huge_pages: true, reshare: false)
@@ -101,7 +105,10 @@ module Skep
       end
 
       #: () -> Hash[Symbol, String]
-      def trim = OS::Memory.trim ? done("malloc_trim") : skip("malloc gave nothing back")
+      def trim
+        OS::Memory.open_holes # of a warmup before this one
+        OS::Memory.trim ? done("malloc_trim") : skip("malloc gave nothing back")
+      end
 
       #: () -> Hash[Symbol, String]
       def reshare
@@ -119,6 +126,15 @@ module Skep
 
         collapsed = OS::HugePages.collapse
         collapsed.skipped ? skip(collapsed.skipped) : done("#{collapsed.pages} huge pages")
+      end
+
+      # After all else that gives memory back. What is filled serves nobody: it has a limit, past
+      # which holes are left to whoever allocates next.
+      #
+      #: () -> Hash[Symbol, String]
+      def holes
+        filled = OS::Memory.fill_holes(bytes.to_i / HOLES)
+        filled.zero? ? skip("malloc has none that we know") : done("#{filled / 1024} KiB filled")
       end
 
       #: () -> bool

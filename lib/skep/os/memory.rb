@@ -9,6 +9,7 @@
 #   memory.shared   # resident and shared with others
 #   memory.swap
 #   Skep::OS::Memory.trim   # malloc_trim(3)
+#   Skep::OS::Memory.fill_holes(8 << 20)   # => bytes; before a fork
 #
 # Sums over processes that share memory are true for pss and uss only.
 # Source: proc(5), /proc/[pid]/smaps_rollup (Linux 4.14).
@@ -21,6 +22,17 @@ module Skep
         #
         #: () -> bool
         def trim = false
+
+        # Fills small holes between what lies in the C heap, so many bytes of them at most, that a
+        # child finds none to put something into, for which it would copy a page. Returns bytes.
+        #
+        #: (Integer most) -> Integer
+        def fill_holes(_most) = 0
+
+        # What was filled is free again.
+        #
+        #: () -> void
+        def open_holes = nil
       end
       private_constant :Twin
       extend Twin
