@@ -29,6 +29,7 @@ module Skep
       LOOKS.times { (found = yield) and return found }
       nil
     end
+
     # IO.pipe, whole or not at all. Ruby's own, cut short by an exception from another thread (as by
     # Timeout), closes descriptors that their IOs close again when they are collected, whoever's
     # they are by then (io_s_pipe in Ruby's io.c).
