@@ -56,4 +56,5 @@ Init_skep_ext(void)
     skep_init_lifeline(os);
     skep_init_group(os);
     skep_init_file_lock(os);
+    skep_init_held_signals(os);
 }

@@ -41,5 +41,6 @@ void skep_init_headroom(VALUE os);
 void skep_init_lifeline(VALUE os);
 void skep_init_group(VALUE os);
 void skep_init_file_lock(VALUE os);
+void skep_init_held_signals(VALUE os);
 
 #endif

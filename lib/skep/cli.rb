@@ -11,7 +11,7 @@ module Skep
   module CLI
     COMMANDS = { "run" => :Run, "check" => :Check, "status" => :Status, "restart" => :Restart,
                  "scale" => :Scale, "quiet" => :Quiet, "stop" => :Stop, "reload" => :Reload,
-                 "doctor" => :Doctor, "chaos" => :Chaos, "bench" => :Bench,
+                 "upgrade" => :Upgrade, "doctor" => :Doctor, "chaos" => :Chaos, "bench" => :Bench,
                  "demo" => :Demo }.freeze
 
     # The command line itself was wrong.

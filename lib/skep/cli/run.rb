@@ -10,9 +10,22 @@ module Skep
       EXAMPLES = ["skep run swarm.rb", "skep run swarm.rb --nodes 2 --log-format json",
                   "skep run --inline swarm.rb"].freeze
 
+      def initialize(argv, **)
+        @argv = argv
+        super
+      end
+
       private
 
       def declare(parser)
+        declare_options(parser)
+        parser.on("--inline", "one node's work in the foreground, no fork") do
+          options[:inline] = true
+        end
+        declare_handover(parser)
+      end
+
+      def declare_options(parser)
         set(parser, "--nodes N", Integer, "nodes instead of the file's")
         set(parser, "--control PATH", String, "the status socket's path")
         set(parser, "--log FILE", String, "log to a file instead of stdout")
@@ -20,9 +33,12 @@ module Skep
         set(parser, "--log-format FORMAT", String, "text or json")
         set(parser, "--boot-timeout SECONDS", Float, "how long a node may take to be ready")
         set(parser, "--stop-timeout SECONDS", Float, "how long a node may take to stop")
-        parser.on("--inline", "one node's work in the foreground, no fork") do
-          options[:inline] = true
-        end
+      end
+
+      # What is handed over with it is in the descriptor of that number.
+      def declare_handover(parser)
+        what = "go on where another was: see `skep upgrade`"
+        parser.on("--handed-over FD", Integer, what) { |fd| options[:handed_over] = fd }
       end
 
       def set(parser, flag, type, what)
@@ -33,15 +49,25 @@ module Skep
       def overrides = options[:overrides] ||= {}
 
       def perform
+        return resume if options[:handed_over]
+
         runner = options[:inline] ? inline : supervisor
         code = runner.run
         runner.failures.each { |sentence| err.puts("skep: #{sentence}") }
         code
       end
 
-      def supervisor
+      def resume
+        handover = Swarm::Handover.read(options[:handed_over])
+        supervisor(handover.trial? ? [] : Swarm.observers).resume(handover)
+      end
+
+      # As they are given to the program that follows this one.
+      def given = @argv.first.start_with?("--handed-over=") ? @argv.drop(1) : @argv
+
+      def supervisor(observers = Swarm.observers)
         origin = Swarm::Origin::SwarmFile.new(argument("FILE"), arguments: @arguments)
-        Swarm::Supervisor.new(origin, overrides:, observers: Swarm.observers)
+        Swarm::Supervisor.new(origin, overrides:, observers:, arguments: given)
       end
 
       def inline

@@ -31,7 +31,7 @@ module Skep
       def table(status)
         looping = ", in a crash loop" if status["crash_loop"]
         out.puts("#{status['name']}: #{status['state']}#{looping}, pid #{status['pid']}, " \
-                 "up #{status['uptime'].round} s")
+                 "up #{status['uptime'].round} s, skep #{status['skep']}")
         rows = [COLUMNS, *status["nodes"].map { |node| row(node) }]
         widths = rows.transpose.map { |column| column.map(&:size).max }
         rows.each do |cells|

@@ -67,6 +67,11 @@ module Skep
         @stopped = false
       end
 
+      # Is a timer due by now?
+      #
+      #: () -> bool
+      def due? = @timers.seconds_left == 0
+
       # Ends #run after the turn in progress.
       #
       #: () -> void

@@ -11,9 +11,20 @@
 module Skep
   class Swarm
     class Absence
+      include Kept
+
+      KEPT = %i[back_at].freeze
+
       def initialize #: () -> void
         @back_at = 0.0
         @longer = {}
+      end
+
+      def keep = { **super, "longer" => @longer.to_a } #: () -> Hash[String, untyped]
+
+      def recall(plain) #: (Hash[String, untyped]) -> self
+        @longer = plain["longer"].to_h
+        super
       end
 
       #: (Float, Float, Array[Liveness::Sign]) -> void

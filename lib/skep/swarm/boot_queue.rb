@@ -41,6 +41,8 @@ module Skep
         @queue.each { |boot| boot.mold = nil if boot.mold == mold }
       end
 
+      def any? = @queue.any? #: () -> bool
+
       def enqueue(seat, mold: nil) #: (Seat, ?mold: Mold?) -> void
         seat.wait unless seat.live?
         @queue << Boot.new(seat, mold)

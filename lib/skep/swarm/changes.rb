@@ -31,6 +31,24 @@ module Skep
         end
       end
 
+      # Goes on as another program, this one's way of starting or the one that is named.
+      #: (?[String, String]?) ?{ (String?) -> void } -> void
+      def upgrade(program = nil, &done)
+        program ||= [RbConfig.ruby, File.expand_path($PROGRAM_NAME)]
+        change("upgrade", done, not_now(program)) do |over|
+          @upgrade = Upgrade.new(@supervisor, @foundry, program) do |why|
+            @upgrade = nil
+            over.call(why)
+          end.start
+        end
+      end
+
+      # Something has happened.
+      def look = @upgrade&.look #: () -> void
+
+      # The pid of an upgrade's trial.
+      def trial = @upgrade&.pid #: () -> Integer?
+
       # Makes a mold of a node that has got warm, unless something else is under way; what failed
       # once isn't tried again with nodes of the same mold.
       def refork(node) #: (Node) -> void
@@ -58,8 +76,18 @@ module Skep
         "it isn't running" unless @supervisor.booted? && !@supervisor.stopping?
       end
 
-      def change(name, done, &work)
-        why = unready || (@under_way && "a #{@under_way} is under way: wait for its end")
+      def not_now(program)
+        unready || @supervisor.rooted || Upgrade.refusal(program) ||
+          Obstacles.new(@supervisor, @foundry).first&.then { |what| "#{what}: try again" }
+      end
+
+      def under_way
+        article = @under_way == "upgrade" ? "an" : "a"
+        @under_way && "#{article} #{@under_way} is under way: wait for its end"
+      end
+
+      def change(name, done, refusal = nil, &work)
+        why = unready || under_way || refusal
         return refuse(name, why, done) if why
 
         @under_way = name

@@ -99,6 +99,26 @@ module Skep
         end
       end
 
+      # What goes with its socket to the program that this process is to be: what has come in part,
+      # and what has yet to go.
+      def remainder #: () -> Hash[String, untyped]
+        @lock.synchronize do
+          { "in" => [@in].pack("m0"), "out" => @out.map { |bytes, *| [bytes].pack("m0") } }
+        end
+      end
+
+      # Has it any descriptors in hand? They are nobody else's business.
+      def laden? #: () -> bool
+        @lock.synchronize { @ios.any? || @out.any? { |_, ios, _| ios.any? } }
+      end
+
+      def recall(plain) #: (Hash[String, untyped]) -> self
+        @in << plain["in"].unpack1("m0")
+        @out = plain["out"].map { |text| [text.unpack1("m0"), [], []] }
+        @backlog = @out.sum { |bytes, *| bytes.bytesize }
+        self
+      end
+
       def close #: () -> void
         @ended = true
         @socket.close unless @socket.closed?

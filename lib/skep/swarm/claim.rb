@@ -28,11 +28,13 @@ module Skep
 
       attr_reader :heir #: Node?
 
-      def initialize(locks, cell, roster) #: (OS::Locks, Integer, Roster) -> void
+      # fresh: the lock has to be made.
+      #: (OS::Locks, Integer, Roster, ?fresh: bool) -> void
+      def initialize(locks, cell, roster, fresh: true)
         @locks = locks
         @cell = cell
         @roster = roster
-        @locks.prepare(cell)
+        @locks.prepare(cell) if fresh
       end
 
       def possible? = true #: () -> bool

@@ -8,8 +8,11 @@
 module Skep
   class Swarm
     class Complaints
-      KEPT = 20
-      private_constant :KEPT
+      include Kept
+
+      KEPT = %i[times reason].freeze
+      MOST = 20
+      private_constant :MOST
 
       attr_reader :times #: Array[Float]
       attr_reader :reason #: String?
@@ -22,7 +25,7 @@ module Skep
 
       def add(reason, now) #: (String, Float) -> void
         @reason = reason
-        @times.shift if @times.size == KEPT
+        @times.shift if @times.size == MOST
         @times << now
       end
 

@@ -10,6 +10,10 @@
 module Skep
   class Swarm
     class Deaths
+      include Kept
+
+      KEPT = %i[times counts last].freeze
+
       attr_reader :counts #: Hash[String, Integer]
 
       def initialize #: () -> void

@@ -13,6 +13,10 @@
 module Skep
   class Swarm
     class Footprint
+      include Kept
+
+      KEPT = %i[born_at measurable_at seen_at cost rates reported fresh memory measured_at
+                refresh_at decay_at condemned rest grown asked_at].freeze
       COST = 1000.0    # all measurements together may take the thousandth part of a processor
       PAUSE = 1.0..60.0 # and they are a tenth of its age apart at least, within these seconds
       REFRESH = 300.0  # and so many seconds apart at most, once it is that old
@@ -38,6 +42,24 @@ module Skep
         @growth.add(resident.anonymous, now)
         @reported = 0
         @fresh = least
+      end
+
+      def keep #: () -> Hash[String, untyped]
+        { **super, "resident" => @resident.to_a, "first" => @first.to_a, "decay" => @decay,
+          "growth" => @growth.keep }
+      end
+
+      def self.recall(plain) #: (Hash[String, untyped]) -> Footprint
+        new(OS::Resident.new(rss: 0, anonymous: 0), now: plain["born_at"]).recall(plain)
+      end
+
+      def recall(plain) #: (Hash[String, untyped]) -> self
+        @resident, @first = %w[resident first].map do |name|
+          OS::Resident.new(**%i[rss anonymous].zip(plain[name]).to_h)
+        end
+        @decay = plain["decay"].map { |facts| facts.transform_keys(&:to_sym).freeze }
+        @growth.recall(plain["growth"])
+        super
       end
 
       # For MemoryLimit.

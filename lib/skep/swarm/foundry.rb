@@ -37,6 +37,21 @@ module Skep
         mold
       end
 
+      def keep(handover) #: (Handover) -> Hash[String, untyped]
+        { "next" => @next, "deaths" => @deaths, "molds" => @molds.map { |mold|
+          { "number" => mold.number, "pid" => mold.pid, "started_at" => mold.started_at,
+            "retired" => mold.retired?, "pidfd" => handover.lend(mold.pidfd),
+            "socket" => handover.lend(mold.channel), "channel" => mold.channel.keep }
+        } }
+      end
+
+      # Molds that work since before this program began.
+      def recall(plain, handover) #: (Hash[String, untyped], Handover) -> void
+        @next, @deaths = plain.values_at("next", "deaths")
+        @molds = plain["molds"].map { |kept| resume(kept, handover) }
+        @molds.each { |mold| follow(mold) }
+      end
+
       # A number for a mold that isn't started but made from a node.
       def number = (@next += 1) - 1 #: () -> Integer
 
@@ -99,6 +114,16 @@ module Skep
                                 garbled: ->(error) { garbled(find(pid), error) }) do |frame|
           hear(find(pid), frame)
         end
+      end
+
+      def resume(kept, handover)
+        pid = kept["pid"]
+        channel = Channel.new(handover.take(kept["socket"], UNIXSocket)).recall(kept["channel"])
+        mold = Mold.new(kept["number"], pid, link(pid, channel), kept["started_at"],
+                        pidfd: OS::Pidfd.adopt(handover.take(kept["pidfd"]), pid))
+        mold.ready
+        mold.retire if kept["retired"]
+        mold
       end
 
       def garbled(mold, error)

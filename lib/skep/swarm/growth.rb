@@ -15,6 +15,10 @@ require "skep/swarm/growth/life"
 module Skep
   class Swarm
     class Growth
+      include Kept
+
+      KEPT = %i[began_at].freeze
+
       Stretch = Struct.new(:at, :least, :most) do
         def add(bytes) #: (Integer) -> void
           self.least = bytes if bytes < least
@@ -33,6 +37,16 @@ module Skep
 
       def add(bytes, now) #: (Integer, Float) -> void
         [@life, *@rows].each { |part| part.add(bytes, age(now)) }
+      end
+
+      def keep #: () -> Hash[String, untyped]
+        { **super, "life" => @life.keep, "rows" => @rows.map(&:keep) }
+      end
+
+      def recall(plain) #: (Hash[String, untyped]) -> self
+        @life.recall(plain["life"])
+        @rows.zip(plain["rows"]) { |row, kept| row.recall(kept) }
+        super
       end
 
       def life = @life.stretches #: () -> Array[Stretch]

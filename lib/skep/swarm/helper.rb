@@ -27,6 +27,13 @@ module Skep
         @untold.shift(UNTOLD).each { |name, facts| tell(name, facts) }
       end
 
+      def keep(handover) = { **super, "untold" => @untold } #: (Handover) -> Hash[String, untyped]
+
+      def recall(plain, node, last_mold) #: (Hash[String, untyped], Node?, Mold?) -> self
+        @untold = plain["untold"]
+        super
+      end
+
       def tell(name, facts) #: (String, Hash) -> void
         return unless @events.include?(name)
         return @untold.size < UNTOLD && @untold << [name, facts] unless live?

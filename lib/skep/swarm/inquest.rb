@@ -59,6 +59,8 @@ module Skep
         conclude(node)
       end
 
+      def open?(node) = @cases.key?(node) #: (Node) -> bool
+
       def over(node) #: (Node) -> void
         report(node)
       end

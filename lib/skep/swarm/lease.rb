@@ -49,6 +49,15 @@ module Skep
         raise Unusable.new(path: @path, error: e.message.sub(/ @ .*/, "").downcase)
       end
 
+      def to_io = @file #: () -> File
+
+      # Goes on with the lock, which this process has already.
+      def resume(file) #: (File) -> Lease
+        @file = file
+        Lease.hold(@identity = identity)
+        self
+      end
+
       # Closes it without unlocking, in a process forked from the holder.
       def disown = @file&.close #: () -> void
 

@@ -40,6 +40,10 @@ module Skep
         true
       end
 
+      def to_io = @channel.to_io #: () -> BasicSocket
+      def keep = @channel.remainder #: () -> Hash[String, untyped]
+      def laden? = @channel.laden? #: () -> bool
+
       # Is there still somebody to be heard?
       def open? = !@channel.closed? #: () -> bool
 

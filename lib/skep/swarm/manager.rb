@@ -22,13 +22,14 @@ module Skep
 
       # The supervisor is told by: told (name, level, facts), forced (nodes are killed instead of
       # stopped), emptied (a mold, none of whose nodes is left), looked, and finish, once.
-      def initialize(config, supervisor, loop:, page:, cells:)
+      # kept: the seats that there are already, [id, kind of work].
+      def initialize(config, supervisor, loop:, page:, cells:, kept: nil)
         @config = config
         @supervisor = supervisor
         @loop = loop
         @page = page
         @cells = cells
-        furnish({ loop:, page:, cells: })
+        furnish({ loop:, page:, cells: }, kept)
         appoint
       end
 
@@ -107,6 +108,25 @@ module Skep
         seat.nodes.each { |node| @replacements.retire(node, reason) }
       end
 
+      # What the next program of the supervisor must know.
+      def keep(handover) #: (Handover) -> Hash[String, untyped]
+        { "mold" => mold.number, "quiet" => quiet?, "roster" => roster.keep,
+          "seats" => seats.map { |seat| seat.keep(handover) },
+          "helper" => @helper&.keep(handover),
+          "reserves" => spares.reserves.map { |seat| seat.keep(handover) },
+          "surroundings" => surroundings.keep, "watchman" => registrar.watchman.keep,
+          "renewals" => upkeep.renewals.keep }
+      end
+
+      def recall(plain) #: (Hash[String, untyped]) -> void
+        @ever_ready = true
+        @quiet = plain["quiet"]
+        roster.recall(plain["roster"])
+        surroundings.recall(plain["surroundings"])
+        registrar.watchman.recall(plain["watchman"])
+        upkeep.renewals.recall(plain["renewals"])
+      end
+
       # Asks every node to end; what is left at stop_timeout is killed.
       def stop #: () -> void
         return if stopping?
@@ -181,14 +201,15 @@ module Skep
                                                           weights: registrar.signs.method(:weight))
       end
 
-      def furnish(shared)
+      def furnish(shared, kept)
         @roster = Roster.new(@cells.nodes)
         @spares = Spares.new(@config, self, **shared)
-        @seats = @config.placement.each_with_index.map { |task, id| seat(id, task) }
+        places = kept || @config.placement.each_with_index.map { |task, id| [id, task] }
+        @seats = places.map { |id, task| seat(id, task, fresh: kept.nil?) }
         @helper = Helper.new(@config.events) if @config.helper?
       end
 
-      def seat(id, task) = Seat.new(id, task, spares.claim(id))
+      def seat(id, task, fresh: true) = Seat.new(id, task, spares.claim(id, fresh:))
 
       def retire_seats
         @boots.close

@@ -13,6 +13,9 @@
 module Skep
   class Swarm
     class Node
+      include Kept
+
+      KEPT = %i[pid asked_at ready_at seated_at joined work].freeze
       LIVE = %i[booting ready quiet stopping spare].freeze
       private_constant :LIVE
 
@@ -42,6 +45,21 @@ module Skep
         @watches = []
         @work = {}
         @complaints = Complaints.new
+      end
+
+      # Of one that is neither booting nor on its way out.
+      def keep(handover) #: (Handover) -> Hash[String, untyped]
+        { **super(), "slot" => slot, "mold" => mold.number, "state" => state,
+          "pidfd" => handover.lend(pidfd), "socket" => handover.lend(channel),
+          "channel" => channel.keep, "complaints" => complaints.keep,
+          "footprint" => footprint&.keep }
+      end
+
+      def recall(plain, pidfd) #: (Hash[String, untyped], OS::Pidfd) -> self
+        @state = plain["state"].to_sym
+        @pidfd = pidfd
+        @complaints.recall(plain["complaints"])
+        super(plain)
       end
 
       def listens_to(channel) = @channel = channel #: (Link) -> void

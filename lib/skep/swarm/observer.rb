@@ -17,6 +17,15 @@ module Skep
       # a Skep::Error raised here ends the boot with its sentence.
       def configured(supervisor) = nil #: (Supervisor) -> void
 
+      # What the next program's observer of this class must know: plain data, and numbers of
+      # descriptors that it lends.
+      def keep(_handover) = nil #: (Handover) -> untyped
+
+      # In place of `configured`, where the supervisor goes on as another program: what was kept, or
+      # nil. What is raised here ends the supervisor.
+      #: (Supervisor, untyped, Handover) -> void
+      def resumed(supervisor, _kept, _handover) = configured(supervisor)
+
       # USR1: open again what is written to.
       def reopen = nil #: () -> void
 

@@ -22,6 +22,17 @@ module Skep
         @observers.each { |observer| observer.configured(supervisor) }
       end
 
+      # What each of them hands over, by its class.
+      def keep(handover) #: (Handover) -> Hash[String, untyped]
+        @observers.to_h { |observer| [observer.class.name, observer.keep(handover)] }
+      end
+
+      # The same in the next program.
+      def resumed(supervisor, handover) #: (Supervisor, Handover) -> void
+        kept = handover["observers"]
+        @observers.each { |one| one.resumed(supervisor, kept[one.class.name], handover) }
+      end
+
       def disown = @observers.each(&:disown) #: () -> void
 
       def each_guarded #: () { (Observer) -> void } -> void

@@ -12,6 +12,9 @@
 module Skep
   class Swarm
     class OomKills
+      include Kept
+
+      KEPT = %i[named seen].freeze
       REASON = "oom"
 
       def initialize(cgroup) #: (untyped) -> void

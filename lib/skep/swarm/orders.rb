@@ -9,6 +9,10 @@ module Skep
     class Orders
       SIGNALS = %w[TERM INT QUIT TSTP TTIN USR1 USR2 HUP CHLD].freeze
 
+      # Those that are kept while one program of the supervisor follows another. CHLD isn't: it
+      # does no harm, Ruby may need it, and the new program looks for itself.
+      HELD = (SIGNALS - %w[CHLD]).freeze
+
       # A repeat this soon is the same signal: timeout(1), shells and foreman send it to both the
       # process and its group.
       SAME_SECONDS = 0.05

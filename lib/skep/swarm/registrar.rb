@@ -48,6 +48,19 @@ module Skep
         @adoption.follow(node) if node.live? && pidfd&.watchable?
       end
 
+      # A node that works since before this program began.
+      def resume(node, footprint) #: (Node, Hash[String, untyped]?) -> void
+        node.expect_end { |killed| endings.expect(killed) }
+        node.channel.listen
+        node.mold.live? ? @adoption.follow(node) : @adoption.take(node)
+        @watchman.watch(node)
+        upkeep.resume(node, footprint)
+        @succession.outlive(node)
+        spares.consider(node.seat)
+      end
+
+      def link(node, channel) = @hearing.link(node, channel) #: (Node, Channel) -> Link
+
       def fork_failed(slot, error) #: (Integer, String) -> void
         node = roster[slot]
         endings.dismiss(node, Exit.new)

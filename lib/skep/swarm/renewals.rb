@@ -37,6 +37,14 @@ module Skep
         true
       end
 
+      # Since when a seat is not to be renewed again.
+      def keep = { "begun" => @begun.to_a, "later" => @later.to_a } #: () -> Hash[String, untyped]
+
+      def recall(plain) #: (Hash[String, untyped]) -> void
+        @begun.update(plain["begun"].to_h)
+        @later = plain["later"].to_h
+      end
+
       # Is it to go, or about to be asked to?
       def under_way?(node) #: (Node) -> bool
         node.live? && (node.retired? || @queue.any? { |queued, _| queued == node } ||

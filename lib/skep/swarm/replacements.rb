@@ -25,6 +25,7 @@ module Skep
         @all = {}.compare_by_identity
       end
 
+      def any? = @all.any? #: () -> bool
       def of(seat) = @all[seat] #: (Seat) -> Replacement?
 
       # mold: whom to fork the successor from; farewell: what the old node gets in place of a stop.

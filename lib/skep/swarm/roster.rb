@@ -12,6 +12,10 @@
 module Skep
   class Swarm
     class Roster
+      include Kept
+
+      KEPT = %i[next free].freeze
+
       # No slot is left; told as the system's refusals to fork are.
       class Full < SystemCallError
         def initialize = super("the page has no room for another node", Errno::EAGAIN::Errno)
@@ -43,6 +47,9 @@ module Skep
         slot = @free.shift || unused
         @nodes[slot] = yield slot
       end
+
+      # One that has its slot already.
+      def put(node) = @nodes[node.slot] = node #: (Node) -> Node
 
       def remove(node) #: (Node) -> void
         @free << node.slot if @nodes.delete(node.slot)

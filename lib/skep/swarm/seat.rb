@@ -11,6 +11,9 @@
 module Skep
   class Swarm
     class Seat
+      include Kept
+
+      KEPT = %i[begun last_reason last_work refusal failure looping last_hang].freeze
       attr_reader :id #: Integer
       attr_reader :task #: Integer?
       attr_reader :node #: Node?, the process that holds it
@@ -62,6 +65,25 @@ module Skep
 
         @node = node
         @begun += 1
+      end
+
+      def keep(handover) #: (Handover) -> Hash[String, untyped]
+        { **super(), "id" => id, "task" => task, "state" => @state, "deaths" => deaths.keep,
+          "last_exit" => last_exit&.to_plain, "last_mold" => @last_mold&.number,
+          "waits_until" => (wait_timer.deadline if wait_timer&.pending?),
+          "node" => node&.keep(handover) }
+      end
+
+      # node: who holds it; last_mold: whom the one before came of.
+      def recall(plain, node, last_mold) #: (Hash[String, untyped], Node?, Mold?) -> self
+        @node = node
+        @last_mold = last_mold
+        @state = plain["state"].to_sym
+        @last_exit = plain["last_exit"] && Exit.from(plain["last_exit"])
+        @deaths.recall(plain["deaths"])
+        super(plain)
+        @last_hang = last_hang&.transform_keys(&:to_sym)
+        self
       end
 
       # Runs the block once the end of the process that holds it is written down.

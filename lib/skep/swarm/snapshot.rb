@@ -14,6 +14,7 @@ module Skep
 
       def to_h #: () -> Hash[Symbol, untyped]
         { name: @supervisor.config&.name, pid: Process.pid, state: @supervisor.state,
+          skep: VERSION, ruby: RUBY_VERSION,
           crash_loop: @manager&.seats&.any?(&:looping?) || false,
           uptime: (OS.now - @supervisor.started_at).round(3),
           nodes: @manager ? shown.map { |seat| view(seat) } : [] }

@@ -42,8 +42,9 @@ module Skep
         @tell = tell
       end
 
-      def claim(id) #: (Integer) -> (Claim | Claim::None)
-        @locks ? Claim.new(@locks, @cells.of(id), @manager.roster) : Claim::NONE
+      # fresh: nobody has held the seat yet.
+      def claim(id, fresh: true) #: (Integer, ?fresh: bool) -> (Claim | Claim::None)
+        @locks ? Claim.new(@locks, @cells.of(id), @manager.roster, fresh:) : Claim::NONE
       end
 
       # Seats have come or gone.
@@ -77,9 +78,14 @@ module Skep
         spare.channel.send("step_in", { "node" => seat.id, "task" => seat.task })
         return step_in(spare, seat) || true unless seat.claim.possible?
 
-        seat.wait
-        seat.wait_timer = @loop.after(OFFER_SECONDS) { answered(seat) }
+        await(seat, OS.now + OFFER_SECONDS)
         true
+      end
+
+      # If nobody has claimed it by then somebody is forked for it.
+      def await(seat, deadline) #: (Seat, Float) -> void
+        seat.wait
+        seat.wait_timer = @loop.at(deadline) { answered(seat) }
       end
 
       def step_in(node, seat) #: (Node, Seat) -> void
@@ -127,7 +133,7 @@ module Skep
       end
 
       def expect_readiness(node)
-        node.boot_timer.cancel
+        node.boot_timer&.cancel # of a spare that was taken over there is none
         return unless node.state == :booting
 
         node.boot_timer = @loop.after(@config.boot_timeout) { node.kill("boot_timeout") }

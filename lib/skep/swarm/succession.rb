@@ -48,7 +48,7 @@ module Skep
       def outlive(node) #: (Node) -> void
         return unless node.seat.looping?
 
-        node.watches << @loop.after(@config.restarts_within) do
+        node.watches << @loop.at(node.ready_at + @config.restarts_within) do
           node.seat.looping = false
           @tell.call(:crash_loop_over, node)
         end

@@ -11,6 +11,8 @@
 module Skep
   class Swarm
     class Supervisor
+      include Upgradable
+
       # How long a forced end waits for the mold's word before the mold is killed too.
       FORCE_SECONDS = 2.0
 
@@ -22,9 +24,11 @@ module Skep
       attr_reader :started_at #: Float
       attr_reader :state #: Symbol, one of booting running quiet stopping stopped
       attr_reader :manager #: Manager?
+      attr_reader :arguments #: Array[String]?, of the `skep run` that began it
 
       # overrides: options that the command line sets over the file's.
-      def initialize(origin, overrides: {}, observers: [])
+      def initialize(origin, overrides: {}, observers: [], arguments: nil)
+        @arguments = arguments
         @origin = origin
         @overrides = overrides
         @observers = Observers.new(observers)
@@ -34,12 +38,11 @@ module Skep
 
       # Runs the swarm to its end and returns the exit code.
       def run #: () -> Integer
-        open
-        @foundry.start
-        loop.run
-        code
-      ensure
-        close
+        keep_on do
+          open
+          @boot.watch
+          @foundry.start
+        end
       end
 
       # What an observer may ask of it, from within the loop.
@@ -79,6 +82,7 @@ module Skep
 
       def emit(name, level, facts) #: (Symbol | String, Symbol, Hash) -> void
         @observers.event(name.to_s, level, facts)
+        @changes&.look
         # The helper doesn't hear of itself: its own news would never end.
         @manager&.overheard(name.to_s, facts) unless facts[:node] == "helper"
       end
@@ -171,7 +175,14 @@ module Skep
         @in_forks = Skep.on_fork(child: -> { disown unless Signals.handing_on? })
         @strangers = Strangers.new(program: @origin.program?, ours: method(:ours))
         @foundry = Foundry.new(@origin, self, disown: method(:disown))
-        @boot.watch
+      end
+
+      def keep_on
+        yield
+        loop.run
+        code
+      ensure
+        close
       end
 
       def take_signals
@@ -181,6 +192,7 @@ module Skep
       end
 
       def configure(plain)
+        @plain = plain
         @config = read(plain)
         unless config.valid?
           return config.errors.each { |sentence| fail("#{@origin.file}: #{sentence}") }
@@ -194,8 +206,12 @@ module Skep
       end
 
       def occupy
-        Process.setproctitle("skep #{config.name} supervisor") if config.title
+        entitle
         @lease = Lease.new(config.control_path).take
+      end
+
+      def entitle
+        Process.setproctitle("skep #{config.name} supervisor") if config.title
       end
 
       def start_observers
@@ -257,7 +273,7 @@ module Skep
         @signals.release
       end
 
-      def ours = [*@foundry.molds, *@manager&.roster&.nodes].map(&:pid)
+      def ours = [*@foundry.molds, *@manager&.roster&.nodes].map(&:pid) << @changes&.trial
     end
   end
 end

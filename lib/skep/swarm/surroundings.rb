@@ -46,6 +46,9 @@ module Skep
         emit(:memory_pressure, :warn, short) if short
       end
 
+      def keep = @kills.keep #: () -> Hash[String, untyped]
+      def recall(plain) = @kills.recall(plain) #: (Hash[String, untyped]) -> void
+
       def inspect = "#<#{self.class} #{@cgroup&.directory || "no control group"}>" #: () -> String
 
       private

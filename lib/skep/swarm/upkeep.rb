@@ -46,6 +46,15 @@ module Skep
         begin_weighing(node)
       end
 
+      # One that the program before has watched; footprint: what that knew of it, if it did.
+      def resume(node, footprint) #: (Node, Hash[String, untyped]?) -> void
+        return watch(node) unless footprint
+
+        expect_end(node, @lifetime.part) if @lifetime
+        node.footprint = Footprint.recall(footprint)
+        node.watches << @scales.watch(node, FIRST)
+      end
+
       def memory(node) #: (Node?) -> Hash[Symbol, untyped]?
         return unless node&.footprint
 

@@ -37,6 +37,10 @@ module Skep
         look_by(OS.now + @liveness.timeout)
       end
 
+      # What its own absence has excused.
+      def keep = @absence.keep #: () -> Hash[String, untyped]
+      def recall(plain) = @absence.recall(plain) #: (Hash[String, untyped]) -> void
+
       def forget(node) #: (Node) -> void
         @watched.delete(node)
         @suspects.delete(node)

@@ -7,11 +7,12 @@ require "json"
 #   Commands.obey(supervisor, "{\"v\":1,\"command\":\"scale\",\"nodes\":6}\n") { |facts| … }
 #
 # The block gets the answer: at once, or for `restart` and `reload` when they are over, unless they
-# came with "wait": false. An answer is {done: name}, what was asked for, or {error: sentence}.
+# came with "wait": false; of an `upgrade` the next program tells. An answer is
+# {done: name}, what was asked for, or {error: sentence}.
 module Skep
   module Watch
     class Commands
-      NAMES = %w[status follow stop quiet backtraces restart reload scale chaos].freeze
+      NAMES = %w[status follow stop quiet backtraces restart reload upgrade scale chaos].freeze
       NO_REQUEST = 'a request is one line of JSON, such as {"v":1,"command":"status"}'
       private_constant :NO_REQUEST
 
@@ -49,6 +50,14 @@ module Skep
       def backtraces = soon("backtraces") { @supervisor.backtraces } #: () -> void
       def restart = lasting("restart") #: () -> void
       def reload = lasting("reload") #: () -> void
+
+      # If it comes to that the next program answers.
+      def upgrade #: () -> void
+        program = @facts["program"]
+        @supervisor.loop.after(0) do
+          @supervisor.changes.upgrade(program) { |why| @answer.call({ error: why }) }
+        end
+      end
 
       def scale #: () -> void
         @answer.call(result("scale", @supervisor.changes.scale(@facts["nodes"])))

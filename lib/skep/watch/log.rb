@@ -33,12 +33,22 @@ module Skep
         follow(supervisor.config)
       end
 
+      # What was too much for its reader is written by the next program.
+      def keep(_handover) = @outlet.keep #: (Swarm::Handover) -> Hash[String, untyped]
+
+      def resumed(supervisor, kept, _handover)
+        @loop = supervisor.loop
+        @config = supervisor.config
+        reopen
+        @outlet.recall(kept) if kept
+        follow_on
+      end
+
       # From here on lines are written, as this configuration says.
       def follow(config) #: (Swarm::Config) -> void
         @config = config
         reopen
-        @early.each { |line| write(*line) }
-        @early.clear
+        follow_on
       end
 
       def reopen #: () -> void
@@ -66,6 +76,11 @@ module Skep
       end
 
       private
+
+      def follow_on
+        @early.each { |line| write(*line) }
+        @early.clear
+      end
 
       def write(time, mono, name, level, facts)
         return if LEVELS.fetch(level, 1) < LEVELS.fetch(@config.log_level)

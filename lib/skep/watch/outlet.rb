@@ -52,6 +52,21 @@ module Skep
         drain
       end
 
+      # What is yet to be written.
+      def keep #: () -> Hash[String, untyped]
+        drain
+        { "rest" => [[@piece, *@lines].join].pack("m0"), "lost" => @lost + @telling }
+      end
+
+      # After what comes from another program's outlet.
+      def recall(plain) #: (Hash[String, untyped]) -> void
+        @lost += plain["lost"]
+        rest = plain["rest"].unpack1("m0")
+        @lines << rest
+        @bytes += rest.bytesize
+        drain
+      end
+
       def closed? = @io.closed? #: () -> bool
 
       # The end: gives a slow reader so many seconds for what is left.

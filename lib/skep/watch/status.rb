@@ -60,6 +60,23 @@ module Skep
         @door = supervisor.loop.watch(@server) { accept }
       end
 
+      # Nobody who asks or follows is to notice.
+      def keep(handover) #: (Swarm::Handover) -> Hash[String, untyped]
+        { "seq" => @seq, "server" => handover.lend(@server),
+          "clients" => @clients.map { |client| client.keep(handover) } }
+      end
+
+      def resumed(supervisor, kept, handover) #: (Swarm::Supervisor, Hash, Swarm::Handover) -> void
+        return configured(supervisor) unless kept
+
+        @supervisor = supervisor
+        @path = supervisor.config.control_path
+        @seq += kept["seq"]
+        @server = handover.take(kept["server"], UNIXServer)
+        @door = supervisor.loop.watch(@server) { accept }
+        kept["clients"].each { |client| resume(client, handover) }
+      end
+
       def disown = @server && [*@clients.each(&:disown), @server].last.close #: () -> void
 
       def closed #: () -> void
@@ -87,15 +104,30 @@ module Skep
         return if socket == :wait_readable
         return socket.close if @clients.size >= CLIENTS
 
-        ended = @clients.method(:delete)
-        @clients << Client.new(socket, @supervisor.loop, ended:) do |client, request|
-          respond(client, request)
-        end
+        serve(socket)
       rescue Errno::EMFILE, Errno::ENFILE # it waits, and so do we: it would be told of all the time
         @door.read = false
         @supervisor.loop.after(FULL_SECONDS) { @door.read = true }
       rescue SystemCallError # the client has gone
         nil
+      end
+
+      def serve(socket)
+        ended = @clients.method(:delete)
+        client = Client.new(socket, @supervisor.loop, ended:) do |one, request|
+          respond(one, request)
+        end
+        @clients << client
+        client
+      end
+
+      # Who waits for an answer has asked for this very program.
+      def resume(kept, handover)
+        client = serve(handover.take(kept["socket"], UNIXSocket)).recall(kept)
+        return unless client.waits?
+
+        client.reply(Status.line(done: "upgrade", pid: Process.pid, skep: Skep::VERSION,
+                                 ruby: RUBY_VERSION))
       end
 
       # At once, or later.

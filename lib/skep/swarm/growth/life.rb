@@ -6,6 +6,9 @@ module Skep
       # All that was seen, in at most a dozen stretches: when the time of the last is over, each two
       # become one of twice the length.
       class Life
+        include Kept
+
+        KEPT = %i[seconds ranges].freeze
         STRETCHES = 12
         private_constant :STRETCHES
 

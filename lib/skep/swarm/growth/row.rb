@@ -12,6 +12,12 @@ module Skep
           @stretches = []
         end
 
+        def keep = @stretches.map(&:to_a) #: () -> Array[Array[Numeric]]
+
+        def recall(plain) #: (Array[Array[Numeric]]) -> void
+          @stretches = plain.map { |numbers| Stretch.new(*numbers) }
+        end
+
         def add(bytes, age) #: (Integer, Float) -> void
           at = (age / @seconds).floor * @seconds
           return @stretches.last.add(bytes) if @stretches.any? && @stretches.last.at == at

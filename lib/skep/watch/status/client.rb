@@ -34,6 +34,24 @@ module Skep
 
         def follows? = @follows && !@leaving #: () -> bool
 
+        # It has asked, and has no answer yet.
+        def waits? = @answered && !@follows && !@leaving #: () -> bool
+
+        def keep(handover) #: (Swarm::Handover) -> Hash[String, untyped]
+          { "socket" => handover.lend(@socket), "request" => [@request].pack("m0"),
+            "out" => [@out].pack("m0"), "answered" => @answered, "follows" => @follows,
+            "leaving" => @leaving }
+        end
+
+        def recall(plain) #: (Hash[String, untyped]) -> self
+          @request << plain["request"].unpack1("m0")
+          @out << plain["out"].unpack1("m0")
+          @answered, @follows, @leaving = plain.values_at("answered", "follows", "leaving")
+          @timer.cancel if @answered && !@leaving
+          @watch.write = @waiting = !@out.empty?
+          self
+        end
+
         # It stays after the answer.
         def follow = @follows = true #: () -> void
 

@@ -1,0 +1,159 @@
+/*
+ * Skep::OS::HeldSignals over pthread_sigmask(3): signals that wait, pending, until another program
+ * of this process is there to take them. What is blocked, and what is pending, outlives execve(2).
+ *
+ * Ruby has threads of its own that block nothing. So for the time between the handlers here stand
+ * in for Ruby's: a thread that takes a signal blocks them all from then on, and gives it back to the
+ * process. Each thread is made to do so by a signal that means nothing (SIGURG) before anything is
+ * executed, since a thread that execve ends may have taken one already.
+ */
+#include "skep.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define SKEP_MOST_HELD 16
+#define SKEP_ANSWER 1 /* second, for a thread to block them */
+
+static struct {
+    int numbers[SKEP_MOST_HELD];
+    struct sigaction before[SKEP_MOST_HELD], urgent;
+    int count;
+    sem_t answers;
+} skep_held;
+
+/* Calls what signal-safety(7) allows. */
+static void
+skep_held_give_back(int number, siginfo_t *info, void *context)
+{
+    ucontext_t *thread = context;
+    int saved = errno, i;
+
+    for (i = 0; i < skep_held.count; i++) sigaddset(&thread->uc_sigmask, skep_held.numbers[i]);
+    if (number == SIGURG) sem_post(&skep_held.answers);
+    else kill(getpid(), number);
+    errno = saved;
+}
+
+static void
+skep_held_set(sigset_t *set)
+{
+    int i;
+
+    sigemptyset(set);
+    for (i = 0; i < skep_held.count; i++) sigaddset(set, skep_held.numbers[i]);
+}
+
+static void
+skep_held_read(VALUE numbers)
+{
+    long count = RARRAY_LEN(numbers), i;
+
+    if (count > SKEP_MOST_HELD) rb_raise(rb_eArgError, "%d signals at most", SKEP_MOST_HELD);
+    for (i = 0; i < count; i++) skep_held.numbers[i] = NUM2INT(rb_ary_entry(numbers, i));
+    skep_held.count = (int)count;
+}
+
+/* How many threads there are besides this one, each of them asked. */
+static int
+skep_held_ask(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    struct dirent *task;
+    int asked = 0;
+
+    if (!tasks) return 0;
+    while ((task = readdir(tasks))) {
+        int thread = atoi(task->d_name);
+
+        if (thread <= 0 || thread == syscall(SYS_gettid)) continue;
+        if (syscall(SYS_tgkill, getpid(), thread, SIGURG) == 0) asked++;
+    }
+    closedir(tasks);
+    return asked;
+}
+
+static void
+skep_held_agree(void)
+{
+    struct timespec until;
+    int left;
+
+    clock_gettime(CLOCK_REALTIME, &until); /* sem_timedwait(3) knows no other */
+    until.tv_sec += SKEP_ANSWER;
+    for (left = skep_held_ask(); left > 0; left--) {
+        while (sem_timedwait(&skep_held.answers, &until) < 0)
+            if (errno != EINTR) return; /* one has ended meanwhile */
+    }
+}
+
+static VALUE
+skep_held_hold(VALUE self, VALUE numbers)
+{
+    struct sigaction ours = { .sa_sigaction = skep_held_give_back,
+                              .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK };
+    sigset_t set;
+    int i;
+
+    skep_held_read(numbers);
+    skep_held_set(&set);
+    ours.sa_mask = set;
+    if (sem_init(&skep_held.answers, 0, 0) < 0) rb_sys_fail("sem_init(3)");
+    sigaction(SIGURG, &ours, &skep_held.urgent);
+    for (i = 0; i < skep_held.count; i++) sigaction(skep_held.numbers[i], &ours, &skep_held.before[i]);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    skep_held_agree();
+    rb_thread_check_ints(); /* Ruby's handlers, for what came before */
+    return Qtrue;
+}
+
+static VALUE
+skep_held_take_back(VALUE self)
+{
+    sigset_t set;
+    int i;
+
+    skep_held_set(&set);
+    for (i = 0; i < skep_held.count; i++) sigaction(skep_held.numbers[i], &skep_held.before[i], NULL);
+    sigaction(SIGURG, &skep_held.urgent, NULL);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    rb_thread_check_ints();
+    return Qtrue;
+}
+
+static VALUE
+skep_held_let_come(VALUE self, VALUE numbers)
+{
+    sigset_t set;
+
+    skep_held_read(numbers);
+    skep_held_set(&set);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    rb_thread_check_ints();
+    return Qtrue;
+}
+
+static VALUE
+skep_held_supported(VALUE self)
+{
+    return Qtrue;
+}
+
+void
+skep_init_held_signals(VALUE os)
+{
+    VALUE module = rb_define_module_under(os, "HeldSignals");
+    VALUE singleton = rb_singleton_class(module);
+
+    rb_define_singleton_method(module, "supported?", skep_held_supported, 0);
+    rb_define_singleton_method(module, "take_back", skep_held_take_back, 0);
+    rb_define_private_method(singleton, "block", skep_held_hold, 1);
+    rb_define_private_method(singleton, "unblock", skep_held_let_come, 1);
+}

@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+# What makes a Supervisor go on as another program in the same process (Upgrade): what it writes
+# down for that one, and how that one begins.
+#
+#   supervisor.hand_over(Handover.new)      # => the file in which it is
+#   code = supervisor.resume(handover)      # in place of `run`
+module Skep
+  class Swarm
+    module Upgradable
+      # Goes on where another program of this process was; not in a trial, which only shows that it
+      # could. What it can't take over ends as it would with any dead supervisor.
+      def resume(handover) #: (Handover) -> Integer
+        take_over(handover)
+        return 0 if handover.trial?
+
+        announce(handover)
+        keep_on {}
+      end
+
+      # Why no other program can go on in its place.
+      def rooted #: () -> String?
+        "it runs within a program of its own: start that anew" if @origin.program? || !arguments
+      end
+
+      # Has a signal come that isn't obeyed yet?
+      def signalled? = !@signals.to_io.wait_readable(0).nil? #: () -> bool
+
+      # Writes down all that the next program must know.
+      def hand_over(handover, trial: false) #: (Handover, ?trial: bool) -> File
+        handover.write({
+          "started_at" => started_at, "state" => @state, "plain" => @plain,
+          "control" => config.control_path, "nodes" => @cells.nodes, "threads" => @cells.threads,
+          "page" => handover.lend(@page), "lease" => handover.lend(@lease),
+          "places" => @manager.seats.map { |seat| [seat.id, seat.task] },
+          "foundry" => @foundry.keep(handover), "manager" => @manager.keep(handover),
+          "observers" => @observers.keep(handover)
+        }, trial:)
+      end
+
+      private
+
+      def take_over(handover)
+        open
+        OS::HeldSignals.let_come(Orders::HELD) unless handover.trial?
+        @started_at, @plain = handover["started_at"], handover["plain"]
+        @state, @booted = handover["state"].to_sym, true
+        @config = read(@plain)
+        refuse(handover)
+        inherit(handover)
+        Resumption.new(self, @manager, @foundry, handover).begin
+      end
+
+      # A trial learns whether it would come to that.
+      def refuse(handover)
+        raise Skep::Error, "#{file}: #{config.errors.first}" unless config.valid?
+        return if config.control_path == handover["control"]
+
+        raise Skep::Error, "its status socket would be #{config.control_path}, " \
+                           "not #{handover["control"]}: stop the swarm and start it anew"
+      end
+
+      def inherit(handover)
+        @cells = Cells.new(nodes: handover["nodes"], threads: handover["threads"])
+        @page = OS::Page.open(handover.take(handover["page"], ::File, "r+b"), @cells.total)
+        @lease = Lease.new(config.control_path)
+                      .resume(handover.take(handover["lease"], ::File, "r+b"))
+        @manager = Manager.new(config, self, loop:, page: @page, cells: @cells,
+                                             kept: handover["places"])
+      end
+
+      def announce(handover)
+        entitle
+        @observers.resumed(self, handover)
+        emit(:upgrade_done, :info,
+             { pid: Process.pid, skep: VERSION, ruby: RUBY_VERSION, from: handover["skep"],
+               seconds: (OS.now - handover["written_at"]).round(3) })
+        loop.after(0) { reap } # those whose end nobody heard of
+      end
+    end
+    private_constant :Upgradable
+  end
+end

@@ -1,0 +1,163 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+
+# The supervisor goes on as another program, of a newer skep or on a newer Ruby, in the same
+# process: execve(2) keeps its pid, its children and the descriptors that it wants to keep.
+#
+#   upgrade = Upgrade.new(supervisor, foundry, ["/usr/bin/ruby", "/usr/bin/skep"]) { |why| … }
+#   upgrade.start
+#   upgrade.look        # something has happened: may it go on now, or is it over?
+#
+# The block is called with a sentence if it hasn't come to that, and this program goes on.
+#
+# | step | what is done |
+# |---|---|
+# | trial | the new program is started beside this one, and must be able to take all over |
+# | wait | until nothing is under way (Obstacles) |
+# | exec | signals are kept for the new program, and it is executed |
+module Skep
+  class Swarm
+    class Upgrade
+      TRIAL_SECONDS = 30.0
+      WAIT_SECONDS = 10.0
+      TEXT = 65_536
+      private_constant :TRIAL_SECONDS, :WAIT_SECONDS, :TEXT
+
+      # Why not, whatever is under way.
+      def self.refusal(program) #: (untyped) -> String?
+        return "it takes skep's C extension" unless OS::HeldSignals.supported?
+
+        usable = program.is_a?(Array) && program.size == 2 && program.all? do |path|
+          path.is_a?(String) && path.start_with?("/") && File.file?(path)
+        end
+        "there is no such program: #{Array(program).join(" ")}" unless usable
+      end
+
+      attr_reader :pid #: Integer?, the trial's
+
+      #: (Supervisor, Foundry, [String, String]) { (String) -> void } -> void
+      def initialize(supervisor, foundry, program, &failed)
+        @supervisor = supervisor
+        @foundry = foundry
+        @loop = supervisor.loop
+        @program = program
+        @failed = failed
+        @said = +""
+      end
+
+      def start #: () -> self
+        @reader, writer = IO.pipe
+        @pid = try(writer)
+        @pidfd = OS::Pidfd.open(pid)
+        @watches = [@loop.watch(@reader) { hear }, @loop.watch(@pidfd.to_io) { tried },
+                    @loop.after(TRIAL_SECONDS) { fail("it isn't ready in #{TRIAL_SECONDS} s") }]
+        self
+      rescue StandardError => e # no process, descriptor or file to be had; this program goes on
+        fail(e.message)
+        self
+      ensure
+        writer&.close
+      end
+
+      # Not at once: what has happened is to be written down first.
+      def look #: () -> void
+        @look ||= @loop.after(0) do
+          @look = nil
+          look_now
+        end
+      end
+
+      private
+
+      def try(writer)
+        handover = Handover.new
+        file = @supervisor.hand_over(handover, trial: true)
+        kept = handover.ios.to_h { |io| [io, io] }
+        Process.spawn(*command(file), in: File::NULL, out: File::NULL, err: writer, pgroup: true,
+                      close_others: true, **kept)
+      ensure
+        file&.close
+      end
+
+      def command(file)
+        [*@program, "run", "--handed-over=#{file.fileno}",
+         *@supervisor.arguments]
+      end
+
+      def hear
+        bytes = @reader.read_nonblock(TEXT, exception: false)
+        @said << bytes if bytes.is_a?(String) && @said.bytesize < TEXT
+        @watches.first.cancel if bytes.nil?
+      end
+
+      def tried
+        status = @pidfd.wait(timeout: 0) or return
+        hear
+        clear
+        return fail(complaint(status)) unless status.success?
+
+        @watches = [@loop.after(WAIT_SECONDS) { fail(obstacle) }]
+        @ready = true
+        look
+      end
+
+      def complaint(status)
+        first = @said.lines.map(&:strip).reject(&:empty?).first || Exit.of(status).to_s
+        "the new program can't take over: #{Plain.text(first.delete_prefix("skep: "))}"
+      end
+
+      def look_now
+        return if @over
+        return fail("it is stopping") if @supervisor.stopping?
+
+        switch if @ready && !obstacle
+      rescue StandardError => e # it couldn't be executed, or its state not be told
+        fail(e.message)
+      end
+
+      def obstacle = Obstacles.new(@supervisor, @foundry).first
+
+      # What is due, or was signalled, is done before.
+      def switch
+        return look if @loop.due?
+
+        OS::HeldSignals.hold(Orders::HELD)
+        return OS::HeldSignals.take_back && look if @supervisor.signalled?
+
+        execute
+      end
+
+      # It returns, by an error, only if it can't be done.
+      def execute
+        handover = Handover.new
+        file = @supervisor.hand_over(handover)
+        handover.stay_open(true)
+        exec(*command(file))
+      ensure
+        handover.stay_open(false)
+        OS::HeldSignals.take_back
+        file&.close
+      end
+
+      def fail(why)
+        return if @over
+
+        @over = true
+        @pidfd.signal(:KILL) if @pidfd && !@pidfd.closed?
+        clear
+        @failed.call(why)
+      rescue Errno::ESRCH # it went by itself: reaped with the strangers
+        clear
+        @failed.call(why)
+      end
+
+      # A trial that is killed is a stranger from here on.
+      def clear
+        @watches&.each(&:cancel)
+        [@pidfd, @reader].each { |held| held&.close }
+        @pid = nil
+      end
+    end
+  end
+end

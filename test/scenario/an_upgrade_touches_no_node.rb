@@ -1,0 +1,119 @@
+# frozen_string_literal: true
+
+# `skep upgrade`: the supervisor goes on as another program, the newer skep that asks for it, with
+# the same pid, name, socket, molds, nodes, spares and helper, and all that was known of them. Twenty
+# times over nothing of it changes, and no descriptor is left. What a supervisor does it does after
+# that, too: deaths are answered, it restarts, reloads, stops; and its death ends all.
+require_relative "scenario"
+
+UPGRADED = <<~'RUBY'
+  Skep.swarm "upgraded", nodes: 3, spares: 1, restarts: 1_000 do |swarm|
+    swarm.on(:node_died) { |facts| File.write("#{__dir__}/told", facts["pid"].to_s) }
+    swarm.work do |child|
+      child.ready!
+      turns = 0
+      until child.stopping?
+        child.in_hand("turn #{turns += 1}")
+        child.count
+        child.wait(0.005)
+      end
+    end
+  end
+RUBY
+
+# A copy of skep that says it is of another version.
+def newer(directory, version)
+  root = File.expand_path("../..", __dir__)
+  Dir.mkdir(copy = File.join(directory, version))
+  FileUtils.cp_r(%w[exe lib].map { |part| File.join(root, part) }, copy)
+  File.write("#{copy}/lib/skep/version.rb", "module Skep\n  VERSION = #{version.inspect}\nend\n")
+  "#{copy}/exe/skep"
+end
+
+def upgrade(swarm, skep)
+  said, status = Open3.capture2e({ "SKEP_RUN_DIR" => swarm.directory }, RbConfig.ruby, skep,
+                                 "upgrade")
+  status.success? ? said : raise(Scenario::Failed, "it must upgrade: #{said}; #{swarm.account}")
+end
+
+# What must stay, of each node by its id.
+def kept(swarm)
+  swarm.status("upgraded")["nodes"].to_h do |node|
+    [node["id"], node.values_at("pid", "mold", "state", "restarts", "deaths", "last_exit")]
+  end
+end
+
+def done(swarm) = swarm.status("upgraded")["nodes"].sum { |node| node["work"]["done"] }
+def descriptors(swarm) = Dir.children("/proc/#{swarm.pid}/fd").size
+def family(swarm) = File.read("/proc/#{swarm.pid}/task/#{swarm.pid}/children").split.map(&:to_i)
+
+def kill_one(swarm, seat)
+  victim = swarm.status("upgraded")["nodes"][seat]["pid"]
+  swarm.kill(victim)
+  must("answer a death; #{swarm.account}") do
+    swarm.await("node_died") { |event| event["pid"] == victim } && complete(swarm)
+  end
+  swarm.follow("the helper is told") { File.read("#{swarm.directory}/told") == victim.to_s }
+end
+
+def complete(swarm)
+  swarm.follow("all are back") do
+    states = swarm.status("upgraded")["nodes"].map { |node| node["state"] }.tally
+    states["ready"] == 3 && states["spare"] == 1
+  end
+  true
+end
+
+Scenario.play do
+  next puts("skipped: it takes the C extension") unless Skep::OS::HeldSignals.supported?
+
+  new = newer(directory, "99.9")
+  swarm = run_swarm(UPGRADED)
+  swarm.await("node_ready", times: 4)
+  swarm.await("spare_ready")
+  kill_one(swarm, 1)
+  feed = swarm.follow_socket("upgraded")
+  before, molds, up = kept(swarm), family(swarm), swarm.status("upgraded")["uptime"]
+
+  must("say what it is now") { upgrade(swarm, new) == "pid #{swarm.pid}: skep 99.9 (ruby #{RUBY_VERSION})\n" }
+  must("tell it") { swarm.await("upgrade_done").values_at("skep", "from") == ["99.9", Skep::VERSION] }
+  status = swarm.status("upgraded")
+  must("be of the new version: #{status}") { status.values_at("pid", "skep") == [swarm.pid, "99.9"] }
+  must("be as old as before") { status["uptime"] >= up }
+  held = descriptors(swarm)
+  19.times { upgrade(swarm, new) }
+  must("know its nodes as before: #{before} #{kept(swarm)}") { kept(swarm) == before }
+  must("have the same children") { family(swarm) == molds }
+  must("leave no descriptor: #{held} #{descriptors(swarm)}") { descriptors(swarm) == held }
+  worked = done(swarm)
+  must("let them work on") { swarm.follow("they do") { done(swarm) > worked } || true }
+
+  names = feed.take.map { |event| event["event"] }
+  must("keep those who follow: #{names.tally}") do
+    names.count("upgrade_done") == 20 && feed.lost.zero? && !feed.ended?
+  end
+  feed.close
+  must("lose no node") { names.none? { |name| %w[node_died node_forked mold_died].include?(name) } }
+
+  second = run_swarm(UPGRADED, in_directory: swarm.directory)
+  must("keep its name; #{second.stderr}") do
+    second.wait.exitstatus == 1 && second.stderr.include?("(pid #{swarm.pid})")
+  end
+
+  kill_one(swarm, 0)
+  must("restart") { swarm.skep("restart").nil? && complete(swarm) }
+  must("reload: from the new skep") { swarm.skep("reload").nil? && complete(swarm) }
+  upgrade(swarm, new)
+  kill_one(swarm, 2)
+  must("scale") { swarm.skep("scale", "2").nil? && swarm.status("upgraded")["nodes"].size == 3 }
+  must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
+
+  last = run_swarm(UPGRADED)
+  last.await("node_ready", times: 4)
+  last.await("spare_ready")
+  upgrade(last, new)
+  molds = family(last)
+  nodes = last.status("upgraded")["nodes"].map { |node| node["pid"] }
+  last.signal(:KILL)
+  gone([*molds, *nodes])
+end
