@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # `skep upgrade`: the supervisor goes on as another program, the newer skep that asks for it, with
-# the same pid, name, socket, molds, nodes, spares and helper, and all that was known of them. Twenty
+# the same pid, name, socket, molds, nodes, spares, helper, and all that was known of them. Twenty
 # times over nothing of it changes, and no descriptor is left. What a supervisor does it does after
 # that, too: deaths are answered, it restarts, reloads, stops; and its death ends all.
 require_relative "scenario"
@@ -75,10 +75,14 @@ Scenario.play do
   feed = swarm.follow_socket("upgraded")
   before, molds, up = kept(swarm), family(swarm), swarm.status("upgraded")["uptime"]
 
-  must("say what it is now") { upgrade(swarm, new) == "pid #{swarm.pid}: skep 99.9 (ruby #{RUBY_VERSION})\n" }
-  must("tell it") { swarm.await("upgrade_done").values_at("skep", "from") == ["99.9", Skep::VERSION] }
+  said = upgrade(swarm, new)
+  must("say what it is now: #{said}") do
+    said == "pid #{swarm.pid}: skep 99.9 (ruby #{RUBY_VERSION})\n"
+  end
+  told = swarm.await("upgrade_done")
+  must("tell it: #{told}") { told.values_at("skep", "from") == ["99.9", Skep::VERSION] }
   status = swarm.status("upgraded")
-  must("be of the new version: #{status}") { status.values_at("pid", "skep") == [swarm.pid, "99.9"] }
+  must("be the new one: #{status}") { status.values_at("pid", "skep") == [swarm.pid, "99.9"] }
   must("be as old as before") { status["uptime"] >= up }
   held = descriptors(swarm)
   19.times { upgrade(swarm, new) }

@@ -52,7 +52,7 @@ module Skep
       # Makes a mold of a node that has got warm, unless something else is under way; what failed
       # once isn't tried again with nodes of the same mold.
       def refork(node) #: (Node) -> void
-        return if unready || @under_way || node.mold != manager.mold || !node.ready?
+        return if unready || (@under_way && !@upgrade) || node.mold != manager.mold || !node.ready?
         return if node.mold == @barren
 
         failed = ->(why) { @barren = node.mold if why }
@@ -81,13 +81,15 @@ module Skep
           Obstacles.new(@supervisor, @foundry).first&.then { |what| "#{what}: try again" }
       end
 
-      def under_way
+      # Only an upgrade makes way: all else is what somebody counts on, be it by a signal.
+      def under_way(name)
+        @upgrade&.give_way(name)
         article = @under_way == "upgrade" ? "an" : "a"
         @under_way && "#{article} #{@under_way} is under way: wait for its end"
       end
 
       def change(name, done, refusal = nil, &work)
-        why = unready || under_way || refusal
+        why = unready || under_way(name) || refusal
         return refuse(name, why, done) if why
 
         @under_way = name

@@ -68,6 +68,11 @@ module Skep
         end
       end
 
+      # Another change is asked for.
+      def give_way(change) #: (String) -> void
+        fail("a #{change} was asked for meanwhile: try again") unless change == "upgrade"
+      end
+
       private
 
       def try(writer)

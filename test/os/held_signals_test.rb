@@ -1,0 +1,84 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/os"
+
+# Signals from one program of a process to the next.
+class HeldSignalsTest < Skep::TestCase
+  HeldSignals = Skep::OS::HeldSignals
+  TIMES = 15
+  private_constant :HeldSignals, :TIMES
+
+  # Executes itself so many times, and says so; each HUP is answered, too.
+  PROGRAM = <<~'RUBY'
+    require "skep/os"
+    left, number = ARGV.map { |text| Integer(text) }
+    writer = IO.for_fd(number)
+    writer.close_on_exec = false
+    busy = Thread.new { IO.select(nil) } # a thread that blocks nothing
+    trap("HUP") { writer.syswrite("h") }
+    held = Skep::OS::HeldSignals
+    held.let_come(%w[HUP])
+    writer.syswrite("p")
+    IO.select(nil) if left.zero?
+    held.hold(%w[HUP])
+    exec(RbConfig.ruby, "-I", $LOAD_PATH.first, $PROGRAM_NAME, (left - 1).to_s, number.to_s)
+  RUBY
+  private_constant :PROGRAM
+
+  test "can't be held by the twin" do
+    skip "it is the twin's" if HeldSignals.supported?
+    assert_raises(Skep::OS::Unsupported) { HeldSignals.hold(%w[HUP]) }
+    assert_raises(Skep::OS::Unsupported) { HeldSignals.let_come(%w[HUP]) }
+    assert_raises(Skep::OS::Unsupported) { HeldSignals.take_back }
+  end
+
+  test "what comes while they are held comes when they are taken back, to the same handlers" do
+    skip "it takes the C" unless HeldSignals.supported?
+    pid, reader = in_child do |writer|
+      trap("HUP") { writer.syswrite("early ") }
+      Process.kill(:HUP, Process.pid)
+      HeldSignals.hold(%w[HUP TERM])
+      trap_was_run = writer.syswrite("held ")
+      2.times { Process.kill(:HUP, Process.pid) }
+      HeldSignals.take_back if trap_was_run
+      writer.syswrite("over")
+    end
+    assert_equal "early held early over", wait_readable(reader).read
+    Process.wait(pid)
+  end
+
+  test "not one is lost from program to program, whichever thread takes it" do
+    skip "it takes the C" unless HeldSignals.supported?
+    Tempfile.create("held") do |file|
+      file.write(PROGRAM)
+      file.flush
+      reader, writer = IO.pipe
+      pid = Process.spawn(RbConfig.ruby, "-I#{Dir.pwd}/lib", file.path, TIMES.to_s,
+                          writer.fileno.to_s, writer => writer)
+      writer.close
+      assert_operator answers(pid, reader), :>, 1
+    ensure
+      Process.kill(:KILL, pid)
+      Process.wait(pid)
+      reader.close
+    end
+  end
+
+  private
+
+  # Signals again as soon as the one before was answered, until the last program is there; returns
+  # how often.
+  def answers(pid, reader)
+    pidfd = Skep.pidfd(pid)
+    said = wait_readable(reader).readpartial(1)
+    (1..).each do |sent|
+      return sent if said.count("p") > TIMES
+
+      pidfd.signal(:HUP)
+      said << wait_readable(reader).readpartial(16) until said.count("h") == sent
+    end
+  ensure
+    pidfd&.close
+  end
+end

@@ -1,0 +1,130 @@
+# frozen_string_literal: true
+
+# The new skep can't be loaded, doesn't understand what it is given, or says no; or it is the wrong
+# moment: one sentence and a code that isn't 0 for who asked, and everything goes on as it was. A
+# program that says yes and then can't is a dead supervisor: its nodes finish and go.
+require_relative "scenario"
+
+SOURCE = <<~'RUBY'
+  Skep.swarm "stays", nodes: 2, restarts: 1_000, orphan_timeout: 2 do |swarm|
+    gate = "#{__dir__}/gate"
+    swarm.on_boot { |_| File.read(gate) if File.exist?(gate) }
+    swarm.work { |child| child.ready!; child.wait until child.stopping? }
+  end
+RUBY
+
+# A copy of skep, altered.
+def other(name)
+  root = File.expand_path("../..", __dir__)
+  Dir.mkdir(copy = File.join(directory, name))
+  FileUtils.cp_r(%w[exe lib].map { |part| File.join(root, part) }, copy)
+  yield "#{copy}/lib/skep"
+  "#{copy}/exe/skep"
+end
+
+def program(name, source) = File.join(directory, name).tap { |path| File.write(path, source) }
+
+# What is said to who wants it to be that program.
+def ask(swarm, program)
+  query = Skep::Watch::Query.new("#{swarm.directory}/stays.sock")
+  query.ask("upgrade", seconds: Scenario::SECONDS, program: [RbConfig.ruby, program])
+       .values_at("error", "done").compact.first
+end
+
+def pids(swarm) = swarm.status("stays")["nodes"].map { |node| node["pid"] }
+
+def refuses(swarm, program, why)
+  before = [pids(swarm), descriptors(swarm), swarm.status("stays")["skep"]]
+  said = ask(swarm, program)
+  must("say #{why}: #{said}") { said.match?(why) }
+  after = [pids(swarm), descriptors(swarm), swarm.status("stays")["skep"]]
+  must("go on as it was: #{before}, #{after}") { before == after }
+end
+
+# But the socket of who asks for this status.
+def descriptors(swarm)
+  Dir.children("/proc/#{swarm.pid}/fd").map { |fd| File.readlink("/proc/#{swarm.pid}/fd/#{fd}") }
+     .reject { |what| what.start_with?("/proc") }.size
+rescue Errno::ENOENT # one that was just closed
+  retry
+end
+
+def children(swarm) = File.read("/proc/#{swarm.pid}/task/#{swarm.pid}/children").split.map(&:to_i)
+
+Scenario.play do
+  swarm = run_swarm(SOURCE)
+  swarm.await("node_ready", times: 2)
+  unless Skep::OS::HeldSignals.supported?
+    refuses(swarm, swarm.class::SKEP, /C extension/)
+    next must("stop with 0") { swarm.stop.exitstatus == 0 }
+  end
+
+  broken = other("broken") { |lib| File.write("#{lib}/swarm/seat.rb", "module Skep\n  )\n") }
+  lacking = other("lacking") { |lib| File.write("#{lib}/version.rb", "require 'no_such_gem'\n") }
+  newer = other("newer") do |lib|
+    text = File.read("#{lib}/swarm/handover.rb")
+    File.write("#{lib}/swarm/handover.rb", text.sub("FORMAT = 1", "FORMAT = 2"))
+    File.write("#{lib}/version.rb", "module Skep\n  VERSION = '99.9'\nend\n")
+  end
+  refuses(swarm, broken, /can't take over: .*seat\.rb/)
+  refuses(swarm, lacking, /can't take over: .*no_such_gem/)
+  refuses(swarm, newer, /skep 99\.9 can't go on .* its format is 1 and not 2: stop the swarm/)
+  refuses(swarm, program("no.rb", "exit 3"), /can't take over: exit status 3/)
+  refuses(swarm, "#{directory}/nobody", /no such program: .*nobody/)
+  refuses(swarm, "exe/skep", /no such program/)
+  must("tell each") do
+    swarm.await("upgrade_failed", times: 4) && swarm.await("upgrade_refused", times: 2)
+  end
+  must("exit with 1: #{swarm.skep("upgrade", "nobody")}") do
+    swarm.skep("upgrade", "nobody").lines.size == 1
+  end
+
+  File.mkfifo("#{swarm.directory}/gate")
+  swarm.signal("USR2")
+  swarm.await("node_forked", times: 3)
+  refuses(swarm, swarm.class::SKEP, /restart is under way/)
+  File.rename("#{swarm.directory}/gate", "#{directory}/gate")
+  File.open("#{directory}/gate", File::WRONLY | File::NONBLOCK).close
+  swarm.await("restart_done")
+
+  File.rename("#{directory}/gate", "#{swarm.directory}/gate")
+  swarm.await("node_forked") # the restart's second
+  swarm.kill(pids(swarm).first)
+  swarm.await("node_forked")
+  refuses(swarm, swarm.class::SKEP, /node 0 is booting: try again/)
+  File.rename("#{swarm.directory}/gate", "#{directory}/gate")
+  File.open("#{directory}/gate", File::WRONLY | File::NONBLOCK).close
+  swarm.follow("both are ready") do
+    swarm.status("stays")["nodes"].all? { |node| node["state"] == "ready" }
+  end
+
+  swarm.kill(stopped = pids(swarm).last, :STOP)
+  must("not mind a node that is stopped") { swarm.skep("upgrade").nil? }
+  swarm.kill(stopped, :CONT)
+
+  stuck = program("stuck.rb", "IO.select(nil)")
+  asker = Thread.new { ask(swarm, stuck) }
+  swarm.await("upgrade_begun", times: 6)
+  nodes = pids(swarm)
+  swarm.kill(nodes.last)
+  must("answer deaths meanwhile") do
+    swarm.await("node_died") { |event| event["pid"] == nodes.last }
+  end
+  trial = children(swarm).find { |pid| command_line(pid).include?(stuck) }
+  must("stop meanwhile, with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
+  must("say why: #{asker.value}") { asker.value.include?("stopping") }
+  gone([trial])
+
+  last = run_swarm(SOURCE)
+  last.await("node_ready", times: 2)
+  nodes = pids(last)
+  liar = program("liar.rb", "exit(Process.ppid == #{last.pid})") # its trial's parent it is
+  must("not answer") do
+    ask(last, liar)
+    false
+  rescue Skep::Watch::Query::Failed
+    true
+  end
+  must("end with 1") { last.wait.exitstatus == 1 }
+  gone(nodes)
+end
