@@ -1,6 +1,6 @@
 /*
  * Skep::OS::HeldSignals over pthread_sigmask(3): signals that wait, pending, until another program
- * of this process is there to take them. What is blocked, and what is pending, outlives execve(2).
+ * is executed. What is blocked, and what is pending, outlives execve(2); keeper/keeper.c goes on.
  *
  * Ruby has threads of its own that block nothing. So for the time between the handlers here stand
  * in for Ruby's: a thread that takes a signal blocks them all from then on, and gives it back to the
@@ -128,32 +128,12 @@ skep_held_take_back(VALUE self)
     return Qtrue;
 }
 
-static VALUE
-skep_held_let_come(VALUE self, VALUE numbers)
-{
-    sigset_t set;
-
-    skep_held_read(numbers);
-    skep_held_set(&set);
-    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-    rb_thread_check_ints();
-    return Qtrue;
-}
-
-static VALUE
-skep_held_supported(VALUE self)
-{
-    return Qtrue;
-}
-
 void
 skep_init_held_signals(VALUE os)
 {
     VALUE module = rb_define_module_under(os, "HeldSignals");
     VALUE singleton = rb_singleton_class(module);
 
-    rb_define_singleton_method(module, "supported?", skep_held_supported, 0);
     rb_define_singleton_method(module, "take_back", skep_held_take_back, 0);
     rb_define_private_method(singleton, "block", skep_held_hold, 1);
-    rb_define_private_method(singleton, "unblock", skep_held_let_come, 1);
 }

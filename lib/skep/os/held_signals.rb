@@ -2,26 +2,57 @@
 
 require "skep/os/held_signals/twin"
 
-# Signals that wait until another program of this very process is there to take them.
+# Signals that wait until another Ruby program of this very process is there to take them.
 #
-#   HeldSignals.hold(%w[TERM HUP])       # in the old program, right before its exec
-#   HeldSignals.take_back                # … which has failed: they come as they did
-#   HeldSignals.let_come(%w[TERM HUP])   # in the new one, once it has handlers for them
+#   reader, writer = IO.pipe                        # in the old program: both stay open
+#   HeldSignals.hold(%w[TERM HUP])                  # right before the exec
+#   exec(HeldSignals.environment(%w[TERM HUP], writer), "ruby", …)
+#   HeldSignals.take_back                           # … which has failed: they come as they did
+#
+#   trap("TERM") { … }                              # in the new one
+#   HeldSignals.kept(reader)                        # => ["HUP"], what came before it had handlers
 #
 # What came before `hold` has gone through Ruby's handlers when it returns; what comes later is the
-# new program's. Several of one signal come as one. In between no other may be waited for: a program
-# that never lets them come can be ended by KILL alone. Source: signal(7), execve(2).
+# new program's. Several of one signal may come as one. Source: signal(7), execve(2), ld.so(8).
 module Skep
   module OS
     module HeldSignals
       extend Twin
 
+      KEEPER = ::File.expand_path("../skep_keeper.so", __dir__)
+      KEPT = "SKEP_KEEPER"
+      private_constant :KEEPER, :KEPT
+
       class << self
+        # Not without C.
+        #
+        #: () -> bool
+        def supported? = OS.native? && ::File.file?(KEEPER)
+
         #: (Array[String]) -> true
         def hold(names) = block(numbers(names))
 
-        #: (Array[String]) -> true
-        def let_come(names) = unblock(numbers(names))
+        # What the new program is executed with: it hides it from its own.
+        #
+        #: (Array[String], IO writer) -> Hash[String, String?]
+        def environment(names, writer, env: ENV)
+          others = env["LD_PRELOAD"]
+          { "LD_PRELOAD" => [KEEPER, *others].join(":"), "SKEP_PRELOADED" => others,
+            KEPT => [writer.fileno, *numbers(names)].join(" ") }
+        end
+
+        # Has the new program been given them in vain?
+        #
+        #: () -> bool
+        def refused?(env: ENV) = env.key?(KEPT)
+
+        # In the order in which they came.
+        #
+        #: (IO reader) -> Array[String]
+        def kept(reader)
+          bytes = reader.read_nonblock(65_536, exception: false)
+          bytes.is_a?(String) ? bytes.each_byte.map { |number| Signal.signame(number) } : []
+        end
 
         private
 

@@ -66,6 +66,12 @@ module Skep
         @ios.last.fileno
       end
 
+      # The pipe in which signals are kept meanwhile.
+      def signals = @signals ||= IO.pipe #: () -> [IO, IO]
+
+      # What the next program is executed with.
+      def environment = OS::HeldSignals.environment(Orders::HELD, signals.last)
+
       # A file without a name, and among what was lent.
       def write(facts, trial: false) #: (Hash[String, untyped], ?trial: bool) -> File
         file = Tempfile.create("skep", File.writable?("/dev/shm") ? "/dev/shm" : Dir.tmpdir)
@@ -75,11 +81,13 @@ module Skep
         file.write(JSON.generate(facts, max_nesting: 0, allow_nan: true))
         file.flush
         @ios << file
-        file
+        @file = file
       end
 
       # All stays open over the exec; or not, if that has failed.
       def stay_open(stay) = @ios.each { |io| io.close_on_exec = !stay } #: (bool) -> void
+
+      def close = [@file, *@signals].each { |io| io&.close } #: () -> void
 
       # The new one's.
 

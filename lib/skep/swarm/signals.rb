@@ -53,6 +53,9 @@ module Skep
         bytes.each_byte.map { |index| @names[index] } + overflow
       end
 
+      # As if they came now.
+      def recall(names) = names.each { |name| deliver(name, @names.index(name)) }
+
       # Puts the handlers in place again, whatever others have put there.
       def renew = @names.each { |name| install(name) } #: () -> void
 

@@ -31,6 +31,7 @@ module Skep
         handover.write({
           "started_at" => started_at, "state" => @state, "plain" => @plain,
           "control" => config.control_path, "nodes" => @cells.nodes, "threads" => @cells.threads,
+          "signals" => handover.signals.map { |io| handover.lend(io) },
           "page" => handover.lend(@page), "lease" => handover.lend(@lease),
           "places" => @manager.seats.map { |seat| [seat.id, seat.task] },
           "foundry" => @foundry.keep(handover), "manager" => @manager.keep(handover),
@@ -42,13 +43,22 @@ module Skep
 
       def take_over(handover)
         open
-        OS::HeldSignals.let_come(Orders::HELD) unless handover.trial?
+        take_signals_over(handover)
         @started_at, @plain = handover["started_at"], handover["plain"]
         @state, @booted = handover["state"].to_sym, true
         @config = read(@plain)
         refuse(handover)
         inherit(handover)
         Resumption.new(self, @manager, @foundry, handover).begin
+      end
+
+      # Nobody else has them from here on.
+      def take_signals_over(handover)
+        raise Skep::Error, "no signal can be kept for its Ruby" if OS::HeldSignals.refused?
+
+        reader, writer = handover["signals"].map { |number| handover.take(number, IO) }
+        @signals.recall(OS::HeldSignals.kept(reader))
+        [reader, writer].each(&:close)
       end
 
       # A trial learns whether it would come to that.

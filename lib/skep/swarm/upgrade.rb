@@ -79,10 +79,10 @@ module Skep
         handover = Handover.new
         file = @supervisor.hand_over(handover, trial: true)
         kept = handover.ios.to_h { |io| [io, io] }
-        Process.spawn(*command(file), in: File::NULL, out: File::NULL, err: writer, pgroup: true,
-                      close_others: true, **kept)
+        Process.spawn(handover.environment, *command(file), in: File::NULL,
+                      out: File::NULL, err: writer, pgroup: true, close_others: true, **kept)
       ensure
-        file&.close
+        handover&.close
       end
 
       def command(file)
@@ -138,11 +138,11 @@ module Skep
         handover = Handover.new
         file = @supervisor.hand_over(handover)
         handover.stay_open(true)
-        exec(*command(file))
+        exec(handover.environment, *command(file))
       ensure
-        handover.stay_open(false)
         OS::HeldSignals.take_back
-        file&.close
+        handover.stay_open(false)
+        handover.close
       end
 
       def fail(why)

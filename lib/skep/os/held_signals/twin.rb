@@ -3,11 +3,8 @@
 module Skep
   module OS
     module HeldSignals
-      # What Ruby offers: no way to block a signal. Everything but `supported?` raises Unsupported.
+      # What Ruby offers: no way to block a signal.
       module Twin
-        #: () -> bool
-        def supported? = false
-
         # Puts everything back as it was before `hold`.
         #
         #: () -> true
@@ -17,9 +14,6 @@ module Skep
 
         #: (Array[Integer]) -> true
         def block(_numbers) = unsupported!
-
-        #: (Array[Integer]) -> true
-        def unblock(_numbers) = unsupported!
 
         #: () -> bot
         def unsupported!
