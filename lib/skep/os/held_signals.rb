@@ -19,15 +19,14 @@ module Skep
     module HeldSignals
       extend Twin
 
-      KEEPER = ::File.expand_path("../skep_keeper.so", __dir__)
       KEPT = "SKEP_KEEPER"
-      private_constant :KEEPER, :KEPT
+      private_constant :KEPT
 
       class << self
         # Not without C.
         #
         #: () -> bool
-        def supported? = OS.native? && ::File.file?(KEEPER)
+        def supported? = !keeper.nil?
 
         #: (Array[String]) -> true
         def hold(names) = block(numbers(names))
@@ -37,7 +36,7 @@ module Skep
         #: (Array[String], IO writer) -> Hash[String, String?]
         def environment(names, writer, env: ENV)
           others = env["LD_PRELOAD"]
-          { "LD_PRELOAD" => [KEEPER, *others].join(":"), "SKEP_PRELOADED" => others,
+          { "LD_PRELOAD" => [keeper, *others].join(":"), "SKEP_PRELOADED" => others,
             KEPT => [writer.fileno, *numbers(names)].join(" ") }
         end
 
@@ -55,6 +54,15 @@ module Skep
         end
 
         private
+
+        # Beside the other part of the C.
+        #
+        #: () -> String?
+        def keeper
+          extension = OS.native? && $LOADED_FEATURES.find { |path| path.end_with?("/skep_ext.so") }
+          path = extension && ::File.join(::File.dirname(extension), "skep_keeper.so")
+          path if path && ::File.file?(path)
+        end
 
         #: (Array[String]) -> Array[Integer]
         def numbers(names) = names.map { |name| SignalNumber.of(name) }
