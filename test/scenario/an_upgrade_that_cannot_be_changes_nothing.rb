@@ -115,6 +115,16 @@ Scenario.play do
   must("say why: #{asker.value}") { asker.value.include?("stopping") }
   gone([trial])
 
+  inside = <<~RUBY
+    require "skep"
+    Skep.swarm("stays", nodes: 1) { |swarm| swarm.work { |child| child.ready!; child.wait } }.run
+  RUBY
+  within = run_swarm(nil, before: "#{inside.tr("\n", ";")} exit")
+  within.follow("it works within a program") { within.lines.grep(/node_ready/).any? }
+  said = within.skep("upgrade", "stays")
+  must("say that it is a program's own: #{said}") { said&.include?("within a program of its own") }
+  must("stop with 0") { within.stop.exitstatus == 0 }
+
   last = run_swarm(SOURCE)
   last.await("node_ready", times: 2)
   nodes = pids(last)

@@ -39,7 +39,8 @@ module Skep
           @upgrade = Upgrade.new(@supervisor, @foundry, program) do |why|
             @upgrade = nil
             over.call(why)
-          end.start
+          end
+          @upgrade.start
         end
       end
 

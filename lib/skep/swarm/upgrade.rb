@@ -46,16 +46,14 @@ module Skep
         @said = +""
       end
 
-      def start #: () -> self
+      def start #: () -> void
         @reader, writer = IO.pipe
         @pid = try(writer)
         @pidfd = OS::Pidfd.open(pid)
         @watches = [@loop.watch(@reader) { hear }, @loop.watch(@pidfd.to_io) { tried },
                     @loop.after(TRIAL_SECONDS) { fail("it isn't ready in #{TRIAL_SECONDS} s") }]
-        self
       rescue StandardError => e # no process, descriptor or file to be had; this program goes on
         fail(e.message)
-        self
       ensure
         writer&.close
       end
