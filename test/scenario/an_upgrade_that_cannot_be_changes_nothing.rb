@@ -116,7 +116,7 @@ Scenario.play do
   gone([trial])
 
   inside = <<~RUBY
-    require "skep"
+    $LOAD_PATH.unshift(#{File.expand_path("../../lib", __dir__).inspect}); require "skep"
     Skep.swarm("stays", nodes: 1) { |swarm| swarm.work { |child| child.ready!; child.wait } }.run
   RUBY
   within = run_swarm(nil, before: "#{inside.tr("\n", ";")} exit")

@@ -125,7 +125,7 @@ class KeptTest < Skep::TestCase
     footprint.measured({ "rss" => 9, "pss" => 8, "uss" => 7, "shared" => 6, "swap" => 0,
                          "anonymous" => 5, "seconds" => 0.1 }, 800.0)
     footprint.suspected(123)
-    footprint.ask
+    footprint.ask(801.0)
     footprint
   end
 end

@@ -4,7 +4,7 @@ require "skep/os/held_signals/twin"
 
 # Signals that wait until another Ruby program of this very process is there to take them.
 #
-#   reader, writer = IO.pipe                        # in the old program: both stay open
+#   reader, writer = OS.pipe                        # in the old program: both stay open
 #   HeldSignals.hold(%w[TERM HUP])                  # right before the exec
 #   exec(HeldSignals.environment(%w[TERM HUP], writer), "ruby", …)
 #   HeldSignals.take_back                           # … which has failed: they come as they did

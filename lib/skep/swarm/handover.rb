@@ -67,7 +67,7 @@ module Skep
       end
 
       # The pipe in which signals are kept meanwhile.
-      def signals = @signals ||= IO.pipe #: () -> [IO, IO]
+      def signals = @signals ||= OS.pipe #: () -> [IO, IO]
 
       # What the next program is executed with.
       def environment = OS::HeldSignals.environment(Orders::HELD, signals.last)

@@ -47,7 +47,7 @@ module Skep
       end
 
       def start #: () -> void
-        @reader, writer = IO.pipe
+        @reader, writer = OS.pipe
         @pid = try(writer)
         @pidfd = OS::Pidfd.open(pid)
         @watches = [@loop.watch(@reader) { hear }, @loop.watch(@pidfd.to_io) { tried },
