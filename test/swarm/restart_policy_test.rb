@@ -35,6 +35,14 @@ class RestartPolicyTest < Skep::TestCase
     assert_in_delta 0.0, policy.delay([0.0] * 50, 60.1)
   end
 
+  test "tells beforehand whether a death would be answered at once" do
+    policy = Skep::Swarm::RestartPolicy.new(config({}))
+    told = (0..6).map { |n| policy.at_once?([100.0] * n, 100.0) }
+
+    assert_equal([true] * 5 + [false] * 2, told)
+    assert policy.at_once?([100.0] * 50, 160.1)
+  end
+
   test "starts again as restart: says" do
     assert_equal :done, verdict({ restart: :never })
     assert_equal :done, verdict({ restart: :on_failure }, clean: true)

@@ -7,6 +7,7 @@
 #   # => 0.0: at once, or more seconds to wait
 #   # => :done: it isn't to start again
 #   # => :give_up: a crash loop, on_crash_loop: :stop
+#   policy.at_once?([1.0], 2.0)   # would one more death be answered at once?
 #
 # `restarts` endings within `restarts_within` seconds are replaced at once; from the next on it
 # waits 0.1 s x 2^k, give or take 20% so that nodes don't march in step, at most 30 s.
@@ -39,6 +40,11 @@ module Skep
       def delay(deaths, now) #: (Array[Float], Float) -> Float
         excess = recent(deaths, now) - @config.restarts
         excess.positive? ? backoff(excess - 1) : 0.0
+      end
+
+      # Would one more death, now, be answered at once?
+      def at_once?(deaths, now) #: (Array[Float], Float) -> bool
+        recent(deaths, now) < @config.restarts
       end
 
       private

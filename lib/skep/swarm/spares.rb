@@ -65,7 +65,7 @@ module Skep
 
       def consider(seat) #: (Seat) -> void
         return unless seat.claim.possible? && fit?(seat)
-        return seat.claim.open if @policy.delay([*seat.deaths.times, OS.now], OS.now).zero?
+        return seat.claim.open if @policy.at_once?(seat.deaths.times, OS.now)
 
         node = seat.node
         node.watches << @loop.after(@config.restarts_within) { consider(seat) if seat.node == node }

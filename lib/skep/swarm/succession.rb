@@ -60,7 +60,7 @@ module Skep
       def certain?(seat, node)
         seat.nodes == [node] && node.ready? && node.reason.nil? && !seat.claim.possible? &&
           @config.restart == :always && @config.restart_never_status.nil? &&
-          @policy.delay([*seat.deaths.times, OS.now], OS.now).zero?
+          @policy.at_once?(seat.deaths.times, OS.now)
       end
 
       def refused?(seat) = seat.refusal && @config.restart != :never
