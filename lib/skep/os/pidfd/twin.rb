@@ -52,11 +52,16 @@ module Skep
           io = witness
           return vanished?(timeout) unless io
 
-          ready = io.wait_readable(timeout) || OS.look { io.wait_readable(0) }
+          ready = io.wait_readable(timeout) || told?
           raise IOError, "closed meanwhile" if @closed
 
-          !ready.nil?
+          ready ? true : false
         end
+
+        # For certain, whatever signals come; of an adopted io as sure as Ruby can be.
+        #
+        #: () -> boolish
+        def told? = @waiter ? @waiter.over? : OS.look { @io.wait_readable(0) }
 
         #: (Numeric settle) -> void
         def reap(_settle)

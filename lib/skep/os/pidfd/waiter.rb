@@ -43,6 +43,7 @@ module Skep
 
         #: (IO witness) -> void
         def self.tell(witness)
+          Thread.current[:over] = true
           witness.write(".")
         rescue Errno::EPIPE
           nil # Nobody watches any more.
@@ -53,6 +54,11 @@ module Skep
 
         #: () -> Process::Status?
         def status = @thread[:status]
+
+        # Has it been told, or is just about to be?
+        #
+        #: () -> bool
+        def over? = @thread.key?(:over)
 
         # False in a forked child, where the thread is lost.
         #
