@@ -146,7 +146,7 @@ class Scenario
     def account
       facts = %w[event node pid signal message error]
       told = events.last(15).map { |event| event.values_at(*facts).compact.join(" ") }
-      "events: #{told}, stderr: #{stderr.lines.last(8)}"
+      "events: #{told}, stderr: #{stderr.lines.first(12)}"
     end
 
     # The reader of its log goes.

@@ -31,7 +31,7 @@ module Skep
       attr_reader :asked_at #: Float
       attr_reader :ready_at #: Float?
       attr_reader :complaints #: Complaints
-      attr_accessor :boot_timer, :end_watch, :watches
+      attr_accessor :end_watch, :watches
       attr_accessor :footprint #: Footprint?, from its readiness on
       attr_accessor :stepped_in #: Float?, seconds it took, of a spare that did
       attr_accessor :news #: Array[Channel::Frame]?, what it says that can't be told yet
@@ -84,7 +84,14 @@ module Skep
         @pidfd = pidfd
       end
 
+      # By when it must be ready, or a spare.
+      def boot_timer=(timer) #: (OS::Loop::Timer) -> void
+        @boot_timer&.cancel
+        @boot_timer = timer
+      end
+
       def ready(now) #: (Float) -> void
+        @boot_timer&.cancel # of one that booted before an upgrade there is none
         @ready_at = now
         seat.refusal = nil
         @state = :ready if @state == :booting
@@ -92,6 +99,7 @@ module Skep
 
       # Booted, and waiting for a seat.
       def spare(now) #: (Float) -> void
+        @boot_timer&.cancel
         @ready_at = now
         @state = :spare if @state == :booting
       end

@@ -79,7 +79,6 @@ module Skep
       end
 
       def ready(node) #: (Node) -> void
-        node.boot_timer.cancel
         node.ready(OS.now)
         @manager.booted unless node.helper?
         tell(:node_ready, node, seconds: node.took.round(6))
@@ -93,7 +92,6 @@ module Skep
 
       # A spare has booted.
       def spare_ready(node) #: (Node) -> void
-        node.boot_timer.cancel
         node.spare(OS.now)
         tell(:spare_ready, node, seconds: node.took.round(6))
         @watchman.watch(node)

@@ -133,7 +133,6 @@ module Skep
       end
 
       def expect_readiness(node)
-        node.boot_timer&.cancel # of a spare that was taken over there is none
         return unless node.state == :booting
 
         node.boot_timer = @loop.after(@config.boot_timeout) { node.kill("boot_timeout") }
