@@ -51,6 +51,13 @@ end
 
 def children(swarm) = File.read("/proc/#{swarm.pid}/task/#{swarm.pid}/children").split.map(&:to_i)
 
+# Who boots goes on, once it is at the gate.
+def let_boot(swarm)
+  File.open("#{swarm.directory}/gate", "w") do
+    File.rename("#{swarm.directory}/gate", "#{directory}/gate")
+  end
+end
+
 Scenario.play do
   swarm = run_swarm(SOURCE)
   swarm.await("node_ready", times: 2)
@@ -83,8 +90,7 @@ Scenario.play do
   swarm.signal("USR2")
   swarm.await("node_forked", times: 3)
   refuses(swarm, swarm.class::SKEP, /restart is under way/)
-  File.rename("#{swarm.directory}/gate", "#{directory}/gate")
-  File.open("#{directory}/gate", File::WRONLY | File::NONBLOCK).close
+  let_boot(swarm)
   swarm.await("restart_done")
 
   File.rename("#{directory}/gate", "#{swarm.directory}/gate")
@@ -92,8 +98,7 @@ Scenario.play do
   swarm.kill(pids(swarm).first)
   swarm.await("node_forked")
   refuses(swarm, swarm.class::SKEP, /node 0 is booting: try again/)
-  File.rename("#{swarm.directory}/gate", "#{directory}/gate")
-  File.open("#{directory}/gate", File::WRONLY | File::NONBLOCK).close
+  let_boot(swarm)
   swarm.follow("both are ready") do
     swarm.status("stays")["nodes"].all? { |node| node["state"] == "ready" }
   end
