@@ -62,8 +62,8 @@ module Skep
 
       # Sends a frame, or queues what the socket can't take now. `give`n IOs are closed once sent,
       # `lend`ed stay open. False when the other end is gone, or when a frame that `may_drop` finds
-      # a full backlog.
-      def send(type, facts = {}, give: [], lend: [], may_drop: false)
+      # a full backlog. Not `at_once`: it goes with the next frame or flush.
+      def send(type, facts = {}, give: [], lend: [], may_drop: false, at_once: true)
         bytes = encode(type, facts, give.size + lend.size)
         @lock.synchronize do
           return refuse(give) if @ended || (may_drop && !room?(bytes))
@@ -71,7 +71,7 @@ module Skep
 
           @out << [bytes, give + lend, give]
           @backlog += bytes.bytesize
-          write_out
+          at_once ? write_out : true
         end
       end
 

@@ -146,9 +146,9 @@ module Skep
       end
 
       # What a full channel made us drop is told as soon as something fits again.
-      def report(type, facts)
+      def report(type, facts, at_once: true)
         may_drop = DROPPABLE.include?(type)
-        sent = @control.send(type, facts, may_drop:)
+        sent = @control.send(type, facts, may_drop:, at_once:)
         return @dropped += 1 if may_drop && !sent
         return if @dropped.zero?
 

@@ -50,12 +50,14 @@ module Skep
 
       def mine?(id) = @locks.nil? || @locks.claim(@cells.of(id), @slot)
 
-      # From here on the seat is ours; the supervisor hears of it, and can look it up.
+      # From here on the seat is ours; the supervisor can look it up, and hears of it when the work
+      # has begun.
       def step_in(id, task, noticed)
         @locks&.hold(@cells.of(id))
         ENV["SKEP_NODE_ID"] = id.to_s
         @child.__sit(id)
-        @report.call("stepped_in", { "node" => id, "seconds" => (OS.now - noticed).round(6) })
+        @report.call("stepped_in", { "node" => id, "seconds" => (OS.now - noticed).round(6) },
+                     at_once: false)
         task
       end
     end
