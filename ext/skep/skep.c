@@ -53,6 +53,7 @@ Init_skep_ext(void)
     skep_init_slab(os);
     skep_init_reshare(os);
     skep_init_headroom(os);
+    skep_init_look(os);
     skep_init_lifeline(os);
     skep_init_group(os);
     skep_init_file_lock(os);

@@ -38,6 +38,7 @@ void skep_init_huge_pages(VALUE os);
 void skep_init_slab(VALUE os);
 void skep_init_reshare(VALUE os);
 void skep_init_headroom(VALUE os);
+void skep_init_look(VALUE os);
 void skep_init_lifeline(VALUE os);
 void skep_init_group(VALUE os);
 void skep_init_file_lock(VALUE os);

@@ -62,6 +62,7 @@ require "skep/os/generation"
 require "skep/os/huge_pages"
 require "skep/os/slab"
 require "skep/os/headroom"
+require "skep/os/look"
 require "skep/os/native"
 
 module Skep

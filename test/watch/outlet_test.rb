@@ -41,6 +41,7 @@ class OutletTest < Skep::TestCase
       outlet = Skep::Watch::Outlet.new(file)
       outlet.loop = loop
       stormed { 20_000.times { outlet.put("line\n") } }
+      outlet.drain
 
       assert_equal [0, 100_000], [outlet.lost, file.size]
     end

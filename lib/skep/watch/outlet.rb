@@ -88,7 +88,7 @@ module Skep
 
       # Writes what can be written now.
       def drain #: () -> void
-        write_piece while @bytes.positive? && OS.look { @io.wait_writable(0) }
+        write_piece while @bytes.positive? && OS::Look.writable?(@io)
         @bytes.zero? ? rest_no_more : wait_for_reader
       rescue Errno::EAGAIN # a terminal with room for less than a piece
         wait_for_reader
