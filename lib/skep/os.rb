@@ -18,15 +18,16 @@ module Skep
     #: () -> Float
     def self.now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-    LOOKS = 5
-    private_constant :LOOKS
+    LOOK_SECONDS = [0, 0, 0.002].freeze
+    private_constant :LOOK_SECONDS
 
-    # What the block finds that asks whether an IO is ready now, waiting for no time; else nil.
-    # A signal just before makes Ruby say no without a look, so a no isn't believed at once.
+    # What the block finds that asks whether an IO is ready, waiting for so many seconds; else nil.
+    # A signal just before makes Ruby say no without a look if it is to wait for no time; it looks
+    # again and again as long as it may wait. So a no isn't believed at once.
     #
-    #: [T] () { () -> T? } -> T?
+    #: [T] () { (Numeric seconds) -> T? } -> T?
     def self.look
-      LOOKS.times { (found = yield) and return found }
+      LOOK_SECONDS.each { |seconds| (found = yield(seconds)) and return found }
       nil
     end
 

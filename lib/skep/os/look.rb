@@ -10,7 +10,7 @@ module Skep
       # What the C does better: a storm of signals may keep the twin from its look.
       module Twin
         #: (IO) -> bool
-        def writable?(io) = !OS.look { io.wait_writable(0) }.nil?
+        def writable?(io) = !OS.look { |seconds| io.wait_writable(seconds) }.nil?
       end
       private_constant :Twin
       extend Twin

@@ -34,6 +34,7 @@ module Skep
         #: () -> void
         def attach
           @waiter = nil
+          @beginning = Mutex.new # of several threads that wait one begins
           # Of an adopted io's process it is taken while that lives, or never.
           @identity = Identity.of(pid)
           @identity = @identity&.close if @io && !running?
@@ -42,7 +43,7 @@ module Skep
 
         #: () -> bool
         def running?
-          return OS.look { @io.wait_readable(0) }.nil? if @io
+          return OS.look { |seconds| @io.wait_readable(seconds) }.nil? if @io
 
           @identity.running?
         end
@@ -61,7 +62,7 @@ module Skep
         # For certain, whatever signals come; of an adopted io as sure as Ruby can be.
         #
         #: () -> boolish
-        def told? = @waiter ? @waiter.over? : OS.look { @io.wait_readable(0) }
+        def told? = @waiter ? @waiter.over? : OS.look { |seconds| @io.wait_readable(seconds) }
 
         #: (Numeric settle) -> void
         def reap(_settle)
@@ -92,7 +93,7 @@ module Skep
         #: () -> void
         def begin_wait
           Thread.handle_interrupt(Object => :never) do
-            @waiter = Waiter.new(pid) if @identity.child?
+            @beginning.synchronize { @waiter ||= (Waiter.new(pid) if @identity.child?) }
           end
         end
 
