@@ -13,7 +13,7 @@ class HeldSignalsTest < Skep::TestCase
   PROGRAM = <<~'RUBY'
     require "skep/os"
     held = Skep::OS::HeldSignals
-    abort "it was in vain" if held.refused? || ENV["LD_PRELOAD"]
+    abort "it was in vain" if held.refused? || ENV["LD_PRELOAD"]&.include?("keeper")
     left, *numbers = ARGV.map { |text| Integer(text) }
     answers, *kept = *numbers.map { |number| IO.for_fd(number).tap { |io| io.close_on_exec = false } }
     busy = Thread.new { IO.select(nil) } # a thread that blocks nothing

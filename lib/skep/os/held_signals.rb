@@ -36,7 +36,7 @@ module Skep
         #: (Array[String], IO writer) -> Hash[String, String?]
         def environment(names, writer, env: ENV)
           others = env["LD_PRELOAD"]
-          { "LD_PRELOAD" => [keeper, *others].join(":"), "SKEP_PRELOADED" => others,
+          { "LD_PRELOAD" => [*others, keeper].join(":"), "SKEP_PRELOADED" => others,
             KEPT => [writer.fileno, *numbers(names)].join(" ") }
         end
 
