@@ -14,8 +14,9 @@ module Processes
 
   ROOT = File.expand_path("../..", __dir__)
   PATIENCE = 10
+  VOLLEY = 200 # signals
   BUNDLER = { "RUBYOPT" => nil, "BUNDLER_SETUP" => nil }.freeze # by these it gets into each Ruby
-  private_constant :ROOT, :PATIENCE, :BUNDLER
+  private_constant :ROOT, :PATIENCE, :VOLLEY, :BUNDLER
 
   # The moment so many seconds from now, on the monotonic clock.
   #: (Numeric) -> Float
@@ -47,17 +48,22 @@ module Processes
     [pid, reader]
   end
 
-  # Runs the block while signals come as fast as another process can send them.
+  # Runs the block while signals come in volleys as fast as another process can send them, the next
+  # one when the one before has been felt: else they may leave no time for anything else.
   #: () { () -> void } -> void
   def stormed
-    previous = trap(:USR1) { nil }
-    target = Process.pid
-    storm, = in_child { loop { Process.kill(:USR1, target) } }
+    handled, handler = IO.pipe
+    previous = trap(:USR1) { handler.write_nonblock(".", exception: false) }
+    target = Skep.pidfd(Process.pid)
+    storm, = in_child do
+      loop { VOLLEY.times { target.signal(:USR1) } && handled.readpartial(65_536) }
+    end
     yield
   ensure
     Process.kill(:KILL, storm)
     Process.wait(storm)
     trap(:USR1, previous || "DEFAULT")
+    [handled, handler, target].each(&:close)
   end
 
   # Runs Ruby source, or a file of it, in a fresh process that leads a group of its own; returns
