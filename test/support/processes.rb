@@ -54,16 +54,13 @@ module Processes
   def stormed
     handled, handler = IO.pipe
     previous = trap(:USR1) { handler.write_nonblock(".", exception: false) }
-    target = Skep.pidfd(Process.pid)
-    storm, = in_child do
-      loop { VOLLEY.times { target.signal(:USR1) } && handled.readpartial(65_536) }
-    end
+    storm = volleys(handled, handler)
     yield
   ensure
     Process.kill(:KILL, storm)
     Process.wait(storm)
     trap(:USR1, previous || "DEFAULT")
-    [handled, handler, target].each(&:close)
+    [handled, handler].each(&:close)
   end
 
   # Runs Ruby source, or a file of it, in a fresh process that leads a group of its own; returns
@@ -100,6 +97,18 @@ module Processes
   end
 
   private
+
+  # From a child, to us.
+  #: (IO handled, IO handler) -> Integer
+  def volleys(handled, handler)
+    target = Skep.pidfd(Process.pid)
+    in_child do
+      handler.close # which ends with us
+      loop { VOLLEY.times { target.signal(:USR1) } && handled.readpartial(65_536) }
+    end.first
+  ensure
+    target.close
+  end
 
   #: () -> Array[IO]
   def readers = @readers ||= []
