@@ -23,8 +23,10 @@ module Skep
         "it runs within a program of its own: start that anew" if @origin.program? || !arguments
       end
 
-      # Has a signal come that isn't obeyed yet?
-      def signalled? = !@signals.to_io.wait_readable(0).nil? #: () -> bool
+      # Has a signal come that isn't obeyed yet? A no that isn't true would lose it.
+      def signalled? #: () -> bool
+        !OS.look { |seconds| @signals.to_io.wait_readable(seconds) }.nil?
+      end
 
       # Writes down all that the next program must know.
       def hand_over(handover, trial: false) #: (Handover, ?trial: bool) -> File
