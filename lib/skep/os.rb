@@ -18,19 +18,6 @@ module Skep
     #: () -> Float
     def self.now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-    LOOK_SECONDS = [0, 0, 0.002].freeze
-    private_constant :LOOK_SECONDS
-
-    # What the block finds that asks whether an IO is ready, waiting for so many seconds; else nil.
-    # A signal just before makes Ruby say no without a look if it is to wait for no time; it looks
-    # again and again as long as it may wait. So a no isn't believed at once.
-    #
-    #: [T] () { (Numeric seconds) -> T? } -> T?
-    def self.look
-      LOOK_SECONDS.each { |seconds| (found = yield(seconds)) and return found }
-      nil
-    end
-
     # IO.pipe, whole or not at all. Ruby's own, cut short by an exception from another thread (as by
     # Timeout), closes descriptors that their IOs close again when they are collected, whoever's
     # they are by then (io_s_pipe in Ruby's io.c).

@@ -25,7 +25,7 @@ module Skep
 
       # Has a signal come that isn't obeyed yet? A no that isn't true would lose it.
       def signalled? #: () -> bool
-        !OS.look { |seconds| @signals.to_io.wait_readable(seconds) }.nil?
+        !OS::Look.again { |seconds| @signals.to_io.wait_readable(seconds) }.nil?
       end
 
       # Writes down all that the next program must know.

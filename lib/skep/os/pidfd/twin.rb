@@ -43,7 +43,7 @@ module Skep
 
         #: () -> bool
         def running?
-          return OS.look { |seconds| @io.wait_readable(seconds) }.nil? if @io
+          return OS::Look.again { |seconds| @io.wait_readable(seconds) }.nil? if @io
 
           @identity.running?
         end
@@ -62,7 +62,9 @@ module Skep
         # For certain, whatever signals come; of an adopted io as sure as Ruby can be.
         #
         #: () -> boolish
-        def told? = @waiter ? @waiter.over? : OS.look { |seconds| @io.wait_readable(seconds) }
+        def told?
+          @waiter ? @waiter.over? : OS::Look.again { |seconds| @io.wait_readable(seconds) }
+        end
 
         #: (Numeric settle) -> void
         def reap(_settle)

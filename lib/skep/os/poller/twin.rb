@@ -28,7 +28,7 @@ module Skep
         #: (Numeric? seconds) -> Array[[untyped, bool, bool]]
         def ready(seconds)
           forget_closed
-          reads, writes = select(seconds) || OS.look { |least| select(least) }
+          reads, writes = select(seconds) || OS::Look.again { |least| select(least) }
           return [] unless reads
 
           @entries.each_value.filter_map { |entry| verdict(entry, reads, writes) }
