@@ -27,7 +27,7 @@ Scenario.play do
   swarm.kill(mold["pid"])
   pids.first(3).each { |pid| swarm.kill(pid) } # all at once
   swarm.await("node_ready", times: 3)
-  must("leave no zombie") { zombies_of([swarm.pid]).empty? }
+  no_zombie(swarm, [swarm.pid])
   must("stop with 0") { swarm.stop.exitstatus == 0 }
   gone(swarm.nodes)
 end

@@ -77,7 +77,7 @@ Scenario.play do
  event["error"].include?("fork(2)") } }
     left = swarm.status("idle")["nodes"].map { |node| node["pid"] }
     must("leave the third alone") { left.include?(pids[2]) }
-    must("reap those killed") { zombies_of([mold, swarm.pid]).empty? }
+    no_zombie(swarm, [mold, swarm.pid])
     limit.lift
     swarm.await("node_ready", times: 2)
     must("keep its mold") { swarm.events.none? { |event| event["event"] == "mold_died" } }

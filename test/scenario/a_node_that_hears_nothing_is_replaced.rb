@@ -37,7 +37,7 @@ Scenario.play do
   nodes = swarm.status("odd")["nodes"]
   must("leave the sixth alone") { nodes[5]["pid"] == first[5] }
 
-  must("leave no zombie") { zombies_of([swarm.pid, mold]).empty? }
+  no_zombie(swarm, [swarm.pid, mold])
   must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
   left = Dir.glob("/proc/[0-9]*/cmdline").select do |path|
     File.read(path).match?(/\Asleep\0100[012]\0/)

@@ -27,13 +27,12 @@ Scenario.play do
   kills.times { pid = kill.call(pid) }
   after = measure.call
   molds = swarm.events.filter_map { |event| event["pid"] if event["event"] == "mold_ready" }
-  zombies = zombies_of([swarm.pid, *molds])
   nodes = swarm.status("idle")["nodes"]
 
   puts "#{before} -> #{after}, restarts #{nodes[0]['restarts']}"
   must("count every replacement") { nodes[0]["restarts"] == kills + [kills / 2, 500].min }
   must("keep its descriptors") { after[:descriptors] <= before[:descriptors] }
   must("keep its memory") { after[:anonymous_kb] <= before[:anonymous_kb] * 1.05 }
-  must("leave no zombie") { zombies.empty? }
+  no_zombie(swarm, [swarm.pid, *molds])
   must("stop with 0") { swarm.stop.exitstatus == 0 }
 end

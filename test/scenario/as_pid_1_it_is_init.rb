@@ -48,7 +48,7 @@ Scenario.play do
     init = init_of.call(swarm)
     must("be pid 1") { File.read("/proc/#{init}/status")[/^NSpid:.*\t(\d+)$/, 1] == "1" }
     must("adopt strangers") { swarm.await("stranger")["adopted"] }
-    swarm.follow("no zombie is left") { zombies_of([init]).empty? }
+    no_zombie(swarm, [init])
     all = []
     swarm.follow("it holds supervisor, mold, nodes, one forked ahead, and the stranger") do
       (all = inside.call(File.readlink("/proc/#{init}/ns/pid"))).size == 6

@@ -54,6 +54,6 @@ Scenario.play do
   after = Dir.children("/proc/#{swarm.pid}/fd").size
   must("keep its descriptors: #{before}, then #{after}") { after <= before }
   must("keep its mold") { swarm.events.none? { |event| event["event"] == "mold_died" } }
-  must("leave no zombie") { zombies_of([swarm.pid, mold]).empty? }
+  no_zombie(swarm, [swarm.pid, mold])
   must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
 end

@@ -41,6 +41,6 @@ Scenario.play do
   # A Ruby 3.3 that can't get a thread for want of memory never comes to its exit by itself.
   causes = swarm.events.flat_map { |event| event.values_at("error", "reason") }.compact.uniq
   must("say why: #{causes}") { causes.join.match?(/NoMemoryError|boot_timeout/) }
-  must("leave no zombie") { zombies_of([swarm.pid]).empty? }
+  no_zombie(swarm, [swarm.pid])
   must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
 end

@@ -241,6 +241,11 @@ class Scenario
 
   def command_line(pid) = File.read("/proc/#{pid}/cmdline").tr("\0", " ")
 
+  # Waits until these have reaped every child of theirs that has ended: who just did isn't lost.
+  def no_zombie(swarm, parents)
+    swarm.follow("no zombie is left") { zombies_of(parents).empty? }
+  end
+
   # Ended and not reaped, among the children of these.
   def zombies_of(parents)
     Dir.glob("/proc/[0-9]*/stat").select do |path|

@@ -38,7 +38,7 @@ Scenario.play do
   puts "status in #{took.call}; supervisor: #{Skep::OS::Memory.of(swarm.pid).uss >> 20} MiB"
   must("tell all of them") { nodes.size == count && nodes.all? { |node| node["state"] == "ready" } }
   must("keep its descriptors: #{before}, #{files.call}") { files.call <= before + 1 } # we asked
-  must("leave no zombie") { zombies_of([swarm.pid, mold]).empty? }
+  no_zombie(swarm, [swarm.pid, mold])
   took.call
   must("stop with 0; #{swarm.account}") { swarm.stop(seconds: 120).exitstatus == 0 }
   puts "stopped in #{took.call}"

@@ -43,7 +43,7 @@ Scenario.play do
     started << swarm.await("started") { |event| event["node"] == node }
   end
   must("leave a node's own alone until it ends") { swarm.await("stopping")["left"] == 5 }
-  swarm.follow("no zombie is left") { zombies_of([swarm.pid]).empty? }
+  no_zombie(swarm, [swarm.pid])
 
   # A node that has fallen to the supervisor.
   mold = swarm.await("mold_ready")["pid"]
