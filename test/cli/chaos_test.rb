@@ -50,6 +50,17 @@ class ChaosTest < Skep::TestCase
     assert_equal ["SIGKILL", 500.0], [deed.by, deed.milliseconds]
   end
 
+  test "a report tells the supervisor's memory at first, warm, and in the end" do
+    samples = [[0.0, 14], [4.0, 15], [7.0, 17], [60.0, 17]].map do |seconds, mib|
+      Chaos.const_get(:Vitals)::Sample.new(seconds, 24, mib << 20)
+    end
+    report = Report.new(swarm: "a", plan:, seconds: 60.0, deeds: [], missed: {}, lost: 0,
+                        zombies: [], samples:, sick: [])
+
+    assert_equal "supervisor: descriptors 24 -> 24, private memory 14.0, after a tenth of the " \
+                 "time 17.0, at the end 17.0 MiB (at most 17.0)", report.lines.last
+  end
+
   test "a report tells what was never answered" do
     answered, owed = Array.new(2) { |id| Deed.new(:stop, "SIGSTOP", node: id, pid: 10, at: 5.0) }
     answered.answer("hung", 6.0)

@@ -65,8 +65,12 @@ module Skep
 
           first, last, most = [samples.first, samples.last, samples.max_by(&:bytes)]
           "supervisor: descriptors #{first.descriptors} -> #{last.descriptors}, private memory " \
-            "#{mib(first)} -> #{mib(last)} MiB (at most #{mib(most)})"
+            "#{mib(first)}, after a tenth of the time #{mib(warm)}, at the end #{mib(last)} MiB " \
+            "(at most #{mib(most)})"
         end
+
+        # When its code has run for the first time: a Ruby process grows until then.
+        def warm = samples.find { |sample| sample.seconds >= samples.last.seconds / 10 }
 
         def mib(sample) = (sample.bytes / 1_048_576.0).round(1)
       end
