@@ -21,7 +21,7 @@ Scenario.play do
     swarm.status("idle")["nodes"].all? { |node| node["restarts"].zero? }
   end
   must("leave the new one alone") do
-    swarm.read(Skep::OS.now + 3)
+    swarm.follow_for(3)
     swarm.events.one? { |event| event["event"] == "mold_hung" }
   end
   must("stop with 0") { swarm.stop.exitstatus.zero? }

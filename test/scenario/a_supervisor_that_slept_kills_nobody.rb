@@ -31,10 +31,10 @@ Scenario.play do
   mold = swarm.await("mold_ready")["pid"]
   asleep = lambda do |pids|
     pids.each { |pid| swarm.kill(pid, :STOP) }
-    swarm.read(Skep::OS.now + 3)
+    swarm.follow_for(3)
     pids.reverse_each { |pid| swarm.kill(pid, :CONT) }
     swarm.await("supervisor_late") { |late| late["seconds"] > 1 }
-    swarm.read(Skep::OS.now + 0.9) # what is overdue now would be found by now
+    swarm.follow_for(0.9) # what is overdue now would be found by now
   end
   asleep.call([swarm.pid])
   asleep.call([swarm.pid, mold, *nodes.values])

@@ -36,11 +36,11 @@ Scenario.play do
     ready = swarm.await("node_ready", times: 13) # the helper is one
     ready += swarm.await("spare_ready", times: options[/spares: (\d)/, 1].to_i)
     ready.each { |event| pids["node #{event["node"]}"] = event["pid"] }
-    swarm.read(Skep::OS.now + TIMEOUT) # what booting has left to do
+    swarm.follow_for(TIMEOUT) # what booting has left to do
 
     before = pids.transform_values(&WAKES)
     began = Skep::OS.now
-    swarm.read(began + (PERIODS * TIMEOUT))
+    swarm.follow_for(PERIODS * TIMEOUT)
     periods = (Skep::OS.now - began) / TIMEOUT
     wakes = pids.to_h { |who, pid| [who, WAKES.call(pid) - before[who]] }
     puts "#{name}: wake-ups in #{periods.round(2)} liveness_timeouts: #{wakes}"

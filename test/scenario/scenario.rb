@@ -90,6 +90,12 @@ class Scenario
       end
     end
 
+    # Follows the log for so long, whatever happens.
+    def follow_for(seconds)
+      deadline = Skep::OS.now + seconds
+      nil while read(deadline)
+    end
+
     def signal(name) = @pidfd.signal(name)
 
     def kill(pid, signal = :KILL)
