@@ -39,10 +39,5 @@ Scenario.play do
 
   no_zombie(swarm, [swarm.pid, mold])
   must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
-  left = Dir.glob("/proc/[0-9]*/cmdline").select do |path|
-    File.read(path).match?(/\Asleep\0100[012]\0/)
-  rescue SystemCallError # gone while we looked
-    false
-  end
-  must("leave nothing of theirs: #{left}") { left.empty? }
+  nothing_left(swarm)
 end

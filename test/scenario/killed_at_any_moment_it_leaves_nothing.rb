@@ -24,14 +24,6 @@ SOURCE = <<~'RUBY'
 RUBY
 
 Scenario.play do
-  # All that have the swarm's directory in the environment they were executed with.
-  marked = lambda do |mark|
-    Dir.glob("/proc/[0-9]*/environ").filter_map do |path|
-      path[/\d+/].to_i if File.binread(path).include?(mark)
-    rescue SystemCallError # gone meanwhile
-      next
-    end
-  end
   random = Random.new(seed = Random.new_seed)
   kill = lambda do |swarm|
     swarm.signal(:KILL)
@@ -44,11 +36,7 @@ Scenario.play do
     swarm.read(Skep::OS.now + moment) while moment > 0 && (moment -= 0.05)
     swarm.signal(:TERM) if random.rand(5).zero?
     kill.call(swarm)
-    deadline = Skep::OS.now + Scenario::SECONDS
-    until (left = marked.call("SKEP_RUN_DIR=#{swarm.directory}\0")).empty?
-      must("leave nothing, not #{left}: round #{round}, seed #{seed}") { Skep::OS.now < deadline }
-      gone(left.first(1), seconds: Scenario::SECONDS)
-    end
+    nothing_left(swarm, "round #{round}, seed #{seed}")
     swarm.close
   end
 end

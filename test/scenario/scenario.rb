@@ -262,6 +262,25 @@ class Scenario
     end
   end
 
+  # All that have a swarm's directory in the environment they were executed with: its supervisor,
+  # and whatever that has started.
+  def started_by(swarm)
+    Dir.glob("/proc/[0-9]*/environ").filter_map do |path|
+      path[/\d+/].to_i if File.binread(path).include?("SKEP_RUN_DIR=#{swarm.directory}\0")
+    rescue SystemCallError # gone while we looked
+      next
+    end
+  end
+
+  # Waits until none of these is left.
+  def nothing_left(swarm, where = "at the end")
+    deadline = Skep::OS.now + SECONDS
+    until (left = started_by(swarm)).empty?
+      must("leave nothing, not #{left}: #{where}") { Skep::OS.now < deadline }
+      gone(left.first(1), seconds: SECONDS)
+    end
+  end
+
   # The process that a mold has forked ahead; waits until there is one.
   def blank(swarm, mold)
     swarm.follow("a process forked ahead") { blanks(mold).any? }
