@@ -25,13 +25,15 @@ Scenario.play do
   [kills / 2, 500].min.times { pid = kill.call(pid) }
   before = measure.call
   kills.times { pid = kill.call(pid) }
+  swarm.follow("it has no more descriptors than before: #{before}") do
+    measure.call[:descriptors] <= before[:descriptors] # who died last may not be reaped yet
+  end
   after = measure.call
   molds = swarm.events.filter_map { |event| event["pid"] if event["event"] == "mold_ready" }
   nodes = swarm.status("idle")["nodes"]
 
   puts "#{before} -> #{after}, restarts #{nodes[0]['restarts']}"
   must("count every replacement") { nodes[0]["restarts"] == kills + [kills / 2, 500].min }
-  must("keep its descriptors") { after[:descriptors] <= before[:descriptors] }
   must("keep its memory") { after[:anonymous_kb] <= before[:anonymous_kb] * 1.05 }
   no_zombie(swarm, [swarm.pid, *molds])
   must("stop with 0") { swarm.stop.exitstatus == 0 }

@@ -27,7 +27,8 @@ Scenario.play do
   swarm = run_swarm(IDLE)
   mold = swarm.await("mold_ready")["pid"]
   swarm.await("node_ready", times: 3)
-  before = Dir.children("/proc/#{swarm.pid}/fd").size
+  files = -> { Dir.children("/proc/#{swarm.pid}/fd").size }
+  before = files.call
   # Kills two of three nodes while the process has no descriptor left.
   starve = lambda do |pid|
     alive = swarm.status("idle")["nodes"].map { |node| node["pid"] }
@@ -51,8 +52,7 @@ Scenario.play do
   starve.call(swarm.pid)
   starve.call(mold)
 
-  after = Dir.children("/proc/#{swarm.pid}/fd").size
-  must("keep its descriptors: #{before}, then #{after}") { after <= before }
+  swarm.follow("it has no more descriptors than before: #{before}") { files.call <= before }
   must("keep its mold") { swarm.events.none? { |event| event["event"] == "mold_died" } }
   no_zombie(swarm, [swarm.pid, mold])
   must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
