@@ -53,7 +53,8 @@ def kill_one(swarm, seat)
   must("answer a death; #{swarm.account}") do
     swarm.await("node_died") { |event| event["pid"] == victim } && complete(swarm)
   end
-  swarm.follow("the helper is told") { File.read("#{swarm.directory}/told") == victim.to_s }
+  told = "#{swarm.directory}/told"
+  swarm.follow("the helper is told") { File.exist?(told) && File.read(told) == victim.to_s }
 end
 
 def complete(swarm)
@@ -88,13 +89,16 @@ Scenario.play do
   19.times { upgrade(swarm, new) }
   must("know its nodes as before: #{before} #{kept(swarm)}") { kept(swarm) == before }
   must("have the same children") { family(swarm) == molds }
-  must("leave no descriptor: #{held} #{descriptors(swarm)}") { descriptors(swarm) == held }
+  swarm.follow("no descriptor is left: #{held}") { descriptors(swarm) == held }
   worked = done(swarm)
   must("let them work on") { swarm.follow("they do") { done(swarm) > worked } || true }
 
-  names = feed.take.map { |event| event["event"] }
+  names = []
+  swarm.follow("those who follow are told") do
+    names.concat(feed.take.map { |event| event["event"] }).count("upgrade_done") == 20
+  end
   must("keep those who follow: #{names.tally}") do
-    names.count("upgrade_done") == 20 && feed.lost.zero? && !feed.ended?
+    feed.lost.zero? && !feed.ended?
   end
   feed.close
   must("lose no node") { names.none? { |name| %w[node_died node_forked mold_died].include?(name) } }
@@ -107,9 +111,11 @@ Scenario.play do
   kill_one(swarm, 0)
   must("restart") { swarm.skep("restart").nil? && complete(swarm) }
   must("reload: from the new skep") { swarm.skep("reload").nil? && complete(swarm) }
+  swarm.follow("the old mold has gone: before there is no upgrade") { family(swarm).one? }
   upgrade(swarm, new)
   kill_one(swarm, 2)
-  must("scale") { swarm.skep("scale", "2").nil? && swarm.status("upgraded")["nodes"].size == 3 }
+  must("scale") { swarm.skep("scale", "2").nil? }
+  swarm.follow("one has gone") { swarm.status("upgraded")["nodes"].size == 3 }
   must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
 
   last = run_swarm(UPGRADED)
