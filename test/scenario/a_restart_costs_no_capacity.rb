@@ -26,12 +26,13 @@ Scenario.play do
   end
   must("keep three ready: #{swarm.least_ready(3)}") { swarm.least_ready(3) == 3 }
 
+  swarm.await("node_replacing", times: 3) # those were the first restart's
   swarm.signal(:USR2)
   swarm.await("node_replacing")
   victim = swarm.status("rolling")["nodes"].last["pid"]
   swarm.kill(victim)
   swarm.await("restart_done")
-  must("have three nodes") do
+  swarm.follow("all three are ready") do
     swarm.status("rolling")["nodes"].map { |node| node["state"] } == %w[ready] * 3
   end
   must("stop with 0") { swarm.stop.exitstatus == 0 }
