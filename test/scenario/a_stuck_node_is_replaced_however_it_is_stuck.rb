@@ -39,7 +39,9 @@ Scenario.play do
   end
   must("tell where in Ruby") do
     [["swarm.rb", 0], ["synchronize", 2]].all? do |place, node|
-      told = hung[node]["threads"] ? hung[node] : swarm.await("node_backtraces") # slow to answer
+      told = hung[node]
+      told["threads"] or # it was slow to answer
+        told = swarm.await("node_backtraces") { |event| event["node"] == node }
       main = told["threads"].find { |thread| thread["thread"] == "main" }
       main["backtrace"].first(2).join.include?(place)
     end
