@@ -6,7 +6,7 @@ require_relative "scenario"
 
 Scenario.play do
   swarm = run_swarm(<<~RUBY)
-    Skep.swarm "bereft", nodes: 2, liveness_timeout: 2, kill_timeout: 1, max_lifetime: 6 do |swarm|
+    Skep.swarm "bereft", nodes: 2, liveness_timeout: 2, kill_timeout: 1, max_lifetime: 12 do |swarm|
       swarm.work { |child| child.ready!; child.wait until child.stopping? }
     end
   RUBY
