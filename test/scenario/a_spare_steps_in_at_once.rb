@@ -93,8 +93,8 @@ end
 
 Scenario.play do
   [1, 2].each do |spares|
-    swarm = run_swarm(SOURCE, env: { "SPARES" => spares.to_s })
-    Dir.mkdir("#{swarm.directory}/holders")
+    swarm = run_swarm(SOURCE, env: { "SPARES" => spares.to_s },
+                              prepare: ->(place) { Dir.mkdir("#{place}/holders") })
     swarm.await("node_ready", times: NODES)
     swarm.await("spare_ready", times: spares)
     seed = Integer(ENV.fetch("SEED", Random.new_seed % 1_000))

@@ -25,7 +25,7 @@ Scenario.play do
   feed = swarm.follow_socket("talk")
   heard = Hash.new(0)
   hear = -> { feed.take.each { |event| heard[event["event"]] += 1 } }
-  turns = ->(id) { File.size("#{swarm.directory}/turns#{id}") }
+  turns = ->(id) { File.size?("#{swarm.directory}/turns#{id}").to_i }
 
   swarm.signal(:STOP)
   File.write("#{swarm.directory}/loud", "")

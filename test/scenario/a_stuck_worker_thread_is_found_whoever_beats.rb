@@ -36,8 +36,8 @@ SOURCE = <<~RUBY
     never = ->(seconds = nil) { IO.select(nil, nil, nil, seconds) }
     swarm.work(Jobs.new) do |lane, thread|
       lane.count
-      @jobs = @jobs.to_i + 1
-      next unless @jobs == 3 && !File.exist?("\#{__dir__}/again\#{lane.id}")
+      turn = @jobs = @jobs.to_i + 1
+      next unless turn == 3 && !File.exist?("\#{__dir__}/again\#{lane.id}")
 
       File.write("\#{__dir__}/again\#{lane.id}", "")
       case lane.id

@@ -8,8 +8,8 @@ require_relative "scenario"
 SOURCE = <<~RUBY
   Skep.swarm "scaled", nodes: 2 do |swarm|
     swarm.work do |child|
-      child.ready!
       child.in_hand("item of \#{child.id}") if child.id.odd?
+      child.ready!
       child.wait until child.stopping?
       File.read("\#{__dir__}/held") if File.exist?("\#{__dir__}/held")
     end
