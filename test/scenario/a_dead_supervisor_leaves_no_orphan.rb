@@ -12,6 +12,7 @@ Scenario.play do
     end
   RUBY
   2.times do |round|
+    File.unlink(*Dir.glob("#{directory}/exit.*")) # of the round before
     swarm = run_swarm(source, in_directory: directory)
     nodes = swarm.await("node_ready", times: 3).map { |event| event["pid"] }
     mold = swarm.await("mold_ready")["pid"]

@@ -29,6 +29,7 @@ Scenario.play do
 
   File.mkfifo("#{directory}/gate")
   first.signal(:KILL)
+  gone([first.pid])
   heir = run_swarm(source, in_directory: directory)
   heir.await("node_ready", times: 2)
   must("start while the old ones still finish") { old.all? { |pid| File.exist?("/proc/#{pid}") } }

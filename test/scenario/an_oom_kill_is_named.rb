@@ -37,14 +37,20 @@ class SmallGroup
 
   # Its processes may still be ending.
   def remove
-    File.read("#{directory}/cgroup.procs").split.each do |pid|
-      File.write("#{File.dirname(directory)}/cgroup.procs", pid)
-    end
+    File.read("#{directory}/cgroup.procs").split.each { |pid| dismiss(pid) }
     Dir.rmdir(directory)
   end
 
   # For the process that is to enter it: a line of Ruby.
   def enter = "File.write(#{"#{directory}/cgroup.procs".inspect}, Process.pid.to_s)"
+
+  private
+
+  def dismiss(pid)
+    File.write("#{File.dirname(directory)}/cgroup.procs", pid)
+  rescue Errno::ESRCH # it has just ended
+    nil
+  end
 end
 
 Scenario.play do
