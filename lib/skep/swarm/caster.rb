@@ -14,7 +14,8 @@
 # | (a child has ended) | exited {slot, pid, exitstatus, signal} |
 # | leave, and closes the channel | ends; without that word it sees its nodes to their end first |
 #
-# It has no thread of its own, keeps no node's socket, and ends with its supervisor.
+# Its children are Offspring's. It has no thread of its own, keeps no node's socket, and ends with
+# its supervisor.
 module Skep
   class Swarm
     class Caster
@@ -63,7 +64,6 @@ module Skep
         @channel = channel
         @file = file
         @swarm = swarm
-        @children = {}
       end
 
       # Serves the supervisor until it closes the channel.
@@ -91,12 +91,21 @@ module Skep
       def cast_all
         @loop = OS::Loop.new
         @loop.watch(@signals.to_io) { @signals.take }
-        @blank = Blank.new(@loop) { |order| fork { |control| wait_and_live(order, control) } }
-        @link = Link.new(@loop, @channel, ended: -> { let_go }) { |frame| obey(frame) }.listen
+        @link = Link.new(@loop, @channel, ended: -> { let_go }) { |frame| obey(frame) }
+        @offspring = offspring
+        @link.listen
         @loop.run
       ensure
-        @blank.discard
+        @offspring.discard
         OS::Group.end_others
+      end
+
+      def offspring
+        Offspring.new(@swarm, @config, loop: @loop, channel: @channel, link: @link,
+                                       signals: @signals, ancestry: @ancestry,
+                                       page: @page, cells: @cells) do |role|
+          entitle("#{role} (mold #{@number})")
+        end
       end
 
       def entitle(role = "mold #{@number}")
@@ -170,87 +179,15 @@ module Skep
 
       # The channel has ended: by the supervisor's word, or with the supervisor.
       def let_go
-        return @loop.stop if @released || @children.empty?
-
-        @orphaned = true
-        @blank.discard
-        Guardian.new(@loop, @children, @ancestry).take_over
+        @released || !@offspring.any? ? @loop.stop : @offspring.orphaned
       end
 
       def obey(frame)
         case frame.type
-        when "fork" then cast(frame)
+        when "fork" then @offspring.cast(frame)
         when "ping" then @link.send("pong")
         when "leave" then @released = true
         end
-      end
-
-      def cast(frame)
-        socket = frame.ios.first or raise Errno::EMFILE, "for a node's channel"
-        follow(frame["slot"], @blank.take(frame, socket) || born(frame, socket))
-      rescue SystemCallError => e # EAGAIN, ENOMEM, EMFILE: the supervisor decides when to try again
-        @link.send("fork_failed", { "slot" => frame["slot"], "error" => e.message })
-      ensure
-        socket&.close
-        @blank.soon
-      end
-
-      def born(frame, socket)
-        OS::Headroom.check
-        pid = fork { |control| live(frame, socket, control) }
-        socket.close # in its place the pidfd finds room
-        OS::Pidfd.open(pid)
-      rescue SystemCallError
-        Process.detach(pid) if pid # its channel ends, and so does it
-        raise
-      end
-
-      def follow(slot, pidfd)
-        lend = OS::Pidfd.native? ? [pidfd.to_io] : []
-        @link.send("forked", { "slot" => slot, "pid" => pidfd.pid }, lend:)
-        @children[pidfd.hold] = @loop.watch(pidfd.to_io) { reap(slot, pidfd) }
-      end
-
-      def reap(slot, pidfd)
-        Remains.of(pidfd)
-        status = pidfd.wait(timeout: 0) or return
-
-        @children.delete(pidfd).cancel
-        @link.send("exited", { "slot" => slot, "pid" => pidfd.pid, **Exit.of(status).to_plain })
-        pidfd.close
-        @loop.stop if @orphaned && @children.empty?
-      end
-
-      # The child keeps nothing of the mold's or of its siblings'.
-      def fork
-        Signals.hand_on do
-          Process.fork do
-            signals = Signals.new(Life::SIGNALS, inherited: @signals)
-            @ancestry.settle
-            [@signals, @blank].each(&:disown)
-            [@loop, @channel].each(&:close)
-            OS::Pidfd.abandon(@children.keys)
-            exit(yield(control(signals)))
-          end
-        end
-      end
-
-      # In a child, from here to its end.
-      def control(signals)
-        Control.new(signals:, ancestry: @ancestry, orphan_timeout: @config.orphan_timeout).start
-      end
-
-      def live(frame, socket, control)
-        Life.new(@swarm, frame.facts, channel: Channel.new(socket), page: @page, cells: @cells,
-                                      config: @config, control:).live
-      end
-
-      # The same for one that was forked ahead.
-      def wait_and_live(socket, control)
-        entitle("blank (mold #{@number})")
-        frame = Blank.told(order = Channel.new(socket), control.signals)
-        order.close
-        live(frame, frame.ios.first, control)
       end
     end
   end
