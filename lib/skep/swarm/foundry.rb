@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-# Keeps the molds: starts the first, hears them, replaces one that died, lets them go at the end.
+# Keeps the molds: starts the first, replaces one that died, lets them go at the end.
 #
 #   foundry = Foundry.new(origin, supervisor, disown:)
 #   foundry.start
 #   foundry.release { … }     # all molds are gone
 #
-# What a mold says goes to the supervisor (loaded, ready) or to its manager (forked, exited).
+# What a mold says is passed on by Reports.
 module Skep
   class Swarm
     class Foundry
@@ -21,6 +21,7 @@ module Skep
         @molds = []
         @deaths = []
         @next = 0
+        @reports = Reports.new(supervisor, origin, tell: method(:emit))
       end
 
       attr_reader :molds #: Array[Mold]
@@ -105,7 +106,6 @@ module Skep
 
       def loop = @supervisor.loop
       def calls = @calls ||= RollCall.new(timeout: @supervisor.config.liveness_timeout)
-      def registrar = @supervisor.manager.registrar
       def find(pid) = @molds.find { |mold| mold.pid == pid }
 
       # A mold that closes its channel, or says what can't be understood, is of no use any more.
@@ -126,6 +126,11 @@ module Skep
         mold
       end
 
+      def hear(mold, frame)
+        @calls&.answered(mold)
+        @reports.hear(mold, frame)
+      end
+
       def garbled(mold, error)
         emit(:mold_garbled, :error, mold, error: "#{error.class}: #{error.message}")
         mold.kill
@@ -141,62 +146,6 @@ module Skep
       def hung(mold)
         emit(:mold_hung, :error, mold, **(OS::Vitals.of(mold.pid)&.to_plain || {}))
         mold.kill
-      end
-
-      def hear(mold, frame)
-        @calls&.answered(mold)
-        case frame.type
-        when "loaded" then loaded(mold, frame.facts)
-        when "refused" then refused(mold, frame["sentence"])
-        when "ready" then ready(mold, frame)
-        when "forked" then forked(frame)
-        when "fork_failed" then registrar.fork_failed(frame["slot"], frame["error"])
-        when "exited" then registrar.exited(frame["slot"], frame["pid"], Exit.from(frame.facts))
-        end
-      end
-
-      # A node that we have no descriptor for can't be kept: its channel closes, and so it ends.
-      def forked(frame)
-        @supervisor.forked(frame["slot"], frame["pid"], pidfd(frame))
-      rescue Errno::EMFILE, Errno::ENFILE => e
-        registrar.fork_failed(frame["slot"], e.message)
-      end
-
-      def pidfd(frame)
-        return OS::Pidfd.adopt(frame.ios.first, frame["pid"]) if frame.ios.any?
-
-        OS::Pidfd.open(frame["pid"])
-      rescue Errno::ESRCH # gone and reaped already: the mold says how right after
-        nil
-      end
-
-      def loaded(mold, plain)
-        @supervisor.loaded(mold, plain) if mold.trial.nil? || mold.trial.loaded(plain)
-      end
-
-      def refused(mold, sentence)
-        return @supervisor.fail(sentence) unless @supervisor.booted?
-
-        emit(:mold_refused, :error, mold, message: sentence)
-        mold.trial&.drop(sentence)
-        mold.kill
-      end
-
-      def ready(mold, frame)
-        mold.ready
-        emit(:mold_ready, :info, mold, seconds: frame["seconds"].round(3))
-        frame["findings"].each { |finding| emit(:fork_guard, :warn, mold, message: finding) }
-        warmed(mold, frame)
-        mold.trial ? mold.trial.ready : @supervisor.mold_ready(mold)
-      end
-
-      # A step that was asked for and couldn't be done is worth a word.
-      def warmed(mold, frame)
-        reshare = @supervisor.config.reshare
-        refused = reshare && frame["warmup"]["reshare"].to_s.start_with?("skipped")
-        steps = frame["warmup"].transform_keys(&:to_sym)
-        emit(:mold_warmed, refused ? :warn : :debug, mold, slots: frame["slots"], **steps)
-        @origin.warmed(slots: frame["slots"], reshare:)
       end
 
       def died(mold)

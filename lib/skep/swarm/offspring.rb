@@ -6,10 +6,10 @@
 #   offspring = Offspring.new(swarm, config, loop:, channel:, link:, signals:, ancestry:, …) { … }
 #   offspring.cast(frame)     # tells: forked {slot, pid} + pidfd, exited …, or fork_failed …
 #   offspring.any?            # is one still there?
-#   offspring.orphaned        # nobody asks for another: they are seen to their end, then the loop's
+#   offspring.orphaned        # by its supervisor: sees them to their end, and stops the loop
 #   offspring.discard         # who was forked ahead and is nobody yet isn't wanted any more
 #
-# A child keeps nothing of the mold's or of its siblings'; from its first instant it is one of Life.
+# A child keeps nothing of the mold's or of its siblings'. What it does then is told by Life.
 module Skep
   class Swarm
     class Offspring
@@ -37,7 +37,6 @@ module Skep
         @blank.soon
       end
 
-      # The supervisor is dead.
       def orphaned #: () -> void
         @orphaned = true
         discard

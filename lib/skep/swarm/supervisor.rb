@@ -78,7 +78,7 @@ module Skep
       def reopen = @observers.each_guarded(&:reopen) #: () -> void
       def reap = @strangers.tend #: () -> void
 
-      # Asked by the Foundry.
+      # Asked by the Foundry and its Reports.
 
       def emit(name, level, facts) #: (Symbol | String, Symbol, Hash) -> void
         @observers.event(name.to_s, level, facts)
@@ -103,16 +103,11 @@ module Skep
         @booted = true
       end
 
+      # A mold or a node is there, and leads a group.
       def leader(pid) = @strangers.leader(pid)
 
       # How long a mold may take to be ready.
       def boot_limit = @boot.limit
-
-      # The mold has forked a node, and knows its pidfd unless it is gone again.
-      def forked(slot, pid, pidfd)
-        @strangers.leader(pid)
-        @manager.registrar.forked(slot, pid, pidfd)
-      end
 
       def mold_died(mold) = @manager&.registrar&.mold_died(mold)
 

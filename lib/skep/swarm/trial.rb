@@ -4,7 +4,7 @@
 # others roll over; else it is dropped, and the old one goes on until its last node has gone.
 #
 #   trial = Reload.new(foundry, supervisor) { |why| … }   # nil: all nodes are of the new mold
-#   trial.ready         # by the Foundry: its mold can fork
+#   trial.ready         # by the Reports: its mold can fork
 #   trial.drop(why)     # it is refused, or has ended
 #
 # Where the mold comes from a Reload and a Refork know.

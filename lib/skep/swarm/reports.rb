@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+# What molds report over their channels, passed on to whom it concerns: their own progress to the
+# supervisor or to their trial, births and ends of nodes to the registrar.
+#
+#   reports = Reports.new(supervisor, origin, tell:)
+#   reports.hear(mold, frame)
+#
+# It is for molds what Hearing is for nodes.
+module Skep
+  class Swarm
+    class Reports
+      # tell: called with an event's name, its level, the mold and facts.
+      def initialize(supervisor, origin, tell:) #: (Supervisor, untyped, tell: Method) -> void
+        @supervisor = supervisor
+        @origin = origin
+        @tell = tell
+      end
+
+      def hear(mold, frame) #: (Mold, Channel::Frame) -> void
+        case frame.type
+        when "loaded" then loaded(mold, frame.facts)
+        when "refused" then refused(mold, frame["sentence"])
+        when "ready" then ready(mold, frame)
+        when "forked" then forked(frame)
+        when "fork_failed" then registrar.fork_failed(frame["slot"], frame["error"])
+        when "exited" then registrar.exited(frame["slot"], frame["pid"], Exit.from(frame.facts))
+        end
+      end
+
+      private
+
+      def registrar = @supervisor.manager.registrar
+
+      # A node's pidfd is known unless it is gone again. One that we have no descriptor for can't be
+      # kept: its channel closes, and so it ends.
+      def forked(frame)
+        pidfd = pidfd(frame)
+        @supervisor.leader(frame["pid"])
+        registrar.forked(frame["slot"], frame["pid"], pidfd)
+      rescue Errno::EMFILE, Errno::ENFILE => e
+        registrar.fork_failed(frame["slot"], e.message)
+      end
+
+      def pidfd(frame)
+        return OS::Pidfd.adopt(frame.ios.first, frame["pid"]) if frame.ios.any?
+
+        OS::Pidfd.open(frame["pid"])
+      rescue Errno::ESRCH # gone and reaped already: the mold says how right after
+        nil
+      end
+
+      def loaded(mold, plain)
+        @supervisor.loaded(mold, plain) if mold.trial.nil? || mold.trial.loaded(plain)
+      end
+
+      def refused(mold, sentence)
+        return @supervisor.fail(sentence) unless @supervisor.booted?
+
+        @tell.call(:mold_refused, :error, mold, message: sentence)
+        mold.trial&.drop(sentence)
+        mold.kill
+      end
+
+      def ready(mold, frame)
+        mold.ready
+        @tell.call(:mold_ready, :info, mold, seconds: frame["seconds"].round(3))
+        frame["findings"].each { |finding| @tell.call(:fork_guard, :warn, mold, message: finding) }
+        warmed(mold, frame)
+        mold.trial ? mold.trial.ready : @supervisor.mold_ready(mold)
+      end
+
+      # A step that was asked for and couldn't be done is worth a word.
+      def warmed(mold, frame)
+        reshare = @supervisor.config.reshare
+        refused = reshare && frame["warmup"]["reshare"].to_s.start_with?("skipped")
+        steps = frame["warmup"].transform_keys(&:to_sym)
+        @tell.call(:mold_warmed, refused ? :warn : :debug, mold, slots: frame["slots"], **steps)
+        @origin.warmed(slots: frame["slots"], reshare:)
+      end
+    end
+  end
+end
