@@ -1,27 +1,26 @@
 # frozen_string_literal: true
 
-# Keeps the molds: starts the first, replaces one that died, lets them go at the end.
+# Keeps the molds: starts them, follows each to its end, and lets them go when all is over.
 #
 #   foundry = Foundry.new(origin, supervisor, disown:)
 #   foundry.start
 #   foundry.release { … }     # all molds are gone
 #
-# What a mold says is passed on by Reports.
+# What a mold says is passed on by Reports; what follows its end Recasting knows.
 module Skep
   class Swarm
     class Foundry
       RELEASE_SECONDS = 1.0
-      REMEMBERED = 1_000 # deaths
-      private_constant :RELEASE_SECONDS, :REMEMBERED
+      private_constant :RELEASE_SECONDS
 
       def initialize(origin, supervisor, disown:) #: (untyped, Supervisor, disown: Proc) -> void
         @origin = origin
         @supervisor = supervisor
         @disown = disown
         @molds = []
-        @deaths = []
         @next = 0
         @reports = Reports.new(supervisor, origin, tell: method(:emit))
+        @recasting = Recasting.new(supervisor, self, origin.file)
       end
 
       attr_reader :molds #: Array[Mold]
@@ -39,7 +38,7 @@ module Skep
       end
 
       def keep(handover) #: (Handover) -> Hash[String, untyped]
-        { "next" => @next, "deaths" => @deaths, "molds" => @molds.map { |mold|
+        { "next" => @next, "deaths" => @recasting.keep, "molds" => @molds.map { |mold|
           { "number" => mold.number, "pid" => mold.pid, "started_at" => mold.started_at,
             "retired" => mold.retired?, "pidfd" => handover.lend(mold.pidfd),
             "socket" => handover.lend(mold.channel), "channel" => mold.channel.keep }
@@ -48,13 +47,15 @@ module Skep
 
       # Molds that work since before this program began.
       def recall(plain, handover) #: (Hash[String, untyped], Handover) -> void
-        @next, @deaths = plain.values_at("next", "deaths")
+        @next = plain["next"]
+        @recasting.recall(plain["deaths"])
         @molds = plain["molds"].map { |kept| resume(kept, handover) }
         @molds.each { |mold| follow(mold) }
       end
 
       # A number for a mold that isn't started but made from a node.
       def number = (@next += 1) - 1 #: () -> Integer
+      def newest = @next - 1 #: () -> Integer, the number given last
 
       # A node has become a mold.
       #: (Integer, Integer, OS::Pidfd, Channel, trial: Trial) -> Mold
@@ -157,7 +158,7 @@ module Skep
         tell_of_end(mold, exit)
         @supervisor.mold_died(mold)
         mold.trial&.drop("its mold ended, #{exit}")
-        replace(exit) unless mold.trial || mold.retired?
+        @recasting.after(exit) unless mold.trial || mold.retired?
         check
       end
 
@@ -171,26 +172,6 @@ module Skep
 
       def oom?(mold, exit)
         !mold.killed? && @supervisor.manager&.surroundings&.oom?(exit)
-      end
-
-      def replace(exit)
-        return if @done || @supervisor.stopping?
-        unless @supervisor.booted?
-          return @supervisor.fail("#{@origin.file}: the mold ended while it loaded it, #{exit}")
-        end
-
-        @deaths.shift if @deaths.size > REMEMBERED
-        @deaths << OS.now
-        delay = RestartPolicy.new(@supervisor.config).delay(@deaths, OS.now)
-        loop.after(delay) { start_again unless @done || @supervisor.stopping? }
-      end
-
-      def start_again
-        start
-      rescue SystemCallError => e # no process or descriptor to be had just now
-        @supervisor.emit(:fork_failed, :error,
-                         { mold: @next - 1, error: e.message, seconds: RELEASE_SECONDS })
-        loop.after(RELEASE_SECONDS) { start_again unless @done || @supervisor.stopping? }
       end
 
       def check

@@ -78,7 +78,7 @@ module Skep
       def reopen = @observers.each_guarded(&:reopen) #: () -> void
       def reap = @strangers.tend #: () -> void
 
-      # Asked by the Foundry and its Reports.
+      # Asked by the Foundry, its Reports and its Recasting.
 
       def emit(name, level, facts) #: (Symbol | String, Symbol, Hash) -> void
         @observers.event(name.to_s, level, facts)
