@@ -100,9 +100,6 @@ module Skep
         check
       end
 
-      # In a process forked from the supervisor.
-      def disown = @molds.each { |mold| [mold.channel, mold.pidfd].each(&:close) } #: () -> void
-
       private
 
       def loop = @supervisor.loop

@@ -6,7 +6,7 @@
 #   offspring = Offspring.new(swarm, config, loop:, channel:, link:, signals:, ancestry:, …) { … }
 #   offspring.cast(frame)     # tells: forked {slot, pid} + pidfd, exited …, or fork_failed …
 #   offspring.any?            # is one still there?
-#   offspring.orphaned        # by its supervisor: sees them to their end, and stops the loop
+#   offspring.orphaned        # the supervisor is dead: sees them to their end, stops the loop
 #   offspring.discard         # who was forked ahead and is nobody yet isn't wanted any more
 #
 # A child keeps nothing of the mold's or of its siblings'. What it does then is told by Life.
@@ -102,5 +102,6 @@ module Skep
         live(frame, frame.ios.first, control)
       end
     end
+    private_constant :Offspring
   end
 end

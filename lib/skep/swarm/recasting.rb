@@ -54,5 +54,6 @@ module Skep
         later(RETRY_SECONDS)
       end
     end
+    private_constant :Recasting
   end
 end

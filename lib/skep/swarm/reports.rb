@@ -79,5 +79,6 @@ module Skep
         @origin.warmed(slots: frame["slots"], reshare:)
       end
     end
+    private_constant :Reports
   end
 end

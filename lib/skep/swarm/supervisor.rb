@@ -170,6 +170,7 @@ module Skep
         @in_forks = Skep.on_fork(child: -> { disown unless Signals.handing_on? })
         @strangers = Strangers.new(program: @origin.program?, ours: method(:ours))
         @foundry = Foundry.new(@origin, self, disown: method(:disown))
+        @household = Household.new(self, @foundry)
       end
 
       def keep_on
@@ -232,8 +233,9 @@ module Skep
         @manager&.outcome == :unclean ? 4 : 0
       end
 
+      # Something that was raised out of the loop, such as a Timeout around `run`, ends all at once.
       def close
-        abandon unless @state == :stopped
+        @household&.abandon(FORCE_SECONDS) unless @state == :stopped
         @strangers&.sweep
         if @manager
           emit(:swarm_stopped, :info, { status: code, seconds: (OS.now - started_at).round(3) })
@@ -245,30 +247,19 @@ module Skep
         @origin.program? ? @signals&.release : @signals&.ignore # a late one is nobody's any more
       end
 
-      # Something raised out of the loop, such as a Timeout around `run`:
-      # what there is ends at once.
-      def abandon
-        processes = [*@manager&.roster&.nodes, *@foundry&.molds]
-        processes.each { |process| process.kill("abandoned") }
-        deadline = OS.now + FORCE_SECONDS
-        processes.each { |process| process.pidfd&.wait(timeout: [deadline - OS.now, 0].max) }
-        processes.each { |process| process.channel.close }
-      end
-
       # In a mold forked from this very process, and in whatever else its program forks: nothing of
       # the supervisor's stays open.
       def disown
         @in_forks.cancel
         @observers.disown
-        @foundry.disown
-        @manager&.roster&.nodes&.each { |node| [node.channel, node.pidfd].compact.each(&:close) }
+        @household.disown
         @page&.close
         @lease&.disown
         @loop.close
         @signals.release
       end
 
-      def ours = [*@foundry.molds, *@manager&.roster&.nodes].map(&:pid) << @changes&.trial
+      def ours = @household.pids << @changes&.trial
     end
   end
 end
