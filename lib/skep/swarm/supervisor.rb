@@ -90,7 +90,7 @@ module Skep
       # A mold has loaded its file: its word is the configuration, the first time.
       def loaded(mold, plain)
         configure(plain) unless config
-        mold.prepare(config, @page, @cells) if config && @failures.empty?
+        mold.prepare(config, @premises.page, @premises.cells) if config && @failures.empty?
       end
 
       # A mold can fork.
@@ -188,22 +188,23 @@ module Skep
       end
 
       def configure(plain)
-        @plain = plain
-        @config = read(plain)
-        unless config.valid?
-          return config.errors.each { |sentence| fail("#{@origin.file}: #{sentence}") }
-        end
+        @plain, @config = plain, read(plain)
+        return config.errors.each { |why| fail("#{file}: #{why}") } unless config.valid?
 
-        occupy
-        build
+        entitle
+        @premises = Premises.new(config)
+        @premises.occupy
+        @boot.watch
+        appoint
         start_observers
       rescue Skep::Error => e
         fail(e.message)
       end
 
-      def occupy
-        entitle
-        @lease = Lease.new(config.control_path).take
+      # kept: the seats that there are already.
+      def appoint(kept: nil)
+        @manager = Manager.new(config, self, loop:, page: @premises.page, cells: @premises.cells,
+                                             kept:)
       end
 
       def entitle
@@ -215,14 +216,6 @@ module Skep
         emit(:swarm_started, :info, { pid: Process.pid, nodes: config.placement.size,
                                       skep: VERSION, ruby: RUBY_VERSION })
         config.warnings.each { |sentence| emit(:option_pending, :warn, { message: sentence }) }
-      end
-
-      def build
-        seats = config.placement.size + config.spares + 1 # one for the helper
-        @cells = Cells.new(nodes: Roster.slots_for(seats), threads: config.threads)
-        @page = OS::Page.create(@cells.total)
-        @boot.watch
-        @manager = Manager.new(config, self, loop:, page: @page, cells: @cells)
       end
 
       def code
@@ -242,8 +235,8 @@ module Skep
         end
         @observers.each_guarded(&:closed)
         @in_forks&.cancel
-        [@loop, @page].compact.each(&:close)
-        @lease&.release
+        @premises&.leave
+        @loop&.close
         @origin.program? ? @signals&.release : @signals&.ignore # a late one is nobody's any more
       end
 
@@ -253,8 +246,7 @@ module Skep
         @in_forks.cancel
         @observers.disown
         @household.disown
-        @page&.close
-        @lease&.disown
+        @premises&.disown
         @loop.close
         @signals.release
       end

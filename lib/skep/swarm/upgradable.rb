@@ -32,9 +32,8 @@ module Skep
       def hand_over(handover, trial: false) #: (Handover, ?trial: bool) -> File
         handover.write({
           "started_at" => started_at, "state" => @state, "plain" => @plain,
-          "control" => config.control_path, "nodes" => @cells.nodes, "threads" => @cells.threads,
           "signals" => handover.signals.map { |io| handover.lend(io) },
-          "page" => handover.lend(@page), "lease" => handover.lend(@lease),
+          **@premises.keep(handover),
           "places" => @manager.seats.map { |seat| [seat.id, seat.task] },
           "foundry" => @foundry.keep(handover), "manager" => @manager.keep(handover),
           "observers" => @observers.keep(handover)
@@ -49,7 +48,6 @@ module Skep
         @started_at, @plain = handover["started_at"], handover["plain"]
         @state, @booted = handover["state"].to_sym, true
         @config = read(@plain)
-        refuse(handover)
         inherit(handover)
         Resumption.new(self, @manager, @foundry, handover).begin
       end
@@ -64,21 +62,12 @@ module Skep
       end
 
       # A trial learns whether it would come to that.
-      def refuse(handover)
-        raise Skep::Error, "#{file}: #{config.errors.first}" unless config.valid?
-        return if config.control_path == handover["control"]
-
-        raise Skep::Error, "its status socket would be #{config.control_path}, " \
-                           "not #{handover["control"]}: stop the swarm and start it anew"
-      end
-
       def inherit(handover)
-        @cells = Cells.new(nodes: handover["nodes"], threads: handover["threads"])
-        @page = OS::Page.open(handover.take(handover["page"], ::File, "r+b"), @cells.total)
-        @lease = Lease.new(config.control_path)
-                      .resume(handover.take(handover["lease"], ::File, "r+b"))
-        @manager = Manager.new(config, self, loop:, page: @page, cells: @cells,
-                                             kept: handover["places"])
+        raise Skep::Error, "#{file}: #{config.errors.first}" unless config.valid?
+
+        @premises = Premises.new(config)
+        @premises.inherit(handover)
+        appoint(kept: handover["places"])
       end
 
       def announce(handover)
