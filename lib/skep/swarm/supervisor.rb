@@ -76,7 +76,7 @@ module Skep
       # Asked by signals only.
 
       def reopen = @observers.each_guarded(&:reopen) #: () -> void
-      def reap = @strangers.tend #: () -> void
+      def reap = @office.strangers.tend #: () -> void
 
       # Asked by the Foundry, its Reports and its Recasting.
 
@@ -104,7 +104,7 @@ module Skep
       end
 
       # A mold or a node is there, and leads a group.
-      def leader(pid) = @strangers.leader(pid)
+      def leader(pid) = @office.strangers.leader(pid)
 
       # How long a mold may take to be ready.
       def boot_limit = @boot.limit
@@ -122,7 +122,7 @@ module Skep
 
       def told(name, level, facts)
         emit(name, level, facts)
-        loop.after(0) { @strangers.tend } if name == :node_died # the next node comes first
+        loop.after(0) { reap } if name == :node_died # the next node comes first
         @boot.look(name)
       end
 
@@ -164,13 +164,12 @@ module Skep
       def open
         @started_at = OS.now
         @state = :booting
-        OS::Prctl.subreaper!
         @loop = OS::Loop.new
-        take_signals
-        @in_forks = Skep.on_fork(child: -> { disown unless Signals.handing_on? })
-        @strangers = Strangers.new(program: @origin.program?, ours: method(:ours))
-        @foundry = Foundry.new(@origin, self, disown: method(:disown))
+        disown = method(:disown)
+        @office = Office.new(self, program: @origin.program?, ours: method(:ours), forked: disown)
+        @foundry = Foundry.new(@origin, self, disown:)
         @household = Household.new(self, @foundry)
+        @office.take
       end
 
       def keep_on
@@ -179,12 +178,6 @@ module Skep
         code
       ensure
         close
-      end
-
-      def take_signals
-        @orders = Orders.new(self)
-        @signals = Signals.new(Orders::SIGNALS)
-        @loop.watch(@signals.to_io) { @signals.take.uniq.each { |name| @orders.obey(name) } }
       end
 
       def configure(plain)
@@ -229,26 +222,19 @@ module Skep
       # Something that was raised out of the loop, such as a Timeout around `run`, ends all at once.
       def close
         @household&.abandon(FORCE_SECONDS) unless @state == :stopped
-        @strangers&.sweep
+        @office&.strangers&.sweep
         if @manager
           emit(:swarm_stopped, :info, { status: code, seconds: (OS.now - started_at).round(3) })
         end
         @observers.each_guarded(&:closed)
-        @in_forks&.cancel
         @premises&.leave
-        @loop&.close
-        @origin.program? ? @signals&.release : @signals&.ignore # a late one is nobody's any more
+        @office&.lay_down
       end
 
       # In a mold forked from this very process, and in whatever else its program forks: nothing of
       # the supervisor's stays open.
       def disown
-        @in_forks.cancel
-        @observers.disown
-        @household.disown
-        @premises&.disown
-        @loop.close
-        @signals.release
+        [@observers, @household, @premises, @office].compact.each(&:disown)
       end
 
       def ours = @household.pids << @changes&.trial

@@ -23,10 +23,8 @@ module Skep
         "it runs within a program of its own: start that anew" if @origin.program? || !arguments
       end
 
-      # Has a signal come that isn't obeyed yet? A no that isn't true would lose it.
-      def signalled? #: () -> bool
-        !OS::Look.again { |seconds| @signals.to_io.wait_readable(seconds) }.nil?
-      end
+      # Has a signal come that isn't obeyed yet?
+      def signalled? = @office.signalled? #: () -> bool
 
       # Writes down all that the next program must know.
       def hand_over(handover, trial: false) #: (Handover, ?trial: bool) -> File
@@ -44,21 +42,12 @@ module Skep
 
       def take_over(handover)
         open
-        take_signals_over(handover)
+        @office.take_over(handover)
         @started_at, @plain = handover["started_at"], handover["plain"]
         @state, @booted = handover["state"].to_sym, true
         @config = read(@plain)
         inherit(handover)
         Resumption.new(self, @manager, @foundry, handover).begin
-      end
-
-      # Nobody else has them from here on.
-      def take_signals_over(handover)
-        raise Skep::Error, "no signal can be kept for its Ruby" if OS::HeldSignals.refused?
-
-        reader, writer = handover["signals"].map { |number| handover.take(number, IO) }
-        @signals.recall(OS::HeldSignals.kept(reader))
-        [reader, writer].each(&:close)
       end
 
       # A trial learns whether it would come to that.

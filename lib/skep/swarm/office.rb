@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+# What a process takes on to be a supervisor, and lays down afterwards: signals are orders to it,
+# what its descendants leave behind falls to it, and a fork of it is none.
+#
+#   office = Office.new(supervisor, program: false, ours: -> { pids }, forked: -> { … })
+#   office.take
+#   office.strangers       # who fell to it
+#   office.signalled?      # has a signal come that isn't obeyed yet?
+#   office.lay_down
+#
+# All of it is the process' and no swarm's: in a program that became a supervisor it was otherwise
+# before, and is so again.
+module Skep
+  class Swarm
+    class Office
+      attr_reader :strangers #: Strangers
+
+      # program: we are somebody's program; ours: tells the pids of our molds and nodes; forked: is
+      # called in whatever else the program forks.
+      def initialize(supervisor, program:, ours:, forked:)
+        @loop = supervisor.loop
+        @program = program
+        @forked = forked
+        @orders = Orders.new(supervisor)
+        @strangers = Strangers.new(program:, ours:)
+      end
+
+      def take #: () -> void
+        OS::Prctl.subreaper!
+        @signals = Signals.new(Orders::SIGNALS)
+        @loop.watch(@signals.to_io) { @signals.take.uniq.each { |name| @orders.obey(name) } }
+        @in_forks = Skep.on_fork(child: -> { @forked.call unless Signals.handing_on? })
+      end
+
+      # What has been signalled since the program before this one held signals back; nobody else has
+      # those from here on.
+      def take_over(handover) #: (Handover) -> void
+        raise Skep::Error, "no signal can be kept for its Ruby" if OS::HeldSignals.refused?
+
+        reader, writer = handover["signals"].map { |number| handover.take(number, IO) }
+        @signals.recall(OS::HeldSignals.kept(reader))
+        [reader, writer].each(&:close)
+      end
+
+      # A no that isn't true would lose it.
+      def signalled? #: () -> bool
+        !OS::Look.again { |seconds| @signals.to_io.wait_readable(seconds) }.nil?
+      end
+
+      # Closes the loop with it.
+      def lay_down #: () -> void
+        @in_forks&.cancel
+        @loop.close
+        @program ? @signals&.release : @signals&.ignore # a late one is nobody's any more
+      end
+
+      # In a fork, which has none of it.
+      def disown #: () -> void
+        @in_forks.cancel
+        @loop.close
+        @signals.release
+      end
+    end
+    private_constant :Office
+  end
+end
