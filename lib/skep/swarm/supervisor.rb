@@ -18,11 +18,9 @@ module Skep
 
       private_constant :FORCE_SECONDS
 
-      attr_reader :failures #: Array[String]
       attr_reader :config #: Config?
       attr_reader :loop #: OS::Loop
       attr_reader :started_at #: Float
-      attr_reader :state #: Symbol, one of booting running quiet stopping stopped
       attr_reader :manager #: Manager?
       attr_reader :arguments #: Array[String]?, of the `skep run` that began it
 
@@ -32,7 +30,7 @@ module Skep
         @origin = origin
         @overrides = overrides
         @observers = Observers.new(observers)
-        @failures = []
+        @course = Course.new
         @boot = FirstBoot.new(self, overrides["boot_timeout"] || Option::ALL[:boot_timeout].value)
       end
 
@@ -51,20 +49,19 @@ module Skep
         return if stopping?
 
         emit(:swarm_stopping, :info, { signal: }.compact)
-        @state = :stopping
+        @course.stopping
         @manager ? @manager.stop : finish
       end
 
       def force(reason) #: (String) -> void
         emit(:swarm_forced, :warn, { reason: })
-        @state = :stopping
-        @forced = true
+        @course.forced
         @manager ? @manager.force(reason) : finish
       end
 
       def quiet #: () -> void
         emit(:swarm_quiet, :info, {})
-        @state = :quiet if @state == :running
+        @course.quiet
         @manager&.quiet
       end
 
@@ -90,17 +87,17 @@ module Skep
       # A mold has loaded its file: its word is the configuration, the first time.
       def loaded(mold, plain)
         configure(plain) unless config
-        mold.prepare(config, @premises.page, @premises.cells) if config && @failures.empty?
+        mold.prepare(config, @premises.page, @premises.cells) if config && failures.empty?
       end
 
       # A mold can fork.
       def mold_ready(mold)
         return finish if stopping?
 
-        @state = :running
+        @course.running
         @manager.mold = mold
-        @manager.start if mold.number.zero? || !@booted
-        @booted = true
+        @manager.start if mold.number.zero? || !booted?
+        @course.booted
       end
 
       # A mold or a node is there, and leads a group.
@@ -113,8 +110,7 @@ module Skep
 
       # There is no swarm to run: says why, ends what there is and exits with 1.
       def fail(sentence)
-        @failures << sentence unless @failures.include?(sentence)
-        @state = :stopping
+        @course.failed(sentence)
         @manager ? @manager.force("boot_failed") : finish
       end
 
@@ -142,9 +138,9 @@ module Skep
 
       # No node is left, or none ever was: the molds go, then the loop ends.
       def finish
-        return if @state == :stopped
+        return if @course.stopped?
 
-        @state = :stopped
+        @course.stopped
         @boot.over
         @foundry.release { loop.stop }
       end
@@ -156,14 +152,15 @@ module Skep
       end
 
       def file = @origin.file #: () -> String
-      def booted? = @booted ? true : false
-      def stopping? = %i[stopping stopped].include?(@state)
+      def state = @course.state #: () -> Symbol
+      def failures = @course.failures #: () -> Array[String]
+      def booted? = @course.booted? #: () -> bool
+      def stopping? = @course.stopping? #: () -> bool
 
       private
 
       def open
         @started_at = OS.now
-        @state = :booting
         @loop = OS::Loop.new
         disown = method(:disown)
         @office = Office.new(self, program: @origin.program?, ours: method(:ours), forked: disown)
@@ -211,17 +208,11 @@ module Skep
         config.warnings.each { |sentence| emit(:option_pending, :warn, { message: sentence }) }
       end
 
-      def code
-        return 1 if failures.any?
-        return 4 if @manager&.outcome == :gave_up
-        return 2 if @forced || @manager&.killed?
-
-        @manager&.outcome == :unclean ? 4 : 0
-      end
+      def code = @course.code(@manager&.outcome, killed: @manager&.killed?)
 
       # Something that was raised out of the loop, such as a Timeout around `run`, ends all at once.
       def close
-        @household&.abandon(FORCE_SECONDS) unless @state == :stopped
+        @household&.abandon(FORCE_SECONDS) unless @course.stopped?
         @office&.strangers&.sweep
         if @manager
           emit(:swarm_stopped, :info, { status: code, seconds: (OS.now - started_at).round(3) })

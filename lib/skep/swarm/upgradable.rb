@@ -29,7 +29,7 @@ module Skep
       # Writes down all that the next program must know.
       def hand_over(handover, trial: false) #: (Handover, ?trial: bool) -> File
         handover.write({
-          "started_at" => started_at, "state" => @state, "plain" => @plain,
+          "started_at" => started_at, "state" => state, "plain" => @plain,
           "signals" => handover.signals.map { |io| handover.lend(io) },
           **@premises.keep(handover),
           "places" => @manager.seats.map { |seat| [seat.id, seat.task] },
@@ -44,7 +44,7 @@ module Skep
         open
         @office.take_over(handover)
         @started_at, @plain = handover["started_at"], handover["plain"]
-        @state, @booted = handover["state"].to_sym, true
+        @course.recall(handover["state"])
         @config = read(@plain)
         inherit(handover)
         Resumption.new(self, @manager, @foundry, handover).begin

@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+# How far a swarm has come, and the exit code that it makes in the end (docs/signals.md). Pure.
+#
+#   course = Course.new
+#   course.running                      # a mold can fork
+#   course.state                        # => :running; before that :booting, later quiet, …
+#   course.failed("no node could boot") # it is stopping, and there was none to be run
+#   course.stopped
+#   course.code(nil, killed: false)     # => 1
+module Skep
+  class Swarm
+    class Course
+      attr_reader :state #: Symbol, one of booting running quiet stopping stopped
+      attr_reader :failures #: Array[String], why it couldn't boot
+
+      def initialize #: () -> void
+        @state = :booting
+        @failures = []
+      end
+
+      def running = @state = :running #: () -> void
+      def stopping = @state = :stopping #: () -> void
+      def stopped = @state = :stopped #: () -> void
+
+      # Only a swarm that runs can be quiet.
+      def quiet #: () -> void
+        @state = :quiet if @state == :running
+      end
+
+      def forced #: () -> void
+        @forced = true
+        stopping
+      end
+
+      def failed(sentence) #: (String) -> void
+        @failures << sentence unless @failures.include?(sentence)
+        stopping
+      end
+
+      # Its nodes have been asked for.
+      def booted = @booted = true #: () -> void
+
+      # Goes on where the program before this one was.
+      def recall(state) #: (String) -> void
+        @state = state.to_sym
+        booted
+      end
+
+      def booted? = @booted ? true : false #: () -> bool
+      def stopped? = @state == :stopped #: () -> bool
+      def stopping? = @state == :stopping || stopped? #: () -> bool
+
+      # outcome: the Manager's, where it ended by itself; killed: had nodes to be?
+      def code(outcome, killed:) #: (Symbol?, killed: bool) -> Integer
+        return 1 if failures.any?
+        return 4 if outcome == :gave_up
+        return 2 if @forced || killed
+
+        outcome == :unclean ? 4 : 0
+      end
+    end
+  end
+end
