@@ -6,7 +6,7 @@
 #   mold.fork(node, socket)          # the socket is given away
 #   mold.ended(exit)
 #
-# Its own view is Caster. It decides nothing: Supervisor starts molds, Manager asks them for nodes.
+# Its own view is Caster. It decides nothing: Foundry starts molds, Manager asks them for nodes.
 module Skep
   class Swarm
     class Mold
