@@ -68,13 +68,14 @@ module Skep
       end
 
       # Leaves the group if it must (a static member doesn't), serving the last revocation, for so
-      # many seconds at most.
-      def leave(seconds) #: (Numeric) { (Event) -> void } -> void
+      # many seconds at most. Has it?
+      def leave(seconds) #: (Numeric) { (Event) -> void } -> bool
         deadline = OS.now + seconds
         check_error(Native.consumer_close_queue(handle, control.pointer), "closing the consumer")
-        until Native.consumer_closed(handle) == 1 || (left = deadline - OS.now).negative?
+        until (closed = Native.consumer_closed(handle) == 1) || (left = deadline - OS.now).negative?
           control.wait([left, 0.1].max) { |event| yield event }
         end
+        closed
       end
 
       private

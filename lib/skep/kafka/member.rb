@@ -112,12 +112,12 @@ module Skep
         @desk.close
         @threads.each(&:close)
         @keeper.stop
-        answered = !@consumer.fatal && @keeper.commit_last
-        @consumer.leave(LEAVE_SECONDS) { |event| hear_last(event) } if answered
+        left = !@consumer.fatal && @keeper.commit_last &&
+               @consumer.leave(LEAVE_SECONDS) { |event| hear_last(event) }
       ensure
         @dead_letter&.close
         @desk.clear
-        @consumer.abandon unless answered
+        @consumer.abandon unless left
       end
 
       def hear_last(event) = event.kind == :error || @keeper.hear(event)
