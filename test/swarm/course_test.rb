@@ -16,6 +16,11 @@ class CourseTest < Skep::TestCase
     assert_equal %i[running quiet stopping stopped], states
   end
 
+  test "a quiet one that gets another mold stays quiet" do
+    %i[running quiet running].each { |step| @course.public_send(step) }
+    assert_equal :quiet, @course.state
+  end
+
   test "what doesn't run yet, or is stopping, can't be made quiet" do
     @course.quiet
     assert_equal :booting, @course.state

@@ -19,7 +19,11 @@ module Skep
         @failures = []
       end
 
-      def running = @state = :running #: () -> void
+      # A quiet one stays so, whichever mold it gets.
+      def running #: () -> void
+        @state = :running unless @state == :quiet
+      end
+
       def stopping = @state = :stopping #: () -> void
       def stopped = @state = :stopped #: () -> void
 
