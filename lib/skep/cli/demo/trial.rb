@@ -153,8 +153,10 @@ module Skep
           Verdict.new(plan: @plan, brokers: @brokers.to_s, produced: @production.produced,
                       processed: account.processed, duplicates: account.duplicates, kills: @kills,
                       restarts: @roster.restarts, seconds: @moved_at - @began_at,
-                      swarm_status: @status.to_s, note: @note)
+                      swarm_status: status, note: @note)
         end
+
+        def status = @status.exitstatus == 0 ? @status.to_s : "#{@status}: #{@swarm.complaint}"
       end
       private_constant :Trial
     end
