@@ -4,6 +4,17 @@
 # it die of that, another mold is started. What runs goes on, and the swarm is whole again.
 require_relative "scenario"
 
+# Waits until all nodes are ready, that one's successor too: their pids.
+def all_ready(swarm, dead)
+  pids = {}
+  swarm.follow("all are ready again") do
+    nodes = swarm.status("idle")["nodes"]
+    pids = nodes.to_h { |node| [node["id"], node["pid"]] }
+    nodes.all? { |node| node["state"] == "ready" } && !pids.value?(dead)
+  end
+  pids
+end
+
 Scenario.play do
   swarm = run_swarm(<<~RUBY)
     Skep.swarm "idle", nodes: 3, restarts: 1_000_000, boot_timeout: 3 do |swarm|
@@ -31,12 +42,10 @@ Scenario.play do
     rescue Scenario::Failed, Errno::ENOENT # it has died of it
       swarm.await("mold_ready") { |event| event["pid"] != mold }
     end
-    swarm.follow("all are ready again") do
-      swarm.status("idle")["nodes"].all? { |node| node["state"] == "ready" }
-    end
-    now = swarm.status("idle")["nodes"].to_h { |node| [node["id"], node["pid"]] }
+    now = all_ready(swarm, nodes[0])
     must("leave the others alone") { now.values_at(1, 2) == nodes.values_at(1, 2) }
-    nodes = now
+    swarm.kill(now[0]) # who was forked ahead without memory has no successor until one is wanted
+    nodes = all_ready(swarm, now[0])
   end
   # A Ruby 3.3 that can't get a thread for want of memory never comes to its exit by itself.
   causes = swarm.events.flat_map { |event| event.values_at("error", "reason") }.compact.uniq
