@@ -29,6 +29,17 @@ class ScalesTest < Skep::TestCase
     assert_equal %i[one one one], @looked
   end
 
+  test "looking costs no memory, however often" do
+    skip "a turn of the twin's takes milliseconds" unless Skep::OS.native?
+    @pause = 0.0
+    @scales.watch(Patient.new(:one), 0.0)
+    2_000.times { look_once }
+    before = private_bytes
+    20_000.times { look_once }
+
+    assert_operator private_bytes - before, :<, 1 << 20
+  end
+
   test "looks no more at what has ended" do
     watch = @scales.watch(Patient.new(:one), 0.01)
     @loop.turn(5) until @looked.size == 1
@@ -77,5 +88,17 @@ class ScalesTest < Skep::TestCase
     2.times { |index| scales.watch(Patient.new(index), index / 100.0) }
     2.times { assert_raises(KeyError) { @loop.turn(5) until @looked.size == 2 } }
     assert_equal [0, 1], @looked
+  end
+
+  private
+
+  def look_once
+    @loop.turn(5)
+    @looked.clear
+  end
+
+  def private_bytes
+    GC.start
+    Skep::OS::Memory.of.uss
   end
 end

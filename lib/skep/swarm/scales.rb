@@ -53,10 +53,17 @@ module Skep
       end
 
       def turn
-        open = @due.select { |_, (from, _)| from <= OS.now }.sort_by { |_, (_, at)| at }
-        open.first(SLICE).each { |node, _| look(node) if @due.key?(node) }
+        open = due(OS.now)
+        open.first(SLICE).each { |node| look(node) if @due.key?(node) }
       ensure
         open && open.size > SLICE ? @timer = @loop.after(0) { turn } : wake
+      end
+
+      # Those first that can wait least. Not by `select`: of a Hash that compares by identity it
+      # leaks 176 bytes in Ruby 3.1.
+      def due(now)
+        open = @due.filter_map { |node, (from, at)| [at, node] if from <= now }
+        open.sort_by(&:first).map(&:last)
       end
 
       def look(node)
