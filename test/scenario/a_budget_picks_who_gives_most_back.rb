@@ -20,7 +20,7 @@ Scenario.play do
     end
   RUBY
   swarm.await("node_ready", times: 3)
-  over = swarm.await("swarm_over_budget")
+  over = swarm.await("swarm_over_budget", seconds: 60) # looked at when they have been idle a while
   must("pick the node with most of its own: #{over}") do
     over["node"] == 1 && over["bytes"] > over["budget"] && over["uss"] > 60 << 20
   end
