@@ -88,7 +88,7 @@ class PidfdStrangersTest < Skep::TestCase
     told = pidfds.map { |pidfd| pidfd.wait(timeout: 10) }
     taken = rival.value.compact.to_h { |status| [status.pid, status.exitstatus] }
     known = pids.zip(told).map { |pid, status| status.exitstatus || taken[pid] }
-    assert_equal [*0..19], known, "every status was had by one of the two"
+    assert_equal [*0..19], known, "one of the two had each: #{told.map(&:inspect)}, #{taken}"
     assert_equal [*0..19], told.map(&:exitstatus) if tells_strangers?
   ensure
     pidfds&.each(&:close)
