@@ -25,8 +25,9 @@ Scenario.play do
   RUBY
   swarm.await("node_ready", times: 3)
   leak = swarm.await("node_leaking", seconds: 120.0)
+  # 10 MiB a second at the most, measured over five stretches: one look may be a fifth off.
   must("name the node that leaks, how fast, and how long it has: #{leak}") do
-    leak["node"].zero? && leak["rate"].between?(2 << 20, 11 << 20) && leak["seconds"] > 5 &&
+    leak["node"].zero? && leak["rate"].between?(2 << 20, 13 << 20) && leak["seconds"] > 5 &&
       leak["bytes"].between?(10 << 20, 300 << 20)
   end
   must("do it before the limit") { swarm.events.none? { |one| one["event"] == "node_over_limit" } }
