@@ -5,6 +5,10 @@ require "tmpdir"
 
 # Several nodes of a group, each a process, and the harm that comes to them.
 class KafkaGroupTest < KafkaCase
+  OFFSET_COMMIT = 8
+  UNKNOWN_MEMBER = 25
+  private_constant :OFFSET_COMMIT, :UNKNOWN_MEMBER
+
   test "shares the partitions, and loses no message when one node is killed" do
     Dir.mktmpdir do |directory|
       file = File.join(directory, "done")
@@ -41,6 +45,20 @@ class KafkaGroupTest < KafkaCase
       end
 
       assert_equal 1_000, File.readlines(file).size
+    end
+  end
+
+  test "ends at TERM though the group doesn't know it any more" do
+    Dir.mktmpdir do |directory|
+      file = File.join(directory, "done")
+      broker(orders: 2)
+      one = member(0, file)
+      feed("orders", [["0", "v", 0]])
+      await_keys(one, file, 1)
+      @broker.fail_next(OFFSET_COMMIT, *[UNKNOWN_MEMBER] * 20)
+
+      assert_predicate one.signal("TERM"), :success?
+      assert_equal "UNKNOWN_MEMBER_ID", one.await("kafka_commit_failed")["code"]
     end
   end
 

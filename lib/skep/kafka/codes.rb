@@ -16,6 +16,7 @@ module Skep
       QUEUE_FULL = -184
       TIMED_OUT = -185
       UNKNOWN_TOPIC = 3
+      UNKNOWN_MEMBER = 25
       TOPIC_REFUSED = 29
       GROUP_REFUSED = 30
       TOPIC_EXISTS = 36

@@ -49,6 +49,11 @@ module Skep
       # From now on nobody may read or write this topic.
       def refuse(name) = command("refuse", name) #: (String) -> void
 
+      # The next requests of this kind (Kafka's number for it: 8 is OffsetCommit) are answered by
+      # these error codes, one each.
+      #: (Integer, *Integer) -> void
+      def fail_next(request, *codes) = command("fail", request, *codes)
+
       # All brokers stop listening and drop their connections, or come back.
       def down! = command("down") #: () -> void
       def up! = command("up") #: () -> void

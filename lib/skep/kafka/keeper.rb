@@ -54,11 +54,13 @@ module Skep
         end
       end
 
-      # Commits what is done, at the end. True unless nobody was there to answer.
+      # Commits what is done, at the end. Is there a group to take leave of? Not if nobody was there
+      # to answer, or who did doesn't know this member any more: librdkafka, in the midst of joining
+      # again, may never be done with its leave then.
       def commit_last #: () -> bool
         code = @outage.now? ? Codes::ALL_BROKERS_DOWN : commit_settled
         committed(code)
-        !Codes::NETWORK.include?(code)
+        ![*Codes::NETWORK, Codes::UNKNOWN_MEMBER].include?(code)
       end
 
       private

@@ -6,8 +6,8 @@
 #        '{"topics":{"orders":8},"nodes":1}'
 #
 # The first line out is its address. Commands come in as lines of JSON, ["topic", "orders", 8],
-# ["refuse", "orders"], ["down"], ["up"] and ["stop"], and each is answered with a line. End of
-# file, or the owner's death, ends it.
+# ["refuse", "orders"], ["fail", 8, 25, 25], ["down"], ["up"] and ["stop"], and each is answered
+# with a line. End of file, or the owner's death, ends it.
 module Skep
   module Kafka
     class MockCluster
@@ -55,9 +55,15 @@ module Skep
         case command
         when "topic" then topic(*facts)
         when "refuse" then Native.mock_topic_set_error(@cluster, facts.first, Codes::TOPIC_REFUSED)
+        when "fail" then fail_next(*facts)
         when "down" then each_node { |id| Native.mock_broker_set_down(@cluster, id) }
         when "up" then each_node { |id| Native.mock_broker_set_up(@cluster, id) }
         end
+      end
+
+      def fail_next(request, *codes)
+        errors = FFI::MemoryPointer.new(:int, codes.size).write_array_of_int(codes)
+        Native.mock_push_request_errors_array(@cluster, request, codes.size, errors)
       end
 
       def topic(name, partitions) = Native.mock_topic_create(@cluster, name, partitions, 1)
