@@ -82,11 +82,16 @@ module Skep
         private
 
         #: (Integer bytes) -> IO
-        def backing(bytes)
-          file = Tempfile.create("skep", File.writable?("/dev/shm") ? "/dev/shm" : Dir.tmpdir)
-          File.unlink(file.path)
-          file.truncate(bytes)
-          file
+        def backing(bytes) = nameless.tap { |file| file.truncate(bytes) }
+
+        # An exception from another thread, as by Timeout, would leave it its name.
+        #
+        #: () -> File
+        def nameless
+          Thread.handle_interrupt(Object => :never) do
+            file = Tempfile.create("skep", File.writable?("/dev/shm") ? "/dev/shm" : Dir.tmpdir)
+            file.tap { File.unlink(file.path) }
+          end
         end
 
         #: () -> void
