@@ -5,7 +5,20 @@ require "skep/swarm"
 
 class ScalesTest < Skep::TestCase
   Patient = Struct.new(:name)
-  private_constant :Patient
+
+  # Prints by how many bytes 20,000 looks make a fresh process grow.
+  GROWTH = <<~RUBY
+    require "skep/swarm"
+    events = Skep::OS::Loop.new
+    Skep::Swarm::Scales.new(events) { 0.0 }.watch(Object.new, 0.0)
+    bytes = [2_000, 20_000].map do |looks|
+      looks.times { events.turn(5) }
+      GC.start
+      Skep::OS::Memory.of.uss
+    end
+    puts bytes[1] - bytes[0]
+  RUBY
+  private_constant :Patient, :GROWTH
 
   def setup
     @loop = Skep::OS::Loop.new
@@ -31,13 +44,9 @@ class ScalesTest < Skep::TestCase
 
   test "looking costs no memory, however often" do
     skip "a turn of the twin's takes milliseconds" unless Skep::OS.native?
-    @pause = 0.0
-    @scales.watch(Patient.new(:one), 0.0)
-    2_000.times { look_once }
-    before = private_bytes
-    20_000.times { look_once }
+    grown, err, = run_program(GROWTH)
 
-    assert_operator private_bytes - before, :<, 1 << 20
+    assert_operator Integer(grown), :<, 1 << 20, err
   end
 
   test "looks no more at what has ended" do
@@ -88,17 +97,5 @@ class ScalesTest < Skep::TestCase
     2.times { |index| scales.watch(Patient.new(index), index / 100.0) }
     2.times { assert_raises(KeyError) { @loop.turn(5) until @looked.size == 2 } }
     assert_equal [0, 1], @looked
-  end
-
-  private
-
-  def look_once
-    @loop.turn(5)
-    @looked.clear
-  end
-
-  def private_bytes
-    GC.start
-    Skep::OS::Memory.of.uss
   end
 end
