@@ -49,26 +49,18 @@ class KafkaGroupTest < KafkaCase
   end
 
   test "ends at TERM though the group doesn't know it any more" do
-    Dir.mktmpdir do |directory|
-      file = File.join(directory, "done")
-      broker(orders: 2)
-      one = member(0, file)
-      feed("orders", [["0", "v", 0]])
-      await_keys(one, file, 1)
+    member_at_work do |one, _|
       @broker.fail_next(OFFSET_COMMIT, *[UNKNOWN_MEMBER] * 20)
 
       assert_predicate one.signal("TERM"), :success?
       assert_equal "UNKNOWN_MEMBER_ID", one.await("kafka_commit_failed")["code"]
+      error = assert_raises(RuntimeError) { one.await("kafka_rebalance") }
+      assert_match(/EOFError/, error.message, "it took its leave, which may never end")
     end
   end
 
   test "tells once that the broker is gone and once that it is back, and goes on" do
-    Dir.mktmpdir do |directory|
-      file = File.join(directory, "done")
-      broker(orders: 2)
-      one = member(0, file)
-      feed("orders", [["0", "v", 0]])
-      await_keys(one, file, 1)
+    member_at_work do |one, file|
       @broker.down!
       assert_equal @broker.bootstrap_servers, one.await("kafka_lost")["brokers"]
       @broker.up!
@@ -83,6 +75,18 @@ class KafkaGroupTest < KafkaCase
   private
 
   def member(id, file) = KafkaCase::Member.new(self, options, id:, file:)
+
+  # One that has two partitions and has done its first message.
+  def member_at_work
+    Dir.mktmpdir do |directory|
+      file = File.join(directory, "done")
+      broker(orders: 2)
+      one = member(0, file)
+      feed("orders", [["0", "v", 0]])
+      await_keys(one, file, 1)
+      yield one, file
+    end
+  end
 
   # Waits until so many different keys have been done.
   def await_keys(member, file, count)
