@@ -25,16 +25,14 @@ module Skep
 
       # Gives out the messages one by one, each a beat of the node's: a batch may take as long
       # as it likes, so long as its messages don't. (A handler that takes them all at once beats for
-      # itself.)
+      # itself.) Which one was given out last is known even if the node dies of it; after the last
+      # one all are at work.
       #: () { (Message) -> void } -> untyped
-      def each
-        return enum_for(:each) { size } unless block_given?
+      def each(&block)
+        return enum_for(:each) { size } unless block
+        return (messages.each(&block) && self) unless @child
 
-        messages.each do |message|
-          @child&.beat
-          yield message
-        end
-        self
+        give_out(&block)
       end
 
       # Whose beats these are.
@@ -52,7 +50,29 @@ module Skep
       #: () -> Array[Batch]
       def split = messages.map { |message| Batch.new(topic, partition, [message]) }
 
+      # The same messages in batches in which those of which the block is true are alone.
+      #: () { (Message) -> bool } -> Array[Batch]
+      def isolate
+        pieces = messages.chunk { |message| yield(message) ? :_alone : :together }
+        pieces.map { |_, some| Batch.new(topic, partition, some) }
+      end
+
       def inspect = "#<Skep::Kafka::Batch #{label} size=#{size}>" #: () -> String
+
+      private
+
+      def give_out
+        messages.each do |message|
+          @child.at(message.offset)
+          yield message
+        end
+        self
+      rescue Exception # what ends the node with it, even: which one it was stays told
+        raised = true
+        raise
+      ensure
+        @child.at(nil) unless raised
+      end
     end
   end
 end

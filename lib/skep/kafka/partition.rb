@@ -59,8 +59,19 @@ module Skep
 
       # Goes on with the batch in hand message by message.
       def split #: () -> void
-        @waiting = @waiting.first.split
+        @waiting[0, 1] = @waiting.first.split
         @failures = 0
+      end
+
+      # Goes on with the batch in hand so that those messages are in batches of their own of which
+      # the block is true.
+      def isolate(&) #: () { (Message) -> bool } -> void
+        @waiting[0, 1] = @waiting.first.isolate(&)
+      end
+
+      # It rests until the node ends.
+      def pause #: () -> void
+        @retry_at = Float::INFINITY
       end
 
       # Could there be something to draw at once?

@@ -5,7 +5,8 @@
 #   worker = Worker.new(tools, handler, thread: 1)
 #   worker.work(desk.take)
 #
-# A batch counts as done when the handler returned, not before: after a crash it comes again.
+# A batch counts as done when the handler returned, not before: after a crash it comes again, then
+# message by message, and one that has crashed its node too often isn't handed to it (Poison).
 module Skep
   module Kafka
     class Worker
@@ -15,9 +16,9 @@ module Skep
       def initialize(tools, handler, thread:)
         @options = tools.options
         @child = tools.child.lane(thread)
-        @report = tools.report
-        @consumer = tools.consumer
-        @desk = tools.desk
+        @report, @consumer = tools.report, tools.consumer
+        @desk, @gate = tools.desk, tools.gate
+        @poison = Poison.new(@child.caution)
         @dead_letter = tools.dead_letter
         @handler = handler
         @messages = 0
@@ -28,26 +29,58 @@ module Skep
       def work(partition) #: (Partition) -> void
         batch = partition.draw
         partition.errors.each { |code, text| unreadable(partition, code, text) }
-        attempt(partition, batch) if batch
+        batch = isolate(partition, batch) if batch && batch.size > 1 && @poison.any?
+        try(partition, batch) if batch
       ensure
         @desk.free(partition)
       end
 
       private
 
+      # Of a batch that may have crashed a node what may have done it comes alone.
+      def isolate(partition, batch)
+        ranges = @poison.ranges(batch)
+        return batch if ranges.empty?
+
+        @report.tell(:message_suspected, level: :warn, **about(batch), note: ISOLATED)
+        partition.isolate { |message| ranges.any? { |range| range.cover?(message.offset) } }
+        partition.draw
+      end
+
+      ISOLATED = "a node has crashed with it in hand: its messages come one at a time"
+      private_constant :ISOLATED
+
+      def try(partition, batch)
+        return condemn(partition, batch) if @poison.guilty?(batch)
+        return @gate.pass { attempt(partition, batch) } unless @poison.alone?(batch)
+
+        @gate.pass(alone: true) do
+          commit(partition.progress) # so that, if it crashes, no other comes again for it
+          attempt(partition, batch)
+        end
+      end
+
+      # What ends the node, even if it is an exception, leaves in hand what it was.
       def attempt(partition, batch)
         @child.in_hand(batch.label)
         @child.beat
         batch.__given_to(@child)
         @handler.call(batch, @child)
         finish(partition, batch)
-      rescue StandardError, ScriptError => e # whatever the user's handler raises: it is tried again
-        failed(partition, batch, e)
-      ensure
         @child.in_hand(nil)
+      rescue StandardError, ScriptError => e # whatever the user's handler raises: it is tried again
+        @child.in_hand(nil)
+        failed(partition, batch, e)
       end
 
       def finish(partition, batch)
+        guilty = @poison.guilty?(batch)
+        note(partition, batch)
+        commit(partition.progress) if guilty # or it would come again, and unsuspected
+        @poison.acquit(batch) if @poison.any?
+      end
+
+      def note(partition, batch)
         noted = @desk.settle(partition, batch) do
           @consumer.store(batch.topic, batch.partition, batch.last_offset + 1)
         end
@@ -80,15 +113,38 @@ module Skep
         partition.split
       end
 
-      def bury(partition, batch, error)
+      def bury(partition, batch, error, attempts: partition.failures, **crashes)
         @child.busy(for: DeadLetter::LONGEST * @options.threads) do
-          @dead_letter.put(batch.first, error, attempts: partition.failures)
+          @dead_letter.put(batch.messages.first, error, attempts:, **crashes)
         end
-        tell(:dead_lettered, batch, error, attempt: partition.failures, to: @options.dead_letter)
+        tell(:dead_lettered, batch, error, attempt: attempts, **crashes, to: @options.dead_letter)
         finish(partition, batch)
       rescue NotDelivered => e # it stays here then, and is tried again
         rest(partition, batch, e)
       end
+
+      # It has crashed its node too often, and isn't tried again.
+      def condemn(partition, batch)
+        crashes = @poison.crashes(batch)
+        error = Crashed.new(crashes:, ends: @poison.ends(batch))
+        tell(:message_convicted, batch, error, crashes:, verdict: @options.poison)
+        @poison.convict(batch)
+        case @options.poison
+        when :dead_letter then bury(partition, batch, error, attempts: crashes, crashes:)
+        when :pause then partition.pause
+        when :skip then finish(partition, batch)
+        end
+      end
+
+      # What is committed doesn't come again, whatever happens now.
+      def commit(progress)
+        return unless progress
+
+        @child.busy(for: COMMIT_SECONDS + 1) { @consumer.commit([progress], COMMIT_SECONDS) }
+      end
+
+      COMMIT_SECONDS = 5.0
+      private_constant :COMMIT_SECONDS
 
       def tell(event, batch, error, **facts)
         message = @report.clean("#{error.class}: #{error.message}")

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "skep/kafka"
+require "skep/swarm"
 require "kafka/support/fake_child"
 
 # Tests with a broker of their own: sources run in this process (`play`) or in forked ones

@@ -91,6 +91,23 @@ class KafkaScenario < Scenario
     feed&.close
   end
 
+  # All messages of a topic with one partition, read by rdkafka alone.
+  def read(topic)
+    require "rdkafka"
+    consumer = Rdkafka::Config.new("bootstrap.servers" => broker.address, "group.id" => "reader",
+                                   "auto.offset.reset" => "earliest").consumer
+    first, last = consumer.query_watermark_offsets(topic, 0)
+    consumer.assign(Rdkafka::Consumer::TopicPartitionList.new.tap { |list| list.add_topic(topic, [0]) })
+    found = []
+    deadline = Skep::OS.now + SECONDS
+    while found.size < last - first && Skep::OS.now < deadline
+      consumer.poll(1_000)&.then { |message| found << { key: message.key, payload: message.payload, headers: message.headers } }
+    end
+    found
+  ensure
+    consumer&.close
+  end
+
   def file = File.join(directory, "done")
 
   # A swarm that writes "node topic/partition/offset key" of each message; `more` is Ruby for the

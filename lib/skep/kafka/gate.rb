@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+# Lets handlers work side by side, but for batches that are to be at work alone in their node.
+#
+#   gate.pass { … }                 # beside others
+#   gate.pass(alone: true) { … }    # once those inside are through; nobody else until it is, too
+#
+# Who waits to be alone goes before all who come later.
+module Skep
+  module Kafka
+    class Gate
+      def initialize
+        @lock = Mutex.new
+        @moved = ConditionVariable.new
+        @inside = 0
+        @waiting = 0
+      end
+
+      def pass(alone: false) #: (?alone: bool) { () -> untyped } -> untyped
+        @lock.synchronize { alone ? enter_alone : enter }
+        begin
+          yield
+        ensure
+          @lock.synchronize { leave }
+        end
+      end
+
+      private
+
+      def enter
+        @moved.wait(@lock) while @alone || @waiting.positive?
+        @inside += 1
+      end
+
+      def enter_alone
+        @waiting += 1
+        @moved.wait(@lock) while @alone || @inside.positive?
+        @inside += 1
+        @alone = true
+      ensure
+        @waiting -= 1
+      end
+
+      def leave
+        @inside -= 1
+        @alone = false
+        @moved.broadcast
+      end
+    end
+    private_constant :Gate
+  end
+end
