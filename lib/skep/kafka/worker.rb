@@ -55,8 +55,9 @@ module Skep
         return @gate.pass { attempt(partition, batch) } unless @poison.alone?(batch)
 
         @gate.pass(alone: true) do
-          commit(partition.progress) # so that, if it crashes, no other comes again for it
+          commit(partition) # so that, if it crashes, no other comes again for it
           attempt(partition, batch)
+          commit(partition) # if it isn't this one, it is one after it
         end
       end
 
@@ -76,7 +77,7 @@ module Skep
       def finish(partition, batch)
         guilty = @poison.guilty?(batch)
         note(partition, batch)
-        commit(partition.progress) if guilty # or it would come again, and unsuspected
+        commit(partition) if guilty # or it would come again, and unsuspected
         @poison.acquit(batch) if @poison.any?
       end
 
@@ -137,10 +138,12 @@ module Skep
       end
 
       # What is committed doesn't come again, whatever happens now.
-      def commit(progress)
-        return unless progress
+      def commit(partition)
+        progress = partition.progress
+        return if progress == partition.committed
 
         @child.busy(for: COMMIT_SECONDS + 1) { @consumer.commit([progress], COMMIT_SECONDS) }
+        partition.committed = progress
       end
 
       COMMIT_SECONDS = 5.0

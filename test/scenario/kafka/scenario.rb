@@ -91,19 +91,16 @@ class KafkaScenario < Scenario
     feed&.close
   end
 
-  # All messages of a topic with one partition, read by rdkafka alone.
+  # All messages of a topic with one partition, read without skep.
   def read(topic)
-    require "rdkafka"
-    consumer = Rdkafka::Config.new("bootstrap.servers" => broker.address, "group.id" => "reader",
-                                   "auto.offset.reset" => "earliest").consumer
+    consumer = reader_of(topic)
     first, last = consumer.query_watermark_offsets(topic, 0)
-    consumer.assign(Rdkafka::Consumer::TopicPartitionList.new.tap { |list| list.add_topic(topic, [0]) })
-    found = []
     deadline = Skep::OS.now + SECONDS
+    found = []
     while found.size < last - first && Skep::OS.now < deadline
-      consumer.poll(1_000)&.then { |message| found << { key: message.key, payload: message.payload, headers: message.headers } }
+      consumer.poll(1_000)&.then { |message| found << message }
     end
-    found
+    found.map { |one| { key: one.key, payload: one.payload, headers: one.headers } }
   ensure
     consumer&.close
   end
@@ -146,6 +143,15 @@ class KafkaScenario < Scenario
   end
 
   private
+
+  def reader_of(topic)
+    require "rdkafka"
+    consumer = Rdkafka::Config.new("bootstrap.servers" => broker.address, "group.id" => "reader",
+                                   "auto.offset.reset" => "earliest").consumer
+    list = Rdkafka::Consumer::TopicPartitionList.new
+    list.add_topic(topic, [0])
+    consumer.tap { consumer.assign(list) }
+  end
 
   def stop_watching(watch)
     pidfd = Skep.pidfd(watch.pid)
