@@ -4,6 +4,7 @@
 #
 #   gate.pass { … }                 # beside others
 #   gate.pass(alone: true) { … }    # once those inside are through; nobody else until it is, too
+#   gate.close                      # who waits, or comes later, isn't let in any more
 #
 # Who waits to be alone goes before all who come later.
 module Skep
@@ -17,7 +18,8 @@ module Skep
       end
 
       def pass(alone: false) #: (?alone: bool) { () -> untyped } -> untyped
-        @lock.synchronize { alone ? enter_alone : enter }
+        return unless @lock.synchronize { alone ? enter_alone : enter }
+
         begin
           yield
         ensure
@@ -25,16 +27,25 @@ module Skep
         end
       end
 
+      def close #: () -> void
+        @lock.synchronize do
+          @closed = true
+          @moved.broadcast
+        end
+      end
+
       private
 
       def enter
-        @moved.wait(@lock) while @alone || @waiting.positive?
-        @inside += 1
+        @moved.wait(@lock) while !@closed && (@alone || @waiting.positive?)
+        @inside += 1 unless @closed
       end
 
       def enter_alone
         @waiting += 1
-        @moved.wait(@lock) while @alone || @inside.positive?
+        @moved.wait(@lock) while !@closed && (@alone || @inside.positive?)
+        return if @closed
+
         @inside += 1
         @alone = true
       ensure

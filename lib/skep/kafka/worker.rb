@@ -31,6 +31,9 @@ module Skep
         partition.errors.each { |code, text| unreadable(partition, code, text) }
         batch = isolate(partition, batch) if batch && batch.size > 1 && @poison.any?
         try(partition, batch) if batch
+      rescue Exception # it ends the node: nobody is to begin anything more, least of all with this
+        [@desk, @gate].each(&:close)
+        raise
       ensure
         @desk.free(partition)
       end

@@ -59,7 +59,7 @@ class KafkaScenario < Scenario
       pid = Process.spawn(PROGRAM, verb, @directory, *rest, out:, err: out, pgroup: true)
       pidfd = Skep.pidfd(pid)
       status = pidfd.wait(timeout: SECONDS)
-      raise Failed, "the broker didn't #{verb}: #{File.read(out)}" unless status&.success?
+      raise Scenario::Failed, "the broker didn't #{verb}: #{File.read(out)}" unless status&.success?
     ensure
       pidfd&.close
     end
