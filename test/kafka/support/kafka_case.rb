@@ -86,10 +86,10 @@ class KafkaCase < Skep::TestCase
 
   # Runs a source in this process until the handler, or what it tells, calls `child.stop!`. Gives
   # what it told.
-  def play(more = {}, told: nil, &handler)
+  def play(more = {}, told: nil, suspects: [], &handler)
     events = []
     @child&.close
-    @child = FakeChild.new do |name, facts|
+    @child = FakeChild.new(suspects:) do |name, facts|
       events << [name, facts]
       told&.call(name, facts, @child)
     end
