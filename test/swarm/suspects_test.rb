@@ -67,10 +67,21 @@ class SuspectsTest < Skep::TestCase
     charge([A], seat: 3)
     charge([B], seat: 0)
 
-    assert_equal [3, 3], @suspects.settle([A])
-    assert_empty @suspects.settle([A])
-    assert_equal [0], @suspects.settle([A, B])
+    assert_equal [3, 3], @suspects.settle([A], 2.0)
+    assert_empty @suspects.settle([A], 2.0)
+    assert_equal [0], @suspects.settle([A, B], 2.0)
     assert_equal 2, @suspects.to_a.find { |suspect| suspect.key == A }.crashes
+  end
+
+  test "forgives ten culprits an hour, no more" do
+    forgiven = (0...12).map do |n|
+      charge([["job #{n}", nil]], now: n.to_f)
+      @suspects.settle([["job #{n}", nil]], n.to_f)
+    end
+
+    assert_equal [[0]] * 10 + [[]] * 2, forgiven
+    charge([A], now: 3600.5)
+    assert_equal [0], @suspects.settle([A], 3600.5)
   end
 
   test "is known elsewhere as plain data" do

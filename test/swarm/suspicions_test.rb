@@ -94,6 +94,16 @@ class SuspicionsTest < Skep::TestCase
     assert_equal [["suspects", { "dropped" => [["a", nil]] }]], @nodes[2].sent.drop(1)
   end
 
+  test "forgets all of it for new code" do
+    hold(0, "a")
+    hold(0, "b", thread: 1)
+    @suspicions.explain(@nodes[0], Exit.new(nil, "SEGV"))
+    2.times { @suspicions.forget }
+    assert_empty @suspicions.to_a
+    dropped = @nodes[2].sent.filter_map { |_, facts| facts["dropped"] }
+    assert_equal [[["a", nil], ["b", nil]]], dropped
+  end
+
   test "counts crashes whose cause is known no more against their seats" do
     @manager.seats.each { |seat| 3.times { |n| seat.deaths.add("work", n.to_f, within: 60.0) } }
     hold(0, "a")

@@ -37,6 +37,12 @@ module Skep
         rows.each do |cells|
           out.puts(cells.zip(widths).map { |cell, width| cell.ljust(width) }.join("  ").rstrip)
         end
+        status["suspects"].to_a.each { |one| out.puts(suspect(one)) }
+      end
+
+      def suspect(one)
+        "suspect: #{one["in_hand"]}, in hand at #{one["crashes"]} crashes, alone at " \
+          "#{one["alone"]} (#{one["ends"].join("; ")})"
       end
 
       def row(node)

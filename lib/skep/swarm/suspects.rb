@@ -18,7 +18,10 @@ module Skep
       MOST = 256
       SECONDS = 3600.0
       ENDS = 5
-      private_constant :MOST, :SECONDS, :ENDS
+      # Culprits in so many seconds whose crashes are forgiven: where there are more of them it
+      # isn't they that are wrong, and a crash loop is what it is.
+      FORGIVEN = 10
+      private_constant :MOST, :SECONDS, :ENDS, :FORGIVEN
 
       # in_hand: its name; at: which part of it was last given out, if that was told; crashes: with
       # it in hand; alone: those of them with nothing else in hand; ends: how the last few nodes
@@ -35,6 +38,7 @@ module Skep
 
       def initialize #: () -> void
         @all = {}.freeze
+        @settled = []
       end
 
       def empty? = @all.empty? #: () -> bool
@@ -68,14 +72,17 @@ module Skep
         known
       end
 
-      # These crashes count for nothing any more: whose they were, each as often as it crashed.
-      #: (Array[[String, Integer?]]) -> Array[Integer?]
-      def settle(keys)
-        @all.values_at(*keys).compact.flat_map(&:seats).tap do
-          @all = @all.to_h do |key, suspect|
-            [key, keys.include?(key) ? suspect.dup.tap { |settled| settled.seats = [] } : suspect]
-          end.freeze
-        end
+      # One of them is to blame for their crashes, which count for nothing any more: whose they
+      # were, each as often as it crashed.
+      #: (Array[[String, Integer?]], Float) -> Array[Integer?]
+      def settle(keys, now)
+        @settled.reject! { |time| now - time > SECONDS }
+        known = @all.values_at(*keys).compact.select { |suspect| suspect.seats.any? }
+        return [] if known.empty? || @settled.size >= FORGIVEN
+
+        @settled << now
+        learn(known.map { |suspect| { **suspect.to_plain, "seats" => [] } })
+        known.flat_map(&:seats)
       end
 
       def learn(plain) #: (Array[Hash[String, untyped]]) -> self

@@ -6,6 +6,7 @@
 #   suspicions.charge(node)         # it is gone, how isn't known: who is forked now has to know
 #   suspicions.explain(node, exit)  # this is how; all nodes are told
 #   suspicions.judged(frame)        # a node has done what was suspect, or found it guilty
+#   suspicions.forget               # none of it counts any more
 #   suspicions.to_plain             # what one that is forked now must know
 #
 # | a node with something in hand ended because | a crash? |
@@ -57,8 +58,14 @@ module Skep
       # Deaths whose cause is known are no crash loop.
       def judged(frame) #: (Channel::Frame) -> void
         keys = frame["suspects"]
-        return forgive(@suspects.settle(keys)) if frame["guilty"]
+        return forgive(@suspects.settle(keys, OS.now)) if frame["guilty"]
 
+        pass_on("dropped" => keys) if @suspects.absolve(keys).any?
+      end
+
+      # There is new code: what the old one died of says nothing of it.
+      def forget #: () -> void
+        keys = @suspects.to_a.map(&:key)
         pass_on("dropped" => keys) if @suspects.absolve(keys).any?
       end
 

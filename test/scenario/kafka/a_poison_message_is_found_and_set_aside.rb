@@ -14,6 +14,7 @@ KINDS = {
   "segfault" => { harm: SEGFAULT, end: CRASHED },
   "signal" => { harm: "Process.kill(:SEGV, Process.pid)", end: CRASHED, threads: 1, crashes: 3..3 },
   "whole" => { harm: SEGFAULT, end: CRASHED, poisons: 2, crashes: 7..8, handler: :whole },
+  "spare" => { harm: SEGFAULT, end: CRASHED, options: "#{PATIENT}, spares: 2" },
   "hang" => { harm: "hang", options: ", liveness_timeout: 2, kill_timeout: 0.5",
               end: /\ASIGKILL, hung\z/ },
   "memory" => { harm: "eat", options: "#{PATIENT}, kill_timeout: 0.5, memory_limit: \"120M\"",
