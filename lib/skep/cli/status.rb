@@ -41,8 +41,8 @@ module Skep
       end
 
       def suspect(one)
-        "suspect: #{one["in_hand"]}, in hand at #{one["crashes"]} crashes, alone at " \
-          "#{one["alone"]} (#{one["ends"].join("; ")})"
+        "suspect: #{one["in_hand"]}, crashes #{one["crashes"]}, alone #{one["alone"]} " \
+          "(#{one["ends"].join("; ")})"
       end
 
       def row(node)
