@@ -28,11 +28,11 @@ module Skep
       # itself.) Which one was given out last is known even if the node dies of it; after the last
       # one all are at work.
       #: () { (Message) -> void } -> untyped
-      def each(&block)
-        return enum_for(:each) { size } unless block
-        return (messages.each(&block) && self) unless @child
+      def each(&)
+        return enum_for(:each) { size } unless block_given?
+        return (messages.each(&) && self) unless @child
 
-        give_out(&block)
+        give_out(&)
       end
 
       # Whose beats these are.

@@ -47,8 +47,8 @@ module Skep
 
       # The same for one part of what it has in hand, which was just given out; nil: all of it.
       def at(number) #: (Integer?) -> void
-        beat
-        @page.set(@cell, Cells::AT, number ? number + 1 : 0)
+        heal if @ill
+        @page.mark(@cell, Cells::AT, number ? number + 1 : 0)
       end
 
       # What it has in hand, from here on its duty to make progress with; nil or empty: nothing.
