@@ -21,7 +21,6 @@ module Skep
       attr_accessor :state #: Symbol, one of idle ready busy resting: the desk's
       attr_accessor :rung #: bool, did something come in while it was busy?
       attr_accessor :retry_at #: Float?, monotonic seconds
-      attr_accessor :committed #: [String, Integer, Integer]?, what was so before its time
       #: Symbol?, :asked while a batch may still be finished, :lost after that
       attr_accessor :revoked
 

@@ -58,9 +58,9 @@ module Skep
         return @gate.pass { attempt(partition, batch) } unless @poison.alone?(batch)
 
         @gate.pass(alone: true) do
-          commit(partition) # so that, if it crashes, no other comes again for it
+          commit # so that, if it crashes, nothing else comes again for it
           attempt(partition, batch)
-          commit(partition) # if it isn't this one, it is one after it
+          commit # if it isn't this one, it is one after it
         end
       end
 
@@ -80,7 +80,7 @@ module Skep
       def finish(partition, batch)
         guilty = @poison.guilty?(batch)
         note(partition, batch)
-        commit(partition) if guilty # or it would come again, and unsuspected
+        commit if guilty # or it would come again, and unsuspected
         @poison.acquit(batch) if @poison.any?
       end
 
@@ -141,12 +141,12 @@ module Skep
       end
 
       # What is committed doesn't come again, whatever happens now.
-      def commit(partition)
-        progress = partition.progress
-        return if progress == partition.committed
+      def commit
+        done = @desk.done
+        return if done == @committed
 
-        @child.busy(for: COMMIT_SECONDS + 1) { @consumer.commit([progress], COMMIT_SECONDS) }
-        partition.committed = progress
+        code = @child.busy(for: COMMIT_SECONDS + 1) { @consumer.commit(done, COMMIT_SECONDS) }
+        @committed = done if code.zero?
       end
 
       COMMIT_SECONDS = 5.0

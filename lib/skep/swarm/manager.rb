@@ -124,7 +124,7 @@ module Skep
         @quiet = plain["quiet"]
         roster.recall(plain["roster"])
         surroundings.recall(plain["surroundings"])
-        registrar.suspicions.recall(plain["suspects"])
+        registrar.suspicions.recall(plain["suspects"].to_a)
         registrar.watchman.recall(plain["watchman"])
         upkeep.renewals.recall(plain["renewals"])
       end

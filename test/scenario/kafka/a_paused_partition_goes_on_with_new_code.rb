@@ -3,8 +3,8 @@
 require_relative "scenario"
 
 # Without a topic for dead letters the partition of a message that crashes its nodes rests, and the
-# others go on; nodes that come later, and a rolling restart, crash no more for it. Once the code is
-# mended, a reload lets the partition go on with that very message.
+# others go on; nodes that come later crash no more for it, not after an upgrade and a rolling
+# restart either. Once the code is mended, a reload lets the partition go on with that very message.
 KafkaScenario.play do
   orders = topic("orders", 2)
   swarm = run_swarm(<<~RUBY)
@@ -28,7 +28,9 @@ KafkaScenario.play do
   must("pause it: #{convicted}") do
     convicted.values_at("verdict", "partition", "offset", "crashes") == ["pause", 0, 1, 3]
   end
-  swarm.skep("restart", "poisoned").then { |why| must("restart: #{why}") { why.nil? } }
+  %w[upgrade restart].each do |change|
+    swarm.skep(change, "poisoned").then { |why| must("#{change}: #{why}") { why.nil? } }
+  end
   swarm.await("message_convicted", seconds: 60)
   feed(orders, [["4", "v", 1]])
   swarm.follow("the other partition goes on") { done.call.sort == %w[0 3 4] }

@@ -1,10 +1,12 @@
 # frozen_string_literal: true
 
 # Among 10,000 good messages one ends every node that has it in hand: by a segfault, a hang in C,
-# its appetite for memory, an exception that no handler rescues. It is found, and goes to the dead
-# letters once after three crashes alone in its node; all others are handled, and no node waits in a
-# crash loop, not even where there are two of them in a row. (KINDS=segfault,hang,… for some of it.)
+# its appetite for memory (skep's limit, the kernel's), an exception that no handler rescues, an
+# exit. It is found, and goes to the dead letters once after three crashes alone in its node; all
+# others are handled, and no node waits in a crash loop, not even where there are two of them in a
+# row. (KINDS=segfault,hang,… for some of it.)
 require_relative "scenario"
+require_relative "../support/small_group"
 
 GOOD = 10_000
 SEGFAULT = "Fiddle::Pointer.new(8)[0, 1]"
@@ -19,6 +21,8 @@ KINDS = {
               end: /\ASIGKILL, hung\z/ },
   "memory" => { harm: "eat", options: "#{PATIENT}, kill_timeout: 0.5, memory_limit: \"120M\"",
                 end: /\ASIGKILL, memory_limit\z/ },
+  "oom" => { harm: "2.times { eat }", group: 300 << 20, end: /\ASIGKILL, oom\z/ },
+  "exit" => { harm: "exit!(7)", end: /\Aexit status 7\z/ },
   "exception" => { harm: "def self.deeper = deeper; deeper", end: /\Aexit status 1\z/ }
 }.freeze
 HANDLERS = {
@@ -36,18 +40,19 @@ HANDLERS = {
 
 EAT = <<~'RUBY'
   def eat
-    eaten = []
-    eaten << ("y" * (8 << 20)) while eaten.size < 40
+    eaten = Array.new(40) { "y" * (8 << 20) }
     IO.select(nil, nil, nil, 60)
+    eaten.clear
   end
 RUBY
 
 class Poisoning < KafkaScenario
   def try(kind, harm:, end:, threads: 2, poisons: 1, options: PATIENT, handler: :one_by_one,
-          crashes: 3..4) # the first counts only where nothing else was in hand
+          group: nil, crashes: 3..4) # the first counts only where nothing else was in hand
+    before = group && (enter(group) or return puts("#{kind}: no control group can be made here"))
     @orders, @dead = topic("orders.#{kind}", 4), topic("dead.#{kind}", 1)
     put_in(poisons)
-    @swarm = run_swarm(source(kind, harm, threads, options, handler))
+    @swarm = run_swarm(source(kind, harm, threads, options, handler), before:)
     letters = watch(poisons)
     must("handle each good message, and no bad one") { done.uniq.size == GOOD }
     judge_letters(letters, read(@dead))
@@ -55,6 +60,13 @@ class Poisoning < KafkaScenario
   end
 
   private
+
+  # What lets a program enter a control group with so much memory.
+  def enter(bytes)
+    group = SmallGroup.make(bytes) or return
+    at_end { group.remove }
+    group.enter
+  end
 
   # The poisons one after the other in one partition.
   def put_in(poisons)
