@@ -16,7 +16,7 @@
 module Skep
   class Swarm
     class Child
-      WORD_SECONDS = 1.0
+      WORD_SECONDS = 5.0
       private_constant :WORD_SECONDS
 
       attr_reader :id #: Integer?, the node's number, 0 to nodes - 1; nil: a spare without a seat
@@ -224,7 +224,7 @@ module Skep
       private
 
       # Who steps in knows of a death before anybody can tell it what that one had in hand. It gives
-      # the supervisor a moment, and not more: it may be stopped.
+      # the supervisor some time, and not more: it may be stopped.
       def await_word
         deadline = OS.now + WORD_SECONDS
         until stopping? || caution.__informed?(id) || (left = deadline - OS.now).negative?
