@@ -131,7 +131,8 @@ module Skep
       def condemn(partition, batch)
         crashes = @poison.crashes(batch)
         error = Crashed.new(crashes:, ends: @poison.ends(batch))
-        tell(:message_convicted, batch, error, crashes:, verdict: @options.poison)
+        tell(:message_convicted, batch, error, crashes:, verdict: @options.poison,
+                                               note: SENTENCES.fetch(@options.poison))
         @poison.convict(batch)
         case @options.poison
         when :dead_letter then bury(partition, batch, error, attempts: crashes, crashes:)
@@ -139,6 +140,14 @@ module Skep
         when :skip then finish(partition, batch)
         end
       end
+
+      SENTENCES = {
+        dead_letter: "it isn't tried again: the partition moves on",
+        pause: "its partition rests: mend the code and reload, or begin anew with dead_letter: or " \
+               "poison: :skip",
+        skip: "it isn't tried again: the partition moves on without it"
+      }.freeze
+      private_constant :SENTENCES
 
       # What is committed doesn't come again, whatever happens now.
       def commit
