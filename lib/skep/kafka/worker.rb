@@ -131,9 +131,18 @@ module Skep
       def condemn(partition, batch)
         crashes = @poison.crashes(batch)
         error = Crashed.new(crashes:, ends: @poison.ends(batch))
+        partition.failures += 1 # the second and later ones: to set it aside
+        convict(batch, error, crashes) if partition.failures == 1
+        carry_out(partition, batch, error, crashes)
+      end
+
+      def convict(batch, error, crashes)
+        @poison.convict(batch)
         tell(:message_convicted, batch, error, crashes:, verdict: @options.poison,
                                                note: SENTENCES.fetch(@options.poison))
-        @poison.convict(batch)
+      end
+
+      def carry_out(partition, batch, error, crashes)
         case @options.poison
         when :dead_letter then bury(partition, batch, error, attempts: crashes, crashes:)
         when :pause then partition.pause
@@ -143,8 +152,8 @@ module Skep
 
       SENTENCES = {
         dead_letter: "it isn't tried again: the partition moves on",
-        pause: "its partition rests: mend the code and reload, or begin anew with dead_letter: or " \
-               "poison: :skip",
+        pause: "its partition rests: mend the code and reload, or begin anew with dead_letter: " \
+               "or poison: :skip",
         skip: "it isn't tried again: the partition moves on without it"
       }.freeze
       private_constant :SENTENCES
