@@ -28,7 +28,7 @@ class PlaneTest < Skep::TestCase
   def setup
     skip "the twin does it without C" if ENV["SKEP_PURE"] == "1"
     @dir = Dir.mktmpdir
-    flags = ENV["LD_PRELOAD"].to_s.include?("asan") ? ["-fsanitize=address"] : []
+    flags = asan? ? ["-fsanitize=address"] : []
     text, status = Open3.capture2e({ "LD_PRELOAD" => nil }, "cc", "-shared", "-fPIC", *flags, "-o",
                                    fake, FAKE)
     skip "it can't be built: #{text.lines.last}" unless status.success?
@@ -145,12 +145,20 @@ class PlaneTest < Skep::TestCase
   private
 
   def fake = "#{@dir}/fake_rdkafka.so"
+  def asan? = ENV["LD_PRELOAD"].to_s.include?("asan")
+
+  # The sanitizer ends a program that asks for too much, and keeps what was freed for a while.
+  def lenient
+    return {} unless asan?
+
+    { "ASAN_OPTIONS" => "#{ENV["ASAN_OPTIONS"]}:allocator_may_return_null=1:quarantine_size_mb=1" }
+  end
 
   # What a program in Skep::Kafka, with the fake at its hands, prints.
   def plane(body)
-    env = { "FAKE" => fake, "RUBYOPT" => nil }
+    env = { "FAKE" => fake, "RUBYOPT" => nil, **lenient }
     out, err, status = run_program("#{BEGIN_WITH}#{body}end\n", env:)
-    assert_equal "", err
+    assert_empty err.lines.grep_v(/AddressSanitizer failed to allocate|HINT: if you don't care/)
     assert_predicate status, :success?
     out
   end
