@@ -22,12 +22,13 @@ module Skep
         ROUNDS = 3
         SIZES = { messages: 2_000_000, sums: 100_000 }.freeze
         PARTITIONS = 8
+        MOST = 0.9 # of them are timed: the first and the last are left out
         READ = "messages of 90 bytes, the payload read"
         JSON_READ = "the payload parsed as JSON"
         SUMS = "a handler that calculates for some 30 µs, 2 million messages behind"
         GEM = "karafka-rdkafka"
         KARAFKA = "Karafka"
-        private_constant :READ, :JSON_READ, :SUMS, :GEM, :KARAFKA
+        private_constant :PARTITIONS, :MOST, :READ, :JSON_READ, :SUMS, :GEM, :KARAFKA
 
         def contenders = [*kcats, *readings, *parsings, *calculations]
 
@@ -88,13 +89,13 @@ module Skep
 
         # One who reads; `more` are wishes that its program looks up.
         def reading(name, program, gem: GEM, group: READ, against: KARAFKA,
-                    messages: size(:messages), **more)
+                    messages: size(:messages) * MOST, **more)
           return Contender.new(name, group:, against:, skipped: refusal) if refusal
 
           keeper = Keeper.new(name, "../kafka/readers/#{program}", gem:)
           wishes = { workers: 1, work: "payload", settings: Cluster::SETTINGS, **more }
           keeper.contender(name, {}, group:, against:) do
-            every = [messages / 200, 1].max
+            every = (messages / 200).ceil
             facts = { **@cluster.facts, **wishes, every: }
             Keeping.of(keeper, **facts) { |kept| Race.new(kept, messages).figures }
           end
