@@ -132,6 +132,32 @@ class PlaneTest < Skep::TestCase
     RUBY
   end
 
+  test "survives loops within loops, broken off or abandoned, while the heap is moved and dumped" do
+    assert_equal "true 0\n", plane(<<~'RUBY')
+      require "objspace"
+      GC.auto_compact = true if GC.respond_to?(:auto_compact=)
+      kept = []
+      abandoned = []
+      40.times do |n|
+        10.times { push(0, 20, 2) }
+        haul, = reader.read(10)
+        abandoned << haul.each.tap { |each| n.times.first(3).each { each.next } }
+        haul.each do |message|
+          haul.each { |other| kept << other if other.offset == message.offset && n.odd? }
+          break if n % 3 == 0
+        end
+        abandoned.shift if n.even?
+        Array.new(500) { "garbage" * 9 }
+        File.open("/dev/null", "w") { |null| ObjectSpace.dump_all(output: null) } if n % 10 == 0
+        GC.start if n % 7 == 0
+      end
+      abandoned.clear
+      GC.start
+      good = kept.all? { |message| [message.payload, message.key] == ["p" * 20, "kk"] }
+      puts "#{good && kept.size > 100} #{live}"
+    RUBY
+  end
+
   test "says so when the library lacks a function" do
     assert_equal "nowhere\nlibrdkafka has no rd_kafka_consume_batch_queue\n", plane(<<~'RUBY')
       ["/nowhere.so", "libc.so.6"].each do |path|

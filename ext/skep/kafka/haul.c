@@ -30,7 +30,6 @@ skep_haul_free(void *data)
 
     free(haul->records);
     free(haul->text);
-    free(haul->messages);
     rb_gc_adjust_memory_usage(-(ssize_t)haul->bytes);
     ruby_xfree(haul);
 }
@@ -153,30 +152,20 @@ skep_haul_enum_size(VALUE self, VALUE arguments, VALUE enumerator)
     return skep_haul_count(self);
 }
 
-/* The first time; without memory messages are made one by one. */
-static struct skep_message *
-skep_haul_make_room(struct skep_haul *haul)
-{
-    size_t bytes = haul->count * sizeof(*haul->messages);
-
-    if (haul->messages || !bytes) return NULL;
-    haul->messages = malloc(bytes);
-    if (haul->messages) skep_haul_weigh(haul, bytes);
-    return haul->messages;
-}
-
-/* A new Message each time. */
+/* New Messages each time. */
 static VALUE
 skep_haul_each(VALUE self)
 {
-    struct skep_haul *haul = skep_haul_of(self);
-    struct skep_message *room;
+    const struct skep_haul *haul = skep_haul_of(self);
+    struct skep_room *room;
+    VALUE held;
     size_t i;
 
     RETURN_SIZED_ENUMERATOR(self, 0, NULL, skep_haul_enum_size);
-    room = skep_haul_make_room(haul);
+    held = skep_room_new(haul->count, &room);
     for (i = 0; i < haul->count; i++)
-        rb_yield(skep_message_new(self, &haul->records[i], room ? &room[i] : NULL));
+        rb_yield(skep_message_new(self, &haul->records[i], room));
+    RB_GC_GUARD(held);
     return self;
 }
 

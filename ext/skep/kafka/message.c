@@ -2,14 +2,73 @@
  * Skep::Kafka::Message::Packed: a message as it lies in a haul, which it keeps alive. Strings are
  * made when they are asked for, and kept.
  *
- * The first time that a haul gives out its messages they lie in one room of the haul's, and nothing
- * is to be freed but that: a malloc and a free for each would take a third of the time. What keeps
- * this safe is that a live message marks its haul, and that nobody looks at a dead one. A batch that
- * is tried again and again must not fill room after room: from the second time on they are malloc's.
+ * Those that a loop gives out lie in one room, which goes with the last who needs it: a malloc and a
+ * free for each would take a third of the time.
  */
 #include "plane.h"
 
+#include <stdlib.h>
+
+struct skep_message {
+    struct skep_room *room;
+    VALUE haul;
+    const struct skep_record *record;
+    VALUE payload; /* 0: not asked for yet */
+    VALUE key;
+    VALUE headers;
+};
+
+struct skep_room {
+    size_t lives; /* of those who need it: its messages, and the object that stands for it */
+    size_t bytes;
+    size_t made;
+    struct skep_message messages[];
+};
+
 static VALUE skep_message_class;
+
+static void
+skep_room_leave(struct skep_room *room)
+{
+    if (--room->lives) return;
+    rb_gc_adjust_memory_usage(-(ssize_t)room->bytes);
+    free(room);
+}
+
+static void
+skep_room_free(void *data)
+{
+    skep_room_leave(data);
+}
+
+static size_t
+skep_room_size(const void *data)
+{
+    return ((const struct skep_room *)data)->bytes;
+}
+
+static const rb_data_type_t skep_room_type = {
+    .wrap_struct_name = "Skep::Kafka::Message room",
+    .function = { .dfree = skep_room_free, .dsize = skep_room_size },
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
+};
+
+/* The object comes first: there may be no memory for it, and then nothing else is lost. */
+VALUE
+skep_room_new(size_t count, struct skep_room **room)
+{
+    VALUE self = TypedData_Wrap_Struct(0, &skep_room_type, NULL);
+    size_t bytes = sizeof(**room) + count * sizeof(struct skep_message);
+
+    *room = malloc(bytes);
+    if (!*room) rb_memerror();
+    (*room)->lives = 1;
+    (*room)->bytes = bytes;
+    (*room)->made = 0;
+    RTYPEDDATA_DATA(self) = *room;
+    rb_gc_adjust_memory_usage((ssize_t)bytes);
+    return self;
+}
 
 static void
 skep_message_mark(void *data)
@@ -33,39 +92,34 @@ skep_message_compact(void *data)
     message->headers = rb_gc_location(message->headers);
 }
 
+static void
+skep_message_free(void *data)
+{
+    skep_room_leave(((struct skep_message *)data)->room);
+}
+
 static size_t
 skep_message_size(const void *data)
 {
-    return sizeof(struct skep_message);
+    return 0; /* the room's */
 }
 
-#define SKEP_MESSAGE_TYPE(free, super) {                                          \
-    .wrap_struct_name = "Skep::Kafka::Message",                                   \
-    .function = { .dmark = skep_message_mark, .dfree = (free),                    \
-                  .dsize = skep_message_size, .dcompact = skep_message_compact }, \
-    .parent = (super),                                                            \
-    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,               \
-}
-
-static const rb_data_type_t skep_message_type = SKEP_MESSAGE_TYPE(RUBY_NEVER_FREE, NULL);
-static const rb_data_type_t skep_message_single_type =
-    SKEP_MESSAGE_TYPE(RUBY_DEFAULT_FREE, &skep_message_type);
+static const rb_data_type_t skep_message_type = {
+    .wrap_struct_name = "Skep::Kafka::Message",
+    .function = { .dmark = skep_message_mark, .dfree = skep_message_free,
+                  .dsize = skep_message_size, .dcompact = skep_message_compact },
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
+};
 
 VALUE
-skep_message_new(VALUE haul, const struct skep_record *record, struct skep_message *room)
+skep_message_new(VALUE haul, const struct skep_record *record, struct skep_room *room)
 {
-    struct skep_message *message = room;
+    struct skep_message *message = &room->messages[room->made++];
     VALUE self;
 
-    if (room) {
-        *room = (struct skep_message){ .record = record };
-        self = TypedData_Wrap_Struct(skep_message_class, &skep_message_type, room);
-    }
-    else {
-        self = TypedData_Make_Struct(skep_message_class, struct skep_message,
-                                     &skep_message_single_type, message);
-        message->record = record;
-    }
+    *message = (struct skep_message){ .room = room, .record = record };
+    self = TypedData_Wrap_Struct(skep_message_class, &skep_message_type, message);
+    room->lives++;
     RB_OBJ_WRITE(self, &message->haul, haul);
     return self;
 }

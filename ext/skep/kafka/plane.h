@@ -23,24 +23,14 @@ struct skep_record {
     size_t header_count;
 };
 
-/* A Message::Packed, see message.c. */
-struct skep_message {
-    VALUE haul;
-    const struct skep_record *record;
-    VALUE payload; /* 0: not asked for yet */
-    VALUE key;
-    VALUE headers;
-};
-
 /* Messages of one partition. All that it points to malloc gave. */
 struct skep_haul {
     VALUE topic;
     int32_t partition;
     size_t count;
-    size_t bytes; /* of all three */
+    size_t bytes; /* of both */
     struct skep_record *records;
     char *text;
-    struct skep_message *messages; /* room for as many, once somebody has asked for all of them */
 };
 
 /* A new and empty Haul::Packed. */
@@ -53,8 +43,12 @@ int skep_haul_prepare(struct skep_haul *haul, struct skep_rd_message **slots, si
 /* Then copies them, which needs no GVL. */
 void skep_haul_copy(struct skep_haul *haul, struct skep_rd_message **slots, size_t count);
 
-/* A new Message::Packed of what this record holds; in this room, which the haul frees, if any. */
-VALUE skep_message_new(VALUE haul, const struct skep_record *record, struct skep_message *room);
+/* Where some Message::Packed will lie; an object whose owner must hold it while it makes them. */
+struct skep_room;
+VALUE skep_room_new(size_t count, struct skep_room **room);
+
+/* The next of them, of what this record holds. */
+VALUE skep_message_new(VALUE haul, const struct skep_record *record, struct skep_room *room);
 VALUE skep_message_payload_of(const struct skep_record *record);
 
 /* The room that a message's headers take, and their number. */
