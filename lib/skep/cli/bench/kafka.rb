@@ -25,7 +25,7 @@ module Skep
         MOST = 0.9 # of them are timed: the first and the last are left out
         READ = "messages of 90 bytes, the payload read"
         JSON_READ = "the payload parsed as JSON"
-        SUMS = "a handler that calculates for some 30 µs, 2 million messages behind"
+        SUMS = "a handler that calculates for some 30 µs, nearly all messages still to come"
         GEM = "karafka-rdkafka"
         KARAFKA = "Karafka"
         private_constant :PARTITIONS, :MOST, :READ, :JSON_READ, :SUMS, :GEM, :KARAFKA
