@@ -1,16 +1,14 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "skep/cli"
-require "skep/cli/bench/parts"
-require "skep/cli/bench/kafka"
+require "json"
 
 # `skep bench kafka`, in processes of its own: it makes itself the subreaper.
 class KafkaBenchTest < Skep::TestCase
   BROKER = "SKEP_KAFKA_BROKER"
   SMALL = <<~RUBY
-    require "skep"
     require "skep/cli"
+    require "skep/cli/bench"
     require "skep/cli/bench/parts"
     require "skep/cli/bench/kafka"
     puts Skep::CLI::Bench::Kafka.new(rounds: 1, messages: 200_000, sums: 8_000).run.to_json
