@@ -130,13 +130,22 @@ skep_reader_copy(void *data)
     return NULL;
 }
 
+/* Garbage may hold the memory that is wanted. */
+static void
+skep_reader_prepare(struct skep_reader *reader, struct skep_haul *haul)
+{
+    if (skep_haul_prepare(haul, reader->slots, reader->taken) == 0) return;
+    rb_gc();
+    if (skep_haul_prepare(haul, reader->slots, reader->taken) < 0) rb_memerror();
+}
+
 /* With a signal or a raise pending Ruby doesn't call without the GVL: then it is done with it. */
 static void
 skep_reader_fill(struct skep_reader *reader, struct skep_haul *haul)
 {
     struct skep_copying copying = { .haul = haul, .reader = reader };
 
-    if (skep_haul_prepare(haul, reader->slots, reader->taken) < 0) rb_memerror();
+    skep_reader_prepare(reader, haul);
     if (haul->bytes >= SKEP_MUCH) {
         reader->busy = 1;
         rb_thread_call_without_gvl2(skep_reader_copy, &copying, NULL, NULL);

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "skep/kafka/reader/twin"
+
 # Takes messages out of a partition's native queue, many with one call.
 #
 #   reader = Reader.new(queue, "orders", 3, 500)
@@ -15,6 +17,8 @@ module Skep
       NO_HEADERS = {}.freeze
       private_constant :NO_HEADERS
 
+      include Twin
+
       #: (FFI::Pointer, String, Integer, Integer) -> void
       def initialize(queue, topic, partition, limit)
         @topic = topic
@@ -28,15 +32,5 @@ module Skep
       def inspect = "#<Skep::Kafka::Reader #{@topic}/#{@partition}>" #: () -> String
     end
     private_constant :Reader
-  end
-end
-
-require "skep/kafka/reader/twin"
-
-module Skep
-  module Kafka
-    class Reader
-      include Twin
-    end
   end
 end
