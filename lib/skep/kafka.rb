@@ -30,6 +30,7 @@ require "skep/kafka/secrets"
 require "skep/kafka/settings"
 require "skep/kafka/options"
 require "skep/kafka/message"
+require "skep/kafka/haul"
 require "skep/kafka/batch"
 require "skep/kafka/backoff"
 require "skep/kafka/event"
@@ -58,3 +59,6 @@ require "skep/kafka/source"
 require "skep/kafka/feed"
 require "skep/kafka/mock_cluster"
 require "skep/kafka/embedded_broker"
+
+# The C over the twins of Haul, Message and Reader.
+Skep::OS.__load("skep/skep_kafka")

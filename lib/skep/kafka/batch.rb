@@ -15,12 +15,11 @@ module Skep
 
       attr_reader :topic #: String
       attr_reader :partition #: Integer
-      attr_reader :messages #: Array[Message]
 
-      def initialize(topic, partition, messages) #: (String, Integer, Array[Message]) -> void
+      def initialize(topic, partition, messages) #: (String, Integer, Enumerable[Message]) -> void
         @topic = topic
         @partition = partition
-        @messages = messages.freeze
+        @haul = Haul.of(messages)
       end
 
       # Gives out the messages one by one, each a beat of the node's: a batch may take as long
@@ -30,18 +29,24 @@ module Skep
       #: () { (Message) -> void } -> untyped
       def each(&)
         return enum_for(:each) { size } unless block_given?
-        return (messages.each(&) && self) unless @child
+        return (@haul.each(&) && self) unless @child
 
         give_out(&)
       end
 
-      # Whose beats these are.
-      def __given_to(child) = @child = child #: (Child) -> Child
+      # Whose beats these are, from the first message on: each try begins with new Messages.
+      def __given_to(child) #: (Child) -> void
+        @child = child
+        @messages = nil
+      end
 
-      def size = messages.size #: () -> Integer
-      def first_offset = messages.first.offset #: () -> Integer
-      def last_offset = messages.last.offset #: () -> Integer
-      def payloads = messages.map(&:payload) #: () -> Array[String?]
+      def messages = @messages ||= @haul.to_a.freeze #: () -> Array[Message]
+      def size = @haul.size #: () -> Integer
+      def first_offset = @haul.first_offset #: () -> Integer
+      def last_offset = @haul.last_offset #: () -> Integer
+
+      # What they say, at less than the price of Messages.
+      def payloads = @haul.payloads #: () -> Array[String?]
 
       # "topic/partition/first-last": how it is named on the page and in the log.
       def label = "#{topic}/#{partition}/#{first_offset}-#{last_offset}" #: () -> String
@@ -62,7 +67,7 @@ module Skep
       private
 
       def give_out
-        messages.each do |message|
+        @haul.each do |message|
           @child.at(message.offset)
           yield message
         end
