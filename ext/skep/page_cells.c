@@ -58,6 +58,13 @@ skep_page_set(VALUE self, VALUE cell, VALUE word, VALUE integer)
 }
 
 static VALUE
+skep_page_mark(VALUE self, VALUE cell, VALUE word, VALUE integer)
+{
+    skep_page_set(self, cell, word, integer);
+    return skep_page_beat(self, cell);
+}
+
+static VALUE
 skep_page_add(VALUE self, VALUE cell, VALUE word, VALUE integer)
 {
     uint64_t value = NUM2ULL(integer);
@@ -103,6 +110,7 @@ skep_init_page_cells(VALUE page)
     rb_define_method(page, "beat", skep_page_beat, 1);
     rb_define_method(page, "get", skep_page_get, 2);
     rb_define_method(page, "set", skep_page_set, 3);
+    rb_define_method(page, "mark", skep_page_mark, 3);
     rb_define_method(page, "add", skep_page_add, 3);
     rb_define_method(page, "write", skep_page_write, 2);
     rb_define_method(page, "read", skep_page_read, 1);

@@ -8,9 +8,8 @@ class BatchTest < Skep::TestCase
   Batch = Skep::Kafka::Batch
 
   class Beats
-    attr_reader :count
-
-    def beat = @count = count.to_i + 1
+    def given = @given ||= []
+    def at(number) = given << number
   end
 
   def setup
@@ -18,12 +17,30 @@ class BatchTest < Skep::TestCase
     @batch = Batch.new("orders", 3, messages)
   end
 
-  test "gives out its messages in order, each a beat" do
-    beats = Beats.new
-    @batch.__given_to(beats)
+  test "gives out its messages in order, each a beat, and in the end all of it is at work" do
+    @batch.__given_to(beats = Beats.new)
 
     assert_equal [10, 11, 12], @batch.map(&:offset)
-    assert_equal 3, beats.count
+    assert_equal [10, 11, 12, nil], beats.given
+  end
+
+  test "leaves told which message it was where one raises, and none where the handler has enough" do
+    @batch.__given_to(beats = Beats.new)
+    assert_raises(NotImplementedError) do
+      @batch.each { |message| raise NotImplementedError if message.offset == 11 }
+    end
+    assert_equal [10, 11], beats.given
+    @batch.first
+
+    assert_equal [10, 11, 10, nil], beats.given
+  end
+
+  test "sets some of its messages apart, in order" do
+    pieces = @batch.isolate { |message| message.offset > 10 }
+    assert_equal %w[orders/3/10-10 orders/3/11-11 orders/3/12-12], pieces.map(&:label)
+
+    pieces = @batch.isolate { |message| message.offset == 12 }
+    assert_equal %w[orders/3/10-11 orders/3/12-12], pieces.map(&:label)
   end
 
   test "is enumerable without anybody's beats" do

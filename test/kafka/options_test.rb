@@ -29,6 +29,8 @@ class KafkaOptionsTest < KafkaCase
     { max_wait: -1 } => /max_wait: must be seconds, 0 or more, not -1/,
     { attempts: 3 } => /attempts: needs dead_letter:/,
     { dead_letter: "orders" } => /dead_letter: is a topic this source reads itself/,
+    { poison: :bury } => /poison: must be one of :dead_letter, :pause, :skip, not :bury/,
+    { poison: :dead_letter } => /poison: :dead_letter needs dead_letter:, the topic to write to/,
     { dead_letter: "no name" } => /dead_letter: must be a topic's name/,
     { kafka: "kafka-1:9092" } => /kafka: takes librdkafka's settings as a hash/
   }.each do |wrong, sentence|
@@ -36,6 +38,12 @@ class KafkaOptionsTest < KafkaCase
       assert_match sentence, errors(**wrong).join("\n")
       assert_equal 1, errors(**wrong).size
     end
+  end
+
+  test "sets a message that crashes its nodes aside as far as it may" do
+    assert_equal :pause, source.facts[:poison]
+    assert_equal :dead_letter, source(dead_letter: "dead").facts[:poison]
+    assert_equal :skip, source(dead_letter: "dead", poison: :skip).facts[:poison]
   end
 
   test "leaves names and values of settings to librdkafka, and keeps those that are skep's" do

@@ -180,7 +180,8 @@ class KafkaSourceTest < KafkaCase
     assert_equal 1, named(events, "dead_lettered").size
     assert_equal %w[bad bad], [dead.key, dead.payload]
     assert_equal({ "skep.topic" => "orders", "skep.partition" => "0", "skep.offset" => "2",
-                   "skep.error" => "ArgumentError: can't read it", "skep.attempts" => "2" },
+                   "skep.error" => "ArgumentError: can't read it", "skep.attempts" => "2",
+                   "skep.host" => Socket.gethostname },
                  dead.headers)
   end
 end

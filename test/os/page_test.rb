@@ -51,6 +51,14 @@ class PageTest < Skep::TestCase
     assert_equal [2, 7, 0], [@page.get(1, 2), @page.get(1, 15), @page.get(2, 2)]
   end
 
+  test "marks a word and beats at once" do
+    before = Skep::OS.now
+    assert_nil @page.mark(1, 6, 2**63)
+    assert_equal [2**63, 0], [@page.get(1, 6), @page.get(2, 6)]
+    assert_includes before..Skep::OS.now, @page.beat_at(1)
+    assert_raises(IndexError) { @page.mark(1, 0, 7) }
+  end
+
   test "counts its blobs in word 0, which nobody else may move" do
     3.times { |n| @page.write(0, n.to_s) }
     assert_equal 3, @page.get(0, 0)

@@ -47,6 +47,25 @@ class PulseTest < Skep::TestCase
     assert_equal [0], @signs.of(@node).map(&:thread)
   end
 
+  test "tells which part of what is in hand was given out, until it is something else" do
+    @child.in_hand("a batch")
+    assert_equal [["a batch", nil]], @signs.held(@node)
+    was = own.at
+    @child.at(0)
+    assert_operator own.at, :>, was
+    @child.lane(2).in_hand("b")
+    @child.lane(2).at(2**40)
+    assert_equal ["a batch at 0", "b at #{2**40}"], @signs.in_hand(@node)
+    @child.lane(2).in_hand("c")
+    assert_equal [["a batch", 0], ["c", nil]], @signs.held(@node)
+    @child.at(5) # this thread's, and so its lane's
+    assert_equal [["a batch", 0], ["c", 5]], @signs.held(@node)
+    @child.in_hand("another")
+    assert_equal [["another", nil], ["c", 5]], @signs.held(@node)
+  ensure
+    @child.lane(2).in_hand(nil)
+  end
+
   test "beats for its thread alone, through the lane and through the child" do
     @child.lane(2).in_hand("a job")
     was = @signs.of(@node).map(&:at)

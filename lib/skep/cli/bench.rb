@@ -15,7 +15,7 @@ module Skep
       BENCHES = { "pid" => :Pid, "fork" => :Fork, "cow" => :Cow,
                   "threads" => :Threads, "pool" => :Pool, "map" => :Map,
                   "recovery" => :Recovery, "supervise" => :Supervise,
-                  "refork" => :Refork }.freeze
+                  "refork" => :Refork, "kafka" => :Kafka }.freeze
 
       # The bench can't go on; the message is the sentence to print.
       class Failed < Skep::Error

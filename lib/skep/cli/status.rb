@@ -12,7 +12,8 @@ module Skep
       USAGE = "skep status [NAME] [--json]"
       EXAMPLES = ["skep status", "skep status billing --json"].freeze
       COLUMNS = %w[node pid mold state joined restarts uss shared beat done last\ exit].freeze
-      private_constant :COLUMNS
+      SUSPECTS = 5
+      private_constant :COLUMNS, :SUSPECTS
 
       private
 
@@ -37,6 +38,18 @@ module Skep
         rows.each do |cells|
           out.puts(cells.zip(widths).map { |cell, width| cell.ljust(width) }.join("  ").rstrip)
         end
+        suspects(status["suspects"].to_a.sort_by { |one| [-one["alone"], -one["crashes"]] })
+      end
+
+      # The most suspicious first.
+      def suspects(all)
+        all.first(SUSPECTS).each { |one| out.puts(suspect(one)) }
+        out.puts("and #{all.size - SUSPECTS} suspects more") if all.size > SUSPECTS
+      end
+
+      def suspect(one)
+        "suspect: #{one["in_hand"]}, crashes #{one["crashes"]}, alone #{one["alone"]} " \
+          "(#{one["ends"].join("; ")})"
       end
 
       def row(node)

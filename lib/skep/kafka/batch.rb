@@ -15,35 +15,38 @@ module Skep
 
       attr_reader :topic #: String
       attr_reader :partition #: Integer
-      attr_reader :messages #: Array[Message]
 
-      def initialize(topic, partition, messages) #: (String, Integer, Array[Message]) -> void
+      def initialize(topic, partition, messages) #: (String, Integer, Enumerable[Message]) -> void
         @topic = topic
         @partition = partition
-        @messages = messages.freeze
+        @haul = Haul.of(messages)
       end
 
       # Gives out the messages one by one, each a beat of the node's: a batch may take as long
       # as it likes, so long as its messages don't. (A handler that takes them all at once beats for
-      # itself.)
+      # itself.) Which one was given out last is known even if the node dies of it; after the last
+      # one all are at work.
       #: () { (Message) -> void } -> untyped
-      def each
+      def each(&)
         return enum_for(:each) { size } unless block_given?
+        return (@haul.each(&) && self) unless @child
 
-        messages.each do |message|
-          @child&.beat
-          yield message
-        end
-        self
+        give_out(&)
       end
 
-      # Whose beats these are.
-      def __given_to(child) = @child = child #: (Child) -> Child
+      # Whose beats these are, from the first message on: each try begins with new Messages.
+      def __given_to(child) #: (Child) -> void
+        @child = child
+        @messages = nil
+      end
 
-      def size = messages.size #: () -> Integer
-      def first_offset = messages.first.offset #: () -> Integer
-      def last_offset = messages.last.offset #: () -> Integer
-      def payloads = messages.map(&:payload) #: () -> Array[String?]
+      def messages = @messages ||= @haul.to_a.freeze #: () -> Array[Message]
+      def size = @haul.size #: () -> Integer
+      def first_offset = @haul.first_offset #: () -> Integer
+      def last_offset = @haul.last_offset #: () -> Integer
+
+      # What they say, at less than the price of Messages.
+      def payloads = @haul.payloads #: () -> Array[String?]
 
       # "topic/partition/first-last": how it is named on the page and in the log.
       def label = "#{topic}/#{partition}/#{first_offset}-#{last_offset}" #: () -> String
@@ -52,7 +55,29 @@ module Skep
       #: () -> Array[Batch]
       def split = messages.map { |message| Batch.new(topic, partition, [message]) }
 
+      # The same messages in batches in which those of which the block is true are alone.
+      #: () { (Message) -> bool } -> Array[Batch]
+      def isolate
+        pieces = messages.chunk { |message| yield(message) ? :_alone : :together }
+        pieces.map { |_, some| Batch.new(topic, partition, some) }
+      end
+
       def inspect = "#<Skep::Kafka::Batch #{label} size=#{size}>" #: () -> String
+
+      private
+
+      def give_out
+        @haul.each do |message|
+          @child.at(message.offset)
+          yield message
+        end
+        self
+      rescue Exception # what ends the node with it, even: which one it was stays told
+        raised = true
+        raise
+      ensure
+        @child.at(nil) unless raised
+      end
     end
   end
 end

@@ -5,8 +5,8 @@
 #
 #   dead_letter.put(message, error, attempts: 5)   # returns when the broker has it
 #
-# Raises NotDelivered if the broker didn't take it. Headers added: skep.topic,
-# skep.partition, skep.offset, skep.error and skep.attempts.
+# Raises NotDelivered if the broker didn't take it. Headers added: skep.topic, skep.partition,
+# skep.offset, skep.error, skep.attempts and skep.host; skep.crashes, of one that crashed its nodes.
 module Skep
   module Kafka
     class DeadLetter
@@ -22,10 +22,13 @@ module Skep
         @lock = Mutex.new
       end
 
-      def put(message, error, attempts:) #: (Message, Exception, attempts: Integer) -> void
+      #: (Message, Exception, attempts: Integer, ?crashes: Integer?) -> void
+      def put(message, error, attempts:, crashes: nil)
         @lock.synchronize do
           failed = producer.failed
-          producer.put(@topic, message.key, message.payload, headers(message, error, attempts))
+          producer.put(@topic, message.key, message.payload,
+                       headers(message, error, "skep.attempts" => attempts.to_s,
+                                               "skep.crashes" => crashes&.to_s))
           waiting = producer.flush(SECONDS + 1)
           next if waiting.zero? && producer.failed == failed
 
@@ -41,12 +44,12 @@ module Skep
       # Most nodes never need one.
       def producer = @producer ||= Producer.new(SAFE.merge(@settings.for_producer))
 
-      def headers(message, error, attempts)
+      def headers(message, error, counts)
         text = Secrets.scrub("#{error.class}: #{error.message}", @settings.secrets)
         message.headers.merge(
           "skep.topic" => message.topic, "skep.partition" => message.partition.to_s,
-          "skep.offset" => message.offset.to_s, "skep.attempts" => attempts.to_s,
-          "skep.error" => text.byteslice(0, 1_000).scrub
+          "skep.offset" => message.offset.to_s, **counts.compact,
+          "skep.error" => text.byteslice(0, 1_000).scrub, "skep.host" => Socket.gethostname
         )
       end
     end

@@ -69,7 +69,9 @@ module Skep
       end
 
       # When the next one has rested enough, in monotonic seconds.
-      def next_deadline = @lock.synchronize { resting.map(&:retry_at).min } #: () -> Float?
+      def next_deadline #: () -> Float?
+        @lock.synchronize { resting.map(&:retry_at).reject(&:infinite?).min }
+      end
 
       # Takes partitions back, waiting so many seconds at most for batches in hand; those still in
       # hand are lost then. Gives [topic, number, offset] of what was done.

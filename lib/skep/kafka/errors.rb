@@ -77,6 +77,13 @@ module Skep
       end
     end
 
+    # Why a message that was never done isn't tried again: what became of the nodes that did try.
+    class Crashed < Error
+      def initialize(crashes:, ends:) #: (crashes: Integer, ends: Array[String]) -> void
+        super("alone in hand at #{crashes} crashes of its node (#{ends.join("; ")})")
+      end
+    end
+
     # A message couldn't be written to its topic.
     class NotDelivered < Error
       def initialize(topic:, cause:) #: (topic: String, cause: String) -> void

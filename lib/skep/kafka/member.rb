@@ -46,7 +46,8 @@ module Skep
 
       def join
         tools = Tools.new(options: @options, child: @child, report: @report, consumer: @consumer,
-                          desk: @desk = Desk.new, dead_letter: @dead_letter = dead_letter)
+                          desk: @desk = Desk.new, gate: Gate.new,
+                          dead_letter: @dead_letter = dead_letter)
         alone = @options.threads == 1
         @workers = Array.new(@options.threads) do |index|
           Worker.new(tools, @handler, thread: alone ? 0 : index + 1)

@@ -61,6 +61,7 @@ module Skep
           extend FFI::Library
           FFI::DynamicLibrary.open(path, FFI::DynamicLibrary::RTLD_LAZY | NO_DELETE)
           ffi_lib path
+          Reader.bind(path) if Reader.native?
           Functions.each do |name, function, takes, gives, waits|
             attach_function name, function, takes, gives, blocking: waits
           end

@@ -10,11 +10,12 @@ module Skep
     class Options
       DEFAULTS = {
         kafka: nil, group: nil, topics: nil, threads: 1, batch: 500, max_wait: 0, dead_letter: nil,
-        attempts: nil, connect_timeout: 15, commit_every: 5.0, retry_backoff: 0.1
+        attempts: nil, poison: nil, connect_timeout: 15, commit_every: 5.0, retry_backoff: 0.1
       }.freeze
       ATTEMPTS = 5
+      POISON = %i[dead_letter pause skip].freeze
       LEGAL = /\A[a-zA-Z0-9._-]{1,249}\z/ # Kafka's names of topics
-      private_constant :DEFAULTS, :ATTEMPTS, :LEGAL
+      private_constant :DEFAULTS, :ATTEMPTS, :POISON, :LEGAL
 
       attr_reader :settings #: Settings
       attr_reader :group #: String
@@ -24,6 +25,7 @@ module Skep
       attr_reader :max_wait #: Numeric, seconds
       attr_reader :dead_letter #: String?
       attr_reader :attempts #: Integer?, tries before the dead letter; nil: for ever
+      attr_reader :poison #: Symbol, what becomes of a message that crashes its nodes
       attr_reader :connect_timeout #: Numeric, seconds
       attr_reader :commit_every #: Numeric, seconds
       attr_reader :retry_backoff #: Numeric, seconds
@@ -35,7 +37,9 @@ module Skep
         @settings = Settings.new(taken[:kafka])
         @topics = Array(topics).map(&:to_s).freeze
         @attempts ||= ATTEMPTS if dead_letter
-        @errors = [*unknown(given), *settings.errors, *names, *numbers, *burial].freeze
+        @poison ||= dead_letter ? :dead_letter : :pause
+        @errors = [*unknown(given), *settings.errors, *names, *numbers, *burial,
+                   *sentence].freeze
         freeze
       end
 
@@ -74,6 +78,13 @@ module Skep
          *must_be("a topic's name", dead_letter:) { |value| value.nil? || legal?(value.to_s) },
          *("attempts: needs dead_letter:, or messages would be lost" if attempts && !dead_letter),
          *("dead_letter: is a topic this source reads itself" if topics.include?(dead_letter))]
+      end
+
+      def sentence
+        known = POISON.map(&:inspect).join(", ")
+        [*must_be("one of #{known}", poison:) { |value| POISON.include?(value) },
+         *("poison: :dead_letter needs dead_letter:, the topic to write to, or choose " \
+           ":pause or :skip" if poison == :dead_letter && !dead_letter)]
       end
 
       def must_be(what, **values)

@@ -30,11 +30,11 @@ module Skep
         @queue, @topic, @number, @id = queue, topic, number, id
         @limit = limit
         @max_wait = max_wait
-        @reader = Reader.new(queue, topic, limit)
+        @reader = Reader.new(queue, topic, number, limit)
         @state = :idle
         @failures = 0
         @waiting = [] # batches to work on before anything is read
-        @gathered = [] # messages for the next one
+        @gathered = [] # hauls for the next one
         watch(bell)
       end
 
@@ -59,8 +59,19 @@ module Skep
 
       # Goes on with the batch in hand message by message.
       def split #: () -> void
-        @waiting = @waiting.first.split
+        @waiting[0, 1] = @waiting.first.split
         @failures = 0
+      end
+
+      # Goes on with the batch in hand so that those messages are in batches of their own of which
+      # the block is true.
+      def isolate(&) #: () { (Message) -> bool } -> void
+        @waiting[0, 1] = @waiting.first.isolate(&)
+      end
+
+      # It rests until the node ends.
+      def pause #: () -> void
+        @retry_at = Float::INFINITY
       end
 
       # Could there be something to draw at once?
@@ -76,6 +87,7 @@ module Skep
       def close #: () -> void
         return unless @queue
 
+        @reader.close
         Native.queue_io_event_enable(@queue, -1, nil, 0)
         Native.queue_destroy(@queue)
         @queue = nil
@@ -94,17 +106,18 @@ module Skep
       end
 
       def gather
-        messages, @errors, count = @reader.read(@limit - @gathered.size)
-        @more = @gathered.size + count >= @limit
-        @gathered.concat(messages)
-        @due = OS.now + @max_wait if @gathered.size == messages.size
+        held = @gathered.sum(&:size)
+        haul, @errors, count = @reader.read(@limit - held)
+        @more = held + count >= @limit
+        @due = OS.now + @max_wait if @gathered.empty?
+        @gathered << haul unless haul.empty?
         return if @gathered.empty?
 
         @more || OS.now >= @due ? hand_over : @retry_at = @due
       end
 
       def hand_over
-        @waiting << Batch.new(topic, number, @gathered)
+        @waiting << Batch.new(topic, number, Haul.join(@gathered))
         @gathered = []
       end
     end

@@ -26,9 +26,13 @@ module Skep
         # How long a topic made later, and a broker that came back, may go unnoticed.
         "topic.metadata.refresh.interval.ms" => "10000",
         "reconnect.backoff.max.ms" => "2000",
-        # How long fetching rests when enough is here: librdkafka's 1000 leaves gaps (measured:
-        # 100,000 messages a second instead of 320,000).
-        "fetch.queue.backoff.ms" => "100"
+        # How much may wait here, for each partition, since each has a queue of its own: 100,000
+        # messages and 64 MiB, as librdkafka has it, make a node of many partitions large when it
+        # lags.
+        "queued.min.messages" => "10000",
+        "queued.max.messages.kbytes" => "16384",
+        # How long fetching rests when that much is here: librdkafka's 1000 leaves gaps.
+        "fetch.queue.backoff.ms" => "10"
       }.freeze
       private_constant :SKEPS, :DEFAULTS
 

@@ -17,6 +17,7 @@
 # | retry_backoff | 0.1 | seconds until a batch whose handler raised is tried again; doubles to 30 |
 # | dead_letter | none | the topic for messages that failed; without it they are tried for ever |
 # | attempts | 5 | how often a message fails before it goes there |
+# | poison | :dead_letter, :pause without one | what becomes of a message that crashed three nodes |
 # | connect_timeout | 15 | seconds until a boot without a broker is given up |
 #
 # At least once: an offset is committed only after the handler returned. What is wrong with the

@@ -2,10 +2,11 @@
 
 # What those who serve one membership share, so that none has to be told of six others.
 #
-#   tools = Tools.new(options:, child:, report:, consumer:, desk:, dead_letter:)
+#   tools = Tools.new(options:, child:, report:, consumer:, desk:, gate:,
+#                     dead_letter:)
 module Skep
   module Kafka
-    Tools = Struct.new(:options, :child, :report, :consumer, :desk, :dead_letter,
+    Tools = Struct.new(:options, :child, :report, :consumer, :desk, :gate, :dead_letter,
                        keyword_init: true)
     private_constant :Tools
   end

@@ -13,20 +13,21 @@ module Skep
     #: () -> bool
     def self.native? = @native
 
-    #: (Hash[String, String]) -> bool
-    def self.load_native(env)
+    # Loads a part of the extension; is it at work?
+    #
+    #: (String feature, ?Hash[String, String]) -> bool
+    def self.__load(feature, env = ENV)
       return false if env["SKEP_PURE"] == "1"
 
-      require "skep/skep_ext"
+      require feature
       true
     rescue LoadError => error
       # Not built is fine, as the twins are complete; broken is worth a word.
       warn("skep: the C extension doesn't load, the Ruby twins do its work: #{error.message}") if
-        error.path != "skep/skep_ext"
+        error.path != feature
       false
     end
-    private_class_method :load_native
 
-    @native = load_native(ENV)
+    @native = __load("skep/skep_ext")
   end
 end

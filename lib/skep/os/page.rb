@@ -11,6 +11,7 @@ require "skep/os/page/twin"
 #   page.beat(3); page.beat_at(3)                # => seconds of Skep::OS.now
 #   page.write(3, "orders/0 42"); page.read(3)   # => "orders/0 42"
 #   page.add(3, 2, 1); page.get(3, 2)            # => 1
+#   page.mark(3, 6, 42)                          # a beat that sets word 6
 #
 # A cell, in the machine's byte order:
 #

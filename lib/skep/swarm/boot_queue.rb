@@ -3,7 +3,7 @@
 # Processes that are to be forked: at once or later, so many at a time,
 # and only while there is a mold to fork them.
 #
-#   boots = BootQueue.new(config, loop:, page:, cells:, roster:, hearing:, failed:)
+#   boots = BootQueue.new(config, loop:, page:, cells:, roster:, hearing:, suspicions:, failed:)
 #   boots.mold = mold          # nil: nothing can be forked for the moment
 #   boots.enqueue(seat)        # its node, or the successor of the node it has
 #   boots.enqueue(seat, mold:) # from another mold
@@ -19,7 +19,8 @@ module Skep
       attr_reader :mold #: Mold?
 
       # failed: called with the seat and a sentence when there isn't even a channel for it.
-      def initialize(config, loop:, page:, cells:, roster:, hearing:, failed:)
+      def initialize(config, loop:, page:, cells:, roster:, hearing:, suspicions:, failed:)
+        @suspicions = suspicions
         @failed = failed
         @config = config
         @loop = loop
@@ -83,7 +84,7 @@ module Skep
         node.listens_to(@hearing.link(node, channel))
         node.boot_timer = @loop.after(@config.boot_timeout) { overdue(node) }
         boot.seat.take(node)
-        node.mold.fork(node, socket)
+        node.mold.fork(node, socket, suspects: @suspicions.to_plain)
       rescue SystemCallError => e # no descriptor for its channel, or no slot
         [channel, socket].compact.each(&:close)
         @failed.call(boot.seat, e.message)

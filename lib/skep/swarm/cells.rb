@@ -15,6 +15,7 @@ module Skep
       DONE = 3       # messages or items done since boot
       HELD_SINCE = 4 # monotonic nanoseconds since something is in hand; 0: nothing is
       ILL_SINCE = 5  # monotonic nanoseconds of an `unhealthy!` without progress since; 0: well
+      AT = 6         # which part of what is in hand was given out last, plus one; 0: all of it
 
       attr_reader :nodes #: Integer
       attr_reader :threads #: Integer

@@ -27,6 +27,7 @@ module Skep
       # Loads the file again beside the old code, and lets all nodes roll over to it.
       def reload(&done) #: () ?{ (String?) -> void } -> void
         change("reload", done) do |over|
+          manager.registrar.suspicions.forget
           Reload.new(@foundry, @supervisor, &over).start
         end
       end

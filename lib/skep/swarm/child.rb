@@ -16,17 +16,22 @@
 module Skep
   class Swarm
     class Child
+      WORD_SECONDS = 5.0
+      private_constant :WORD_SECONDS
+
       attr_reader :id #: Integer?, the node's number, 0 to nodes - 1; nil: a spare without a seat
       attr_reader :swarm #: String, the swarm's name
       attr_reader :mold #: Integer, the number of the mold it was forked from
+      attr_reader :caution #: Caution, what others had in hand when they crashed
 
       # report: called with a type and facts; what it does with them is the supervisor's side.
       # slot: its cells; placed: nobody else holds its seat; warm_after: how much one of its threads
-      # has done when the process is worth forking from.
+      # has done when the process is worth forking from; suspects: as plain data.
       def initialize(id:, swarm:, mold:, page:, cells:, report:, beat_every: 10.0, slot: id,
-                     placed: true, warm_after: nil)
+                     placed: true, warm_after: nil, suspects: nil)
         @id, @slot, @swarm, @mold, @placed = id, slot, swarm, mold, placed
         @warm_after = warm_after
+        @caution = Caution.new(suspects, report:)
         @report = report
         @complain_every = beat_every * Liveness::BEATS * Health::SPACING
         prepare_pulses(page, cells)
@@ -55,11 +60,17 @@ module Skep
       def take_place #: () -> bool
         @place_wanted = true
         @vigil.until(@own) { @placed }
+        await_word if @followed
         !stopping?
       end
 
       # A sign of progress, written to the shared page without a system call.
       def beat = (@holders.empty? ? @own : pulse).beat #: () -> void
+
+      # The same, and which part of what is in hand was just given out; nil: all of it is at work.
+      def at(number) #: (Integer?) -> void
+        (@holders.empty? ? @own : pulse).at(number)
+      end
 
       # Declares that no beat is owed for so many seconds; with a block, until it returns.
       #: (for: Numeric) ?{ () -> untyped } -> untyped
@@ -165,7 +176,16 @@ module Skep
       def leave = @vigil.close #: () -> void
 
       # A spare has this seat now.
-      def __sit(id) = @id = id #: (Integer) -> void
+      def __sit(id) #: (Integer) -> void
+        @followed = true
+        @id = id
+      end
+
+      # As much is known of its predecessor's end as will be.
+      def __informed(id) #: (Integer) -> void
+        caution.__informed(id)
+        @vigil.ring
+      end
 
       # What is to be done whenever the work asks whether it is to stop; without a block: nothing.
       def __each_turn(&block) = @each_turn = block #: () ?{ () -> void } -> void
@@ -202,6 +222,16 @@ module Skep
       def __wait_for(ios, timeout, pulse) = @vigil.wait_for(ios, timeout, pulse)
 
       private
+
+      # Who steps in knows of a death before anybody can tell it what that one had in hand. It gives
+      # the supervisor some time, and not more: it may be stopped.
+      def await_word
+        deadline = OS.now + WORD_SECONDS
+        until stopping? || caution.__informed?(id) || (left = deadline - OS.now).negative?
+          @vigil.wait_for([], left, @own)
+        end
+        @followed = false
+      end
 
       def warm
         @warm_after = nil

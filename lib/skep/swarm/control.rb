@@ -114,6 +114,8 @@ module Skep
         when "stop" then @child.__stop
         when "quiet" then @child.__quiet
         when "place" then @child.__place
+        when "suspects" then @child.caution.__hear(frame)
+        when "informed" then @child.__informed(frame["node"])
         when "become_mold" then @child.__become_mold(frame["mold"], frame.ios.first)
         when "backtraces" then frame["hung"] ? testify : backtraces
         else @other&.call(frame)

@@ -29,6 +29,9 @@ module Skep
         times << now
       end
 
+      # So many of the last at work count no more: what caused them is known.
+      def forgive(number) = @times["work"].pop(number) #: (Integer) -> void
+
       def times = @times.fetch(@last) #: () -> Array[Float]
     end
   end

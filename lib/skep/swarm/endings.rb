@@ -23,6 +23,7 @@ module Skep
       # Who follows it however it ended is forked first, as its successor.
       def gone(node) #: (Node) -> void
         node.channel.drain
+        @registrar.suspicions.charge(node)
         return if @manager.stopping? || @registrar.replacements.of(node.seat)
 
         @registrar.succession.anticipate(node) if @manager.seats.include?(node.seat)
@@ -114,6 +115,7 @@ module Skep
         @manager.killed if exit.signal && reason && reason != OomKills::REASON
         @tell.call(:node_died, node, level: exit.clean? ? :info : :warn, **exit.to_plain, reason:,
                                      at: node.kind_of_death, in_hand: held.any? ? held : nil)
+        @registrar.suspicions.explain(node, exit)
       end
     end
   end

@@ -59,6 +59,7 @@ module Skep
         case frame.type
         when "backtraces" then @registrar.inquest.testify(node, threads(frame))
         when "work" then node.report(frame["facts"])
+        when "judged" then @registrar.suspicions.judged(frame)
         end
       end
 

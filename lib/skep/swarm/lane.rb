@@ -21,6 +21,7 @@ module Skep
       end
 
       def beat = @pulse.beat #: () -> void
+      def at(number) = @pulse.at(number) #: (Integer?) -> void
 
       #: (for: Numeric) ?{ () -> untyped } -> untyped
       def busy(**seconds, &block) = @pulse.busy(seconds.fetch(:for), &block)

@@ -28,7 +28,8 @@ module Skep
         @child = Child.new(id: birth["node"], slot: birth["slot"], swarm: swarm.name,
                            mold: birth["mold"], page:, cells:, report: method(:report),
                            beat_every: config.liveness_timeout / Liveness::BEATS,
-                           placed: birth["placed"], warm_after: config.refork_after)
+                           placed: birth["placed"], warm_after: config.refork_after,
+                           suspects: birth["suspects"])
         @page, @cells = page, cells
         @listener = Listener.new(swarm.listeners, @child) if helper?
       end

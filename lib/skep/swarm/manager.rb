@@ -114,6 +114,7 @@ module Skep
           "seats" => seats.map { |seat| seat.keep(handover) },
           "helper" => @helper&.keep(handover),
           "reserves" => spares.reserves.map { |seat| seat.keep(handover) },
+          "suspects" => registrar.suspicions.keep,
           "surroundings" => surroundings.keep, "watchman" => registrar.watchman.keep,
           "renewals" => upkeep.renewals.keep }
       end
@@ -123,6 +124,7 @@ module Skep
         @quiet = plain["quiet"]
         roster.recall(plain["roster"])
         surroundings.recall(plain["surroundings"])
+        registrar.suspicions.recall(plain["suspects"].to_a)
         registrar.watchman.recall(plain["watchman"])
         upkeep.renewals.recall(plain["renewals"])
       end

@@ -38,9 +38,12 @@ module Skep
                                    "threads" => cells.threads }, lend: [page.to_io])
       end
 
-      def fork(node, socket) #: (Node, BasicSocket) -> void
+      # suspects: what it is to be careful of.
+      #: (Node, BasicSocket, ?suspects: Array[Hash[String, untyped]]) -> void
+      def fork(node, socket, suspects: [])
         @channel.send("fork", { "slot" => node.slot, **node.seat.birth, "mold" => number,
-                                "placed" => node == node.seat.node }, give: [socket])
+                                "placed" => node == node.seat.node,
+                                "suspects" => suspects }, give: [socket])
       end
 
       def killed? = @killed ? true : false #: () -> bool, by us

@@ -7,7 +7,7 @@
 #   pulse.beat                       # progress
 #   pulse.tick                       # alive: waiting for something to do
 #   pulse.busy(120) { … }            # no beat is owed meanwhile
-#   pulse.hold("orders/0/17-42"); pulse.hold(nil)
+#   pulse.hold("orders/0/17-42"); pulse.at(25); pulse.hold(nil)
 #
 # Nanoseconds and no system call, but for a word more to write at `busy` and `hold`. The supervisor
 # reads them: Signs.
@@ -45,6 +45,12 @@ module Skep
         end
       end
 
+      # The same for one part of what it has in hand, which was just given out; nil: all of it.
+      def at(number) #: (Integer?) -> void
+        heal if @ill
+        @page.mark(@cell, Cells::AT, number ? number + 1 : 0)
+      end
+
       # What it has in hand, from here on its duty to make progress with; nil or empty: nothing.
       def hold(text) #: (String?) -> void
         @page.set(@cell, Cells::HELD_SINCE, text.to_s.empty? ? 0 : nanoseconds(OS.now))
@@ -53,6 +59,7 @@ module Skep
 
       # The same for those who read a dead node's page alone.
       def label(text) #: (String?) -> void
+        @page.set(@cell, Cells::AT, 0)
         @page.write(@cell, text.to_s.byteslice(0, OS::Page::BLOB).scrub(""))
       end
 

@@ -20,6 +20,7 @@ module Skep
       attr_reader :replacements #: Replacements
       attr_reader :watchman #: Watchman
       attr_reader :signs #: Signs
+      attr_reader :suspicions #: Suspicions
       attr_reader :inquest #: Inquest
       attr_reader :adoption #: Adoption
       attr_reader :succession #: Succession
@@ -33,6 +34,7 @@ module Skep
         @loop = loop
         @tell = tell
         @signs = Signs.new(page, cells)
+        @suspicions = Suspicions.new(manager, signs:, tell:)
         @endings = Endings.new(manager, self, config, loop:, tell:)
         appoint_watchman
         appoint({ loop:, page:, cells: })
@@ -128,7 +130,7 @@ module Skep
       def appoint(shared)
         @adoption = Adoption.new(@loop, gone: endings.method(:gone), &endings.method(:settle))
         @hearing = Hearing.new(@loop, self, spares:, tell: @tell)
-        @boots = BootQueue.new(@config, **shared, roster:, hearing: @hearing,
+        @boots = BootQueue.new(@config, **shared, roster:, hearing: @hearing, suspicions:,
                                         failed: method(:no_channel))
         @replacements = Replacements.new(@config, loop: @loop, boots: @boots, tell: @tell,
                                                   spares:)

@@ -5,7 +5,8 @@
 #   signs = Signs.new(page, cells)
 #   signs.of(node)          # => [Liveness::Sign, …]: the node's own, and of each thread at work
 #   signs.ill_since(node)   # => when it said `unhealthy!`, unless it made progress since; or nil
-#   signs.in_hand(node, 2)  # => ["orders/0/17-42", …], thread 2's first
+#   signs.in_hand(node, 2)  # => ["orders/0/17-42 at 25", …], thread 2's first
+#   signs.held(node)        # => [["orders/0/17-42", 25], …]
 #   signs.weight(node)      # => when it counted its pages, and what it counted; nil: not yet
 module Skep
   class Swarm
@@ -30,9 +31,18 @@ module Skep
       end
 
       def in_hand(node, thread = 0) #: (Node, ?Integer) -> Array[String]
+        held(node, thread).map { |held| Suspects.name(*held) }
+      end
+
+      # Each thing's name, and which part of it was given out last, if that was told.
+      #: (Node, ?Integer) -> Array[[String, Integer?]]
+      def held(node, thread = 0)
         own = @cells.of(node.slot)
         cells = [own + thread, *@cells.all(node.slot)].uniq
-        cells.filter_map { |cell| @page.read(cell) }.reject(&:empty?)
+        cells.filter_map do |cell|
+          text = @page.read(cell)
+          [text, at(cell)] unless text.to_s.empty?
+        end
       end
 
       #: (Node) -> [Float, Hash[String, untyped]]?
@@ -43,6 +53,11 @@ module Skep
       def sign(cell, thread, since)
         at = [seconds(cell, OS::Page::BEAT), since].max
         Liveness::Sign.new(cell, thread, at, seconds(cell, Cells::BUSY_UNTIL))
+      end
+
+      def at(cell)
+        part = @page.get(cell, Cells::AT)
+        part.zero? ? nil : part - 1
       end
 
       def seconds(cell, word) = @page.get(cell, word) / 1e9

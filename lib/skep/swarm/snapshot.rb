@@ -17,10 +17,19 @@ module Skep
           skep: VERSION, ruby: RUBY_VERSION,
           crash_loop: @manager&.seats&.any?(&:looping?) || false,
           uptime: (OS.now - @supervisor.started_at).round(3),
+          suspects: @manager ? suspects : [],
           nodes: @manager ? shown.map { |seat| view(seat) } : [] }
       end
 
       private
+
+      # What was in hand at crashes.
+      def suspects
+        @manager.registrar.suspicions.to_a.map do |suspect|
+          { in_hand: suspect.to_s, crashes: suspect.crashes, alone: suspect.alone,
+            ends: suspect.ends, seconds_ago: (OS.now - suspect.time).round(3) }
+        end
+      end
 
       def shown = @manager.seats + @manager.spares.reserves
 

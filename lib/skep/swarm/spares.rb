@@ -92,8 +92,7 @@ module Skep
         seat.wait_timer&.cancel
         seat.claim.given
         reserve = node.seat
-        node.sit(seat, OS.now)
-        seat.take(node)
+        sit(node, seat)
         expect_readiness(node)
         arrive(node) if node.stepped_in
         refill(reserve, reserve.vacate(node))
@@ -130,6 +129,12 @@ module Skep
 
         node.news = []
         step_in(node, seat) unless seat.node # whose end we have yet to hear of
+      end
+
+      def sit(node, seat)
+        node.sit(seat, OS.now)
+        seat.take(node)
+        @registrar.suspicions.inform(node)
       end
 
       def expect_readiness(node)

@@ -16,10 +16,12 @@ class FakeChild
     def in_hand(text) = __getobj__.in_hand(text, thread: @thread)
   end
 
-  attr_reader :id, :swarm, :mold
+  attr_reader :id, :swarm, :mold, :caution
 
-  def initialize(id: 0, swarm: "test", &told)
+  # suspects: as a supervisor would tell them.
+  def initialize(id: 0, swarm: "test", suspects: [], &told)
     @id = id
+    @caution = Skep::Swarm::Caution.new(suspects, report: ->(*said) { @told.call(*said) })
     @swarm = swarm
     @mold = 0
     @told = told || proc {}
@@ -31,6 +33,7 @@ class FakeChild
   def lane(thread) = thread.zero? ? self : Lane.new(self, thread)
   def joined!(joined = true, **facts) = tell("joined", joined:, **facts)
   def beat = nil
+  def at(number) = nil
   def busy(**) = yield
   def event(name, level: :info, **facts) = tell(name.to_s, level:, **facts)
   def in_hand(text, thread: 0) = tell("in_hand", text:, thread:)

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "skep/kafka"
+require "skep/swarm"
 require "kafka/support/fake_child"
 
 # Tests with a broker of their own: sources run in this process (`play`) or in forked ones
@@ -85,10 +86,10 @@ class KafkaCase < Skep::TestCase
 
   # Runs a source in this process until the handler, or what it tells, calls `child.stop!`. Gives
   # what it told.
-  def play(more = {}, told: nil, &handler)
+  def play(more = {}, told: nil, suspects: [], &handler)
     events = []
     @child&.close
-    @child = FakeChild.new do |name, facts|
+    @child = FakeChild.new(suspects:) do |name, facts|
       events << [name, facts]
       told&.call(name, facts, @child)
     end

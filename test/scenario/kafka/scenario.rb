@@ -59,7 +59,7 @@ class KafkaScenario < Scenario
       pid = Process.spawn(PROGRAM, verb, @directory, *rest, out:, err: out, pgroup: true)
       pidfd = Skep.pidfd(pid)
       status = pidfd.wait(timeout: SECONDS)
-      raise Failed, "the broker didn't #{verb}: #{File.read(out)}" unless status&.success?
+      raise Scenario::Failed, "the broker didn't #{verb}: #{File.read(out)}" unless status&.success?
     ensure
       pidfd&.close
     end
@@ -89,6 +89,20 @@ class KafkaScenario < Scenario
     feed.publish(items)
   ensure
     feed&.close
+  end
+
+  # All messages of a topic with one partition, read without skep.
+  def read(topic)
+    consumer = reader_of(topic)
+    first, last = consumer.query_watermark_offsets(topic, 0)
+    deadline = Skep::OS.now + SECONDS
+    found = []
+    while found.size < last - first && Skep::OS.now < deadline
+      consumer.poll(1_000)&.then { |message| found << message }
+    end
+    found.map { |one| { key: one.key, payload: one.payload, headers: one.headers } }
+  ensure
+    consumer&.close
   end
 
   def file = File.join(directory, "done")
@@ -129,6 +143,15 @@ class KafkaScenario < Scenario
   end
 
   private
+
+  def reader_of(topic)
+    require "rdkafka"
+    consumer = Rdkafka::Config.new("bootstrap.servers" => broker.address, "group.id" => "reader",
+                                   "auto.offset.reset" => "earliest").consumer
+    list = Rdkafka::Consumer::TopicPartitionList.new
+    list.add_topic(topic, [0])
+    consumer.tap { consumer.assign(list) }
+  end
 
   def stop_watching(watch)
     pidfd = Skep.pidfd(watch.pid)

@@ -15,17 +15,17 @@ module Skep
         #: (busy: bool) { (Hash[String, String]) -> untyped } -> untyped
         def self.during(busy:)
           require "skep/kafka"
-          broker = Kafka::EmbeddedBroker.start(topics: { TOPIC => 2 })
+          broker = Skep::Kafka::EmbeddedBroker.start(topics: { TOPIC => 2 })
           publish(broker.bootstrap_servers) if busy
           yield("SKEP_BENCH_BROKERS" => broker.bootstrap_servers)
-        rescue Kafka::GemMissing => e
+        rescue Skep::Kafka::GemMissing => e
           raise Contender::Skipped, e.message
         ensure
           broker&.stop
         end
 
         def self.publish(bootstrap)
-          feed = Kafka::Feed.new(bootstrap, TOPIC)
+          feed = Skep::Kafka::Feed.new(bootstrap, TOPIC)
           feed.publish([%w[key payload]])
         ensure
           feed&.close

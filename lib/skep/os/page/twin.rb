@@ -31,6 +31,14 @@ module Skep
           store(writable(cell, word), integer)
         end
 
+        # The same, and a beat.
+        #
+        #: (Integer cell, Integer word, Integer) -> nil
+        def mark(cell, word, integer)
+          set(cell, word, integer)
+          beat(cell)
+        end
+
         # Gives the sum.
         #
         #: (Integer cell, Integer word, Integer) -> Integer

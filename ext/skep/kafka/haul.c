@@ -1,0 +1,213 @@
+/*
+ * Skep::Kafka::Haul::Packed: the messages of one read, copied out of librdkafka into one piece of
+ * memory. It has nothing to do with librdkafka from then on, and so outlives the client and a fork.
+ */
+#include "plane.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static VALUE skep_haul_class;
+
+static void
+skep_haul_mark(void *data)
+{
+    rb_gc_mark_movable(((struct skep_haul *)data)->topic);
+}
+
+static void
+skep_haul_compact(void *data)
+{
+    struct skep_haul *haul = data;
+
+    haul->topic = rb_gc_location(haul->topic);
+}
+
+static void
+skep_haul_free(void *data)
+{
+    struct skep_haul *haul = data;
+
+    free(haul->records);
+    free(haul->text);
+    rb_gc_adjust_memory_usage(-(ssize_t)haul->bytes);
+    ruby_xfree(haul);
+}
+
+static size_t
+skep_haul_size(const void *data)
+{
+    return sizeof(struct skep_haul) + ((const struct skep_haul *)data)->bytes;
+}
+
+static const rb_data_type_t skep_haul_type = {
+    .wrap_struct_name = "Skep::Kafka::Haul",
+    .function = { .dmark = skep_haul_mark, .dfree = skep_haul_free,
+                  .dsize = skep_haul_size, .dcompact = skep_haul_compact },
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
+};
+
+VALUE
+skep_haul_new(VALUE topic, int32_t partition, struct skep_haul **haul)
+{
+    VALUE self = TypedData_Make_Struct(skep_haul_class, struct skep_haul, &skep_haul_type, *haul);
+
+    (*haul)->partition = partition;
+    RB_OBJ_WRITE(self, &(*haul)->topic, topic);
+    return self;
+}
+
+struct skep_haul *
+skep_haul_of(VALUE self)
+{
+    return rb_check_typeddata(self, &skep_haul_type);
+}
+
+/* Ruby's collector is to know of it. */
+static void
+skep_haul_weigh(struct skep_haul *haul, size_t bytes)
+{
+    haul->bytes += bytes;
+    rb_gc_adjust_memory_usage((ssize_t)bytes);
+}
+
+static void
+skep_haul_measure(struct skep_record *record, const struct skep_rd_message *message, size_t *bytes)
+{
+    record->offset = message->offset;
+    record->milliseconds = skep_rdkafka.message_timestamp(message, NULL);
+    record->payload_size = message->payload_size;
+    record->key_size = message->key_size;
+    *bytes += record->payload_size + record->key_size;
+    *bytes += skep_headers_size(message, &record->header_count);
+}
+
+/* Copies if there is something, be it of size 0, and gives where it lies. */
+static const char *
+skep_haul_put(char **to, const void *from, size_t size)
+{
+    char *at = *to;
+
+    if (!from) return NULL;
+    memcpy(at, from, size);
+    *to += size;
+    return at;
+}
+
+static char *
+skep_haul_copy_one(struct skep_record *record, const struct skep_rd_message *message, char *to)
+{
+    record->payload = skep_haul_put(&to, message->payload, message->payload_size);
+    record->key = skep_haul_put(&to, message->key, message->key_size);
+    record->headers = to;
+    return record->header_count ? skep_headers_write(message, record->header_count, to) : to;
+}
+
+static int
+skep_haul_fail(struct skep_haul *haul)
+{
+    free(haul->records);
+    haul->records = NULL;
+    return -1;
+}
+
+/* A byte more than needed: malloc(3) of none may give NULL. */
+int
+skep_haul_prepare(struct skep_haul *haul, struct skep_rd_message **slots, size_t count)
+{
+    size_t bytes = 1, messages = 0, i;
+
+    if (!count) return 0;
+    haul->records = malloc(count * sizeof(*haul->records));
+    if (!haul->records) return -1;
+    for (i = 0; i < count; i++)
+        if (!slots[i]->err) skep_haul_measure(&haul->records[messages++], slots[i], &bytes);
+    haul->text = malloc(bytes);
+    if (!haul->text) return skep_haul_fail(haul);
+    skep_haul_weigh(haul, count * sizeof(*haul->records) + bytes);
+    return 0;
+}
+
+void
+skep_haul_copy(struct skep_haul *haul, struct skep_rd_message **slots, size_t count)
+{
+    struct skep_record *record = haul->records;
+    char *to = haul->text;
+    size_t i;
+
+    for (i = 0; i < count; i++)
+        if (!slots[i]->err) to = skep_haul_copy_one(record++, slots[i], to);
+    haul->count = (size_t)(record - haul->records);
+}
+
+static VALUE
+skep_haul_count(VALUE self)
+{
+    return SIZET2NUM(skep_haul_of(self)->count);
+}
+
+static VALUE
+skep_haul_enum_size(VALUE self, VALUE arguments, VALUE enumerator)
+{
+    return skep_haul_count(self);
+}
+
+/* New Messages each time. */
+static VALUE
+skep_haul_each(VALUE self)
+{
+    const struct skep_haul *haul = skep_haul_of(self);
+    struct skep_room *room;
+    VALUE held;
+    size_t i;
+
+    RETURN_SIZED_ENUMERATOR(self, 0, NULL, skep_haul_enum_size);
+    held = skep_room_new(haul->count, &room);
+    for (i = 0; i < haul->count; i++)
+        rb_yield(skep_message_new(self, &haul->records[i], room));
+    RB_GC_GUARD(held);
+    return self;
+}
+
+static VALUE
+skep_haul_payloads(VALUE self)
+{
+    const struct skep_haul *haul = skep_haul_of(self);
+    VALUE payloads = rb_ary_new_capa((long)haul->count);
+    size_t i;
+
+    for (i = 0; i < haul->count; i++)
+        rb_ary_push(payloads, skep_message_payload_of(&haul->records[i]));
+    return payloads;
+}
+
+static VALUE
+skep_haul_first_offset(VALUE self)
+{
+    const struct skep_haul *haul = skep_haul_of(self);
+
+    return haul->count ? LL2NUM(haul->records[0].offset) : Qnil;
+}
+
+static VALUE
+skep_haul_last_offset(VALUE self)
+{
+    const struct skep_haul *haul = skep_haul_of(self);
+
+    return haul->count ? LL2NUM(haul->records[haul->count - 1].offset) : Qnil;
+}
+
+void
+skep_init_haul(VALUE kafka)
+{
+    VALUE parent = rb_const_get(kafka, rb_intern("Haul"));
+
+    skep_haul_class = rb_define_class_under(parent, "Packed", parent);
+    rb_gc_register_mark_object(skep_haul_class);
+    rb_undef_alloc_func(skep_haul_class);
+    rb_define_method(skep_haul_class, "size", skep_haul_count, 0);
+    rb_define_method(skep_haul_class, "each", skep_haul_each, 0);
+    rb_define_method(skep_haul_class, "payloads", skep_haul_payloads, 0);
+    rb_define_method(skep_haul_class, "first_offset", skep_haul_first_offset, 0);
+    rb_define_method(skep_haul_class, "last_offset", skep_haul_last_offset, 0);
+}

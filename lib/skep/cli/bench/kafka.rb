@@ -1,0 +1,125 @@
+# frozen_string_literal: true
+
+require "skep/cli/bench/kin"
+require "skep/cli/bench/broker"
+require "skep/cli/bench/keeper"
+require "skep/cli/bench/keeping"
+
+# `skep bench kafka`: how fast a topic is read, and what a message costs.
+#
+#   Kafka.new(rounds: 1, messages: 20_000, sums: 2_000).run   # => Report
+#
+# A real broker is started for the run by the program that SKEP_KAFKA_BROKER names (`start DIR
+# PORT`, `stop DIR`, `kill DIR`); without it there is nothing to measure: the embedded one keeps no
+# more than 5 MiB a partition. All read the same messages, each time as a new group from the
+# beginning, with the same settings of librdkafka's.
+module Skep
+  module CLI
+    class Bench
+      class Kafka < Contest
+        TITLE = "reading a Kafka topic: messages a second, and what one costs"
+        UNIT = "messages/s"
+        ROUNDS = 3
+        SIZES = { messages: 2_000_000, sums: 100_000 }.freeze
+        PARTITIONS = 8
+        MOST = 0.9 # of them are timed: the first and the last are left out
+        READ = "messages of 90 bytes, the payload read"
+        JSON_READ = "the payload parsed as JSON"
+        SUMS = "a handler that calculates for some 30 µs, nearly all messages still to come"
+        GEM = "karafka-rdkafka"
+        KARAFKA = "Karafka"
+        private_constant :PARTITIONS, :MOST, :READ, :JSON_READ, :SUMS, :GEM, :KARAFKA
+
+        def contenders = [*kcats, *readings, *parsings, *calculations]
+
+        def goals(rows)
+          [*rate_goals(rows), *cost_goals(rows),
+           Goal.at_least("calculating, 2 nodes against 1",
+                         rows.ratio("2 nodes: skep", "1 node: skep"), 1.8),
+           Goal.at_most("1 node far behind: peak MiB",
+                        rows.median("1 node: skep", column: "peak MiB"), 256)]
+        end
+
+        def around
+          return yield if refusal
+
+          Cluster.during("skep-bench", PARTITIONS, size(:messages)) do |cluster|
+            @cluster = cluster
+            yield
+          end
+        end
+
+        private
+
+        def refusal = @refusal ||= Cluster.refusal
+
+        def kcats
+          { "kcat" => "%s\\n", "kcat, nothing printed" => "" }.map do |name, format|
+            Contender.new(name, group: READ, against: KARAFKA,
+                                version: Kcat.version, skipped: refusal || Kcat.missing) do
+              Kcat.new(@cluster, format).figures
+            end
+          end
+        end
+
+        def readings
+          [reading("skep's reader alone, nothing made", "plain", work: "size"),
+           reading("skep", "swarm"),
+           reading("skep, batch.payloads", "swarm", work: "payloads"),
+           reading("skep, on its Ruby twins", "plain", pure: "1"),
+           reading("#{GEM}, each", "poll"),
+           reading(KARAFKA, "karafka", gem: "karafka"),
+           reading("Karafka, 500 messages a batch", "karafka", gem: "karafka", batch: 500),
+           reading("Karafka, with librdkafka's settings", "karafka", gem: "karafka", settings: {})]
+        end
+
+        def parsings
+          facts = { group: JSON_READ, against: "JSON: #{KARAFKA}" }
+          [reading("JSON: skep", "swarm", work: "json", **facts),
+           reading("JSON: #{GEM}, each", "poll", work: "json", **facts),
+           reading("JSON: #{KARAFKA}", "karafka", gem: "karafka", work: "json", **facts)]
+        end
+
+        def calculations
+          facts = { group: SUMS, against: "1 node: skep", messages: size(:sums), work: "sums" }
+          [reading("1 node: skep", "swarm", **facts),
+           reading("2 nodes: skep", "swarm", workers: 2, **facts),
+           reading("1 process: #{KARAFKA}", "karafka", gem: "karafka", **facts)]
+        end
+
+        # One who reads; `more` are wishes that its program looks up.
+        def reading(name, program, gem: GEM, group: READ, against: KARAFKA,
+                    messages: size(:messages) * MOST, **more)
+          return Contender.new(name, group:, against:, skipped: refusal) if refusal
+
+          keeper = Keeper.new(name, "../kafka/readers/#{program}", gem:)
+          wishes = { workers: 1, work: "payload", settings: Cluster::SETTINGS, **more }
+          keeper.contender(name, {}, group:, against:) do
+            every = (messages / 200).ceil
+            facts = { **@cluster.facts, **wishes, every: }
+            Keeping.of(keeper, **facts) { |kept| Race.new(kept, messages).figures }
+          end
+        end
+
+        def rate_goals(rows)
+          [Goal.at_least("skep reads so many times what Karafka does",
+                         rows.ratio("skep", KARAFKA), 2.2),
+           Goal.at_least("and of what kcat does", rows.ratio("skep", "kcat"), 0.8),
+           Goal.at_least("parsing JSON, so many times what Karafka does",
+                         rows.ratio("JSON: skep", "JSON: #{KARAFKA}"), 1.5)]
+        end
+
+        def cost_goals(rows)
+          [Goal.at_most("Ruby's threads: µs a message",
+                        rows.median("skep", column: "Ruby µs"), 0.6),
+           Goal.at_most("all CPU of the process, of Karafka's",
+                        rows.ratio("skep", KARAFKA, column: "CPU µs"), 0.5)]
+        end
+      end
+    end
+  end
+end
+
+require "skep/cli/bench/kafka/cluster"
+require "skep/cli/bench/kafka/kcat"
+require "skep/cli/bench/kafka/race"

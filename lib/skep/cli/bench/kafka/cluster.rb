@@ -1,0 +1,97 @@
+# frozen_string_literal: true
+
+require "socket"
+require "tmpdir"
+
+# A real broker for the time of a bench, with a topic full of messages.
+#
+#   Cluster.refusal                    # => why there can be none here, or nil
+#   Cluster.during("bench", 8, 2_000_000) { |cluster| cluster.facts; cluster.group }
+module Skep
+  module CLI
+    class Bench
+      class Kafka
+        class Cluster
+          PROGRAM = "SKEP_KAFKA_BROKER"
+          SECONDS = 90
+          BYTES = 90
+          # What skep sets where a user sets nothing; for all, so that code is compared with code.
+          SETTINGS = { "auto.offset.reset" => "earliest", "queued.min.messages" => "10000",
+                       "queued.max.messages.kbytes" => "16384",
+                       "fetch.queue.backoff.ms" => "10" }.freeze
+          private_constant :PROGRAM, :SECONDS, :BYTES
+
+          def self.refusal #: () -> String?
+            require "skep/kafka"
+            return Skep::Kafka::EmbeddedBroker.check unless ENV.fetch(PROGRAM, "").empty?
+
+            "needs a real broker: #{PROGRAM} names no program that starts one (docs/bench.md)"
+          rescue Skep::Kafka::GemMissing => e
+            e.message
+          end
+
+          #: (String, Integer, Integer) { (Cluster) -> untyped } -> untyped
+          def self.during(topic, partitions, messages)
+            Dir.mktmpdir("skep-bench-") do |folder|
+              cluster = new(folder, topic)
+              yield cluster.start(partitions, messages)
+            ensure
+              cluster.kill
+            end
+          end
+
+          attr_reader :topic #: String
+          attr_reader :address #: String
+          attr_reader :messages #: Integer, how many there are
+
+          def initialize(folder, topic) #: (String, String) -> void
+            @folder, @topic = folder, topic
+            @port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }.clamp(20_000, 60_000)
+            @address = "127.0.0.1:#{@port}"
+          end
+
+          def start(partitions, messages) #: (Integer, Integer) -> self
+            command("start", @port.to_s)
+            feed = Skep::Kafka::Feed.new(address, topic)
+            feed.create_topic(partitions)
+            @messages = feed.publish(items(messages))
+            self
+          ensure
+            feed&.close
+          end
+
+          def kill = command("kill") #: () -> void
+
+          # A group that has read nothing.
+          def group = "skep-bench-#{@groups = @groups.to_i + 1}" #: () -> String
+
+          # What a program has to know that reads, as a new group.
+          def facts = { brokers: address, topic:, group: } #: () -> Hash[Symbol, String]
+
+          private
+
+          def items(count)
+            (0...count).lazy.map do |number|
+              payload = JSON.generate(id: number, customer: "c#{number % 5_000}", amount: 19.25,
+                                      currency: "EUR").ljust(BYTES)
+              ["k#{number % 1_000}", payload]
+            end
+          end
+
+          def command(verb, *rest)
+            said = "#{@folder}/#{verb}.said"
+            pid = Process.spawn(ENV.fetch(PROGRAM), verb, "#{@folder}/broker", *rest,
+                                %i[out err] => said, in: File::NULL, pgroup: true)
+            pidfd = Skep.pidfd(pid)
+            return if pidfd.wait(timeout: SECONDS)&.success?
+
+            raise Failed, "the broker didn't #{verb}: #{File.read(said).lines.last}"
+          ensure
+            pidfd&.close
+          end
+        end
+        private_constant :Cluster
+      end
+    end
+  end
+end

@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require "open3"
+
+# kcat reads the topic to its end: C over the same library, alone and without a group.
+#
+#   Kcat.new(cluster, "%s\n").figures   # => {"messages/s" => …, "CPU µs" => …}
+#
+# Its start isn't counted: what it takes for one message is taken off. It has librdkafka's own
+# settings, as Debian's library is too old for some of skep's.
+module Skep
+  module CLI
+    class Bench
+      class Kafka
+        class Kcat
+          SECONDS = 120
+          private_constant :SECONDS
+
+          class << self
+            def missing = version ? nil : "kcat isn't there: apt-get install kcat" #: () -> String?
+
+            def version #: () -> String?
+              text, = Open3.capture2e("kcat", "-V")
+              "kcat #{text[/Version (\S+)/, 1]}"
+            rescue Errno::ENOENT
+              nil
+            end
+          end
+
+          def initialize(cluster, format) #: (Cluster, String) -> void
+            @command = ["kcat", "-C", "-q", "-b", cluster.address, "-t", cluster.topic,
+                        "-o", "beginning", "-f", format]
+            @messages = cluster.messages
+          end
+
+          def figures #: () -> Hash[String, Float]
+            all, one = [["-e"], ["-c", "1"]].map { |how| run(how) }
+            seconds, cpu = all.zip(one).map { |long, short| long - short }
+            { "messages/s" => (@messages - 1) / seconds, "CPU µs" => cpu * 1e6 / (@messages - 1) }
+          end
+
+          private
+
+          # Seconds it took, and those of CPU.
+          def run(how)
+            before = spent
+            began = OS.now
+            pidfd = Skep.pidfd(Process.spawn(*@command, *how, in: File::NULL,
+                                                              %i[out err] => File::NULL))
+            status = pidfd.wait(timeout: SECONDS)
+            raise Program::Failed, "kcat ended with #{status || "nothing"}" unless status&.success?
+
+            [OS.now - began, spent - before]
+          ensure
+            finish(pidfd)
+          end
+
+          def spent = Process.times.then { |times| times.cutime + times.cstime }
+
+          def finish(pidfd)
+            pidfd.signal(:KILL) && pidfd.wait if pidfd.alive?
+            pidfd.close
+          end
+        end
+        private_constant :Kcat
+      end
+    end
+  end
+end

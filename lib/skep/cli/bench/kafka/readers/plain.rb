@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+# skep's client and readers without a swarm, a group's keeper or commits around them: what reading
+# itself costs.
+require_relative "tally"
+
+ENV["SKEP_PURE"] = Tally.wish("pure")
+$LOAD_PATH.unshift(File.expand_path("../../../../..", __dir__))
+require "skep/kafka"
+
+module Skep
+  module Kafka
+    # One consumer that takes every partition it is given, for ever.
+    class Plain
+      LIMIT = 500
+
+      def initialize
+        @consumer = Consumer.new({ **Tally.settings, "group.id" => Tally.wish("group"),
+                                   "enable.auto.commit" => "false" })
+        @bell = Bell.new
+        @readers = {}
+        @whole = Tally.wish("work") == "size"
+      end
+
+      def run
+        @consumer.subscribe([Tally.wish("topic")])
+        loop do
+          @consumer.control.drain { |event| take(event.list) if event.kind == :rebalance }
+          IO.select([@consumer.control.io, @bell.io])
+          rung = @bell.heard
+          rung.select! { |id| more?(@readers.fetch(id)) } until rung.empty?
+        end
+      end
+
+      private
+
+      def take(list)
+        list.keys.each.with_index(1) do |(topic, number), id|
+          queue = Native.queue_get_partition(@consumer.handle, topic, number)
+          Native.queue_forward(queue, nil)
+          @bell.told_by(queue, id)
+          @readers[id] = Reader.new(queue, topic, number, LIMIT)
+        end
+        @consumer.assign(list)
+      end
+
+      def more?(reader)
+        haul, _, count = reader.read(LIMIT)
+        haul.each(&:payload) unless @whole
+        Tally.add(haul.size)
+        count == LIMIT
+      end
+    end
+    Plain.new.run
+  end
+end

@@ -1,0 +1,38 @@
+# frozen_string_literal: true
+
+# Messages of a partition that were read at once. The C makes a compact one of its own (Packed),
+# where strings are made when they are asked for; this one is over messages that are there.
+#
+#   haul = Haul.new([message, message])
+#   haul.each { |message| … }
+#   haul.size; haul.first_offset; haul.last_offset; haul.payloads
+module Skep
+  module Kafka
+    class Haul
+      include Enumerable
+
+      # The messages as a haul, which they may be already.
+      def self.of(messages) = messages.is_a?(Haul) ? messages : new(messages.to_a)
+
+      # What several reads brought, as one.
+      def self.join(hauls) = hauls.one? ? hauls.first : new(hauls.flat_map(&:to_a))
+
+      def initialize(messages) = @messages = messages #: (Array[Message]) -> void
+
+      def each(&block) #: () { (Message) -> void } -> untyped
+        return enum_for(:each) { size } unless block
+
+        @messages.each(&block)
+        self
+      end
+
+      def size = @messages.size #: () -> Integer
+      def first_offset = @messages.first&.offset #: () -> Integer?
+      def last_offset = @messages.last&.offset #: () -> Integer?
+      def payloads = @messages.map(&:payload) #: () -> Array[String?]
+      def empty? = size.zero? #: () -> bool
+      def inspect = "#<Skep::Kafka::Haul size=#{size}>" #: () -> String
+    end
+    private_constant :Haul
+  end
+end

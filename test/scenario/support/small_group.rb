@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+# A control group with so much memory for the processes that enter it, of either version.
+class SmallGroup
+  ROOTS = { "/sys/fs/cgroup" => "memory.max", "/sys/fs/cgroup/memory" => "memory.limit_in_bytes" }
+          .freeze
+
+  attr_reader :directory
+
+  def self.make(bytes)
+    root, file = ROOTS.find { |path, _| File.exist?("#{path}/cgroup.procs") && memory?(path) }
+    root && new("#{root}/skep-scenario-#{Process.pid}", file, bytes)
+  rescue SystemCallError # not ours to make
+    nil
+  end
+
+  # Does it count the memory of groups below?
+  def self.memory?(root)
+    File.exist?("#{root}/memory.limit_in_bytes") ||
+      File.read("#{root}/cgroup.subtree_control").split.include?("memory")
+  end
+
+  def initialize(directory, file, bytes)
+    @directory = directory
+    Dir.mkdir(directory)
+    File.write("#{directory}/#{file}", bytes.to_s)
+    swap = "#{directory}/memory.swap.max"
+    File.write(swap, "0") if File.exist?(swap)
+  rescue SystemCallError
+    Dir.rmdir(directory) if Dir.exist?(directory)
+    raise
+  end
+
+  # Its processes may still be ending.
+  def remove
+    File.read("#{directory}/cgroup.procs").split.each { |pid| dismiss(pid) }
+    Dir.rmdir(directory)
+  end
+
+  # For the process that is to enter it: a line of Ruby.
+  def enter = "File.write(#{"#{directory}/cgroup.procs".inspect}, Process.pid.to_s)"
+
+  private
+
+  def dismiss(pid)
+    File.write("#{File.dirname(directory)}/cgroup.procs", pid)
+  rescue Errno::ESRCH # it has just ended
+    nil
+  end
+end
