@@ -71,6 +71,15 @@ module Skep
         end
       end
 
+      test "a message can be copied and marshalled" do
+        message = read([["k", "v", [["h", "1"]]]]).first
+        [message.dup, message.clone, Marshal.load(Marshal.dump(message))].each do |copy|
+          assert_instance_of Message, copy
+          fields = %i[topic partition offset key payload milliseconds headers timestamp inspect]
+          fields.each { |name| assert_equal message.public_send(name), copy.public_send(name) }
+        end
+      end
+
       test "gives the next try new strings" do
         skip "a twin has them already" unless Reader.native?
         haul = read([%w[k v]])

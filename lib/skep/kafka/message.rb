@@ -6,6 +6,8 @@
 #   message.key        # => "…" or nil
 #   message.headers    # => { "trace" => "…" }, a repeated header keeps its last value
 #   message.timestamp  # => Time, or nil where the broker has none
+#
+# It can be marshalled, and so come out of a Skep.map; what comes back lies in no haul.
 module Skep
   module Kafka
     class Message
@@ -30,10 +32,23 @@ module Skep
       #: () -> Time?
       def timestamp = milliseconds.negative? ? nil : Time.at(0, milliseconds, :millisecond)
 
+      def self._load(fields) #: (String) -> Message
+        Message.new(*Marshal.load(fields)) # rubocop:disable Security/MarshalLoad -- it came by one
+      end
+
+      def _dump(_depth) = Marshal.dump(fields) #: (Integer) -> String
+
+      def dup = Message.new(*fields) #: () -> Message
+      alias clone dup
+
       def inspect #: () -> String
         size = payload ? "#{payload.bytesize} bytes" : "tombstone"
         "#<Skep::Kafka::Message #{topic}/#{partition}/#{offset} #{size}>"
       end
+
+      private
+
+      def fields = [topic, partition, offset, key, payload, milliseconds, headers]
     end
   end
 end
