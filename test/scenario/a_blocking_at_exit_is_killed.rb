@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # A node that has done its work and hangs in an at_exit hook is killed at stop_timeout, be it that
-# it was to stop or that it ended by itself.
+# it was to stop or that it ended by itself. The log tells where it was.
 require_relative "scenario"
 
 Scenario.play do
@@ -17,17 +17,20 @@ Scenario.play do
     end
   RUBY
 
-  swarm = run_swarm(source.sub("STOP", "0.5"))
+  swarm = run_swarm(source.sub("STOP", "2"))
   swarm.await("node_ready")
   status = swarm.stop
+  main = swarm.await("node_backtraces")["threads"].find { |thread| thread["thread"] == "main" }
+  must("tell where it was: #{main}") { main["backtrace"].any?(/\bselect\b/) }
   died = swarm.await("node_died")
   must("kill it at stop_timeout: #{died}, #{status}") do
     died.values_at("signal", "reason") == %w[KILL stop_timeout] && status.exitstatus == 2
   end
 
-  swarm = run_swarm(source.sub("STOP", "1"))
+  swarm = run_swarm(source.sub("STOP", "2"))
   File.write("#{swarm.directory}/return", "")
   first = swarm.await("here")["pid"]
+  swarm.await("node_backtraces") { |event| event["pid"] == first }
   died = swarm.await("node_died")
   must("kill one that ends by itself: #{died}") do
     died.values_at("pid", "signal", "reason") == [first, "KILL", "stop_timeout"]

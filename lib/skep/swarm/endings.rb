@@ -83,7 +83,7 @@ module Skep
         return unless node.ready?
 
         node.depart
-        node.watches << @loop.after(@config.stop_timeout) { node.kill("stop_timeout") }
+        @registrar.notice.give(node)
       end
 
       private

@@ -136,7 +136,7 @@ module Skep
         @stopping = true
         retire_seats
         roster.nodes.each { |node| node.stop unless node.helper? }
-        @stop_timer = @loop.after(@config.stop_timeout) { force("stop_timeout") }
+        @stop_timers = registrar.notice.give_all(roster) { force("stop_timeout") }
         check
       end
 
@@ -188,7 +188,7 @@ module Skep
         return @helper.leave_last if @helper&.live?
 
         @ended = true
-        @stop_timer&.cancel
+        @stop_timers&.each(&:cancel)
         @supervisor.finish
       end
 

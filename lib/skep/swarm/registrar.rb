@@ -22,6 +22,7 @@ module Skep
       attr_reader :signs #: Signs
       attr_reader :suspicions #: Suspicions
       attr_reader :inquest #: Inquest
+      attr_reader :notice #: Notice
       attr_reader :adoption #: Adoption
       attr_reader :succession #: Succession
       attr_reader :endings #: Endings
@@ -34,6 +35,7 @@ module Skep
         @loop = loop
         @tell = tell
         @signs = Signs.new(page, cells)
+        @notice = Notice.new(config, loop:)
         @suspicions = Suspicions.new(manager, signs:, tell:)
         @endings = Endings.new(manager, self, config, loop:, tell:)
         appoint_watchman
@@ -132,8 +134,7 @@ module Skep
         @hearing = Hearing.new(@loop, self, spares:, tell: @tell)
         @boots = BootQueue.new(@config, **shared, roster:, hearing: @hearing, suspicions:,
                                         failed: method(:no_channel))
-        @replacements = Replacements.new(@config, loop: @loop, boots: @boots, tell: @tell,
-                                                  spares:)
+        @replacements = Replacements.new(notice, boots: @boots, tell: @tell, spares:)
         @succession = Succession.new(@config, loop: @loop, seats: @manager.seats, boots: @boots,
                                               tell: @tell, over: @manager.method(:over), spares:)
         spares.serve(self, @hearing, @tell)

@@ -2,7 +2,7 @@
 
 # Processes taking over seats from others, each ready before its predecessor goes.
 #
-#   replacements = Replacements.new(config, loop:, boots:, tell:, spares:)
+#   replacements = Replacements.new(notice, boots:, tell:, spares:)
 #   replacements.begin(seat, "restart") { |ok| … }   # called once, at its end
 #   replacements.ready(node)      # a successor can work: the old one is stopped
 #   replacements.promoted(seat)   # the old one has gone: its successor holds the seat
@@ -16,9 +16,8 @@ module Skep
       Replacement = Struct.new(:reason, :farewell, :done)
       private_constant :Replacement
 
-      def initialize(config, loop:, boots:, tell:, spares:)
-        @config = config
-        @loop = loop
+      def initialize(notice, boots:, tell:, spares:)
+        @notice = notice
         @boots = boots
         @tell = tell
         @spares = spares
@@ -52,7 +51,7 @@ module Skep
       def retire(node, reason)
         node.reason = reason
         block_given? ? yield(node) : node.retire
-        node.watches << @loop.after(@config.stop_timeout) { node.kill("stop_timeout") }
+        @notice.give(node)
       end
 
       def promoted(seat) #: (Seat) -> void
