@@ -51,6 +51,9 @@ module Skep
       # "topic/partition/first-last": how it is named on the page and in the log.
       def label = "#{topic}/#{partition}/#{first_offset}-#{last_offset}" #: () -> String
 
+      # The same for events.
+      def place = { topic:, partition:, offset: first_offset, last_offset: } #: () -> Hash
+
       # The same messages as batches of one, for finding the one that can't be done.
       #: () -> Array[Batch]
       def split = messages.map { |message| Batch.new(topic, partition, [message]) }

@@ -47,6 +47,13 @@ module Skep
       #: (Symbol, ?level: Symbol, **untyped) -> void
       def tell(name, level: :info, **facts) = @child.event(name, level:, **facts)
 
+      # What befell a batch.
+      #: (Symbol, Batch, Exception, **untyped) -> void
+      def failed(name, batch, error, **facts)
+        tell(name, level: :error, **batch.place, error: clean("#{error.class}: #{error.message}"),
+                   **facts)
+      end
+
       def clean(text) = Secrets.scrub(text, @settings.secrets) #: (String) -> String
 
       private

@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+# What becomes of a message that has crashed its node too often: it isn't tried again, but goes to
+# the dead letter topic, or is skipped, or its partition rests, as `poison:` wants it.
+#
+#   sentence.pass(partition, batch)   # a batch of one, which Poison found guilty
+module Skep
+  module Kafka
+    class Sentence
+      NOTES = {
+        dead_letter: "it isn't tried again: the partition moves on",
+        pause: "its partition rests: mend the code and reload, or begin anew with dead_letter: " \
+               "or poison: :skip",
+        skip: "it isn't tried again: the partition moves on without it"
+      }.freeze
+      private_constant :NOTES
+
+      #: (Tools, Poison, Ledger, Setback) -> void
+      def initialize(tools, poison, ledger, setback)
+        @poison, @ledger, @setback = poison, ledger, setback
+        @verdict, @report = tools.options.poison, tools.report
+      end
+
+      def pass(partition, batch) #: (Partition, Batch) -> void
+        crashes = @poison.crashes(batch)
+        error = Crashed.new(crashes:, ends: @poison.ends(batch))
+        partition.failures += 1 # the second and later ones: to set it aside
+        convict(batch, error, crashes) if partition.failures == 1
+        carry_out(partition, batch, error, crashes)
+      end
+
+      private
+
+      def convict(batch, error, crashes)
+        @poison.convict(batch)
+        @report.failed(:message_convicted, batch, error, crashes:, verdict: @verdict,
+                                                         note: NOTES.fetch(@verdict))
+      end
+
+      def carry_out(partition, batch, error, crashes)
+        case @verdict
+        when :dead_letter then @setback.bury(partition, batch, error, attempts: crashes, crashes:)
+        when :pause then partition.pause
+        when :skip then @ledger.finish(partition, batch)
+        end
+      end
+    end
+    private_constant :Sentence
+  end
+end
