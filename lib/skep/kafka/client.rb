@@ -44,9 +44,9 @@ module Skep
       def queue = EventQueue.new(Native.queue_new(handle)) #: () -> EventQueue
 
       # The error librdkafka gave up for, nil while all is well.
-      def fatal #: () -> ClientFailed?
+      def fatal #: () -> Error?
         code, text = Native.complaint { |buffer, size| Native.fatal_error(handle, buffer, size) }
-        code.zero? ? nil : ClientFailed.new(code: Native.err2name(code), text:)
+        code.zero? ? nil : failure(code, text)
       end
 
       # Gives everything back. What wasn't committed or delivered before is lost.
@@ -69,6 +69,8 @@ module Skep
       def inspect = "#<#{self.class} #{closed? ? "closed" : "open"}>" #: () -> String
 
       private
+
+      def failure(code, text) = ClientFailed.new(code: Native.err2name(code), text:)
 
       def control_queue(type)
         type == Native::CONSUMER ? Native.queue_get_consumer(handle) : Native.queue_get_main(handle)

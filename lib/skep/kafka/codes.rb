@@ -25,6 +25,8 @@ module Skep
       REBALANCING = [22, 27].freeze
       # No connection: refused, timed out, no such name, TLS that fails, none left.
       NETWORK = [-195, -193, -181, TIMED_OUT, ALL_BROKERS_DOWN].freeze
+      # Another member has come by the same group.instance.id, or has it still.
+      NAME_TAKEN = [82, 111].freeze
       # The broker answered and didn't accept who we are.
       LOGIN = [-169, 33, 34, 58].freeze
     end

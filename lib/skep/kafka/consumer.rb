@@ -9,8 +9,11 @@
 module Skep
   module Kafka
     class Consumer < Client
-      #: (Hash[String, String]) -> void
-      def initialize(settings) = super(settings, type: Native::CONSUMER)
+      def initialize(settings) #: (Hash[String, String]) -> void
+        @group, @name = settings.values_at("group.id", "group.instance.id")
+        @stays = @name && !Protocol.new(settings).brokers?
+        super(settings, type: Native::CONSUMER)
+      end
 
       def subscribe(topics) #: (Array[String]) -> void
         PartitionList.make(topics.map { |topic| [topic, -1] }) do |list|
@@ -67,6 +70,21 @@ module Skep
         answers&.close
       end
 
+      # Leaves the group for good, also as a static member, serving the last revocation, for so many
+      # seconds at most. Before `leave`, since a static member that closes keeps its place. (In the
+      # new protocol librdkafka has no such thing: a named member keeps its place in any case.)
+      def withdraw(seconds, &) #: (Numeric) { (Event) -> void } -> void
+        return unless @stays
+
+        # What wishes to join must be let in first, or it would be a member from then on. (Where its
+        # topics don't exist it never will be.)
+        deadline = OS.now + (seconds / 2)
+        serve_until(deadline, &) while !member? && OS.now < deadline
+        deadline += seconds / 2
+        check(Native.unsubscribe(handle), "leaving the group")
+        serve_until(deadline, &) while member? && OS.now < deadline
+      end
+
       # Leaves the group if it must (a static member doesn't), serving the last revocation, for so
       # many seconds at most. Has it?
       def leave(seconds) #: (Numeric) { (Event) -> void } -> bool
@@ -79,6 +97,28 @@ module Skep
       end
 
       private
+
+      def failure(code, text)
+        return super unless Codes::NAME_TAKEN.include?(code)
+
+        NameTaken.new(name: @name, group: @group, cause: Native.err2str(code))
+      end
+
+      LOOK_EVERY = 0.05 # seconds; librdkafka doesn't tell when it has joined or left
+      private_constant :LOOK_EVERY
+
+      def serve_until(deadline, &)
+        control.wait((deadline - OS.now).clamp(0, LOOK_EVERY), &)
+      end
+
+      # Does the group know it? It has an id then, from the answer to its wish to join until it says
+      # that it leaves.
+      def member?
+        id = Native.memberid(handle)
+        !id.null? && !id.read_string.empty?
+      ensure
+        Native.mem_free(handle, id) if id
+      end
 
       def cooperative? = Native.rebalance_protocol(handle) == "COOPERATIVE"
     end

@@ -62,6 +62,18 @@ module Skep
       end
     end
 
+    # Another client is a member of the group by the name that is ours.
+    class NameTaken < Error
+      attr_reader :name #: String
+
+      def initialize(name:, group:, cause:) #: (name: String, group: String, cause: String) -> void
+        @name = name
+        super("another client is in the group #{group} as #{name} (#{cause}): two hosts of the " \
+              "same name run this swarm? Give each its own hostname, or set group.instance.id " \
+              "where they differ. Until then this node is a member without a name")
+      end
+    end
+
     # A call into librdkafka failed where it shouldn't.
     class CallFailed < Error
       def initialize(call:, text:) #: (call: String, text: String) -> void

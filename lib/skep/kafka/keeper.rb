@@ -91,7 +91,7 @@ module Skep
         list.keys.each { |topic, number| @desk.add(partition(topic, number)) }
         @consumer.assign(list)
         @joined = true
-        tell("assigned", list)
+        tell("assigned", list.keys)
       end
 
       def partition(topic, number)
@@ -104,18 +104,26 @@ module Skep
         done = @desk.revoke(list.keys, lost ? 0 : FINISH_SECONDS)
         committed(@consumer.commit(done, COMMIT_SECONDS)) unless lost
         @consumer.unassign(list)
-        tell(lost ? "lost" : "revoked", list)
+        tell(lost ? "lost" : "revoked", list.keys)
       end
 
-      def tell(change, list)
+      # librdkafka has given up, and will commit nothing more.
+      def fall(error)
+        lost = @desk.keys
+        @desk.revoke(lost, 0)
+        tell("lost", lost) if lost.any?
+        raise error
+      end
+
+      def tell(change, keys)
         held = PartitionList.by_topic(@desk.keys)
-        changed = PartitionList.by_topic(list.keys)
+        changed = PartitionList.by_topic(keys)
         @report.tell(:kafka_rebalance, change:, partitions: changed, held:)
         @child.joined!(change == "assigned" || !held.empty?, partitions: held)
       end
 
       def error(event)
-        raise @consumer.fatal || failed(event) if event.fatal?
+        fall(@consumer.fatal || failed(event)) if event.fatal?
         raise refused(event) if event.code == Codes::GROUP_REFUSED && !@joined
 
         @outage.began(event) || @report.error(event)

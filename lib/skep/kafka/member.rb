@@ -14,17 +14,31 @@ module Skep
       TELL_EVERY = 1.0 # seconds between two reports of how much was done
       private_constant :LEAVE_SECONDS, :TELL_EVERY
 
-      def initialize(options, child, handler) #: (Options, Child, Proc) -> void
+      # nameless: whatever its settings say.
+      #: (Options, Child, Proc, ?nameless: bool) -> void
+      def initialize(options, child, handler, nameless: false)
+        @nameless = nameless
         @options = options
         @child = child
         @handler = handler
         @threads = []
       end
 
-      # Returns when the child is to stop and what was in hand is done.
+      # Returns when the child is to stop and what was in hand is done. Where somebody else has come
+      # by its name it goes on without one: taking it back would be answered in kind, for ever.
       def run #: () -> void
-        @consumer = Consumer.new(settings)
         @report = Report.new(@child, @options)
+        take_part
+      rescue NameTaken => e
+        @report.tell(:kafka_name_taken, level: :error, group: @options.group, name: e.name,
+                                        error: e.message)
+        Member.new(@options, @child, @handler, nameless: true).run unless @child.stopping?
+      end
+
+      private
+
+      def take_part
+        @consumer = Consumer.new(settings)
         return unless Boot.new(@options, @child, @consumer, @report).call
 
         @child.ready!
@@ -37,11 +51,10 @@ module Skep
         @consumer&.close
       end
 
-      private
-
       def settings
         @options.settings.for_member("#{@child.swarm}-#{Socket.gethostname}", @child.id,
-                                     group: @options.group, commit_every: @options.commit_every)
+                                     group: @options.group, commit_every: @options.commit_every,
+                                     nameless: @nameless)
       end
 
       def join
@@ -113,12 +126,17 @@ module Skep
         @desk.close
         @threads.each(&:close)
         @keeper.stop
-        left = !@consumer.fatal && @keeper.commit_last &&
-               @consumer.leave(LEAVE_SECONDS) { |event| hear_last(event) }
+        left = !@consumer.fatal && @keeper.commit_last && part
       ensure
         @dead_letter&.close
         @desk.clear
-        @consumer.abandon unless left
+        @consumer.abandon unless left || @consumer.fatal.is_a?(NameTaken)
+      end
+
+      # Its partitions wait for whoever comes by its name, unless nobody will.
+      def part
+        @consumer.withdraw(LEAVE_SECONDS) { |event| hear_last(event) } if @child.for_good?
+        @consumer.leave(LEAVE_SECONDS) { |event| hear_last(event) }
       end
 
       def hear_last(event) = event.kind == :error || @keeper.hear(event)

@@ -42,6 +42,7 @@ module Skep
         @given = given
         @settings = plain(given).freeze
         @secrets = Secrets.in(@settings).freeze
+        @protocol = Protocol.new(@settings)
       end
 
       # The brokers as they may be shown.
@@ -53,18 +54,19 @@ module Skep
       def errors #: () -> Array[String]
         return [NO_HASH] unless @given.is_a?(Hash)
 
-        [*missing_brokers, *owned, *refused]
+        [*missing_brokers, *owned, *refused, *@protocol.errors]
       end
 
       # As a member of a group: node `id` of those called `name`. Known to the group by the same
       # name after a restart, it gets the same partitions back at once; `"group.instance.id": nil`
-      # asks for a nameless member instead.
+      # asks for a nameless member instead, as nameless: does whatever the settings say.
       #
-      #: (String, Integer, group: String, commit_every: Numeric) -> Hash[String, String]
-      def for_member(name, id, group:, commit_every:)
-        own = @settings.fetch("group.instance.id", name)
+      #: (String, Integer, group: String, commit_every: Numeric, ?nameless: bool)
+      #:   -> Hash[String, String]
+      def for_member(name, id, group:, commit_every:, nameless: false)
+        own = @protocol.name(name) unless nameless
         { "client.id" => "#{name}-#{id}" }.merge(DEFAULTS, @settings).merge(
-          "group.id" => group, "group.instance.id" => ("#{own}-#{id}" unless own.empty?),
+          "group.id" => group, "group.instance.id" => ("#{own}-#{id}" if own),
           "enable.auto.offset.store" => "false", "enable.auto.commit" => "true",
           "auto.commit.interval.ms" => (commit_every * 1000).to_i.to_s
         ).compact

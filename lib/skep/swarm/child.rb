@@ -102,6 +102,9 @@ module Skep
         @stopping ? true : false
       end
 
+      # Is it to stop, and will nobody take its place, since the swarm was scaled down?
+      def for_good? = stopping? && @for_good ? true : false #: () -> bool
+
       # Should the work take nothing new? True from quiet or stop on.
       def quiet? = @quiet || stopping? #: () -> bool
 
@@ -151,7 +154,8 @@ module Skep
         @vigil.ring
       end
 
-      def __stop #: () -> void
+      def __stop(for_good: false) #: (?for_good: bool) -> void
+        @for_good ||= for_good
         return if @stopping
 
         hooks = @stop_lock.synchronize { (@stopping = true) && @stop_hooks }

@@ -111,7 +111,7 @@ module Skep
 
       def obey(frame)
         case frame.type
-        when "stop" then @child.__stop
+        when "stop" then @child.__stop(for_good: frame["for_good"])
         when "quiet" then @child.__quiet
         when "place" then @child.__place
         when "suspects" then @child.caution.__hear(frame)

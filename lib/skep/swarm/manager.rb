@@ -102,7 +102,7 @@ module Skep
 
       # Stops this seat's node for good.
       def remove(seat, reason) #: (Seat, String) -> void
-        @seats.delete(seat)
+        @seats.delete(seat)&.give_up
         spares.retell
         @replacements.failed(seat)
         seat.nodes.each { |node| @replacements.retire(node, reason) }

@@ -123,7 +123,7 @@ module Skep
       def stop #: () -> void
         deliberately
         @state = :stopping
-        @channel.send("stop")
+        @channel.send("stop", { "for_good" => seat.given_up? })
       end
 
       # It is on its way out by itself.

@@ -47,6 +47,13 @@ module Skep
       def mold = node&.mold #: () -> Mold?
       def nodes = [node, successor].compact #: () -> Array[Node]
       def live? = !node.nil? #: () -> bool
+
+      # There will be no such seat: who holds it leaves for good.
+      def give_up #: () -> void
+        @given_up = true
+      end
+
+      def given_up? = @given_up ? true : false #: () -> bool
       def waiting? = state == :waiting #: () -> bool
       def state = node ? node.state : @state #: () -> Symbol
       def restarts = [@begun - 1, 0].max #: () -> Integer

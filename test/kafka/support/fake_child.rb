@@ -44,6 +44,7 @@ class FakeChild
   end
 
   def stopping? = @stopping ? true : false
+  def for_good? = false
   def quiet? = @quiet || stopping?
 
   def wait_for(ios, timeout = nil)

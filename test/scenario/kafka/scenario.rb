@@ -91,10 +91,43 @@ class KafkaScenario < Scenario
     feed&.close
   end
 
-  # All messages of a topic with one partition, read without skep.
-  def read(topic)
-    consumer = reader_of(topic)
-    first, last = consumer.query_watermark_offsets(topic, 0)
+  # What each node of a swarm has by its last word, [topic, partition] each.
+  def held(swarm)
+    swarm.events.each_with_object({}) do |event, held|
+      held[event["pid"]] = event["held"] if event["event"] == "kafka_rebalance"
+      held.delete(event["pid"]) if event["event"] == "node_died"
+    end.values.map { |topics| topics.flat_map { |topic, numbers| numbers.map { |n| [topic, n] } } }
+  end
+
+  # Waits until so many nodes of these swarms share all of so many partitions.
+  def share(partitions, *swarms, among:, seconds: SECONDS)
+    swarms.first.follow("#{among} share #{partitions} partitions", seconds:) do
+      swarms.drop(1).each { |swarm| nil while swarm.read(Skep::OS.now) }
+      all = swarms.flat_map { |swarm| held(swarm) }.reject(&:empty?)
+      all.size == among && all.sum(&:size) == partitions && all.flatten(1).uniq.size == partitions
+    end
+  end
+
+  def rebalances(swarm) = swarm.events.count { |event| event["event"] == "kafka_rebalance" }
+
+  # How often the broker has changed who has what in a group: the generation in its last record of
+  # it; with the protocol of KIP-848 the epoch.
+  def generation(group)
+    records = read("__consumer_offsets", partition: offsets_partition(group))
+    records.reverse_each do |record|
+      version, size = record[:key].unpack("s>s>")
+      next unless [2, 3].include?(version) && record[:key][4, size] == group && record[:payload]
+
+      type = record[:payload].unpack1("x2s>") # the length of a text, in the older ones
+      return record[:payload].unpack1("l>", offset: version == 2 ? 4 + type : 2)
+    end
+    nil
+  end
+
+  # All messages of a topic's partition, read without skep.
+  def read(topic, partition: 0)
+    consumer = reader_of(topic, partition)
+    first, last = consumer.query_watermark_offsets(topic, partition)
     deadline = Skep::OS.now + SECONDS
     found = []
     while found.size < last - first && Skep::OS.now < deadline
@@ -144,12 +177,21 @@ class KafkaScenario < Scenario
 
   private
 
-  def reader_of(topic)
+  # Where a group's records are: by Java's hash of its name.
+  def offsets_partition(group)
+    hash = group.bytes.inject(0) { |sum, byte| ((sum * 31) + byte) & 0xffffffff }
+    (hash & 0x7fffffff) % OFFSETS_PARTITIONS
+  end
+
+  OFFSETS_PARTITIONS = 4 # offsets.topic.num.partitions
+  private_constant :OFFSETS_PARTITIONS
+
+  def reader_of(topic, partition)
     require "rdkafka"
     consumer = Rdkafka::Config.new("bootstrap.servers" => broker.address, "group.id" => "reader",
                                    "auto.offset.reset" => "earliest").consumer
     list = Rdkafka::Consumer::TopicPartitionList.new
-    list.add_topic(topic, [0])
+    list.add_topic(topic, [partition])
     consumer.tap { consumer.assign(list) }
   end
 

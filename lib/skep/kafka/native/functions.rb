@@ -51,6 +51,7 @@ module Skep
           pointer topic_partition_list_add pointer string int32
           int topic_partition_list_set_offset pointer string int32 int64
           int assignment_lost pointer
+          void mem_free pointer pointer
           int offsets_store pointer pointer
           int commit_queue pointer pointer pointer pointer pointer
           pointer consumer_close_queue pointer pointer
@@ -92,6 +93,8 @@ module Skep
         WAITING = <<~TABLE
           pointer queue_wait=queue_poll pointer int
           int subscribe pointer pointer
+          int unsubscribe pointer
+          pointer memberid pointer
           int assign pointer pointer
           pointer incremental_assign pointer pointer
           pointer incremental_unassign pointer pointer
