@@ -87,16 +87,26 @@ module Skep
 
       # Leaves the group if it must (a static member doesn't), serving the last revocation, for so
       # many seconds at most. Has it?
-      def leave(seconds) #: (Numeric) { (Event) -> void } -> bool
+      def leave(seconds, &) #: (Numeric) { (Event) -> void } -> bool
         deadline = OS.now + seconds
         check_error(Native.consumer_close_queue(handle, control.pointer), "closing the consumer")
         until (closed = Native.consumer_closed(handle) == 1) || (left = deadline - OS.now).negative?
-          control.wait([left, 0.1].max) { |event| yield event }
+          control.wait([left, 0.1].max) { |event| hear_last(event, &) }
         end
         closed
       end
 
       private
+
+      # Who leaves in the midst of a rebalance is asked twice to give up what it has. The first
+      # answer is taken for everything; for another one librdkafka has nobody left, and whoever
+      # gives it may wait for ever.
+      def hear_last(event)
+        return if event.kind == :rebalance && @answered
+
+        yield event
+        @answered ||= event.kind == :rebalance
+      end
 
       def failure(code, text)
         return super unless Codes::NAME_TAKEN.include?(code)

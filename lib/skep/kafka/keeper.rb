@@ -54,6 +54,15 @@ module Skep
         end
       end
 
+      # The same while the client closes: what was done is committed, and all goes at once.
+      def hear_last(event) #: (Event) -> void
+        case event.kind
+        when :rebalance then part(event.list)
+        when :error then nil # of a client that closes
+        else hear(event)
+        end
+      end
+
       # Commits what is done, at the end. Is there a group to take leave of? Not if nobody was there
       # to answer, or who did doesn't know this member any more: librdkafka, in the midst of joining
       # again, may never be done with its leave then.
@@ -105,6 +114,13 @@ module Skep
         committed(@consumer.commit(done, COMMIT_SECONDS)) unless lost
         @consumer.unassign(list)
         tell(lost ? "lost" : "revoked", list.keys)
+      end
+
+      def part(list)
+        held = @desk.keys
+        @desk.revoke(held, 0)
+        @consumer.unassign(list)
+        tell("revoked", held)
       end
 
       # librdkafka has given up, and will commit nothing more.

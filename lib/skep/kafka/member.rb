@@ -135,11 +135,11 @@ module Skep
 
       # Its partitions wait for whoever comes by its name, unless nobody will.
       def part
-        @consumer.withdraw(LEAVE_SECONDS) { |event| hear_last(event) } if @child.for_good?
-        @consumer.leave(LEAVE_SECONDS) { |event| hear_last(event) }
+        if @child.for_good?
+          @consumer.withdraw(LEAVE_SECONDS) { |event| event.kind == :error || @keeper.hear(event) }
+        end
+        @consumer.leave(LEAVE_SECONDS) { |event| @keeper.hear_last(event) }
       end
-
-      def hear_last(event) = event.kind == :error || @keeper.hear(event)
     end
     private_constant :Member
   end

@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+module Skep
+  module Kafka
+    # A member of a group as far as the client goes, in this process.
+    class ConsumerTest < ::KafkaCase
+      COOPERATIVE = { "partition.assignment.strategy": "cooperative-sticky" }.freeze
+      private_constant :COOPERATIVE
+
+      def teardown
+        @consumer&.close
+        super
+      end
+
+      # librdkafka takes the first answer for all that is to be given up, and asks again all the
+      # same: nobody is there any more to take a second one, and who gives it may wait for ever.
+      test "answers once when it leaves in the midst of a rebalance" do
+        broker(orders: 8)
+        gate, opener = IO.pipe
+        other, = in_child { join_after(gate) }
+        join
+        opener.write("o")
+        wait_readable(consumer.control.io, 30)
+        answers = 0
+        left = consumer.leave(10) { |event| answers += 1 if answered?(event) }
+
+        assert_equal [true, 1], [left, answers]
+        Process.kill(:TERM, other)
+        assert_predicate Process.wait2(other).last, :success?
+      ensure
+        [gate, opener].compact.each(&:close)
+      end
+
+      private
+
+      def consumer
+        @consumer ||= Consumer.new({ **@broker.settings, **COOPERATIVE, "group.id": "readers" }
+                                   .to_h { |name, value| [name.to_s, value.to_s] })
+      end
+
+      # Gets all partitions, and takes note of nothing from then on.
+      def join
+        consumer.subscribe(["orders"])
+        held = []
+        until held.size == 8
+          consumer.control.wait(30) do |event|
+            next unless event.kind == :rebalance
+
+            held = event.list.keys
+            consumer.assign(event.list)
+          end
+        end
+        consumer.control.drain { |event| flunk(event.kind) if event.kind == :rebalance }
+      end
+
+      def answered?(event)
+        event.kind == :rebalance && (consumer.unassign(event.list) || true)
+      end
+
+      def join_after(gate)
+        gate.read(1)
+        child = FakeChild.new
+        trap("TERM") { child.stop! }
+        kafka = { **@broker.settings, **COOPERATIVE }
+        Source.new(**options(kafka:)).run(child, proc {})
+      end
+    end
+  end
+end
