@@ -1,0 +1,140 @@
+# frozen_string_literal: true
+
+# A topic is read to its end while harm is done all along: SIGKILLs for nodes, for the supervisor
+# (which is run again at once), for the broker; nodes stopped past their session's end; scaling;
+# rolling restarts; all of it at once. A program of its own compares what lies in the topic, as kcat
+# reads it, with what the handlers wrote: each message was handled, each partition's in order. How
+# many came twice is printed.
+#
+#   MESSAGES=1000000 CASE=each ruby test/scenario/kafka/nothing_is_lost_whatever_happens.rb
+#
+# CASE is one of those below, several with commas, or `each`; SEED makes the choices again.
+require_relative "scenario"
+require_relative "support/deeds"
+
+MESSAGES = Integer(ENV.fetch("MESSAGES", "20000"))
+LONG = MESSAGES > 100_000
+LOAD = LONG ? 3 : 1
+CASES = {
+  "nodes" => [:kill] * (10 * LOAD),
+  "supervisor" => [:supervisor] * (2 * LOAD),
+  "broker" => [:broker] * LOAD,
+  "stopped" => [:stop] * (2 * LOAD),
+  "scaled" => [[:scale, 8], [:scale, 2], [:scale, 1], [:scale, 8], [:scale, 2]],
+  "restarts" => [:restart] * (1 + LOAD),
+  "all" => [*[:kill] * 4, :supervisor, :broker, :stop, :restart] * LOAD +
+           [[:scale, 8], [:scale, 2], [:scale, 5]]
+}.freeze
+GENTLE = %w[scaled restarts].freeze # nothing is done twice
+NODES = { "scaled" => 1 }.freeze
+CHOSEN = ENV.fetch("CASE", "all")
+WORK = LONG ? 40.0 : 8.0 # seconds that all messages take, roughly
+
+class Matrix < KafkaScenario
+  PARTITIONS = 8
+  RECORD = 32 # bytes
+
+  def fill
+    topic("orders", PARTITIONS)
+    feed("orders", (0...MESSAGES).lazy.map { |id| ["k#{id}", %({"id":#{id},"text":"#{"x" * 70}"})] })
+  end
+
+  def try(name, seed)
+    @place = File.join(directory, "case.#{name}").tap { |path| Dir.mkdir(path) }
+    @read = Hash.new(0)
+    @seen = Array.new(MESSAGES, false)
+    began = Skep::OS.now
+    deeds = harm(name, Random.new(seed))
+    File.unlink("#{@place}/slow")
+    follow(deeds, MESSAGES)
+    must("stop with 0; #{deeds.swarm.account}") { deeds.swarm.stop.exitstatus.zero? }
+    judge(name, deeds, Skep::OS.now - began)
+  end
+
+  private
+
+  # One deed after each share of the messages, so that all of them find work.
+  def harm(name, random)
+    File.write("#{@place}/slow", "")
+    deeds = Deeds.new(broker, random) { run_swarm(source(name), in_directory: @place) }
+    deeds.swarm.await("node_joined")
+    plan = name == "all" ? CASES[name].shuffle(random:) : CASES[name]
+    plan.each.with_index(1) do |deed, number|
+      follow(deeds, MESSAGES * number / (plan.size + 1))
+      deeds.do(deed)
+    end
+    deeds
+  end
+
+  # Until so many different messages are done; what lasts is ended in time.
+  def follow(deeds, count)
+    deadline = Skep::OS.now + 300
+    while look < count
+      deeds.finish
+      must("get on: #{@count} of #{count} are done; #{deeds.swarm.account}") do
+        Skep::OS.now < deadline
+      end
+      deeds.swarm.read(Skep::OS.now + 0.05)
+    end
+    deeds.finish(all: count == MESSAGES)
+  end
+
+  # How many messages are done, going by what has been written since the last look.
+  def look
+    Dir.glob("#{@place}/done.*").each do |path|
+      text = File.binread(path, nil, @read[path]).to_s
+      @read[path] += text.bytesize - (text.bytesize % RECORD)
+      text.unpack("x24Q>" * (text.bytesize / RECORD)).each { |id| @seen[id] = true }
+    end
+    @count = @seen.count(true)
+  end
+
+  def judge(name, deeds, seconds)
+    kcat = %W[kcat -C -b #{broker.address} -t orders -e -q -f #{'%p %o %s\n'}]
+    program = [RbConfig.ruby, "#{__dir__}/support/judge.rb", @place]
+    said, = Open3.pipeline_r(kcat, program) { |out, _| out.read }
+    verdict = JSON.parse(said)
+    puts "#{name}: #{line(verdict)}, #{seconds.round} s, after #{deeds.told}"
+    must("have all: #{verdict}") { verdict["messages"] == MESSAGES }
+    must("lose nothing, keep the order: #{verdict}") do
+      verdict.values_at("lost", "disorder", "wrong") == [0, 0, 0]
+    end
+    must("do nothing twice: #{verdict}") { !GENTLE.include?(name) || verdict["duplicates"].zero? }
+  end
+
+  def line(verdict) = verdict.map { |what, number| "#{number} #{what}" }.join(", ")
+
+  def source(name)
+    <<~RUBY
+      require "skep/kafka"
+      require "json"
+      kafka = { "bootstrap.servers": "#{broker.address}", "session.timeout.ms": 6000,
+                "heartbeat.interval.ms": 1000 }
+      source = Skep::Kafka::Source.new(kafka:, group: "#{name}", topics: "orders", threads: 4,
+                                       batch: 200, commit_every: 0.5)
+      Skep.swarm "readers", nodes: #{NODES.fetch(name, 4)}, restarts: 1_000 do |swarm|
+        swarm.on_boot do
+          moment = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+          @done = File.open("\#{__dir__}/done.\#{Process.pid}.\#{moment}", "ab")
+        end
+        swarm.work(source) do |batch, child|
+          slow = File.exist?("\#{__dir__}/slow")
+          batch.each.with_index(1) do |message, number|
+            id = JSON.parse(message.payload)["id"]
+            moment = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+            @done.syswrite([moment, message.partition, Process.pid, message.offset, id].pack("Q>L>L>Q>Q>"))
+            IO.select(nil, nil, nil, #{20 * WORK * PARTITIONS / MESSAGES}) if slow && (number % 20).zero?
+          end
+        end
+      end
+    RUBY
+  end
+end
+
+Matrix.play do
+  seed = Integer(ENV.fetch("SEED", Random.new_seed % 10_000))
+  puts "seed #{seed}"
+  fill
+  names = CHOSEN == "each" ? CASES.keys : CHOSEN.split(",")
+  names.each { |name| try(name, seed) }
+end
