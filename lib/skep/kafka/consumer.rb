@@ -55,6 +55,14 @@ module Skep
         end
       end
 
+      # Goes on reading these from there: what was fetched already isn't given out any more.
+      def seek(offsets, seconds) #: (Array[[String, Integer, Integer]], Numeric) -> void
+        PartitionList.make(offsets) do |list|
+          milliseconds = (seconds * 1000).ceil
+          check_error(Native.seek_partitions(handle, list.pointer, milliseconds), "a seek")
+        end
+      end
+
       # Commits these offsets and waits for the answer, an error code; 0 is success.
       def commit(offsets, seconds) #: (Array[[String, Integer, Integer]], Numeric) -> Integer
         return 0 if offsets.empty?

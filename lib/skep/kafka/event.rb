@@ -8,7 +8,8 @@ module Skep
   module Kafka
     class Event
       KINDS = { 0x1 => :delivery, 0x4 => :log, 0x8 => :error, 0x10 => :rebalance, 0x20 => :commit,
-                0x40 => :stats, 100 => :created, 101 => :deleted, 0x8000 => :offsets }.freeze
+                0x40 => :stats, 100 => :created, 101 => :deleted, 0x8000 => :offsets,
+                0x100000 => :topics }.freeze
       ALL = 0x1 | 0x4 | 0x8 | 0x10 | 0x20 | 0x40
       private_constant :KINDS
 

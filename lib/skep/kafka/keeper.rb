@@ -16,8 +16,10 @@ module Skep
     class Keeper
       FINISH_SECONDS = 5.0 # how long a rebalance waits for batches in hand
       COMMIT_SECONDS = 5.0
+      SEEK_SECONDS = 10.0
       POLL_SECONDS = 300.0 # librdkafka's max.poll.interval.ms unless set
-      private_constant :FINISH_SECONDS, :COMMIT_SECONDS, :POLL_SECONDS
+      REMADE = "deleted and made again: read from its beginning"
+      private_constant :FINISH_SECONDS, :COMMIT_SECONDS, :SEEK_SECONDS, :POLL_SECONDS, :REMADE
 
       attr_reader :failure #: Exception?
 
@@ -28,6 +30,7 @@ module Skep
         @consumer = tools.consumer
         @desk = tools.desk
         @outage = Outage.new(tools)
+        @namesakes = Namesakes.new(@consumer)
         @serials = 0
         @wake, @waker = OS.pipe
       end
@@ -40,7 +43,7 @@ module Skep
         @waker.close
         @thread.close
         @wake.close
-        @outage.close
+        [@outage, @namesakes].each(&:close)
       end
 
       # Deals with one event of the client's. Called on the thread, and at the end by whoever
@@ -50,7 +53,7 @@ module Skep
         when :rebalance then event.code == Codes::ASSIGN ? take(event.list) : give_up(event.list)
         when :error then error(event)
         when :log then @report.log(event)
-        when :commit then committed(event.code)
+        when :commit then committed(event.code) && ask_who_they_are
         end
       end
 
@@ -77,11 +80,12 @@ module Skep
       def serve
         loop do
           @consumer.control.drain { |event| hear(event) }
-          ios = [@consumer.control.io, @wake, @outage.io].compact
+          ios = [@consumer.control.io, @wake, @namesakes.io, @outage.io].compact
           readable, = IO.select(ios, nil, nil, [poll_every, @outage.seconds_left].compact.min)
           break if readable&.include?(@wake)
 
           readable&.include?(@outage.io) ? @outage.over : @outage.look
+          begin_again(@namesakes.found) if readable&.include?(@namesakes.io)
         end
       rescue Exception => e # whatever it is, it must not end unseen: the main thread raises it
         @failure = e
@@ -101,6 +105,25 @@ module Skep
         @consumer.assign(list)
         @joined = true
         tell("assigned", list.keys)
+        ask_who_they_are
+      end
+
+      def ask_who_they_are = @namesakes.ask(@desk.keys.map(&:first).uniq)
+
+      # Topics that were deleted and made again are read from their beginning. What was done of
+      # those of before counts for nothing.
+      def begin_again(topics)
+        keys = @desk.keys.select { |topic, _| topics.include?(topic) }
+        return if keys.empty?
+
+        @desk.revoke(keys, FINISH_SECONDS)
+        start = keys.map { |key| [*key, 0] }
+        @consumer.seek(start, SEEK_SECONDS)
+        start.each { |place| @consumer.store(*place) }
+        committed(@consumer.commit(start, COMMIT_SECONDS))
+        keys.each { |topic, number| @desk.add(partition(topic, number)) }
+        @report.tell(:kafka_topic_remade, level: :error, partitions: PartitionList.by_topic(keys),
+                                          note: REMADE)
       end
 
       def partition(topic, number)
@@ -157,7 +180,8 @@ module Skep
       end
 
       def committed(code)
-        return if [0, Codes::NO_OFFSET].include?(code)
+        return true if code.zero?
+        return if code == Codes::NO_OFFSET
 
         @report.problem(Native.err2name(code), Native.err2str(code),
                         name: :kafka_commit_failed, level: :warn)

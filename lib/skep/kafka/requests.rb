@@ -7,6 +7,8 @@
 #   Requests.create(client, queue, "orders", 8, 1, 15)
 #   Requests.created_in(event)      # of kind :created => [error code, text]
 #   Requests.deleted_in(event)      # of kind :deleted, the same
+#   Requests.topics(client, queue, ["orders"], 15)
+#   Requests.ids_in(event)          # of kind :topics => { "orders" => "4WO1gjDwTeG0mHqVdd1Hgw" }
 module Skep
   module Kafka
     module Requests
@@ -70,6 +72,27 @@ module Skep
           return [event.code, event.text] unless topic
 
           [Native.topic_result_error(topic), Native.topic_result_error_string(topic)]
+        end
+
+        def topics(client, queue, names, seconds)
+          texts = names.map { |name| FFI::MemoryPointer.from_string(name) }
+          array = FFI::MemoryPointer.new(:pointer, texts.size).write_array_of_pointer(texts)
+          names = Native.TopicCollection_of_topic_names(array, texts.size)
+          within(client, seconds) do |options|
+            Native.DescribeTopics(client.handle, names, options, queue.pointer)
+          end
+          Native.TopicCollection_destroy(names)
+        end
+
+        # The ids of those that are there.
+        def ids_in(event) #: (Event) -> Hash[String, String]
+          there = list(:DescribeTopics_result_topics, event).select do |topic|
+            Native.error_code(Native.TopicDescription_error(topic)).zero?
+          end
+          there.to_h do |topic|
+            id = Native.TopicDescription_topic_id(topic)
+            [Native.TopicDescription_name(topic), Native.Uuid_base64str(id)]
+          end
         end
 
         private

@@ -80,6 +80,14 @@ module Skep
           void DeleteTopic_destroy pointer
           void DeleteTopics pointer pointer size_t pointer pointer
           pointer DeleteTopics_result_topics pointer pointer
+          pointer TopicCollection_of_topic_names pointer size_t
+          void TopicCollection_destroy pointer
+          void DescribeTopics pointer pointer pointer pointer
+          pointer DescribeTopics_result_topics pointer pointer
+          string TopicDescription_name pointer
+          pointer TopicDescription_topic_id pointer
+          pointer TopicDescription_error pointer
+          string Uuid_base64str pointer
           pointer mock_cluster_new pointer int
           string mock_cluster_bootstraps pointer
           int mock_topic_create pointer string int int
@@ -98,6 +106,7 @@ module Skep
           int assign pointer pointer
           pointer incremental_assign pointer pointer
           pointer incremental_unassign pointer pointer
+          pointer seek_partitions pointer pointer int
           int metadata pointer int pointer pointer int
           string rebalance_protocol pointer
           void destroy_flags pointer int
