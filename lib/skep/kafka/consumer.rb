@@ -13,6 +13,7 @@ module Skep
         @group, @name = settings.values_at("group.id", "group.instance.id")
         @stays = @name && !Protocol.new(settings).brokers?
         super(settings, type: Native::CONSUMER)
+        @reset = settings.fetch("auto.offset.reset", "largest")
       end
 
       def subscribe(topics) #: (Array[String]) -> void
@@ -92,6 +93,8 @@ module Skep
         check(Native.unsubscribe(handle), "leaving the group")
         serve_until(deadline, &) while member? && OS.now < deadline
       end
+
+      include Offsets
 
       # Leaves the group if it must (a static member doesn't), serving the last revocation, for so
       # many seconds at most. Has it?

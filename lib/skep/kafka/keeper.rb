@@ -29,6 +29,7 @@ module Skep
         @report = tools.report
         @consumer = tools.consumer
         @desk = tools.desk
+        @meter = tools.meter
         @outage = Outage.new(tools)
         @namesakes = Namesakes.new(@consumer)
         @serials = 0
@@ -157,6 +158,7 @@ module Skep
       def tell(change, keys)
         held = PartitionList.by_topic(@desk.keys)
         changed = PartitionList.by_topic(keys)
+        @meter.rebalanced(keys, @desk.keys)
         @report.tell(:kafka_rebalance, change:, partitions: changed, held:)
         @child.joined!(change == "assigned" || !held.empty?, partitions: held)
       end

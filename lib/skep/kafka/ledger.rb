@@ -5,17 +5,14 @@
 #
 #   ledger.finish(partition, batch)   # it is done
 #   ledger.commit                     # all that is done at the desk; waits for the broker
-#   ledger.messages                   # => 1200, how many this worker has done
 module Skep
   module Kafka
     class Ledger
-      attr_reader :messages #: Integer
-
       #: (Tools, Child, Poison) -> void
       def initialize(tools, child, poison)
         @child, @poison = child, poison
         @report, @consumer, @desk = tools.report, tools.consumer, tools.desk
-        @messages = 0
+        @meter = tools.meter
       end
 
       def finish(partition, batch) #: (Partition, Batch) -> void
@@ -41,7 +38,7 @@ module Skep
           @consumer.store(batch.topic, batch.partition, batch.last_offset + 1)
         end
         @child.count(batch.size)
-        @messages += batch.size
+        @meter.count(batch, :messages, batch.size)
         @report.tell(:kafka_revoked_in_hand, level: :warn, **batch.place, note: LATE) unless noted
       end
 

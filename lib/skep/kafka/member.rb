@@ -11,8 +11,7 @@ module Skep
   module Kafka
     class Member
       LEAVE_SECONDS = 10.0
-      TELL_EVERY = 1.0 # seconds between two reports of how much was done
-      private_constant :LEAVE_SECONDS, :TELL_EVERY
+      private_constant :LEAVE_SECONDS
 
       # nameless: whatever its settings say.
       #: (Options, Child, Proc, ?nameless: bool) -> void
@@ -61,11 +60,13 @@ module Skep
         tools = Tools.new(options: @options, child: @child, report: @report, consumer: @consumer,
                           desk: @desk = Desk.new, gate: Gate.new,
                           dead_letter: @dead_letter = dead_letter)
+        @meter = tools.meter = Meter.new(tools)
         alone = @options.threads == 1
         @workers = Array.new(@options.threads) do |index|
           Worker.new(tools, @handler, thread: alone ? 0 : index + 1)
         end
         @keeper = Keeper.new(tools).tap(&:start)
+        @meter.start
         @consumer.subscribe(@options.topics)
         @threads = @workers.each.with_index(1).map { |*worker| start(*worker) } unless alone
       end
@@ -106,31 +107,25 @@ module Skep
       end
 
       def wait(deadline)
-        tell_progress
         @child.wait_for([@desk.bell.io], deadline && [deadline - OS.now, 0].max)
-      end
-
-      def tell_progress
-        messages = @workers.sum(&:messages)
-        return if messages == @told || (@told_at && OS.now - @told_at < TELL_EVERY)
-
-        @told = messages
-        @told_at = OS.now
-        @child.work = { kind: "kafka", group: @options.group, messages:,
-                        partitions: PartitionList.by_topic(@desk.keys) }
       end
 
       # Where nobody answers, or librdkafka has given up, a proper end would take a session's time:
       # then the client is left to the end of the process.
       def leave
-        @desk.close
-        @threads.each(&:close)
-        @keeper.stop
+        wind_up
         left = !@consumer.fatal && @keeper.commit_last && part
       ensure
         @dead_letter&.close
+        @meter.clear
         @desk.clear
         @consumer.abandon unless left || @consumer.fatal.is_a?(NameTaken)
+      end
+
+      def wind_up
+        @desk.close
+        [*@threads, @meter].each(&:close)
+        @keeper.stop
       end
 
       # Its partitions wait for whoever comes by its name, unless nobody will.

@@ -18,7 +18,7 @@ module Skep
       #: (Tools, Poison, Ledger, Setback) -> void
       def initialize(tools, poison, ledger, setback)
         @poison, @ledger, @setback = poison, ledger, setback
-        @verdict, @report = tools.options.poison, tools.report
+        @verdict, @report, @meter = tools.options.poison, tools.report, tools.meter
       end
 
       def pass(partition, batch) #: (Partition, Batch) -> void
@@ -41,8 +41,13 @@ module Skep
         case @verdict
         when :dead_letter then @setback.bury(partition, batch, error, attempts: crashes, crashes:)
         when :pause then partition.pause
-        when :skip then @ledger.finish(partition, batch)
+        when :skip then skip(partition, batch)
         end
+      end
+
+      def skip(partition, batch)
+        @meter.count(batch, :skipped)
+        @ledger.finish(partition, batch)
       end
     end
     private_constant :Sentence

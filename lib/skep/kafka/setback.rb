@@ -12,6 +12,7 @@ module Skep
       def initialize(tools, child, ledger)
         @child, @ledger = child, ledger
         @options, @report, @dead_letter = tools.options, tools.report, tools.dead_letter
+        @meter = tools.meter
         @backoff = Backoff.new(@options.retry_backoff)
       end
 
@@ -27,6 +28,7 @@ module Skep
         @child.busy(for: DeadLetter::LONGEST * @options.threads) do
           @dead_letter.put(batch.messages.first, error, attempts:, **crashes)
         end
+        @meter.count(batch, :dead_letters)
         @report.failed(:dead_lettered, batch, error, attempt: attempts, **crashes,
                                                      to: @options.dead_letter)
         @ledger.finish(partition, batch)
@@ -37,6 +39,7 @@ module Skep
       private
 
       def rest(partition, batch, error)
+        @meter.count(batch, :retries)
         seconds = @backoff.seconds(partition.failures)
         partition.retry_at = OS.now + seconds
         @report.failed(:handler_failed, batch, error, attempt: partition.failures,
@@ -49,6 +52,7 @@ module Skep
 
         @report.failed(:handler_failed, batch, error, attempt: partition.failures, seconds: 0,
                                                       note: "from now on one by one")
+        @meter.count(batch, :retries)
         partition.split
       end
     end

@@ -4,9 +4,10 @@
 #
 #   tools = Tools.new(options:, child:, report:, consumer:, desk:, gate:,
 #                     dead_letter:)
+#   tools.meter = Meter.new(tools)
 module Skep
   module Kafka
-    Tools = Struct.new(:options, :child, :report, :consumer, :desk, :gate, :dead_letter,
+    Tools = Struct.new(:options, :child, :report, :consumer, :desk, :gate, :dead_letter, :meter,
                        keyword_init: true)
     private_constant :Tools
   end

@@ -14,15 +14,13 @@ module Skep
       def initialize(tools, handler, thread:)
         @child = tools.child.lane(thread)
         @report = tools.report
-        @desk, @gate = tools.desk, tools.gate
+        @desk, @gate, @meter = tools.desk, tools.gate, tools.meter
         @poison = Poison.new(@child.caution)
         @ledger = Ledger.new(tools, @child, @poison)
         @setback = Setback.new(tools, @child, @ledger)
         @sentence = Sentence.new(tools, @poison, @ledger, @setback)
         @handler = handler
       end
-
-      def messages = @ledger.messages #: () -> Integer, how many are done
 
       # Works on a partition just taken from the desk, and gives it back.
       def work(partition) #: (Partition) -> void
@@ -68,7 +66,7 @@ module Skep
         @child.in_hand(batch.label)
         @child.beat
         batch.__given_to(@child)
-        @handler.call(batch, @child)
+        @meter.time(batch) { @handler.call(batch, @child) }
         @ledger.finish(partition, batch)
         @child.in_hand(nil)
       rescue StandardError, ScriptError => e # whatever the user's handler raises: it is tried again

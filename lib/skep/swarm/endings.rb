@@ -48,6 +48,7 @@ module Skep
         node.ended
         @registrar.watchman.forget(node)
         @manager.roster.remove(node)
+        @manager.totals.keep_of(node)
         node.seat.leave(node, exit, OS.now, within: @config.restarts_within)
       end
 

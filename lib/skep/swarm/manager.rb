@@ -19,6 +19,7 @@ module Skep
       attr_reader :surroundings #: Surroundings
       attr_reader :upkeep #: Upkeep
       attr_reader :spares #: Spares
+      attr_reader :totals #: Totals
 
       # The supervisor is told by: told (name, level, facts), forced (nodes are killed instead of
       # stopped), emptied (a mold, none of whose nodes is left), looked, and finish, once.
@@ -116,7 +117,7 @@ module Skep
           "reserves" => spares.reserves.map { |seat| seat.keep(handover) },
           "suspects" => registrar.suspicions.keep,
           "surroundings" => surroundings.keep, "watchman" => registrar.watchman.keep,
-          "renewals" => upkeep.renewals.keep }
+          "renewals" => upkeep.renewals.keep, "totals" => totals.keep }
       end
 
       def recall(plain) #: (Hash[String, untyped]) -> void
@@ -127,6 +128,7 @@ module Skep
         registrar.suspicions.recall(plain["suspects"].to_a)
         registrar.watchman.recall(plain["watchman"])
         upkeep.renewals.recall(plain["renewals"])
+        totals.recall(plain["totals"]) if plain["totals"]
       end
 
       # Asks every node to end; what is left at stop_timeout is killed.
@@ -205,6 +207,7 @@ module Skep
 
       def furnish(shared, kept)
         @roster = Roster.new(@cells.nodes)
+        @totals = Totals.new
         @spares = Spares.new(@config, self, **shared)
         places = kept || @config.placement.each_with_index.map { |task, id| [id, task] }
         @seats = places.map { |id, task| seat(id, task, fresh: kept.nil?) }

@@ -18,6 +18,7 @@ module Skep
           crash_loop: @manager&.seats&.any?(&:looping?) || false,
           uptime: (OS.now - @supervisor.started_at).round(3),
           suspects: @manager ? suspects : [],
+          works: @manager ? works : [],
           nodes: @manager ? shown.map { |seat| view(seat) } : [] }
       end
 
@@ -28,6 +29,14 @@ module Skep
         @manager.registrar.suspicions.to_a.map do |suspect|
           { in_hand: suspect.to_s, crashes: suspect.crashes, alone: suspect.alone,
             ends: suspect.ends, seconds_ago: (OS.now - suspect.time).round(3) }
+        end
+      end
+
+      # What each kind of work is, and what all of its nodes have done, those that are gone too.
+      def works
+        @supervisor.config.tasks.each_with_index.map do |task, index|
+          { work: index, **task["facts"].slice("kind", "group", "topics"),
+            totals: @manager.totals.of(index, @manager.roster.nodes) }
         end
       end
 

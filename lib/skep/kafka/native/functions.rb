@@ -51,6 +51,7 @@ module Skep
           pointer topic_partition_list_add pointer string int32
           int topic_partition_list_set_offset pointer string int32 int64
           int assignment_lost pointer
+          int get_watermark_offsets pointer string int32 pointer pointer
           void mem_free pointer pointer
           int offsets_store pointer pointer
           int commit_queue pointer pointer pointer pointer pointer
@@ -109,6 +110,8 @@ module Skep
           pointer seek_partitions pointer pointer int
           int metadata pointer int pointer pointer int
           string rebalance_protocol pointer
+          int committed pointer pointer int
+          int offsets_for_times pointer pointer int
           void destroy_flags pointer int
         TABLE
         private_constant :AT_ONCE, :WAITING

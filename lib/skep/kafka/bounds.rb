@@ -1,0 +1,97 @@
+# frozen_string_literal: true
+
+# Where a node's work in its partitions begins, and where the partitions end: what lag is made of.
+#
+#   bounds = Bounds.new(consumer)
+#   bounds.look(gauges, now)                    # asks the brokers, if it has to
+#   bounds.begin(key); bounds.end(key)          # offsets; nil: not known
+#   bounds.plan(gauges, now)                    # when they have been told
+#   bounds.look_at                              # when it wants to look again; nil: no need
+#
+# The end is librdkafka's own knowledge, from the last answer to a fetch: it costs nothing. But
+# nothing is fetched while enough of a partition waits here, which may be for hours: an end that
+# hasn't moved for a while, with messages before it that aren't done, is asked for, and ever more
+# seldom while it doesn't move.
+#
+# The beginning is asked for once, where a partition's first messages wait for a free thread, or
+# don't come: what was committed, or else what its messages begin with.
+module Skep
+  module Kafka
+    class Bounds
+      SOON = 1.0 # seconds in which a partition's first batch begins as a rule
+      OLD = 10.0
+      LONGEST = 320.0
+      PATIENCE = 2.0 # for an answer
+      private_constant :SOON, :OLD, :LONGEST, :PATIENCE
+
+      # seen: the end by librdkafka; told: by the brokers, of later; at: when it was found; wait:
+      # how long that will do.
+      End = Struct.new(:seen, :told, :at, :wait)
+      private_constant :End
+
+      attr_reader :look_at #: Float?, monotonic seconds
+
+      def initialize(consumer) #: (Consumer) -> void
+        @consumer = consumer
+        @ends = {}
+        @begins = {}
+      end
+
+      #: (Hash[[String, Integer], Gauge], Float) -> void
+      def look(gauges, now)
+        [@ends, @begins].each { |known| known.select! { |key, _| gauges.key?(key) } }
+        gauges.each_key { |key| see(key, now) }
+        return unless @look_at && @look_at <= now
+
+        fresh = gauges.reject { |_, gauge| gauge.begun? }.keys - @begins.keys
+        ask_begins(fresh) if fresh.any?
+        behind = behind(gauges)
+        ask_ends(behind, now) if behind.any? { |key| old_at(key) <= now }
+      end
+
+      def begin(key) = @begins[key] #: ([String, Integer]) -> Integer?
+
+      #: ([String, Integer]) -> Integer?
+      def end(key) = @ends[key]&.then { |known| known.told || known.seen }
+
+      #: (Hash[[String, Integer], Gauge], Float) -> void
+      def plan(gauges, now)
+        fresh = gauges.any? { |key, gauge| !gauge.begun? && !@begins.key?(key) }
+        @look_at = [*(now + SOON if fresh), *behind(gauges).map { |key| old_at(key) }].min
+      end
+
+      def inspect = "#<Skep::Kafka::Bounds partitions=#{@ends.size}>" #: () -> String
+
+      private
+
+      def see(key, now)
+        seen = @consumer.end_of(*key)
+        return if @ends[key]&.seen == seen
+
+        @ends[key] = End.new(seen, nil, now, OLD)
+      end
+
+      def behind(gauges) = gauges.filter_map { |key, gauge| key if gauge.lag.to_i.positive? }
+      def old_at(key) = @ends[key].then { |known| known.at + known.wait }
+
+      def ask_ends(keys, now)
+        found = @consumer.ends(keys, PATIENCE)
+        keys.each do |key|
+          known = @ends[key]
+          moved = found.key?(key) && found[key] != self.end(key)
+          known.wait = moved ? OLD : [known.wait * 2, LONGEST].min
+          known.told, known.at = found.fetch(key, known.told), now
+        end
+      end
+
+      # One without an answer isn't asked for again: its first batch tells in the end.
+      def ask_begins(keys)
+        known = @consumer.committed(keys, PATIENCE)
+        rest = keys - known.keys
+        known.update(@consumer.starts(rest, PATIENCE)) if rest.any?
+        keys.each { |key| @begins[key] = known[key] }
+      end
+    end
+    private_constant :Bounds
+  end
+end

@@ -1,0 +1,49 @@
+# frozen_string_literal: true
+
+# What a consumer can find out about offsets. Partitions are [topic, number]; those without an
+# answer are left out of it. What asks the brokers waits so many seconds at most, and asks each of
+# them once, however many partitions.
+#
+#   consumer.end_of("orders", 3)      # => 1234, as of the last fetch; nil if there was none
+#   consumer.ends([["orders", 3]], 2.0)        # => { ["orders", 3] => 1250 }, asks
+#   consumer.committed([["orders", 3]], 2.0)   # the group's, asks
+#   consumer.starts([["orders", 3]], 2.0)      # where who has committed nothing begins, asks
+module Skep
+  module Kafka
+    module Offsets
+      BEGINNING, END_ = -2, -1 # RD_KAFKA_OFFSET_BEGINNING, RD_KAFKA_OFFSET_END
+      RESETS = { "earliest" => BEGINNING, "smallest" => BEGINNING, "beginning" => BEGINNING,
+                 "latest" => END_, "largest" => END_, "end" => END_ }.freeze
+      private_constant :BEGINNING, :END_, :RESETS
+
+      def end_of(topic, number) #: (String, Integer) -> Integer?
+        words = FFI::MemoryPointer.new(:int64, 2)
+        Native.get_watermark_offsets(handle, topic, number, words, words + 8)
+        words.get_int64(8).then { |offset| offset unless offset.negative? }
+      end
+
+      #: (Array[[String, Integer]], Numeric) -> Hash[[String, Integer], Integer]
+      def ends(keys, seconds) = look_up(:offsets_for_times, keys, END_, seconds)
+
+      #: (Array[[String, Integer]], Numeric) -> Hash[[String, Integer], Integer]
+      def committed(keys, seconds) = look_up(:committed, keys, nil, seconds)
+
+      #: (Array[[String, Integer]], Numeric) -> Hash[[String, Integer], Integer]
+      def starts(keys, seconds)
+        where = RESETS[@reset] or return {}
+        look_up(:offsets_for_times, keys, where, seconds)
+      end
+
+      private
+
+      def look_up(function, keys, where, seconds)
+        PartitionList.make(keys.map { |key| [*key, where] }) do |list|
+          Native.public_send(function, handle, list.pointer, (seconds * 1000).to_i)
+          found = list.to_a.select { |_, _, offset, code| code.zero? && offset >= 0 }
+          found.to_h { |topic, number, offset, _| [[topic, number], offset] }
+        end
+      end
+    end
+    private_constant :Offsets
+  end
+end

@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+class TotalsTest < Skep::TestCase
+  Node = Struct.new(:task, :work)
+
+  test "adds what the living have told to what the dead told last, for each work" do
+    totals = Skep::Swarm::Totals.new
+    totals.keep_of(node(0, messages: 10, dead_letters: 1))
+    totals.keep_of(node(0, messages: 5))
+    totals.keep_of(node(1, messages: 100))
+
+    live = [node(0, messages: 3, retries: 2), node(1, messages: 1)]
+    assert_equal({ "messages" => 18, "dead_letters" => 1, "retries" => 2 }, totals.of(0, live))
+    assert_equal({ "messages" => 101 }, totals.of(1, live))
+    assert_equal({}, totals.of(2, live))
+  end
+
+  test "counts nothing of who told nothing, tells nonsense, or has no work" do
+    totals = Skep::Swarm::Totals.new
+    [Node.new(0, {}), Node.new(0, { "totals" => "many" }), Node.new(nil, { "totals" => 1 }),
+     Node.new(0, { "totals" => { "messages" => "ten", "retries" => nil } })].each do |one|
+      totals.keep_of(one)
+    end
+    assert_equal({}, totals.of(0, []))
+  end
+
+  test "has no room for ever more names" do
+    totals = Skep::Swarm::Totals.new
+    50.times { |n| totals.keep_of(node(0, **(0..9).to_h { |m| [:"#{n}/#{m}", 1] })) }
+    assert_equal 64, totals.of(0, []).size
+  end
+
+  test "is taken over by the supervisor's next program" do
+    totals = Skep::Swarm::Totals.new
+    totals.keep_of(node(1, messages: 7))
+    plain = JSON.parse(JSON.generate(totals.keep))
+    assert_equal({ "messages" => 7 }, Skep::Swarm::Totals.new.recall(plain).of(1, []))
+  end
+
+  private
+
+  def node(task, **totals) = Node.new(task, { "totals" => totals.transform_keys(&:to_s) })
+end
