@@ -1,16 +1,19 @@
 # frozen_string_literal: true
 
 require "skep/cli/asking"
+require "skep/cli/columns"
 
-# `skep status [NAME]`: what a running swarm is doing, as a table or as one line of JSON.
+# `skep status [NAME]`: what a running swarm is doing, as a table or as one line of JSON; with
+# --partitions also each partition that its nodes read.
 module Skep
   module CLI
     class Status < Command
       include Asking
 
       PURPOSE = "show a running swarm's nodes"
-      USAGE = "skep status [NAME] [--json]"
-      EXAMPLES = ["skep status", "skep status billing --json"].freeze
+      USAGE = "skep status [NAME] [--partitions] [--json]"
+      EXAMPLES = ["skep status", "skep status billing --json",
+                  "skep status billing --partitions"].freeze
       COLUMNS = %w[node pid mold state joined restarts uss shared beat done last\ exit].freeze
       SUSPECTS = 5
       private_constant :COLUMNS, :SUSPECTS
@@ -20,6 +23,7 @@ module Skep
       def declare(parser)
         super
         parser.on("--json", "one line of JSON") { options[:json] = true }
+        parser.on("--partitions", "also each partition of Kafka's") { options[:partitions] = true }
       end
 
       def perform
@@ -33,12 +37,16 @@ module Skep
         looping = ", in a crash loop" if status["crash_loop"]
         out.puts("#{status['name']}: #{status['state']}#{looping}, pid #{status['pid']}, " \
                  "up #{status['uptime'].round} s, skep #{status['skep']}")
-        rows = [COLUMNS, *status["nodes"].map { |node| row(node) }]
-        widths = rows.transpose.map { |column| column.map(&:size).max }
-        rows.each do |cells|
-          out.puts(cells.zip(widths).map { |cell, width| cell.ljust(width) }.join("  ").rstrip)
-        end
+        out.puts(Columns.new(COLUMNS, status["nodes"].map { |node| row(node) }))
+        groups(Group.all(status))
         suspects(status["suspects"].to_a.sort_by { |one| [-one["alone"], -one["crashes"]] })
+      end
+
+      def groups(all)
+        all.each do |group|
+          out.puts(group.to_s)
+          out.puts(Columns.new(Group::HEAD, group.rows)) if options[:partitions]
+        end
       end
 
       # The most suspicious first.
@@ -54,11 +62,10 @@ module Skep
 
       def row(node)
         memory = node["memory"] || {}
-        cells = [node["id"], node["pid"], node["mold"], node["state"], node["joined"],
-                 node["restarts"], mib(memory["uss"]), mib(memory["shared"]),
-                 node["beat_age"] && "#{node['beat_age'].round(1)}s", node["work"]["done"],
-                 last_exit(node["last_exit"])]
-        cells.map { |cell| cell.nil? ? "-" : cell.to_s }
+        [node["id"], node["pid"], node["mold"], node["state"], node["joined"],
+         node["restarts"], mib(memory["uss"]), mib(memory["shared"]),
+         node["beat_age"] && "#{node['beat_age'].round(1)}s", node["work"]["done"],
+         last_exit(node["last_exit"])]
       end
 
       def mib(bytes) = bytes && "#{(bytes / 1_048_576.0).round(1)}M"
@@ -72,3 +79,5 @@ module Skep
     end
   end
 end
+
+require "skep/cli/status/group"

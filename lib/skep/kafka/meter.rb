@@ -70,12 +70,12 @@ module Skep
 
       # Tells how things stand, if that isn't known already.
       def tell #: () -> void
-        began = @clock.call
-        @changed = @urgent = false
-        facts = look(began)
-        @child.work = @told = facts unless facts == @told
+        began = spent
         now = @clock.call
-        @free_at = now + ((now - began) * SHARE)
+        @changed = @urgent = false
+        facts = look(now)
+        @child.work = @told = facts unless facts == @told
+        @free_at = now + ((spent - began) * SHARE)
         @next_at = [now + EVERY, @free_at].max
       end
 
@@ -90,6 +90,9 @@ module Skep
       def inspect = "#<Skep::Kafka::Meter #{@group}>" #: () -> String
 
       private
+
+      # Seconds of this thread's work, without its waiting for answers.
+      def spent = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
 
       def serve
         until @stopping

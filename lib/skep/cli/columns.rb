@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+# Rows under a head, in columns as wide as they have to be; what is nil is a dash. Numbers stand to
+# the right.
+#
+#   puts Columns.new(%w[topic lag], [["orders", 1234], ["refunds", nil]])
+module Skep
+  module CLI
+    class Columns
+      GAP = "  "
+      private_constant :GAP
+
+      #: (Array[String], Array[Array[untyped]]) -> void
+      def initialize(head, rows)
+        @numbers = head.each_index.select do |index|
+          rows.all? { |row| row[index].nil? || row[index].is_a?(Numeric) }
+        end
+        @rows = [head, *rows].map { |row| row.map { |cell| cell.nil? ? "-" : cell.to_s } }
+      end
+
+      def to_s #: () -> String
+        widths = @rows.transpose.map { |column| column.map(&:size).max }
+        @rows.map { |row| line(row, widths) }.join("\n")
+      end
+
+      private
+
+      def line(row, widths)
+        row.zip(widths).map.with_index do |(cell, width), index|
+          @numbers.include?(index) ? cell.rjust(width) : cell.ljust(width)
+        end.join(GAP).rstrip
+      end
+    end
+  end
+end
