@@ -12,7 +12,7 @@ module Skep
     COMMANDS = { "run" => :Run, "check" => :Check, "status" => :Status, "restart" => :Restart,
                  "scale" => :Scale, "quiet" => :Quiet, "stop" => :Stop, "reload" => :Reload,
                  "upgrade" => :Upgrade, "doctor" => :Doctor, "chaos" => :Chaos, "bench" => :Bench,
-                 "demo" => :Demo }.freeze
+                 "kafka" => :Kafka, "demo" => :Demo }.freeze
 
     # The command line itself was wrong.
     class Misuse < Skep::Error

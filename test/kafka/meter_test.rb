@@ -74,7 +74,7 @@ class KafkaMeterTest < Skep::TestCase
     tell_at(100)
     work(0, 0..9)
     @meter.count(batch(0, 0..9), :dead_letters)
-    assert_operator @meter.due, :<=, 100
+    assert_operator @meter.due, :<, 101 # but for the time that telling took
   end
 
   test "says when the rate has come down, and then sleeps" do

@@ -20,6 +20,10 @@ module Skep
       TOPIC_REFUSED = 29
       GROUP_REFUSED = 30
       TOPIC_EXISTS = 36
+      NO_GROUP = 69
+      COORDINATOR = [14, 15, 16].freeze # of a group: it is loading, isn't there, or is another
+      UNKNOWN_PARTITION = -190
+      UNSUPPORTED = [-165, 35].freeze # an older broker, or the mock cluster
 
       # The group is changing: a commit must wait until it has settled.
       REBALANCING = [22, 27].freeze

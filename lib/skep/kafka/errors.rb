@@ -23,12 +23,12 @@ module Skep
 
     # No broker answered in time.
     class BrokerUnreachable < BootError
-      #: (brokers: String, seconds: Numeric, cause: String?) -> void
-      def initialize(brokers:, seconds:, cause:)
+      #: (brokers: String, seconds: Numeric, cause: String?, ?patience: String) -> void
+      def initialize(brokers:, seconds:, cause:, patience: "connect_timeout:")
         super("no broker of #{brokers} answered within #{seconds} s " \
               "(#{cause || "no error was given"}): start the broker, or correct " \
               "bootstrap.servers and the network or name behind it; " \
-              "connect_timeout: is how long to wait")
+              "#{patience} is how long to wait")
       end
     end
 
@@ -51,6 +51,21 @@ module Skep
       def initialize(what:, name:, brokers:, cause:)
         subject = [SUBJECT.fetch(what), *name].join(" ")
         super("#{brokers} refuses #{subject} (#{cause}): #{ADVICE.fetch(what)}")
+      end
+    end
+
+    # There is no such group.
+    class UnknownGroup < Skep::Error
+      def initialize(group:, brokers:) #: (group: String, brokers: String) -> void
+        super("no group #{group} is known to #{brokers}: nobody has joined it, and it has " \
+              "committed nothing (or so long ago that it was forgotten)")
+      end
+    end
+
+    # It can't be asked about.
+    class Unanswered < Skep::Error
+      def initialize(group:, brokers:, cause:)
+        super("#{brokers} can't tell of the group #{group} (#{cause}): try again in a moment")
       end
     end
 

@@ -37,15 +37,15 @@ module Skep
 
         count, = pointer.read_bytes(4).unpack("l")
         start = (pointer + 8).read_uint64
-        Array.new(count) { |index| entry(start + (index * Native::PARTITION_BYTES)) }
+        Array.new(count) { |index| PartitionList.entry(start + (index * Native::PARTITION_BYTES)) }
       end
 
       # [topic, partition] of each.
       def keys = to_a.map { |entry| entry.first(2) } #: () -> Array[[String, Integer]]
 
-      private
-
-      def entry(address)
+      # A single one that lies at that address.
+      #: (Integer) -> [String, Integer, Integer, Integer]
+      def self.entry(address)
         bytes = Native.bytes(address, Native::PARTITION_BYTES)
         topic, partition, offset, _, _, _, code = bytes.unpack(Native::PARTITION)
         [Native.text(topic), partition, offset, code]

@@ -4,6 +4,10 @@
 #
 #   Requests.offsets(client, queue, "billing", pairs, 15)
 #   Requests.offsets_in(event)      # of kind :offsets => 0 or an error code: may it be read?
+#   Requests.describe(client, queue, "billing", 15)
+#   Requests.described_in(event)    # of kind :groups => what is known of that group
+#   Requests.ends(client, queue, pairs, 15)
+#   Requests.ends_in(event)         # of kind :ends => [[topic, number, offset, error code], …]
 #   Requests.create(client, queue, "orders", 8, 1, 15)
 #   Requests.created_in(event)      # of kind :created => [error code, text]
 #   Requests.deleted_in(event)      # of kind :deleted, the same
@@ -13,7 +17,8 @@ module Skep
   module Kafka
     module Requests
       ANY = 0 # RD_KAFKA_ADMIN_OP_ANY
-      private_constant :ANY
+      LATEST = -1 # RD_KAFKA_OFFSET_SPEC_LATEST
+      private_constant :ANY, :LATEST
 
       class << self
         def offsets(client, queue, group, pairs, seconds)
@@ -34,6 +39,57 @@ module Skep
           group, = list(:ListConsumerGroupOffsets_result_groups, event)
           error = group && Native.group_result_error(group)
           error.nil? || error.null? ? 0 : Native.error_code(error)
+        end
+
+        # All that the group has committed.
+        def all_offsets(client, queue, group, seconds)
+          question = Native.ListConsumerGroupOffsets_new(group, nil)
+          array = FFI::MemoryPointer.new(:pointer).write_pointer(question)
+          within(client, seconds) do |options|
+            Native.ListConsumerGroupOffsets(client.handle, array, 1, options, queue.pointer)
+          end
+          Native.ListConsumerGroupOffsets_destroy(question)
+        end
+
+        # What was committed: [[topic, number, offset, error code], …]
+        #: (Event) -> Array[[String, Integer, Integer, Integer]]
+        def committed_in(event)
+          group, = list(:ListConsumerGroupOffsets_result_groups, event)
+          group ? PartitionList.new(Native.group_result_partitions(group)).to_a : []
+        end
+
+        def describe(client, queue, group, seconds)
+          name = FFI::MemoryPointer.from_string(group)
+          array = FFI::MemoryPointer.new(:pointer).write_pointer(name)
+          within(client, seconds) do |options|
+            Native.DescribeConsumerGroups(client.handle, array, 1, options, queue.pointer)
+          end
+        end
+
+        # The error code, and if that is 0 what Description says.
+        #: (Event) -> [Integer, Description?]
+        def described_in(event)
+          return [event.code, nil] unless event.code.zero?
+
+          group, = list(:DescribeConsumerGroups_result_groups, event)
+          error = Native.ConsumerGroupDescription_error(group)
+          error.null? ? [0, Description.new(group)] : [Native.error_code(error), nil]
+        end
+
+        # Asks each broker once, whatever number of partitions it has.
+        def ends(client, queue, pairs, seconds)
+          PartitionList.make(pairs.map { |pair| [*pair, LATEST] }) do |list|
+            within(client, seconds) do |options|
+              Native.ListOffsets(client.handle, list.pointer, options, queue.pointer)
+            end
+          end
+        end
+
+        #: (Event) -> Array[[String, Integer, Integer, Integer]]
+        def ends_in(event)
+          list(:ListOffsets_result_infos, event).map do |info|
+            PartitionList.entry(Native.ListOffsetsResultInfo_topic_partition(info).address)
+          end
         end
 
         def create(client, queue, name, partitions, copies, seconds)

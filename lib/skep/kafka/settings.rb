@@ -49,6 +49,7 @@ module Skep
       def brokers = Secrets.scrub(bootstrap.to_s, secrets) #: () -> String
 
       def [](name) = @settings[name] #: (String) -> String?
+      def to_h = @settings #: () -> Hash[String, String]
 
       # What is wrong, a sentence each.
       def errors #: () -> Array[String]
@@ -70,6 +71,13 @@ module Skep
           "enable.auto.offset.store" => "false", "enable.auto.commit" => "true",
           "auto.commit.interval.ms" => (commit_every * 1000).to_i.to_s
         ).compact
+      end
+
+      # As one that asks about a group, and doesn't join it. (A client without a group crashes in
+      # librdkafka 2.11 where the coordinator it asks isn't the group's any more.)
+      def for_inquiry(group) #: (String) -> Hash[String, String]
+        own = @settings.reject { |name, _| name.start_with?("group.") }
+        own.merge("group.id" => group, "enable.auto.commit" => "false")
       end
 
       # As a producer beside it.

@@ -44,6 +44,9 @@ module Skep
         Member.new(@options, child, handler).run
       end
 
+      # For who asks the same cluster something.
+      def __settings = @options.settings.to_h #: () -> Hash[String, String]
+
       def inspect #: () -> String
         "#<Skep::Kafka::Source #{@options.topics.join(",")} group=#{@options.group} " \
           "brokers=#{@options.settings.brokers}>"

@@ -10,6 +10,8 @@ module Skep
   class Swarm
     class Task
       attr_reader :nodes #: Integer?
+      attr_reader :source #: untyped
+      attr_reader :handler #: Proc?
 
       def initialize(source, nodes, handler) #: (untyped, Integer?, Proc?) -> void
         @source = source

@@ -71,6 +71,24 @@ module Skep
           void ListConsumerGroupOffsets_destroy pointer
           pointer ListConsumerGroupOffsets_result_groups pointer pointer
           pointer group_result_error pointer
+          pointer group_result_partitions pointer
+          void DescribeConsumerGroups pointer pointer size_t pointer pointer
+          pointer DescribeConsumerGroups_result_groups pointer pointer
+          pointer ConsumerGroupDescription_error pointer
+          int ConsumerGroupDescription_state pointer
+          string consumer_group_state_name int
+          string ConsumerGroupDescription_partition_assignor pointer
+          size_t ConsumerGroupDescription_member_count pointer
+          pointer ConsumerGroupDescription_member pointer size_t
+          string MemberDescription_client_id pointer
+          string MemberDescription_consumer_id pointer
+          string MemberDescription_group_instance_id pointer
+          string MemberDescription_host pointer
+          pointer MemberDescription_assignment pointer
+          pointer MemberAssignment_partitions pointer
+          void ListOffsets pointer pointer pointer pointer
+          pointer ListOffsets_result_infos pointer pointer
+          pointer ListOffsetsResultInfo_topic_partition pointer
           pointer NewTopic_new string int int pointer size_t
           void NewTopic_destroy pointer
           void CreateTopics pointer pointer size_t pointer pointer

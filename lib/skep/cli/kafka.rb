@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+require "json"
+require "skep/cli/columns"
+
+# `skep kafka lag GROUP`: how far behind a consumer group is, whoever its members are. It asks the
+# cluster: no swarm has to run.
+#
+# Which cluster, and with what secrets, is said by librdkafka's settings: on the command line (where
+# others can read it), in files of lines such as `sasl.password=…`, or in a swarm file. The later
+# of these goes before the earlier: --file, --config, --set, --brokers.
+module Skep
+  module CLI
+    class Kafka < Command
+      PURPOSE = "ask a Kafka cluster: how far behind is a group?"
+      USAGE = "skep kafka lag GROUP [--brokers LIST | --config FILE | --file SWARM] [--json]"
+      EXAMPLES = ["skep kafka lag billing --brokers kafka-1:9092,kafka-2:9092",
+                  "skep kafka lag billing --config client.properties --json",
+                  "skep kafka lag --file swarm.rb",
+                  "skep kafka lag billing --brokers k1:9093 --set security.protocol=ssl"].freeze
+      HEAD = %w[topic partition committed end lag member client host].freeze
+      SECONDS = 15.0
+      private_constant :HEAD, :SECONDS
+
+      private
+
+      def declare(parser)
+        clusters(parser)
+        parser.on("--timeout SECONDS", Float, "how long to wait for the brokers (15)") do |seconds|
+          options[:timeout] = seconds
+        end
+        parser.on("--json", "one line of JSON for each group") { options[:json] = true }
+      end
+
+      def clusters(parser)
+        parser.on("--brokers LIST", "the brokers to begin with") { |list| options[:brokers] = list }
+        parser.on("--config FILE", "a file of settings, name=value in each line") do |path|
+          (options[:config] ||= []) << path
+        end
+        parser.on("--set NAME=VALUE", "one setting; others may see it") do |text|
+          (options[:set] ||= []) << text
+        end
+        parser.on("--file SWARM", "the settings, and groups, of a swarm file") do |path|
+          options[:file] = path
+        end
+      end
+
+      def perform
+        verb = argument("what to ask")
+        raise Misuse, "there is no `skep kafka #{verb}`: usage: #{USAGE}" unless verb == "lag"
+
+        require "skep/kafka"
+        seconds = options.fetch(:timeout, SECONDS)
+        raise Misuse, "--timeout must be more than 0" unless seconds.positive?
+
+        clusters = Clusters.new(options)
+        groups(clusters).each do |group|
+          show(::Skep::Kafka.lag(group, clusters.of(group), seconds:))
+        end
+        0
+      end
+
+      def groups(clusters)
+        named = @arguments.any? ? @arguments.shift(@arguments.size) : clusters.groups
+        named.any? ? named : argument("GROUP")
+      end
+
+      def show(facts)
+        return out.puts(JSON.generate(facts)) if options[:json]
+
+        out.puts("group #{facts[:group]}: #{facts[:state]}, members #{facts[:members].size}, " \
+                 "lag #{facts[:lag]}")
+        rows = facts[:partitions]
+        return if rows.empty?
+
+        head = rows.any? { |row| row[:error] } ? [*HEAD, "error"] : HEAD
+        out.puts(Columns.new(head, rows.map { |row| row.values_at(*head.map(&:to_sym)) }))
+      end
+    end
+  end
+end
+
+require "skep/cli/kafka/clusters"
