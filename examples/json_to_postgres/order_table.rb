@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+require "json"
+require "pg"
+
+# The table of schema.sql, over a connection of its own.
+#
+#   table = OrderTable.new("postgresql:///shop")
+#   table.upsert([{ "id" => 7, …, kafka_offset: 42 }], child)
+class OrderTable
+  # One statement a batch. A row only ever goes forward: what comes again, or comes late from a
+  # process thought dead, finds its own offset or a later one there and changes nothing.
+  UPSERT = <<~SQL
+    INSERT INTO orders AS stored (id, customer, state, cents, kafka_offset)
+    SELECT id, customer, state, cents, kafka_offset
+    FROM json_to_recordset($1)
+      AS fresh(id bigint, customer text, state text, cents bigint, kafka_offset bigint)
+    ORDER BY id -- so that two who write the same rows don't wait for each other in a circle
+    ON CONFLICT (id) DO UPDATE
+      SET (customer, state, cents, kafka_offset) =
+          (excluded.customer, excluded.state, excluded.cents, excluded.kafka_offset)
+      WHERE stored.kafka_offset < excluded.kafka_offset
+  SQL
+
+  def initialize(url) = @connection = PG.connect(url)
+
+  # A database that is away isn't the messages' fault: it is waited for here, so that none of them
+  # becomes a dead letter. What the database refuses is raised, and tried again message by message.
+  def upsert(orders, child)
+    newest = orders.to_h { |order| [order["id"], order] }.values # an upsert takes a row but once
+    @connection.reset unless connected?
+    @connection.exec_params(UPSERT, [JSON.generate(newest)])
+  rescue PG::Error
+    raise if connected? || child.wait(1) # true: this node is to stop, and the batch comes again
+
+    retry
+  end
+
+  private
+
+  def connected? = @connection.status == PG::CONNECTION_OK
+end

@@ -1,0 +1,22 @@
+# frozen_string_literal: true
+
+# Orders, JSON in a Kafka topic, become rows of a PostgreSQL table. README.md: what is guaranteed.
+#
+#   psql "$DATABASE_URL" -f schema.sql
+#   BROKERS=kafka-1:9092 DATABASE_URL=postgresql://db/shop skep run swarm.rb
+require "json"
+require "skep/kafka"
+
+kafka = { "bootstrap.servers": ENV.fetch("BROKERS"), **JSON.parse(ENV.fetch("KAFKA", "{}")) }
+source = Skep::Kafka::Source.new(kafka:, group: "orders-to-postgres", topics: "orders",
+                                 dead_letter: "orders.dead", attempts: 3)
+
+Skep.swarm "orders", nodes: Integer(ENV.fetch("NODES", "2")) do |swarm|
+  table = nil
+  swarm.preload { require_relative "order_table" } # once, before the nodes are forked
+  swarm.on_boot { table = OrderTable.new(ENV.fetch("DATABASE_URL")) } # a connection a node
+  swarm.work(source) do |batch, child|
+    orders = batch.map { |message| { **JSON.parse(message.payload), kafka_offset: message.offset } }
+    table.upsert(orders, child)
+  end
+end

@@ -1,0 +1,24 @@
+# frozen_string_literal: true
+
+# Makes a thumbnail of each image that a message names: Ruby that calculates, which threads can't do
+# side by side and nodes can. README.md: how it scales.
+#
+#   BROKERS=kafka-1:9092 THUMBNAILS=/srv/thumbnails skep run swarm.rb
+require "etc"
+require "json"
+require "skep/kafka"
+
+kafka = { "bootstrap.servers": ENV.fetch("BROKERS"), **JSON.parse(ENV.fetch("KAFKA", "{}")) }
+source = Skep::Kafka::Source.new(kafka:, group: "thumbnails", topics: "images", batch: 20,
+                                 dead_letter: "images.dead", attempts: 2)
+
+nodes = Integer(ENV.fetch("NODES") { Etc.nprocessors })
+Skep.swarm "thumbnails", nodes: do |swarm|
+  swarm.preload { require_relative "thumbnail" }
+  swarm.work(source) do |batch|
+    batch.each do |message|
+      name = File.basename(message.payload, ".ppm")
+      Thumbnail.of(message.payload).write(File.join(ENV.fetch("THUMBNAILS"), "#{name}.png"))
+    end
+  end
+end

@@ -1,0 +1,74 @@
+# frozen_string_literal: true
+
+require "json"
+require "pg"
+require_relative "windows"
+
+# The tables of schema.sql, over a connection of its own.
+#
+#   counts = Counts.new("postgresql:///site")
+#   counts.add(batch, child)
+#
+# A batch's counts and how far its partition has come are written in one transaction: either both
+# are there after a crash, or neither.
+class Counts
+  BEGIN_WITH = <<~SQL
+    INSERT INTO progress VALUES ($1, 0, 0) ON CONFLICT DO NOTHING
+  SQL
+
+  # Locks the row: where two processes have the same partition, one of them not knowing yet that it
+  # has lost it, they come one after the other, and the second finds what the first has done.
+  PROGRESS = <<~SQL
+    SELECT next_offset, newest FROM progress WHERE partition = $1 FOR UPDATE
+  SQL
+
+  ADD = <<~SQL
+    INSERT INTO page_views AS stored (partition, page, minute, views, late)
+    SELECT $1, page, to_timestamp(minute / 1000), views, late
+    FROM json_to_recordset($2) AS fresh(page text, minute bigint, views bigint, late bigint)
+    ON CONFLICT (partition, page, minute) DO UPDATE
+      SET views = stored.views + excluded.views, late = stored.late + excluded.late
+  SQL
+
+  ADVANCE = <<~SQL
+    UPDATE progress SET next_offset = $2, newest = $3 WHERE partition = $1
+  SQL
+
+  def initialize(url) = @connection = PG.connect(url)
+
+  # A database that is away is waited for, as in ../json_to_postgres.
+  def add(batch, child)
+    @connection.reset unless connected?
+    @connection.transaction { count(batch) }
+  rescue PG::Error
+    raise if connected? || child.wait(1)
+
+    retry
+  end
+
+  private
+
+  def connected? = @connection.status == PG::CONNECTION_OK
+
+  def count(batch)
+    next_offset, newest = progress(batch.partition)
+    windows = Windows.new(newest)
+    batch.each { |message| view(message, windows) if message.offset >= next_offset }
+    save(batch, windows) if batch.last_offset >= next_offset
+  end
+
+  def progress(partition)
+    @connection.exec_params(BEGIN_WITH, [partition])
+    @connection.exec_params(PROGRESS, [partition]).values.first.map { |value| Integer(value) }
+  end
+
+  def view(message, windows)
+    view = JSON.parse(message.payload)
+    windows.add(view.fetch("page"), view.fetch("at"))
+  end
+
+  def save(batch, windows)
+    @connection.exec_params(ADD, [batch.partition, JSON.generate(windows.rows)])
+    @connection.exec_params(ADVANCE, [batch.partition, batch.last_offset + 1, windows.newest])
+  end
+end

@@ -1,0 +1,20 @@
+# frozen_string_literal: true
+
+# How often each page is viewed in each minute, by the time at which it was viewed. README.md: where
+# the state lives, and why the counts are right after any crash.
+#
+#   psql "$DATABASE_URL" -f schema.sql
+#   BROKERS=kafka-1:9092 DATABASE_URL=postgresql://db/site skep run swarm.rb
+require "json"
+require "skep/kafka"
+
+kafka = { "bootstrap.servers": ENV.fetch("BROKERS"), **JSON.parse(ENV.fetch("KAFKA", "{}")) }
+source = Skep::Kafka::Source.new(kafka:, group: "page-views", topics: "views",
+                                 dead_letter: "views.dead", attempts: 3)
+
+Skep.swarm "page-views", nodes: Integer(ENV.fetch("NODES", "2")) do |swarm|
+  counts = nil
+  swarm.preload { require_relative "counts" }
+  swarm.on_boot { counts = Counts.new(ENV.fetch("DATABASE_URL")) }
+  swarm.work(source) { |batch, child| counts.add(batch, child) }
+end
