@@ -50,7 +50,7 @@ class HouseTest < Skep::TestCase
   end
 
   test "every Ruby file freezes its strings" do
-    ruby = files("{lib,ext,test}/**/*.rb") + files("{Gemfile,Rakefile,*.gemspec,exe/*}")
+    ruby = files("{lib,ext,test,examples}/**/*.rb") + files("{Gemfile,Rakefile,*.gemspec,exe/*}")
     assert_empty(ruby.reject { |file| text(file).match?(FROZEN) })
   end
 
@@ -64,7 +64,7 @@ class HouseTest < Skep::TestCase
   end
 
   test "no file knows the machine it was written on" do
-    house = lines("{lib,ext,exe,test,bin,docs,.ci,.github}/**/*") + lines("{*,.*}")
+    house = lines("{lib,ext,exe,test,bin,docs,examples,.ci,.github}/**/*") + lines("{*,.*}")
     assert_empty house.grep(%r{(?<![\w.])/(?:work|home)/\w})
   end
 

@@ -1,0 +1,84 @@
+# frozen_string_literal: true
+
+require_relative "../kafka/scenario"
+require_relative "../../../examples/support/postgres"
+require "fileutils"
+
+# What scenarios of examples/ share (`bin/setup examples` installs what these need): the example's
+# folder is copied, as its users do, and run on a Kafka that SKEP_KAFKA_BROKER starts, or else on
+# the embedded one.
+#
+#   ExampleScenario.play do
+#     topics("orders" => 8)
+#     feed("orders", [["7", "{…}"]])
+#     swarm = run_example("json_to_postgres", "DATABASE_URL" => database.url)
+#   end
+class ExampleScenario < Scenario
+  EXAMPLES = File.expand_path("../../../examples", __dir__)
+
+  # The embedded broker as a real one of a scenario's.
+  class Embedded
+    def initialize = @broker = Skep::Kafka::EmbeddedBroker.start
+    def address = @broker.bootstrap_servers
+    def settings = @broker.settings
+    def kill = @broker.stop
+    def create(topic, partitions) = @broker.create_topic(topic, partitions)
+  end
+
+  class Real < KafkaScenario::Broker
+    def settings = {}
+
+    def create(topic, partitions)
+      feed = Skep::Kafka::Feed.new(address, topic)
+      feed.create_topic(partitions)
+    ensure
+      feed&.close
+    end
+  end
+
+  def broker
+    @broker ||= begin
+      place = File.join(directory, "broker").tap { |path| Dir.mkdir(path) }
+      broker = KafkaScenario::Broker::PROGRAM ? Real.new(place) : Embedded.new
+      broker.tap { at_end { broker.kill } }
+    end
+  end
+
+  def database = @database ||= Postgres.start.tap { |postgres| at_end { postgres.stop } }
+
+  def topics(partitions) = partitions.each { |name, count| broker.create(name, count) }
+
+  def feed(topic, items)
+    feed = Skep::Kafka::Feed.new(broker.address, topic)
+    feed.publish(items)
+  ensure
+    feed&.close
+  end
+
+  # nodes: how many; the rest is its environment.
+  def run_example(name, nodes: 2, **env)
+    kafka = { "BROKERS" => broker.address, "KAFKA" => JSON.generate(broker.settings) }
+    copy = ->(place) { FileUtils.cp_r("#{EXAMPLES}/#{name}/.", place) }
+    run_swarm(nil, prepare: copy, env: { **kafka, "NODES" => nodes.to_s, **env })
+  end
+
+  # Kills a node at each of these moments: when so much is done, as the block tells.
+  def kill_at(swarm, moments)
+    moments.each do |moment|
+      swarm.follow("#{moment} done and a node to kill") { yield >= moment && living(swarm).any? }
+      pid = living(swarm).first
+      swarm.kill(pid)
+      swarm.await("node_died") { |event| event["pid"] == pid }
+    end
+  end
+
+  # The pids of nodes that are ready, as far as the log was read.
+  def living(swarm)
+    ready, died = %w[node_ready node_died].map do |name|
+      swarm.events.filter_map { |event| event["pid"] if event["event"] == name }
+    end
+    ready - died
+  end
+
+  def stop_well(swarm) = must("end with 0") { swarm.stop.exitstatus.zero? }
+end
