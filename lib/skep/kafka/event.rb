@@ -9,11 +9,7 @@ module Skep
     class Event
       KINDS = { 0x1 => :delivery, 0x4 => :log, 0x8 => :error, 0x10 => :rebalance, 0x20 => :commit,
                 0x40 => :stats, 100 => :created, 101 => :deleted, 0x8000 => :offsets,
-<<<<<<< HEAD
-                0x100000 => :topics }.freeze
-=======
-                0x4000 => :groups, 0x400000 => :ends }.freeze
->>>>>>> b1b0fb1 (skep kafka lag: how far behind a group is, asked of the cluster)
+                0x4000 => :groups, 0x100000 => :topics, 0x400000 => :ends }.freeze
       ALL = 0x1 | 0x4 | 0x8 | 0x10 | 0x20 | 0x40
       private_constant :KINDS
 

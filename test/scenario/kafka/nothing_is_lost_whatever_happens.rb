@@ -36,7 +36,8 @@ class Matrix < KafkaScenario
 
   def fill
     topic("orders", PARTITIONS)
-    feed("orders", (0...MESSAGES).lazy.map { |id| ["k#{id}", %({"id":#{id},"text":"#{"x" * 70}"})] })
+    text = "x" * 70
+    feed("orders", (0...MESSAGES).lazy.map { |id| ["k#{id}", %({"id":#{id},"text":"#{text}"})] })
   end
 
   def try(name, seed)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A static member that closes keeps its place, and its partitions wait for it until its session ends.
-# One that was scaled away leaves the group, so that the others have them at once. Waiting for the
+# A static member that closes keeps its place: its partitions wait until its session is over. One
+# that was scaled away leaves the group, so that the others have them at once. Waiting for the
 # session, a minute here, would be seen.
 require_relative "scenario"
 
