@@ -81,16 +81,21 @@ module Skep
       def serve
         loop do
           @consumer.control.drain { |event| hear(event) }
-          ios = [@consumer.control.io, @wake, @namesakes.io, @outage.io].compact
-          readable, = IO.select(ios, nil, nil, [poll_every, @outage.seconds_left].compact.min)
-          break if readable&.include?(@wake)
+          readable = wait
+          break if readable.include?(@wake)
 
-          readable&.include?(@outage.io) ? @outage.over : @outage.look
-          begin_again(@namesakes.found) if readable&.include?(@namesakes.io)
+          readable.include?(@outage.io) ? @outage.over : @outage.look
+          begin_again(@namesakes.found) if readable.include?(@namesakes.io)
         end
       rescue Exception => e # whatever it is, it must not end unseen: the main thread raises it
         @failure = e
         @desk.bell.ring
+      end
+
+      def wait
+        ios = [@consumer.control.io, @wake, @namesakes.io, @outage.io].compact
+        readable, = IO.select(ios, nil, nil, [poll_every, @outage.seconds_left].compact.min)
+        readable || []
       end
 
       # Without any event the queue is served often enough to stay a member.
