@@ -9,6 +9,8 @@
 module Skep
   module Kafka
     class Consumer < Client
+      include Offsets
+
       def initialize(settings) #: (Hash[String, String]) -> void
         @group, @name = settings.values_at("group.id", "group.instance.id")
         @stays = @name && !Protocol.new(settings).brokers?
@@ -93,8 +95,6 @@ module Skep
         check(Native.unsubscribe(handle), "leaving the group")
         serve_until(deadline, &) while member? && OS.now < deadline
       end
-
-      include Offsets
 
       # Leaves the group if it must (a static member doesn't), serving the last revocation, for so
       # many seconds at most. Has it?
