@@ -59,11 +59,10 @@ module Skep
       end
 
       # Readies what has messages, and what has rested long enough.
-      def listen #: () -> void
+      def listen(now = OS.now) #: (?Float) -> void
         rung = bell.heard
         @lock.synchronize do
           rung.each { |id| ring(@partitions[id]) if @partitions.key?(id) }
-          now = OS.now
           resting.each { |partition| ready(partition) if partition.retry_at <= now }
         end
       end

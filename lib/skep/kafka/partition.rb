@@ -30,7 +30,7 @@ module Skep
         @queue, @topic, @number, @id = queue, topic, number, id
         @limit = limit
         @max_wait = max_wait
-        @reader = Reader.new(queue, topic, number, limit)
+        @reader = open_reader(limit)
         @state = :idle
         @failures = 0
         @waiting = [] # batches to work on before anything is read
@@ -97,6 +97,8 @@ module Skep
       def inspect = "#<Skep::Kafka::Partition #{self} #{state}>" #: () -> String
 
       private
+
+      def open_reader(limit) = Reader.new(@queue, topic, number, limit)
 
       # Without forwarding the messages stay here, instead of joining all others in the consumer's
       # queue.

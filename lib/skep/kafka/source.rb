@@ -44,8 +44,8 @@ module Skep
         Member.new(@options, child, handler).run
       end
 
-      # For who asks the same cluster something.
-      def __settings = @options.settings.to_h #: () -> Hash[String, String]
+      # For who asks the same cluster something, or works without one.
+      def __options = @options #: () -> Options
 
       def inspect #: () -> String
         "#<Skep::Kafka::Source #{@options.topics.join(",")} group=#{@options.group} " \

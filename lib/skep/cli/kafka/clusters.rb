@@ -43,7 +43,7 @@ module Skep
           end
           raise Misuse, "#{path}: no work of it reads from Kafka" if found.empty?
 
-          found.map { |source| [source.facts, source.__settings] }
+          found.map { |source| [source.facts, source.__options.settings.to_h] }
         end
 
         def files = @options[:config].to_a.map { |path| read(path) }

@@ -1,0 +1,112 @@
+# frozen_string_literal: true
+
+module Skep
+  module Kafka
+    module Testing
+      # A child for tests: does what Skep::Swarm::Child does, waits for nothing, and remembers.
+      #
+      #   child = Testing.child(id: 3)
+      #   child.events      # => [[:paid, :info, { amount: 3 }]], what the handler told
+      #   child.produced    # => [Produced], what it wrote with child.producer
+      #   child.ats         # => [0, 1, nil], what batch.each gave out
+      #   child.beats; child.done; child.excuses; child.complaints; child.in_hands; child.marks
+      #   child.stop!       # child.stopping? from here on; `quiet!` likewise
+      class Child
+        attr_reader :id #: Integer
+        attr_reader :swarm #: String
+        attr_reader :mold #: Integer
+        attr_reader :caution #: Swarm::Caution
+        attr_reader :events #: Array[[Symbol, Symbol, Hash[Symbol, untyped]]], name, level, facts
+        attr_reader :produced #: Array[Produced]
+        attr_reader :ats #: Array[Integer?], which part of a batch was at work
+        attr_reader :in_hands #: Array[String?]
+        attr_reader :marks #: Array[Integer], offsets given to batch.mark
+        attr_reader :excuses #: Array[Numeric], the seconds given to busy(for:)
+        attr_reader :complaints #: Array[String], reasons given to unhealthy!
+        attr_reader :beats #: Integer
+        attr_reader :done #: Integer, messages counted
+        attr_reader :work #: Hash?, what `skep status` would show
+        attr_reader :producer #: Outlet
+
+        def initialize(id: 0, swarm: "test")
+          @id, @swarm, @mold = id, swarm, 0
+          @events, @produced, @ats, @in_hands, @marks, @excuses, @complaints =
+            Array.new(7) { [] }
+          @beats = @done = 0
+          @hooks = []
+          @caution = Swarm::Caution.new([], report: ->(*) {})
+          @producer = Outlet.new(@produced)
+        end
+
+        def ready! = @ready = true
+        def ready? = @ready ? true : false
+        def joined!(joined = true, **) = @joined = joined
+        def joined? = @joined ? true : false
+        def take_place = !stopping?
+        def for_good? = false
+        def lane(_thread) = self
+        def beat = @beats += 1
+        def beat_every = 10.0
+        def healthy! = @complaints.clear
+        def unhealthy!(reason) = @complaints << reason.to_s
+        def in_hand(text, **) = @in_hands << text
+        def count(number = 1, **) = @done += number
+
+        def work=(facts)
+          @work = facts
+        end
+
+        def at(number)
+          @ats << number
+          beat
+        end
+
+        def busy(**seconds)
+          @excuses << seconds.fetch(:for)
+          yield if block_given?
+        end
+
+        def event(name, level: :info, **facts)
+          @events << [name.to_sym, level, facts]
+        end
+
+        # All that was told under this name.
+        #: (Symbol) -> Array[Hash[Symbol, untyped]]
+        def told(name) = @events.filter_map { |known, _, facts| facts if known == name }
+
+        # Returns at once, as at a stop.
+        def wait(_timeout = nil)
+          beat
+          quiet?
+        end
+
+        def wait_for(ios, timeout = nil)
+          stopping? ? [] : IO.select(ios, nil, nil, timeout).to_a.first.to_a
+        end
+
+        def on_stop(&hook) = stopping? ? hook.call : @hooks << hook
+
+        def stop!
+          @stopping = true
+          @hooks.each(&:call).clear
+        end
+
+        def quiet! = @quiet = true
+        def stopping? = @stopping ? true : false
+        def quiet? = @quiet || stopping?
+        def time_left = nil
+
+        # It gives out this batch from here on.
+        def __given(batch) = batch.__given_to(self) { |offset| @marks << offset }
+
+        def __lend(producer)
+          @producer = producer
+        end
+
+        def inspect = "#<Skep::Kafka::Testing::Child #{swarm} node=#{id}>"
+      end
+    end
+  end
+end
+
+require "skep/kafka/testing/outlet"

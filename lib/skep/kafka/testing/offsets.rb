@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+module Skep
+  module Kafka
+    module Testing
+      # In the place of a consumer: keeps the offsets that a worker stores.
+      class Offsets
+        attr_reader :stored #: Hash[[String, Integer], Integer]
+
+        def initialize(shelves) #: (Hash[[String, Integer], Stand::Shelf]) -> void
+          @shelves = shelves
+          @stored = {}
+        end
+
+        def store(topic, number, offset)
+          @stored[[topic, number]] = offset
+          true
+        end
+
+        def commit(offsets, _seconds)
+          offsets.each { |entry| store(*entry) }
+          0
+        end
+
+        def end_of(topic, number) = @shelves[[topic, number]]&.end
+        def ends(_keys, _seconds) = {}
+        def committed(_keys, _seconds) = {}
+        def starts(_keys, _seconds) = {}
+        def inspect = "#<Skep::Kafka::Testing::Offsets #{@stored}>"
+      end
+      private_constant :Offsets
+    end
+  end
+end

@@ -1,0 +1,105 @@
+# frozen_string_literal: true
+
+module Skep
+  module Kafka
+    module Testing
+      # A node's work with nothing around it: the same worker, desk and partitions, on the calling
+      # thread. Where the node would wait for a backoff, that one is over at once.
+      #
+      #   Rehearsal.new(source, messages, child:, retries: 10, handler:).run   # => Outcome
+      class Rehearsal
+        def initialize(source, messages, child:, retries:, handler:)
+          @options = source.__options
+          wrong = source.errors - [*Library.missing]
+          raise BadSource.new(sentences: wrong) if wrong.any?
+
+          @child, @handler = child, handler
+          @limit = [retries, @options.attempts.to_i].max
+          @messages = stock(messages)
+          @handed, @returned = {}, {}
+        end
+
+        def run #: () -> Outcome
+          set_up
+          turn until @child.quiet? || @over || stuck?
+          outcome
+        ensure
+          @desk&.close
+          @tools&.meter&.tap(&:close)&.clear
+          @desk&.clear
+        end
+
+        private
+
+        def stock(messages)
+          topic = @options.topics.find { |name| !name.start_with?("^") }
+          stock = Stock.new(topic:)
+          messages.flat_map { |one| one.is_a?(Batch) ? one.messages : [stock.message(one)] }
+        end
+
+        def set_up
+          places = @messages.group_by { |one| [one.topic, one.partition] }
+          @shelves = places.transform_values { |some| Stand::Shelf.new(some) }
+          @consumer = Offsets.new(@shelves)
+          @tools = tools
+          @worker = Worker.new(@tools, method(:hand), thread: 0)
+          @shelves.each.with_index(1) { |(key, shelf), id| @desk.add(stand(key, shelf, id)) }
+          @tools.meter.rebalanced(@shelves.keys, @shelves.keys)
+        end
+
+        def tools
+          tools = Tools.new(options: @options, child: @child, consumer: @consumer, gate: Gate.new,
+                            report: Report.new(@child, @options), desk: @desk = Desk.new,
+                            dead_letter: @grave = Grave.new(@options))
+          tools.meter = Meter.new(tools)
+          tools
+        end
+
+        def stand(key, shelf, id)
+          Stand.new(shelf, *key, id:, bell: @desk.bell, limit: @options.batch, max_wait: 0)
+        end
+
+        def turn
+          @desk.listen
+          taken = @desk.take(wait: false)
+          return @worker.work(taken) if taken
+
+          over_at = @desk.next_deadline
+          over_at ? @desk.listen(over_at) : @over = true
+        end
+
+        def hand(batch, child)
+          note(batch, @handed)
+          @handler.call(batch, child)
+          note(batch, @returned)
+        end
+
+        def note(batch, places) = batch.messages.each { |one| places[place(one)] = true }
+
+        # Without a dead letter a batch would be tried for ever.
+        def stuck?
+          failed = @child.events.last
+          failed && failed.first == :handler_failed && failed.last[:attempt] > @limit
+        end
+
+        def place(message) = [message.topic, message.partition, message.offset]
+
+        def outcome
+          positions = @desk.done.to_h { |topic, number, offset| [[topic, number], offset] }
+          buried = @grave.messages.to_h { |one| [place(one), true] }
+          past, left = (@messages - @grave.messages).partition { |one| past?(one, positions) }
+          done, filtered = past.partition { |one| @handed.key?(place(one)) }
+          Outcome.new(done:, filtered:, left: left.reject { |one| buried.key?(place(one)) },
+                      retried: @child.told(:handler_failed), dead_letters: @grave.written,
+                      buried: @grave.messages, committed: positions, child: @child)
+        end
+
+        def past?(message, positions)
+          position = positions[[message.topic, message.partition]]
+          @returned.key?(place(message)) || (position && message.offset < position)
+        end
+      end
+      private_constant :Rehearsal
+    end
+  end
+end

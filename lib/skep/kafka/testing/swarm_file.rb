@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+module Skep
+  module Kafka
+    module Testing
+      # A swarm file as a test sees it.
+      #
+      #   app = Testing.load("swarm.rb")
+      #   app.boot                      # its preload and on_boot blocks, as a node's boot would
+      #   app.works                     # => [Work], those that read from Kafka
+      #   app.work("orders")            # => the one that reads this topic, or as this group
+      #   app.work("orders").run([…])   # => Outcome
+      class SwarmFile
+        # A source and its handler.
+        Work = Struct.new(:source, :handler) do
+          # See Testing.run.
+          def run(messages, **how) = Testing.run(source, messages, **how, &handler)
+
+          def call(batch, child = Testing.child) = handler.call(batch, child)
+          def topics = source.facts[:topics]
+          def group = source.facts[:group]
+          def inspect = "#<Skep::Kafka::Testing::Work #{topics.join(",")} group=#{group}>"
+        end
+
+        attr_reader :swarm #: Swarm
+        attr_reader :works #: Array[Work]
+
+        def initialize(path) #: (String) -> void
+          @path = path
+          @swarm = Swarm::Loader.new(path).swarm
+          tasks = @swarm.tasks.select { |task| task.source.is_a?(Source) }
+          @works = tasks.map { |task| Work.new(task.source, task.handler) }
+        end
+
+        # Runs what a mold and then a node would run before its work.
+        def boot(child = Testing.child) #: (?Child) -> Child
+          %i[preload warm].each { |name| @swarm.__hooks(name).each(&:call) }
+          @swarm.__hooks(:on_boot).each { |hook| hook.call(child) }
+          child
+        end
+
+        # The only one, without a name. Raises ArgumentError where there is none, or more than one.
+        def work(name = nil) #: (?String?) -> Work
+          found = works.select { |one| name.nil? || one.topics.include?(name) || one.group == name }
+          return found.first if found.one?
+
+          raise ArgumentError, "#{@path} has #{found.size} works that read " \
+                               "#{name || "from Kafka"}, of #{works.inspect}"
+        end
+
+        def inspect = "#<Skep::Kafka::Testing::SwarmFile #{@path} works=#{works.size}>"
+      end
+    end
+  end
+end
