@@ -50,6 +50,33 @@ class BatchTest < Skep::TestCase
     assert_equal 3, @batch.each.size
   end
 
+  test "tells of a mark, by message or offset, and takes none that isn't its own" do
+    told = []
+    @batch.__given_to(Beats.new) { |offset| told << offset }
+    @batch.mark(@batch.messages.first)
+    @batch.mark(12)
+
+    assert_equal [10, 12], told
+    assert_raises(ArgumentError) { @batch.mark(13) }
+    Batch.new("orders", 3, @batch.messages).mark(10) # nobody to tell
+  end
+
+  test "knows what the handler wished for, until it is given out again" do
+    @batch.pause(3)
+    assert_equal [:pause, 3], @batch.__wish
+    @batch.seek(:beginning)
+    assert_equal %i[seek beginning], @batch.__wish
+    @batch.__given_to(Beats.new)
+    assert_nil @batch.__wish
+    assert_raises(ArgumentError) { @batch.pause(-1) }
+    [-1, :middle, nil, 1.5].each { |place| assert_raises(ArgumentError) { @batch.seek(place) } }
+  end
+
+  test "gives what comes after a message" do
+    assert_equal "orders/3/12-12", @batch.__after(11).label
+    assert_nil @batch.__after(12)
+  end
+
   test "tells what it is" do
     assert_equal "orders/3/10-12", @batch.label
     assert_equal %w[v10 v11 v12], @batch.payloads

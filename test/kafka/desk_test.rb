@@ -6,14 +6,34 @@ module Skep
   module Kafka
     # The desk alone: partitions are stand-ins without a client behind them.
     class DeskTest < ::KafkaCase
-      # What the desk asks of a partition.
-      Stub = Struct.new(:id, :key, :state, :rung, :retry_at, :revoked, :progress, :more, :gathering,
-                        keyword_init: true) do
-        def busy? = state == :busy
-        def more? = more
+      # What the desk asks of a partition: of `strands` it gives one a draw, one at a time unless
+      # `wide`.
+      Stub = Struct.new(:id, :key, :state, :rung, :retry_at, :revoked, :position, :gathering,
+                        :strands, :wide, :waits, :place, keyword_init: true) do
+        attr_accessor :in_hand
+
+        def begin_reading = self.rung = false
+        def read = self.retry_at = waits
+        def errors = []
+        def partition = self
+        def busy? = in_hand.positive? || state == :busy
         def gathering? = gathering
-        def done(batch) = self.progress = [*key, batch]
+        def seeking? = !place.nil?
+        def seek(place) = self.place = place
+        def more? = strands.positive? && (wide || in_hand.zero?)
+        def done(_strand, offset) = self.position = offset + 1
+        def release(strand) = (self.released ||= []) << strand
+        def progress = position && [*key, position]
         def close = self.state = :closed
+
+        attr_accessor :released
+
+        def draw
+          return unless more?
+
+          self.strands -= 1
+          Strand.new(self, [Batch.new(*key, [Message.new(*key, 41, nil, nil, 0, {})])])
+        end
       end
 
       def setup
@@ -28,15 +48,24 @@ module Skep
       end
 
       test "gives a partition to one at a time" do
-        add(1)
-        partition = take
-        assert_equal 1, partition.id
+        add(1, strands: 2)
+        strand = take
+        assert_equal 1, strand.partition.id
         assert_nil take
         @desk.bell.ring(1)
         @desk.listen
         assert_nil take
-        @desk.free(partition)
-        assert_equal 1, take.id
+        @desk.free(strand)
+        assert_equal 1, take.partition.id
+      end
+
+      test "gives one that has it so to several at a time" do
+        add(1, strands: 3, wide: true)
+        strands = Array.new(3) { take }
+        assert_equal 3, strands.first.partition.in_hand
+        assert_nil take
+        strands.each { |strand| @desk.free(strand) }
+        assert_equal 0, strands.first.partition.in_hand
       end
 
       test "wakes the one who listens for a new partition" do
@@ -44,67 +73,120 @@ module Skep
         refute_nil @desk.bell.io.wait_readable(0)
       end
 
-      test "lets a partition rest until its time, while others go on" do
+      test "lets a strand rest until its time, while others go on" do
         add(1)
         add(2)
         first = take
-        first.retry_at = OS.now + 0.05
+        first.rest(0.05)
         @desk.free(first)
-        assert_equal 2, take.id
+        assert_equal 2, take.partition.id
         @desk.bell.ring(1)
         @desk.listen
         assert_nil take
         assert_in_delta OS.now, @desk.next_deadline, 0.1
-        until (partition = take)
-          @desk.bell.io.wait_readable(@desk.next_deadline - OS.now) if @desk.next_deadline > OS.now
-          @desk.listen
-        end
-        assert_same first, partition
+        assert_same first, take_late
+        refute first.partition.released
+        first.pass
+        @desk.free(first)
+        assert_equal [first], first.partition.released
+      end
+
+      test "gives out what a strand was divided into by itself" do
+        add(1)
+        strand = take
+        other = Strand.new(strand.partition, [:batch])
+        strand.instance_variable_get(:@offshoots) << other
+        strand.rest(60)
+        other.retry_at = nil
+        @desk.free(strand)
+        assert_same other, take
+        assert_nil take
       end
 
       test "wakes what gathers messages when more have come" do
-        add(1, gathering: true)
-        partition = take
-        partition.retry_at = OS.now + 60
-        @desk.free(partition)
+        add(1, gathering: true, waits: OS.now + 60, strands: 0)
+        assert_nil take
+        partition = @desk.instance_variable_get(:@partitions)[1]
+        assert_equal :resting, partition.state
+        partition.strands = 1
         @desk.bell.ring(1)
         @desk.listen
-        assert_equal 1, take.id
+        assert_equal 1, take.partition.id
       end
 
       test "takes a partition back when its batch is done, and tells how far it came" do
         add(1)
-        partition = take
+        strand = take
         revoked = Thread.new { @desk.revoke([["t", 1]], 5) }
-        Thread.new { @desk.settle(partition, 42) { true } and @desk.free(partition) }.join
+        noted = []
+        Thread.new { @desk.settle(strand) { |to| noted << to } and @desk.free(strand) }.join
         assert_equal [["t", 1, 42]], revoked.value
-        assert_equal :closed, partition.state
+        assert_equal [42], noted
+        assert_equal :closed, strand.partition.state
         assert_empty @desk.keys
+      end
+
+      test "waits for all that is in hand of a partition before it is taken back" do
+        add(1, strands: 2, wide: true)
+        strands = [take, take]
+        revoked = Thread.new { @desk.revoke([["t", 1]], 5) }
+        strands.each do |strand|
+          assert_equal %i[busy closed].include?(strand.partition.state), false
+          @desk.settle(strand) { nil }
+          @desk.free(strand)
+        end
+        assert_equal [["t", 1, 42]], revoked.value
+        assert_equal :closed, strands.first.partition.state
       end
 
       test "gives up a partition whose batch takes too long, and then doesn't note it" do
         add(1)
-        partition = take
+        strand = take
         assert_empty @desk.revoke([["t", 1]], 0.01)
-        refute(@desk.settle(partition, 42) { flunk "isn't ours any more" })
-        @desk.free(partition)
-        assert_equal :closed, partition.state
+        refute(@desk.settle(strand) { flunk "isn't ours any more" })
+        @desk.free(strand)
+        assert_equal :closed, strand.partition.state
       end
 
       test "holds back a partition that came again until the old batch is through" do
         add(1)
         old = take
-        @desk.revoke([old.key], 0)
-        add(2, key: old.key)
+        @desk.revoke([old.partition.key], 0)
+        add(2, key: old.partition.key)
         assert_nil take
         @desk.free(old)
-        assert_equal 2, take.id
+        assert_equal 2, take.partition.id
+      end
+
+      test "forgets what rests of a partition that is taken back, or goes on elsewhere" do
+        add(1, strands: 2, wide: true)
+        resting, seeking = take, take
+        add(2)
+        resting.rest(0)
+        @desk.free(resting)
+        @desk.seek(seeking, :beginning)
+        assert_nil @desk.next_deadline
+        assert_predicate seeking, :over?
+        other = take
+        other.rest(0)
+        @desk.free(other)
+        @desk.revoke([["t", 2]], 0)
+        assert_nil @desk.next_deadline
+      end
+
+      test "notes a mark once, and what is beyond it at the end" do
+        add(1)
+        strand = take
+        noted = []
+        2.times { @desk.mark(strand, 40) { |to| noted << to } }
+        @desk.settle(strand) { |to| noted << to }
+        assert_equal [41, 42], noted
       end
 
       test "has nothing more for anybody once closed" do
         waiting = Thread.new { @desk.take }
         add(1)
-        assert_equal 1, waiting.value.id
+        assert_equal 1, waiting.value.partition.id
         waiting = Thread.new { @desk.take }
         @desk.close
         assert_nil waiting.value
@@ -114,8 +196,22 @@ module Skep
 
       private
 
-      def add(id, key: ["t", id], **more) = @desk.add(Stub.new(id:, key:, **more))
+      def add(id, key: ["t", id], strands: 1, **more)
+        partition = Stub.new(id:, key:, strands:, **more)
+        partition.in_hand = 0
+        @desk.add(partition)
+      end
+
       def take = @desk.take(wait: false)
+
+      # What takes a rest to come.
+      def take_late
+        until (strand = take)
+          @desk.bell.io.wait_readable(@desk.next_deadline - OS.now) if @desk.next_deadline > OS.now
+          @desk.listen
+        end
+        strand
+      end
     end
   end
 end

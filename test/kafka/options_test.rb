@@ -31,6 +31,9 @@ class KafkaOptionsTest < KafkaCase
     { dead_letter: "orders" } => /dead_letter: is a topic this source reads itself/,
     { poison: :bury } => /poison: must be one of :dead_letter, :pause, :skip, not :bury/,
     { poison: :dead_letter } => /poison: :dead_letter needs dead_letter:, the topic to write to/,
+    { ordered_by: :value } => /ordered_by: must be :partition, :key or a callable that gives a/,
+    { ahead: 0 } => /ahead: must be a whole number, 1 or more, not 0/,
+    { filter: "x" } => /filter: must be a callable that takes a message, not "x"/,
     { dead_letter: "no name" } => /dead_letter: must be a topic's name/,
     { kafka: "kafka-1:9092" } => /kafka: takes librdkafka's settings as a hash/
   }.each do |wrong, sentence|
@@ -44,6 +47,13 @@ class KafkaOptionsTest < KafkaCase
     assert_equal :pause, source.facts[:poison]
     assert_equal :dead_letter, source(dead_letter: "dead").facts[:poison]
     assert_equal :skip, source(dead_letter: "dead", poison: :skip).facts[:poison]
+  end
+
+  test "goes by keys where that is wanted, and shows no code" do
+    assert_equal :partition, source.facts[:ordered_by]
+    source = source(ordered_by: ->(message) { message.key }, filter: :itself.to_proc)
+    assert_empty source.errors
+    assert_equal %w[given given], source.facts.values_at(:ordered_by, :filter)
   end
 
   test "leaves names and values of settings to librdkafka, and keeps those that are skep's" do

@@ -8,6 +8,9 @@ module Skep
   module Kafka
     # What is read from the supervisor's suspects.
     class PoisonTest < ::Skep::TestCase
+      # What is asked of a partition.
+      Place = Struct.new(:key, :position)
+
       def setup
         super
         @said = []
@@ -63,12 +66,13 @@ module Skep
         crash("orders/0/10-20", 15)
         crash("orders/0/15-15")
         crash("orders/1/0-0")
-        poison.acquit(batch(15))
+        poison.acquit(partition(16))
         assert_equal [["judged", { "suspects" => [["orders/0/15-15", nil]], "guilty" => false }]],
                      @said
-        poison.acquit(batch(16, 30))
+        poison.acquit(partition(31))
         assert_equal [["orders/0/10-20", 15]], @said.last.last["suspects"]
-        poison.acquit(batch(31))
+        poison.acquit(partition(32))
+        poison.acquit(partition(nil))
         assert_equal 2, @said.size
       end
 
@@ -93,6 +97,8 @@ module Skep
         @poison = nil
         @suspects.explain(@suspects.charge([[name, at]], 0, 1.0), "SIGSEGV")
       end
+
+      def partition(position) = Place.new(["orders", 0], position)
 
       def poison
         @poison ||= Poison.new(Swarm::Caution.new(@suspects.to_plain,

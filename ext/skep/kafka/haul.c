@@ -182,6 +182,12 @@ skep_haul_payloads(VALUE self)
 }
 
 static VALUE
+skep_haul_bytes(VALUE self)
+{
+    return SIZET2NUM(skep_haul_of(self)->bytes);
+}
+
+static VALUE
 skep_haul_first_offset(VALUE self)
 {
     const struct skep_haul *haul = skep_haul_of(self);
@@ -208,6 +214,7 @@ skep_init_haul(VALUE kafka)
     rb_define_method(skep_haul_class, "size", skep_haul_count, 0);
     rb_define_method(skep_haul_class, "each", skep_haul_each, 0);
     rb_define_method(skep_haul_class, "payloads", skep_haul_payloads, 0);
+    rb_define_method(skep_haul_class, "bytes", skep_haul_bytes, 0);
     rb_define_method(skep_haul_class, "first_offset", skep_haul_first_offset, 0);
     rb_define_method(skep_haul_class, "last_offset", skep_haul_last_offset, 0);
 }

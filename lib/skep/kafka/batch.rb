@@ -3,15 +3,23 @@
 # Messages of one partition, in order: what a handler is given.
 #
 #   swarm.work(source) do |batch, child|
-#     batch.each { |message| store(message.key, message.payload) }
+#     batch.each do |message|
+#       store(message.key, message.payload)
+#       batch.mark(message)                  # done, with all before it, whatever comes later
+#     end
 #     batch.topic; batch.partition; batch.first_offset; batch.last_offset; batch.size
 #   end
 #
-# A handler that returns has done the whole batch; one that raises gets the whole batch again.
+# A handler that returns has done the whole batch; one that raises gets the whole batch again, or
+# what comes after the mark. Instead of either it may say "not now": `batch.pause(30)`, or "from
+# there": `batch.seek(:beginning)`.
 module Skep
   module Kafka
     class Batch
       include Enumerable
+
+      PLACES = %i[beginning end].freeze
+      private_constant :PLACES
 
       attr_reader :topic #: String
       attr_reader :partition #: Integer
@@ -34,11 +42,59 @@ module Skep
         give_out(&)
       end
 
-      # Whose beats these are, from the first message on: each try begins with new Messages.
-      def __given_to(child) #: (Child) -> void
-        @child = child
-        @messages = nil
+      # This message, or the one of that offset, and all before it in the batch are done. They
+      # don't come again when the handler raises later, nor once that is committed.
+      def mark(message) #: (Message | Integer) -> void
+        offset = message.is_a?(Integer) ? message : message.offset
+        unless offset.between?(first_offset, last_offset)
+          raise ArgumentError, "no message of #{label} has the offset #{offset}"
+        end
+
+        @marking&.call(offset)
       end
+
+      # Not now: what isn't marked comes again after so many seconds, and until then nothing else of
+      # this partition (of these keys, where it is ordered by key). Counts as no failure. It takes
+      # effect when the handler returns.
+      def pause(seconds) #: (Numeric) -> void
+        return @wish = [:pause, seconds] if seconds.is_a?(Numeric) && !seconds.negative?
+
+        raise ArgumentError, "pause takes seconds, 0 or more, not #{seconds.inspect}"
+      end
+
+      # The partition goes on at that offset, at :beginning, at :end, or at the first message of
+      # that Time or later; what isn't marked is left as it is. It takes effect when the handler
+      # returns.
+      def seek(place) #: (Integer | Symbol | Time) -> void
+        known = place.is_a?(Integer) ? !place.negative? : PLACES.include?(place)
+        return @wish = [:seek, place] if known || place.is_a?(Time)
+
+        raise ArgumentError, "seek takes an offset, :beginning, :end or a Time, " \
+                             "not #{place.inspect}"
+      end
+
+      # Whose beats these are, from the first message on, and who is told of marks: each try begins
+      # anew.
+      def __given_to(child, &marking) #: (Child) ?{ (Integer) -> void } -> void
+        @child = child
+        @marking = marking
+        @messages = @wish = @at = nil
+      end
+
+      # What the handler asked for: [:pause, seconds] or [:seek, place].
+      def __wish = @wish #: () -> [Symbol, untyped]?
+
+      # The offset of the message that was given out when `each` was left by an exception.
+      def __at = @at #: () -> Integer?
+
+      # What comes after that offset; nil if nothing does.
+      def __after(offset) #: (Integer) -> Batch?
+        left = messages.drop_while { |message| message.offset <= offset }
+        __of(left) if left.any?
+      end
+
+      # Some of its messages, as a batch.
+      def __of(some) = Batch.new(topic, partition, some) #: (Array[Message]) -> Batch
 
       def messages = @messages ||= @haul.to_a.freeze #: () -> Array[Message]
       def size = @haul.size #: () -> Integer
@@ -56,13 +112,13 @@ module Skep
 
       # The same messages as batches of one, for finding the one that can't be done.
       #: () -> Array[Batch]
-      def split = messages.map { |message| Batch.new(topic, partition, [message]) }
+      def split = messages.map { |message| __of([message]) }
 
       # The same messages in batches in which those of which the block is true are alone.
       #: () { (Message) -> bool } -> Array[Batch]
       def isolate
         pieces = messages.chunk { |message| yield(message) ? :_alone : :together }
-        pieces.map { |_, some| Batch.new(topic, partition, some) }
+        pieces.map { |_, some| __of(some) }
       end
 
       def inspect = "#<Skep::Kafka::Batch #{label} size=#{size}>" #: () -> String
@@ -71,7 +127,7 @@ module Skep
 
       def give_out
         @haul.each do |message|
-          @child.at(message.offset)
+          @child.at(@at = message.offset)
           yield message
         end
         self
@@ -79,7 +135,7 @@ module Skep
         raised = true
         raise
       ensure
-        @child.at(nil) unless raised
+        @child.at(@at = nil) unless raised
       end
     end
   end

@@ -1,26 +1,32 @@
 # frozen_string_literal: true
 
-# Where the partitions lie that this node has: ready to be worked on, in hand, or resting after a
+# Where the partitions lie that this node has: ready to be drawn from, in hand, or resting after a
 # failure. Shared by the keeper, who adds and revokes, the one who listens, and the workers, who
 # take and free.
 #
-#   partition = desk.take            # a ready one, now yours alone; nil when the desk has closed
-#   desk.free(partition)             # you are through with it
+#   strand = desk.take               # messages to work on; nil when the desk has closed
+#   desk.settle(strand) { … }        # its batch is done
+#   desk.free(strand)                # you are through with it, or it is to rest
 #   desk.listen                      # readies what librdkafka rang for, and what has rested enough
 #   desk.revoke(keys, 5.0)           # takes partitions back, waiting for batches in hand
 #
-# Never two batches of a partition at once, even when it goes and comes back while one is in hand.
+# What must be done in order is never with two at once, even when its partition goes and comes back
+# while it is in hand.
 module Skep
   module Kafka
     class Desk
       attr_reader :bell #: Bell
 
-      def initialize(bell = Bell.new) #: (?Bell) -> void
+      # The block is told what a partition couldn't read: the partition, an error code and its text.
+      #: (?Bell) ?{ (Partition, Integer, String) -> void } -> void
+      def initialize(bell = Bell.new, &problem)
         @bell = bell
+        @problem = problem
         @lock = Mutex.new
         @freed = ConditionVariable.new
         @partitions = {}
-        @ready = Thread::Queue.new
+        @resting = Resting.new
+        @ready = Thread::Queue.new # of partitions and strands
       end
 
       def add(partition) #: (Partition) -> void
@@ -31,30 +37,53 @@ module Skep
         end
       end
 
-      # Waits for a ready partition if told to; nil when there is none, or the desk has closed.
-      def take(wait: true) #: (?wait: bool) -> Partition?
+      # Waits for a strand if told to; nil when there is none, or the desk has closed.
+      def take(wait: true) #: (?wait: bool) -> Strand?
         while wait || !@ready.empty?
-          partition = @ready.pop or return
-          return partition if @lock.synchronize { begin_with(partition) }
+          found = @ready.pop or return
+          strand = found.is_a?(Strand) ? resume(found) : draw(found)
+          return strand if strand
         end
       end
 
-      # After a take. A partition with retry_at rests until then.
-      def free(partition) #: (Partition) -> void
+      # After a take. A strand with retry_at rests until then.
+      def free(strand) #: (Strand) -> void
         @lock.synchronize do
-          partition.state = :idle
-          partition.revoked ? forget(partition) : go_on(partition)
+          partition = strand.partition
+          partition.in_hand -= 1
+          put_down(strand) unless partition.revoked || partition.seeking?
+          partition.revoked ? forget_idle(partition) : wake(partition)
           @freed.broadcast
         end
       end
 
-      # A batch is done; the block notes that elsewhere, unless the partition has been lost. Was it?
+      # The strand's batch is done; the block notes the offset elsewhere, if it is another, unless
+      # the partition has been lost. Is it still ours?
       #
-      #: (Partition, Batch) { () -> bool } -> bool
-      def settle(partition, batch)
+      #: (Strand) { (Integer) -> void } -> bool
+      def settle(strand, &)
         @lock.synchronize do
-          partition.done(batch)
-          partition.revoked != :lost && yield
+          note(strand, strand.batch.last_offset, &).tap { strand.pass }
+        end
+      end
+
+      # The same of its messages up to that offset.
+      #: (Strand, Integer) { (Integer) -> void } -> void
+      def mark(strand, offset, &)
+        @lock.synchronize do
+          next if strand.marked && offset <= strand.marked
+
+          note(strand, offset, &)
+          strand.marked = offset
+        end
+      end
+
+      # Its partition goes on there, once no worker has anything of it in hand.
+      def seek(strand, place) #: (Strand, Integer | Symbol | Time) -> void
+        @lock.synchronize do
+          strand.drop
+          strand.partition.seek(place)
+          @resting.drop(strand.partition)
         end
       end
 
@@ -63,14 +92,12 @@ module Skep
         rung = bell.heard
         @lock.synchronize do
           rung.each { |id| ring(@partitions[id]) if @partitions.key?(id) }
-          resting.each { |partition| ready(partition) if partition.retry_at <= now }
+          @resting.over(now).each { |one| ready(one) }
         end
       end
 
       # When the next one has rested enough, in monotonic seconds.
-      def next_deadline #: () -> Float?
-        @lock.synchronize { resting.map(&:retry_at).reject(&:infinite?).min }
-      end
+      def next_deadline = @lock.synchronize { @resting.deadline } #: () -> Float?
 
       # Takes partitions back, waiting so many seconds at most for batches in hand; those still in
       # hand are lost then. Gives [topic, number, offset] of what was done.
@@ -80,7 +107,7 @@ module Skep
         @lock.synchronize do
           found = held.select { |partition| keys.include?(partition.key) }
           found.each { |partition| partition.revoked = :asked }
-          found.reject(&:busy?).each { |partition| forget(partition) }
+          found.each { |partition| forget_idle(partition) }
           wait_for(found, seconds)
           found.each { |partition| partition.revoked = :lost }
           found.filter_map(&:progress)
@@ -113,46 +140,108 @@ module Skep
       private
 
       def held = @partitions.values.reject(&:revoked)
-      def resting = @partitions.values.select { |partition| partition.state == :resting }
 
-      def ready(partition)
-        partition.state = :ready
-        partition.rung = false
-        partition.retry_at = nil
-        @ready << partition unless @ready.closed?
+      def note(strand, offset)
+        partition = strand.partition
+        before = partition.position
+        partition.done(strand, offset)
+        return false if partition.revoked == :lost
+
+        yield partition.position unless partition.position == before
+        true
       end
 
-      # A successor waits until the batch its predecessor has in hand is through.
-      def begin_with(partition)
-        return false if partition.revoked
+      # A strand that has rested, or was divided.
+      def resume(strand)
+        @lock.synchronize do
+          next if strand.partition.revoked || strand.partition.seeking?
 
-        twin = @partitions.values.any? { |other| other.key == partition.key && other.busy? }
-        partition.state = twin ? :idle : :busy
-        !twin
-      end
-
-      def go_on(partition)
-        if partition.retry_at && !(partition.rung && partition.gathering?)
-          partition.state = :resting
-          bell.ring
-        elsif partition.rung || partition.more?
-          ready(partition)
+          strand.partition.in_hand += 1
+          strand
         end
       end
 
-      def forget(partition)
+      # Reading needs no lock: a busy partition is with one thread only.
+      def draw(partition)
+        return unless @lock.synchronize { begin_with(partition) }
+
+        partition.read
+        partition.errors.each { |code, text| @problem&.call(partition, code, text) }
+        @lock.synchronize { strand_of(partition) }
+      ensure
+        @lock.synchronize { go_on(partition) } if partition.state == :busy
+      end
+
+      # A successor waits until what its predecessor has in hand is through.
+      def begin_with(partition)
+        return false if partition.revoked
+
+        same = @partitions.values.select { |one| one.key == partition.key }
+        before = (same - [partition]).any?(&:busy?)
+        partition.state = before ? :idle : :busy
+        partition.begin_reading unless before
+        !before
+      end
+
+      def strand_of(partition)
+        return if partition.revoked || partition.seeking?
+
+        partition.draw.tap { |strand| partition.in_hand += 1 if strand }
+      end
+
+      def go_on(partition)
+        partition.state = :idle
+        if partition.revoked then forget_idle(partition)
+        elsif partition.retry_at && (partition.seeking? || !partition.more?) then rest(partition)
+        elsif partition.more? then ready(partition)
+        end
+        @freed.broadcast
+      end
+
+      # Strands of it rest, wait for a worker, or are through.
+      def put_down(strand)
+        strand.parts.each do |part|
+          if part.retry_at then rest(part)
+          elsif part.over? then part.partition.release(part)
+          else ready(part)
+          end
+        end
+      end
+
+      def rest(one)
+        one.state = :resting
+        @resting.add(one)
+        bell.ring
+      end
+
+      def ready(one)
+        one.state = :ready
+        one.retry_at = nil
+        @ready << one unless @ready.closed?
+      end
+
+      def forget_idle(partition)
+        return if partition.busy?
+
         @partitions.delete(partition.id)
+        @resting.drop(partition)
         partition.close
-        @partitions.each_value { |other| ring(other) if other.key == partition.key }
+        @partitions.each_value { |other| wake(other) if other.key == partition.key }
         bell.ring
       end
 
       def ring(partition)
-        case partition.state
-        when :idle then ready(partition) unless partition.revoked
-        when :resting then ready(partition) if partition.gathering?
-        when :busy then partition.rung = true
-        end
+        partition.rung = true
+        wake(partition) if partition.state == :idle || partition.gathering?
+      end
+
+      # Once more, if there may be something to draw.
+      def wake(partition)
+        return if partition.revoked || !%i[idle resting].include?(partition.state)
+        return unless partition.more?
+
+        @resting.delete(partition)
+        ready(partition)
       end
 
       def wait_for(found, seconds)

@@ -13,7 +13,7 @@
 module Skep
   module Kafka
     class Gauge
-      COUNTS = %i[messages batches retries dead_letters skipped rebalances].freeze
+      COUNTS = %i[messages batches retries dead_letters skipped filtered rebalances].freeze
       WINDOW = 10.0 # seconds to which a rate refers
       SAMPLE = 0.5 # between two looks that are remembered
       private_constant :WINDOW, :SAMPLE

@@ -30,6 +30,12 @@ module Skep
       def first_offset = @messages.first&.offset #: () -> Integer?
       def last_offset = @messages.last&.offset #: () -> Integer?
       def payloads = @messages.map(&:payload) #: () -> Array[String?]
+
+      # What it holds in memory, nearly.
+      def bytes #: () -> Integer
+        @messages.sum { |message| (message.payload&.bytesize || 0) + (message.key&.bytesize || 0) }
+      end
+
       def empty? = size.zero? #: () -> bool
       def inspect = "#<Skep::Kafka::Haul size=#{size}>" #: () -> String
     end

@@ -134,6 +134,8 @@ module Skep
 
       def partition(topic, number)
         @consumer.partition(topic, number, id: @serials += 1, bell: @desk.bell,
+                                           order: @options.method(:order),
+                                           seeking: Seeker.new(@consumer, @report),
                                            limit: @options.batch, max_wait: @options.max_wait)
       end
 

@@ -3,8 +3,10 @@
 # What is done, written down by a worker: at the desk and in librdkafka, so that it is committed; as
 # a count; and as the innocence of what was suspect.
 #
-#   ledger.finish(partition, batch)   # it is done
-#   ledger.commit                     # all that is done at the desk; waits for the broker
+#   ledger.finish(strand)         # its batch is done
+#   ledger.mark(strand, 41)       # of the batch what is up to that offset
+#   ledger.cut(strand)            # the rest of it is to be tried again
+#   ledger.commit                 # all that is done at the desk; waits for the broker
 module Skep
   module Kafka
     class Ledger
@@ -15,12 +17,22 @@ module Skep
         @meter = tools.meter
       end
 
-      def finish(partition, batch) #: (Partition, Batch) -> void
+      def finish(strand) #: (Strand) -> void
+        batch = strand.batch
         guilty = @poison.guilty?(batch)
-        note(partition, batch)
+        noted = @desk.settle(strand) { |offset| store(strand, offset) }
+        count(batch, batch.size)
+        @report.tell(:kafka_revoked_in_hand, level: :warn, **batch.place, note: LATE) unless noted
         commit if guilty # or it would come again, and unsuspected
-        @poison.acquit(batch) if @poison.any?
+        @poison.acquit(strand.partition) if @poison.any?
       end
+
+      def mark(strand, offset) #: (Strand, Integer) -> void
+        @desk.mark(strand, offset) { |position| store(strand, position) }
+      end
+
+      # Goes on with what comes after the mark, which hasn't failed yet then.
+      def cut(strand) = count(strand.batch, strand.cut) #: (Strand) -> void
 
       # What is committed doesn't come again, whatever happens now.
       def commit #: () -> void
@@ -33,13 +45,15 @@ module Skep
 
       private
 
-      def note(partition, batch)
-        noted = @desk.settle(partition, batch) do
-          @consumer.store(batch.topic, batch.partition, batch.last_offset + 1)
-        end
-        @child.count(batch.size)
-        @meter.count(batch, :messages, batch.size)
-        @report.tell(:kafka_revoked_in_hand, level: :warn, **batch.place, note: LATE) unless noted
+      def store(strand, offset)
+        @consumer.store(strand.partition.topic, strand.partition.number, offset)
+      end
+
+      def count(batch, number)
+        return if number.zero?
+
+        @child.count(number)
+        @meter.count(batch, :messages, number)
       end
 
       COMMIT_SECONDS = 5.0

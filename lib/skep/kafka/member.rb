@@ -58,7 +58,7 @@ module Skep
 
       def join
         tools = Tools.new(options: @options, child: @child, report: @report, consumer: @consumer,
-                          desk: @desk = Desk.new, gate: Gate.new,
+                          desk: @desk = Desk.new(&@report.method(:unreadable)), gate: Gate.new,
                           dead_letter: @dead_letter = dead_letter)
         @meter = tools.meter = Meter.new(tools)
         alone = @options.threads == 1
@@ -75,8 +75,8 @@ module Skep
 
       def start(worker, number)
         Threads::Background.new("kafka.worker.#{number}") do
-          while (partition = @desk.take)
-            worker.work(partition)
+          while (strand = @desk.take)
+            worker.work(strand)
           end
         rescue Exception => e # SystemExit, NoMemoryError …: the main thread raises it
           @failure = e
@@ -96,8 +96,8 @@ module Skep
 
       def turn
         look
-        partition = @desk.take(wait: false) if @threads.empty?
-        partition ? @workers.first.work(partition) : wait(@desk.next_deadline)
+        strand = @desk.take(wait: false) if @threads.empty?
+        strand ? @workers.first.work(strand) : wait(@desk.next_deadline)
       end
 
       def look

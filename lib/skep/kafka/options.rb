@@ -10,7 +10,8 @@ module Skep
     class Options
       DEFAULTS = {
         kafka: nil, group: nil, topics: nil, threads: 1, batch: 500, max_wait: 0, dead_letter: nil,
-        attempts: nil, poison: nil, connect_timeout: 15, commit_every: 5.0, retry_backoff: 0.1
+        attempts: nil, poison: nil, connect_timeout: 15, commit_every: 5.0, retry_backoff: 0.1,
+        ordered_by: :partition, ahead: 5_000, filter: nil
       }.freeze
       ATTEMPTS = 5
       POISON = %i[dead_letter pause skip].freeze
@@ -29,6 +30,9 @@ module Skep
       attr_reader :connect_timeout #: Numeric, seconds
       attr_reader :commit_every #: Numeric, seconds
       attr_reader :retry_backoff #: Numeric, seconds
+      attr_reader :ordered_by #: :partition | :key | ^(Message) -> untyped
+      attr_reader :ahead #: Integer, messages beyond the lowest unfinished one, at most
+      attr_reader :filter #: (^(Message) -> bool)?
       attr_reader :errors #: Array[String]
 
       def initialize(**given) #: (**untyped) -> void
@@ -39,15 +43,25 @@ module Skep
         @attempts ||= ATTEMPTS if dead_letter
         @poison ||= dead_letter ? :dead_letter : :pause
         @errors = [*unknown(given), *settings.errors, *names, *numbers, *burial,
-                   *sentence].freeze
+                   *sentence, *choice].freeze
         freeze
       end
 
       # Plain data without secrets.
       def facts #: () -> Hash[Symbol, untyped]
         { kind: "kafka", brokers: settings.brokers,
-          **DEFAULTS.except(:kafka).to_h { |name, _| [name, public_send(name)] } }
+          **DEFAULTS.except(:kafka).to_h { |name, _| [name, shown(public_send(name))] } }
       end
+
+      # In which order the messages of a partition may be done: a new one for each partition.
+      def order #: () -> (Sequence | Keyring)
+        return Sequence.new(limit: batch) if ordered_by == :partition
+
+        Keyring.new(key_of, limit: batch, threads:, ahead:)
+      end
+
+      # What tells the key of a message.
+      def key_of = ordered_by == :key ? :key.to_proc : ordered_by #: () -> ^(Message) -> untyped
 
       private
 
@@ -67,7 +81,7 @@ module Skep
       end
 
       def numbers
-        [*must_be("a whole number, 1 or more", threads:, batch:) { |value| whole?(value) },
+        [*must_be("a whole number, 1 or more", threads:, batch:, ahead:) { |value| whole?(value) },
          *must_be("seconds, 0 or more", max_wait:) { |value| seconds?(value) },
          *must_be("seconds, more than 0", connect_timeout:, commit_every:,
                                           retry_backoff:) { |value| seconds?(value) && value > 0 }]
@@ -86,6 +100,17 @@ module Skep
          *("poison: :dead_letter needs dead_letter:, the topic to write to, or choose " \
            ":pause or :skip" if poison == :dead_letter && !dead_letter)]
       end
+
+      def choice
+        [*must_be(":partition, :key or a callable that gives a message's key", ordered_by:) do |by|
+           %i[partition key].include?(by) || by.respond_to?(:call)
+         end,
+         *must_be("a callable that takes a message", filter:) do |filter|
+           filter.nil? || filter.respond_to?(:call)
+         end]
+      end
+
+      def shown(value) = value.respond_to?(:call) ? "given" : value
 
       def must_be(what, **values)
         values.filter_map do |name, value|

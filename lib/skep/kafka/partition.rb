@@ -1,10 +1,13 @@
 # frozen_string_literal: true
 
-# One partition while it is this node's: its messages, the batch being tried, and when to try again.
+# One partition while it is this node's: what comes in for it, and in what order it may be done.
 #
-#   partition = consumer.partition("orders", 3, id: 7, bell:, limit: 500, max_wait: 0)
-#   batch = partition.draw      # the next messages, nil when there are none now
-#   partition.done(batch)       # they are done: the next draw gives the following ones
+#   partition = consumer.partition("orders", 3, id: 7, bell:, order:, limit: 500, max_wait: 0)
+#   partition.begin_reading
+#   partition.read             # what has come in; for one thread at a time
+#   strand = partition.draw    # messages to work on, nil when there are none now
+#   partition.done(strand, 41) # of its batch what is up to that offset
+#   partition.release(strand)  # it is through: what waited for it may be drawn
 #
 # The messages of each partition come through a queue of their own, so that one which isn't drained
 # (because its batch is in hand, or failed and waits) holds up no other, and no partition has to be
@@ -12,73 +15,88 @@
 module Skep
   module Kafka
     class Partition
+      RETRY_SECONDS = 1.0
+      private_constant :RETRY_SECONDS
+
       attr_reader :id #: Integer
       attr_reader :topic #: String
       attr_reader :number #: Integer
-      attr_reader :position #: Integer?, the offset after the last message done
-      attr_reader :errors #: Array[[Integer, String]], what the last draw couldn't read
-      attr_accessor :failures #: Integer, how often the batch in hand failed
+      attr_reader :errors #: Array[[Integer, String]], what the last read met
+      attr_accessor :in_hand #: Integer, how many strands are with workers
       attr_accessor :state #: Symbol, one of idle ready busy resting: the desk's
-      attr_accessor :rung #: bool, did something come in while it was busy?
+      attr_accessor :rung #: bool, did something come in since it was last read?
       attr_accessor :retry_at #: Float?, monotonic seconds
       #: Symbol?, :asked while a batch may still be finished, :lost after that
       attr_accessor :revoked
 
-      # limit: messages a batch at most; max_wait: seconds for which a smaller batch may wait for
+      # order: makes a Sequence or a Keyring; seeking: called with topic, number and place, gives
+      # the offset; limit: messages a read at most; max_wait: seconds for which fewer may wait for
       # more.
-      def initialize(queue, topic, number, id:, bell:, limit:, max_wait:)
+      def initialize(queue, topic, number, id:, bell:, order:, seeking:, limit:, max_wait:)
         @queue, @topic, @number, @id = queue, topic, number, id
-        @limit = limit
-        @max_wait = max_wait
+        @order, @seeking = order, seeking
+        @limit, @max_wait = limit, max_wait
         @reader = open_reader(limit)
         @state = :idle
-        @failures = 0
-        @waiting = [] # batches to work on before anything is read
-        @gathered = [] # hauls for the next one
+        @in_hand = 0
+        @more = true
+        start_anew
         watch(bell)
       end
 
-      # The batch to work on: the one that failed, or else what has come in. Where that is still to
-      # grow there is none, and retry_at says until when.
-      def draw #: () -> Batch?
+      # What is read from here on isn't known to anybody yet.
+      def begin_reading #: () -> void
+        @rung = false
         @errors = []
-        @more = true
-        gather if @waiting.empty?
-        @waiting.first
+        @room = [@plan.room, @limit].min unless gathering?
+      end
+
+      # Reads what has come in. Where that is still to grow, retry_at says until when.
+      def read #: () -> void
+        return go if seeking? && in_hand.zero?
+
+        gather if @room.positive? && !seeking?
+      end
+
+      # Messages to work on, which are out from here on.
+      def draw #: () -> Strand?
+        put if @unpacked
+        messages, keys = @plan.take
+        Strand.new(self, [Batch.new(topic, number, messages)], keys) if messages
       end
 
       # Would more messages make a batch of what rests?
       def gathering? = !@gathered.empty? #: () -> bool
 
-      # This batch is done with.
-      def done(batch) #: (Batch) -> void
-        @waiting.shift
-        @failures = 0
-        @position = batch.last_offset + 1
+      # Of a strand's batch what is up to that offset.
+      #: (Strand, Integer) -> void
+      def done(strand, offset) = @plan.done(strand.batch, offset, after: strand.marked)
+
+      def release(strand) = @plan.release(strand) #: (Strand) -> void
+
+      # All that was read is forgotten, and it goes on there once nothing is in hand any more.
+      def seek(place) #: (Integer | Symbol | Time) -> void
+        @place = place
       end
 
-      # Goes on with the batch in hand message by message.
-      def split #: () -> void
-        @waiting[0, 1] = @waiting.first.split
-        @failures = 0
-      end
-
-      # Goes on with the batch in hand so that those messages are in batches of their own of which
-      # the block is true.
-      def isolate(&) #: () { (Message) -> bool } -> void
-        @waiting[0, 1] = @waiting.first.isolate(&)
-      end
-
-      # It rests until the node ends.
-      def pause #: () -> void
-        @retry_at = Float::INFINITY
-      end
+      def seeking? = !@place.nil? #: () -> bool
 
       # Could there be something to draw at once?
-      def more? = @more || !@waiting.empty? #: () -> bool
+      def more? #: () -> bool
+        return in_hand.zero? if seeking?
 
+        @plan.any? || ((@more || rung) && @plan.room.positive?)
+      end
+
+      # Does what is unfinished keep the rest from being read?
+      def held? = @plan.held? #: () -> bool
+
+      def partition = self #: () -> Partition, as a strand has one
       def key = [topic, number] #: () -> [String, Integer]
-      def busy? = state == :busy #: () -> bool
+      def position = @plan.position || @start #: () -> Integer?
+
+      # Is a strand of it, or it itself, with a worker?
+      def busy? = in_hand.positive? || state == :busy #: () -> bool
 
       # [topic, number, offset] to commit, if anything was done.
       #: () -> [String, Integer, Integer]?
@@ -100,6 +118,14 @@ module Skep
 
       def open_reader(limit) = Reader.new(@queue, topic, number, limit)
 
+      # start: the offset at which it does, if that is known.
+      def start_anew(start = nil)
+        @plan = @order.call
+        @gathered = [] # hauls for the next batch
+        @unpacked = nil
+        @start = start
+      end
+
       # Without forwarding the messages stay here, instead of joining all others in the consumer's
       # queue.
       def watch(bell)
@@ -109,18 +135,34 @@ module Skep
 
       def gather
         held = @gathered.sum(&:size)
-        haul, @errors, count = @reader.read(@limit - held)
-        @more = held + count >= @limit
+        haul, @errors, count = @reader.read(@room - held)
+        @more = held + count >= @room
         @due = OS.now + @max_wait if @gathered.empty?
         @gathered << haul unless haul.empty?
         return if @gathered.empty?
 
-        @more || OS.now >= @due ? hand_over : @retry_at = @due
+        @more || OS.now >= @due ? unpack : @retry_at = @due
       end
 
-      def hand_over
-        @waiting << Batch.new(topic, number, Haul.join(@gathered))
+      def unpack
+        haul = Haul.join(@gathered)
+        messages = @plan.unpack(haul)
+        @unpacked = [messages, @plan.keys(messages), haul.bytes]
         @gathered = []
+      end
+
+      def put
+        messages, keys, bytes = @unpacked
+        @plan.put(messages, keys, bytes:)
+        @unpacked = nil
+      end
+
+      def go
+        start_anew(@seeking.call(topic, number, @place))
+        @place = nil
+      rescue CallFailed => e # the cluster doesn't answer: asked again, since what was read is gone
+        @errors = [[Codes::STATE, e.message]]
+        @retry_at = OS.now + RETRY_SECONDS
       end
     end
     private_constant :Partition

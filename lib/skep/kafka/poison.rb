@@ -8,7 +8,7 @@
 #   poison.ranges(batch)            # => [17..42]: those are given out in batches of their own …
 #   poison.alone?(batch)            # … and perhaps with nothing else at work in the node
 #   poison.guilty?(batch)           # it isn't given out any more
-#   poison.acquit(batch)            # it has been done, with all before it
+#   poison.acquit(partition)        # all before its position has been done
 #
 # | in hand at a crash | what becomes of it |
 # |---|---|
@@ -67,18 +67,18 @@ module Skep
       #: (Batch) -> void
       def convict(batch) = @caution.convict(about(batch).map(&:suspect))
 
-      # All that ends here has been done.
-      def acquit(batch) #: (Batch) -> void
-        over = cases(batch).select { |one| one.last <= batch.last_offset }
+      # All that is before its position has been done.
+      def acquit(partition) #: (Partition) -> void
+        position = partition.position or return
+        of = all.select { |one| [one.topic, one.partition] == partition.key }
+        over = of.select { |one| one.last < position }
         @caution.acquit(over.map(&:suspect)) if over.any?
       end
 
       private
 
-      def cases(batch)
-        all = @caution.suspects.filter_map { |suspect| read(suspect) }
-        all.select { |one| one.of?(batch) }
-      end
+      def all = @caution.suspects.filter_map { |suspect| read(suspect) }
+      def cases(batch) = all.select { |one| one.of?(batch) }
 
       # Those that a batch of one message is part of.
       def about(batch) = cases(batch).select { |one| one.covers?(batch.first_offset) }

@@ -47,6 +47,14 @@ module Skep
       #: (Symbol, ?level: Symbol, **untyped) -> void
       def tell(name, level: :info, **facts) = @child.event(name, level:, **facts)
 
+      # What a partition couldn't read.
+      #: (Partition, Integer, String) -> void
+      def unreadable(partition, code, text)
+        return if code == Codes::PARTITION_END
+
+        problem(Native.err2name(code), text, topic: partition.topic, partition: partition.number)
+      end
+
       # What befell a batch.
       #: (Symbol, Batch, Exception, **untyped) -> void
       def failed(name, batch, error, **facts)

@@ -3,7 +3,7 @@
 # What becomes of a message that has crashed its node too often: it isn't tried again, but goes to
 # the dead letter topic, or is skipped, or its partition rests, as `poison:` wants it.
 #
-#   sentence.pass(partition, batch)   # a batch of one, which Poison found guilty
+#   sentence.pass(strand)   # whose batch is of one message, which Poison found guilty
 module Skep
   module Kafka
     class Sentence
@@ -21,12 +21,13 @@ module Skep
         @verdict, @report, @meter = tools.options.poison, tools.report, tools.meter
       end
 
-      def pass(partition, batch) #: (Partition, Batch) -> void
+      def pass(strand) #: (Strand) -> void
+        batch = strand.batch
         crashes = @poison.crashes(batch)
         error = Crashed.new(crashes:, ends: @poison.ends(batch))
-        partition.failures += 1 # the second and later ones: to set it aside
-        convict(batch, error, crashes) if partition.failures == 1
-        carry_out(partition, batch, error, crashes)
+        strand.failures += 1 # the second and later ones: to set it aside
+        convict(batch, error, crashes) if strand.failures == 1
+        carry_out(strand, error, crashes)
       end
 
       private
@@ -37,17 +38,17 @@ module Skep
                                                          note: NOTES.fetch(@verdict))
       end
 
-      def carry_out(partition, batch, error, crashes)
+      def carry_out(strand, error, crashes)
         case @verdict
-        when :dead_letter then @setback.bury(partition, batch, error, attempts: crashes, crashes:)
-        when :pause then partition.pause
-        when :skip then skip(partition, batch)
+        when :dead_letter then @setback.bury(strand, error, attempts: crashes, crashes:)
+        when :pause then strand.pause
+        when :skip then skip(strand)
         end
       end
 
-      def skip(partition, batch)
-        @meter.count(batch, :skipped)
-        @ledger.finish(partition, batch)
+      def skip(strand)
+        @meter.count(strand.batch, :skipped)
+        @ledger.finish(strand)
       end
     end
     private_constant :Sentence

@@ -1,59 +1,96 @@
 # frozen_string_literal: true
 
-# What becomes of a batch whose handler raised: it rests and is tried again; after many attempts
-# its messages are tried one by one, and the one that can't be done is set aside.
+# What becomes of a batch that isn't done: one whose handler raised rests and is tried again; after
+# many attempts its messages are tried one by one, and the one that can't be done is set aside. One
+# of which the handler said "not now", or "from there", does so.
 #
-#   setback.met(partition, batch, error)
-#   setback.bury(partition, batch, error)   # at once, into the dead letter topic
+#   setback.met(strand, error, at: 41)     # at: the offset that was given out, where that is known
+#   setback.wished(strand, [:pause, 30])
+#   setback.bury(strand, error)            # at once, into the dead letter topic
 module Skep
   module Kafka
     class Setback
+      HELD = "what is unfinished keeps the rest from being read: it is `ahead:` messages behind"
+      private_constant :HELD
+
       #: (Tools, Child, Ledger) -> void
       def initialize(tools, child, ledger)
-        @child, @ledger = child, ledger
+        @child, @ledger, @desk = child, ledger, tools.desk
         @options, @report, @dead_letter = tools.options, tools.report, tools.dead_letter
         @meter = tools.meter
         @backoff = Backoff.new(@options.retry_backoff)
       end
 
-      def met(partition, batch, error) #: (Partition, Batch, Exception) -> void
-        partition.failures += 1
-        last = @options.attempts && partition.failures >= @options.attempts
-        last ? give_up(partition, batch, error) : rest(partition, batch, error)
+      #: (Strand, Exception, ?at: Integer?) -> void
+      def met(strand, error, at: nil)
+        batch = strand.batch
+        @ledger.cut(strand)
+        return told(batch, error, 0, note: MARKED) if strand.over?
+
+        strand.failures += 1
+        strand.divide(at, wait: batch.first_offset == at)
+        last = @options.attempts && strand.failures >= @options.attempts
+        last ? give_up(strand, error) : try_again(strand, error)
+      end
+
+      # What the handler asked for, before it returned: Batch#__wish.
+      def wished(strand, wish) #: (Strand, [Symbol, untyped]) -> void
+        @ledger.cut(strand)
+        case wish
+        in [:pause, seconds] then pause(strand, seconds)
+        in [:seek, place] then @desk.seek(strand, place)
+        end
       end
 
       # attempts, crashes: what its headers are to say.
-      #: (Partition, Batch, Exception, ?attempts: Integer, **Integer) -> void
-      def bury(partition, batch, error, attempts: partition.failures, **crashes)
+      #: (Strand, Exception, ?attempts: Integer, **Integer) -> void
+      def bury(strand, error, attempts: strand.failures, **crashes)
+        batch = strand.batch
         @child.busy(for: DeadLetter::LONGEST * @options.threads) do
           @dead_letter.put(batch.messages.first, error, attempts:, **crashes)
         end
         @meter.count(batch, :dead_letters)
         @report.failed(:dead_lettered, batch, error, attempt: attempts, **crashes,
                                                      to: @options.dead_letter)
-        @ledger.finish(partition, batch)
+        @ledger.finish(strand)
       rescue NotDelivered => e # it stays here then, and is tried again
-        rest(partition, batch, e)
+        try_again(strand, e)
       end
 
       private
 
-      def rest(partition, batch, error)
-        @meter.count(batch, :retries)
-        seconds = @backoff.seconds(partition.failures)
-        partition.retry_at = OS.now + seconds
-        @report.failed(:handler_failed, batch, error, attempt: partition.failures,
-                                                      seconds: seconds.round(3))
+      MARKED = "all of it was marked as done before"
+      private_constant :MARKED
+
+      def pause(strand, seconds)
+        strand.rest(seconds)
+        topic, number = strand.partition.key
+        @report.tell(:kafka_paused, topic:, partition: number, seconds:,
+                                    offset: strand.batch&.first_offset)
+      end
+
+      def try_again(strand, error)
+        strand.rest(seconds = @backoff.seconds(strand.failures))
+        told(strand.batch, error, seconds.round(3), attempt: strand.failures)
+        held(strand.partition) if strand.partition.held?
       end
 
       # Of many messages it isn't known which can't be done: they are tried one by one first.
-      def give_up(partition, batch, error)
-        return bury(partition, batch, error) if batch.size == 1
+      def give_up(strand, error)
+        return bury(strand, error) if strand.batch.size == 1
 
-        @report.failed(:handler_failed, batch, error, attempt: partition.failures, seconds: 0,
-                                                      note: "from now on one by one")
+        told(strand.batch, error, 0, attempt: strand.failures, note: "from now on one by one")
+        strand.split
+      end
+
+      def told(batch, error, seconds, **facts)
         @meter.count(batch, :retries)
-        partition.split
+        @report.failed(:handler_failed, batch, error, seconds:, **facts)
+      end
+
+      def held(partition)
+        @report.problem("HELD", HELD, name: :kafka_held, level: :warn, topic: partition.topic,
+                                      partition: partition.number, offset: partition.position)
       end
     end
     private_constant :Setback

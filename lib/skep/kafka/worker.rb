@@ -19,66 +19,78 @@ module Skep
         @ledger = Ledger.new(tools, @child, @poison)
         @setback = Setback.new(tools, @child, @ledger)
         @sentence = Sentence.new(tools, @poison, @ledger, @setback)
+        @sieve = Sieve.new(tools.options)
         @handler = handler
       end
 
-      # Works on a partition just taken from the desk, and gives it back.
-      def work(partition) #: (Partition) -> void
-        batch = partition.draw
-        partition.errors.each { |code, text| unreadable(partition, code, text) }
-        batch = isolate(partition, batch) if batch && batch.size > 1 && @poison.any?
-        try(partition, batch) if batch
+      # Works on a strand just taken from the desk, and gives it back.
+      def work(strand) #: (Strand) -> void
+        isolate(strand) if @poison.any? && strand.batch && strand.batch.size > 1
+        try(strand) if strand.batch
       rescue Exception # it ends the node: nobody is to begin anything more, least of all with this
         [@desk, @gate].each(&:close)
         raise
       ensure
-        @desk.free(partition)
+        @desk.free(strand)
       end
 
       private
 
       # Of a batch that may have crashed a node what may have done it comes alone.
-      def isolate(partition, batch)
-        ranges = @poison.ranges(batch)
-        return batch if ranges.empty?
+      def isolate(strand)
+        ranges = @poison.ranges(strand.batch)
+        return if ranges.empty?
 
-        @report.tell(:message_suspected, level: :warn, **batch.place, note: ISOLATED)
-        partition.isolate { |message| ranges.any? { |range| range.cover?(message.offset) } }
-        partition.draw
+        @report.tell(:message_suspected, level: :warn, **strand.batch.place, note: ISOLATED)
+        strand.isolate { |message| ranges.any? { |range| range.cover?(message.offset) } }
       end
 
       ISOLATED = "a node has crashed with it in hand: its messages come one at a time"
       private_constant :ISOLATED
 
-      def try(partition, batch)
-        return @sentence.pass(partition, batch) if @poison.guilty?(batch)
-        return @gate.pass { attempt(partition, batch) } unless @poison.alone?(batch)
+      def try(strand)
+        return @sentence.pass(strand) if @poison.guilty?(strand.batch)
+        return @gate.pass { attempt(strand) } unless @poison.alone?(strand.batch)
 
         @gate.pass(alone: true) do
           @ledger.commit # so that, if it crashes, nothing else comes again for it
-          attempt(partition, batch)
+          attempt(strand)
           @ledger.commit # if it isn't this one, it is one after it
         end
       end
 
       # What ends the node, even if it is an exception, leaves in hand what it was.
-      def attempt(partition, batch)
-        @child.in_hand(batch.label)
-        @child.beat
-        batch.__given_to(@child)
-        @meter.time(batch) { @handler.call(batch, @child) }
-        @ledger.finish(partition, batch)
+      def attempt(strand)
+        given = take_in_hand(strand)
+        given = sift(strand, given)
+        @meter.time(given) { @handler.call(given, @child) } if given.size.positive?
+        given.__wish ? @setback.wished(strand, given.__wish) : finish(strand, given)
         @child.in_hand(nil)
       rescue StandardError, ScriptError => e # whatever the user's handler raises: it is tried again
         @child.in_hand(nil)
-        @setback.met(partition, batch, e)
+        @setback.met(strand, e, at: given.__at)
       end
 
-      def unreadable(partition, code, text)
-        return if code == Codes::PARTITION_END
+      def take_in_hand(strand)
+        @child.in_hand(strand.batch.label)
+        @child.beat
+        given(strand, strand.batch)
+      end
 
-        @report.problem(Native.err2name(code), text, topic: partition.topic,
-                                                     partition: partition.number)
+      def sift(strand, batch)
+        kept = @sieve.sift(strand, batch)
+        kept.equal?(batch) ? batch : given(strand, kept)
+      end
+
+      def given(strand, batch)
+        batch.__given_to(@child) { |offset| @ledger.mark(strand, offset) }
+        batch
+      end
+
+      def finish(strand, given)
+        out = strand.batch.size - given.size
+        @meter.count(given, :filtered, out) if out.positive?
+        @ledger.finish(strand)
       end
     end
     private_constant :Worker

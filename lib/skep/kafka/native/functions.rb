@@ -130,6 +130,7 @@ module Skep
           string rebalance_protocol pointer
           int committed pointer pointer int
           int offsets_for_times pointer pointer int
+          int query_watermark_offsets pointer string int32 pointer pointer int
           void destroy_flags pointer int
         TABLE
         private_constant :AT_ONCE, :WAITING

@@ -56,7 +56,9 @@ module Skep
         end
 
         def stand(key, shelf, id)
-          Stand.new(shelf, *key, id:, bell: @desk.bell, limit: @options.batch, max_wait: 0)
+          Stand.new(shelf, *key, id:, bell: @desk.bell, limit: @options.batch, max_wait: 0,
+                                 order: @options.method(:order),
+                                 seeking: ->(_topic, _number, place) { shelf.seek(place) })
         end
 
         def turn

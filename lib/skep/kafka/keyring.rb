@@ -1,0 +1,113 @@
+# frozen_string_literal: true
+
+# The order of a partition's messages for each key by itself: which of them may be worked on now.
+# A key that is in hand, or that failed and rests, holds up its own messages and no others, until
+# the partition is `ahead` messages, or BYTES, beyond the lowest unfinished one.
+#
+#   order = Keyring.new(->(message) { message.key }, limit: 500, threads: 5, ahead: 5_000)
+#
+# The rest is as with Sequence. Messages without a key (nil) wait for nobody.
+# For one thread at a time, but for `keys`, which asks the user's code.
+module Skep
+  module Kafka
+    class Keyring
+      BYTES = 16 << 20
+      private_constant :BYTES
+
+      # limit: messages a strand at most; threads: between so many is what waits shared out.
+      #: (^(Message) -> untyped, limit: Integer, threads: Integer, ahead: Integer) -> void
+      def initialize(key_of, limit:, threads:, ahead:)
+        @key_of = key_of
+        @limit, @threads, @ahead = limit, threads, ahead
+        @progress = Progress.new
+        @free = {}  # key => messages, of keys that nobody has in hand
+        @first = {} # the same, of those that have waited for their key
+        @held = {}  # key => messages that wait for it
+        @count = 0  # of messages in the first two
+      end
+
+      def position = @progress.position #: () -> Integer?
+      def any? = @count.positive? #: () -> bool
+      def held? = !any? && full? #: () -> bool
+
+      def room #: () -> Integer
+        return 0 if @count >= @limit || full?
+
+        [@limit, @ahead - @progress.ahead].min
+      end
+
+      # What a haul is kept as: its messages must stay the same ones.
+      def unpack(haul) = haul.to_a #: (Haul) -> Array[Message]
+
+      # One for each message. Where it can't be told there is none, and the error of that comes
+      # again when the message is given to the handler.
+      def keys(messages) #: (Array[Message]) -> Array[untyped]
+        messages.map do |message|
+          key = @key_of.call(message)
+          key.nil? ? message : key
+        rescue StandardError, ScriptError # the user's: Sieve asks once more, and fails with it
+          message
+        end
+      end
+
+      def put(messages, keys, bytes:) #: (Array[Message], Array[untyped], bytes: Integer) -> void
+        @progress.open(messages.map(&:offset), bytes:)
+        messages.zip(keys) { |message, key| wait(key, message) }
+      end
+
+      # A share of what may be worked on, in order.
+      def take #: () -> [Array[Message], Hash[Integer, untyped]]?
+        return unless any?
+
+        share = [(@count + @threads - 1) / @threads, @limit].min
+        taken = {}
+        taken.update(pick(share - taken.size)) while taken.size < share && any?
+        messages = taken.keys.sort_by(&:offset)
+        [messages, messages.to_h { |message| [message.offset, taken[message]] }]
+      end
+
+      def done(batch, offset, after: nil) #: (Batch, Integer, ?after: Integer?) -> void
+        messages = batch.messages
+        from = after ? messages.bsearch_index { |message| message.offset > after } : 0
+        messages.drop(from || messages.size).each do |message|
+          break if message.offset > offset
+
+          @progress.done(message.offset)
+        end
+      end
+
+      def release(strand) #: (Strand) -> void
+        strand.keys.each_value do |key|
+          waiting = @held.delete(key) or next
+          next if waiting.empty?
+
+          @first[key] = waiting
+          @count += waiting.size
+        end
+      end
+
+      def inspect = "#<Skep::Kafka::Keyring #{position} free=#{@count} held=#{@held.size}>"
+
+      private
+
+      def full? = @progress.ahead >= @ahead || @progress.bytes >= BYTES
+
+      def wait(key, message)
+        return @held[key] << message if @held.key?(key)
+
+        @count += 1
+        (@first[key] || (@free[key] ||= [])) << message
+      end
+
+      # Messages of one key, which is out from here on: { message => key }.
+      def pick(most)
+        key, waiting = (@first.empty? ? @free : @first).shift
+        @count -= waiting.size
+        some = waiting.shift(most)
+        @held[key] = waiting
+        some.to_h { |message| [message, key] }
+      end
+    end
+    private_constant :Keyring
+  end
+end

@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+# Partitions and strands that are to be left alone for a while. Pure: what to do with them when that
+# is over is the desk's business.
+#
+#   resting.add(strand)          # until strand.retry_at
+#   resting.deadline             # => 17.2, when the first is over; nil where none ever is
+#   resting.over(OS.now)         # => [strand], which rest no more
+#   resting.drop(partition)      # it and all of its strands
+module Skep
+  module Kafka
+    class Resting
+      def initialize = @all = {}.compare_by_identity
+
+      def add(one) = @all[one] = one.retry_at #: (Partition | Strand) -> void
+      def delete(one) = @all.delete(one) #: (Partition | Strand) -> void
+
+      #: (Partition) -> void
+      def drop(partition) = @all.delete_if { |one, _| one.partition.equal?(partition) }
+
+      def deadline = @all.each_value.reject(&:infinite?).min #: () -> Float?
+
+      def over(now) #: (Float) -> Array[Partition | Strand]
+        @all.select { |_, time| time <= now }.keys.each { |one| @all.delete(one) }
+      end
+
+      def inspect = "#<Skep::Kafka::Resting #{@all.size}>" #: () -> String
+    end
+    private_constant :Resting
+  end
+end

@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+# The order of a partition's messages, one batch after the other: which of them may be worked on
+# now. For one thread at a time.
+#
+#   order = Sequence.new(limit: 500)
+#   order.room                       # => 500, how many more may be read now
+#   messages = order.unpack(haul)
+#   order.put(messages, order.keys(messages), bytes: haul.bytes)
+#   messages, keys = order.take      # a strand's; nil while others are out
+#   order.done(batch, 41)            # of those the ones up to that offset are done
+#   order.release(strand)            # they aren't out any more
+#
+# Keyring is the other order, by keys.
+module Skep
+  module Kafka
+    class Sequence
+      attr_reader :position #: Integer?, the offset after the last message done
+
+      def initialize(limit:) #: (limit: Integer) -> void
+        @limit = limit
+      end
+
+      def room = @out || @haul ? 0 : @limit #: () -> Integer
+      def any? = !@out && !@haul.nil? #: () -> bool, would a take give something?
+      def held? = false #: () -> bool, does what is unfinished keep others from being read?
+      def unpack(haul) = haul #: (Haul) -> Haul
+      def keys(_haul) = nil #: (Haul) -> nil
+      def put(haul, _keys, **) = @haul = haul #: (Haul, nil, **Integer) -> void
+
+      def take #: () -> [Haul, nil]?
+        return unless any?
+
+        @out = true
+        haul, @haul = @haul, nil
+        [haul, nil]
+      end
+
+      #: (Batch, Integer, **untyped) -> void
+      def done(_batch, offset, **) = @position = offset + 1
+
+      def release(_strand) = @out = false #: (Strand) -> void
+
+      def inspect = "#<Skep::Kafka::Sequence #{position}>" #: () -> String
+    end
+    private_constant :Sequence
+  end
+end

@@ -1,0 +1,105 @@
+# frozen_string_literal: true
+
+# Messages of a partition that must be done one after the other: what a worker has in hand. Of a
+# partition there is one at a time; with `ordered_by: :key` there are many, and no key is in two.
+#
+#   strand.batch               # the one to work on now; nil when the strand is through
+#   strand.pass                # it is done: the next one
+#   strand.marked = 41         # of this batch the messages up to that offset are done
+#   strand.cut                 # goes on with what comes after the mark
+#   strand.rest(0.2)           # it is tried again after so many seconds; others go on
+#
+# It knows what is to be tried, and how often that failed, and does nothing by itself.
+module Skep
+  module Kafka
+    class Strand
+      attr_reader :partition #: Partition
+      attr_reader :keys #: Hash[Integer, untyped]?, the key of each offset, if it goes by keys
+      attr_accessor :marked #: Integer?, the offset up to which its batch is done
+      attr_accessor :failures #: Integer, how often the batch failed
+      attr_accessor :state #: Symbol, one of busy ready resting: the desk's
+      attr_accessor :retry_at #: Float?, monotonic seconds
+
+      #: (Partition, Array[Batch], ?Hash[Integer, untyped]?, ?failures: Integer) -> void
+      def initialize(partition, batches, keys = nil, failures: 0)
+        @partition = partition
+        @waiting = batches
+        @keys = keys
+        @failures = failures
+        @offshoots = []
+      end
+
+      def batch = @waiting.first #: () -> Batch?
+      def over? = @waiting.empty? #: () -> bool
+
+      def pass #: () -> void
+        @waiting.shift
+        @failures = 0
+        @marked = nil
+      end
+
+      # What is marked isn't tried again. How many messages that were.
+      def cut #: () -> Integer
+        return 0 unless @marked
+
+        before, left = batch.size, batch.__after(@marked)
+        pass
+        @waiting.unshift(left) if left
+        before - (left&.size || 0)
+      end
+
+      # Goes on with the batch message by message.
+      def split #: () -> void
+        @waiting[0, 1] = batch.split
+        @failures = 0
+      end
+
+      # Goes on with the batch so that those messages are in batches of their own of which the block
+      # is true.
+      def isolate(&) #: () { (Message) -> bool } -> void
+        @waiting[0, 1] = batch.isolate(&)
+      end
+
+      # Keys that aren't to wait for the one that failed go their own way: all others than that
+      # offset's, at once if some of the batch went well; or half of them, after the same rest,
+      # where it isn't known which one it was.
+      def divide(offset, wait: true) #: (Integer?, ?wait: bool) -> void
+        others = keys && @waiting.one? ? others_than(offset) : []
+        return if others.empty?
+
+        theirs, @keys = keys.partition { |_, key| others.include?(key) }.map(&:to_h)
+        off, here = batch.messages.partition { |message| theirs.key?(message.offset) }
+        @waiting = [batch.__of(here)]
+        offshoot = Strand.new(partition, [batch.__of(off)], theirs, failures:)
+        @offshoots << offshoot
+        @with = [self, *(offshoot if wait || offset.nil?)]
+      end
+
+      def rest(seconds) #: (Numeric) -> void
+        (@with || [self]).each { |strand| strand.retry_at = OS.now + seconds }
+        @with = nil
+      end
+
+      # It, and those that go their own ways from here on.
+      def parts = [self, *@offshoots.slice!(0..)] #: () -> Array[Strand]
+
+      # It rests until the node ends.
+      def pause #: () -> void
+        @retry_at = Float::INFINITY
+      end
+
+      # Nothing of it is tried any more.
+      def drop = @waiting.clear #: () -> void
+
+      def inspect = "#<Skep::Kafka::Strand #{batch&.label || partition} failures=#{failures}>"
+
+      private
+
+      def others_than(offset)
+        there = batch.messages.map { |message| keys[message.offset] }.uniq
+        offset ? there - [keys[offset]] : there.drop((there.size + 1) / 2)
+      end
+    end
+    private_constant :Strand
+  end
+end

@@ -1,0 +1,207 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+# What a handler can say of its batch: that part of it is done, not now, and from there; and what
+# never reaches a handler.
+class KafkaFlowTest < KafkaCase
+  def setup
+    super
+    broker(orders: 2, dead: 1)
+  end
+
+  test "tries again only what comes after a mark" do
+    fill(6)
+    seen = []
+    events = play({ max_wait: 60, batch: 6 }) do |batch, child|
+      batch.each do |message|
+        seen << message.offset
+        raise IOError if message.offset == 3 && seen.count(3) == 1
+
+        batch.mark(message)
+      end
+      child.stop!
+    end
+
+    assert_equal [0, 1, 2, 3, 3, 4, 5], seen
+    assert_equal [3, 5], named(events, "handler_failed").first.values_at(:offset, :last_offset)
+    assert_equal 6, named(events, "count").sum { |facts| facts[:number] }
+  end
+
+  test "keeps a mark when the node ends with what comes after it" do
+    fill(6)
+    assert_raises(NoMemoryError) do
+      play({ commit_every: 0.1 }) do |batch, _|
+        batch.each { |message| message.offset == 3 ? raise(NoMemoryError) : batch.mark(message) }
+      end
+    end
+    first = nil
+    play { |batch, child| (first = batch.first_offset) && child.stop! }
+
+    assert_equal 3, first
+  end
+
+  test "counts the failures of each message for itself where there are marks" do
+    fill(4)
+    tries = Hash.new(0)
+    events = play({ dead_letter: "dead", attempts: 3 }) do |batch, child|
+      batch.each do |message|
+        raise IOError if (tries[message.offset] += 1) < 3
+
+        batch.mark(message)
+        child.stop! if message.offset == 3
+      end
+    end
+
+    assert_empty named(events, "dead_lettered")
+    assert_equal [3] * 4, tries.values
+  end
+
+  test "says so where a handler raises that had marked all" do
+    fill(2)
+    events = play do |batch, child|
+      batch.mark(batch.last_offset)
+      child.stop! if batch.last_offset == 1
+      raise IOError, "too late"
+    end
+
+    assert_match(/marked as done before/, named(events, "handler_failed").last[:note])
+    assert_equal 2, named(events, "count").sum { |facts| facts[:number] }
+  end
+
+  test "lets a partition rest when the handler says not now, and others go on" do
+    fill(4)
+    fill(3, 1)
+    seen = []
+    paused = nil
+    events = play({ max_wait: 60, batch: 4 }) do |batch, child|
+      seen << [batch.partition, batch.first_offset]
+      next if batch.partition == 1
+      next child.stop! if paused
+
+      fill(1, 1)
+      batch.mark(1)
+      paused = Skep::OS.now
+      batch.pause(1)
+    end
+
+    assert_equal [[0, 0], [1, 0], [0, 2]], seen
+    assert_operator Skep::OS.now - paused, :>=, 1
+    assert_equal [[0, 2, 1]], named(events, "kafka_paused").map { |facts|
+      facts.values_at(:partition, :offset, :seconds)
+    }
+    assert_empty named(events, "handler_failed")
+  end
+
+  { 2 => 2, :beginning => 0, :end => 10 }.each do |place, offset|
+    test "goes on at #{place} when the handler says so" do
+      fill(10)
+      seen = []
+      feed_more = ->(name, _, _) { fill(5) if name == "kafka_seek" }
+      events = play({ max_wait: 60, batch: 5 }, told: feed_more) do |batch, child|
+        seen << batch.first_offset
+        batch.seek(place) if seen.size == 2
+        child.stop! if seen.size == 3
+      end
+
+      assert_equal [0, 5, offset], seen
+      assert_equal [[place.to_s, offset]], named(events, "kafka_seek").map { |facts|
+        facts.values_at(:to, :offset)
+      }
+    end
+  end
+
+  test "has committed the place it was sent to, though nothing has been done there" do
+    fill(10)
+    play({ max_wait: 60, batch: 5 }) do |batch, child|
+      next batch.seek(3) if batch.first_offset == 5
+      next unless batch.first_offset == 3
+
+      batch.pause(60)
+      child.stop!
+    end
+
+    assert_equal 3, next_offset
+  end
+
+  test "replays from a place while other keys are in hand, once those are through" do
+    fill(40)
+    lock = Mutex.new
+    seen = []
+    sought = nil
+    play({ ordered_by: :key, threads: 3, batch: 6 }) do |batch, child|
+      lock.synchronize { batch.each { |message| seen << message.offset } }
+      IO.select(nil, nil, nil, 0.002)
+      lock.synchronize do
+        next child.stop! if sought && seen.drop(sought).uniq.size == 40
+        next if sought || seen.size < 20
+
+        sought = seen.size
+        batch.seek(0)
+      end
+    end
+
+    assert_equal (0...40).to_a, seen.drop(sought).uniq.sort
+  end
+
+  test "never hands over what the filter leaves out, and counts it as done" do
+    fill(100)
+    seen = []
+    filter = ->(message) { message.payload.to_i.between?(50, 59) }
+    events = play({ batch: 10, filter: }, told: stop_after(100)) do |batch, _|
+      seen.concat(batch.payloads)
+    end
+
+    assert_equal (50..59).map(&:to_s), seen
+    assert_equal 90, named(events, "work").last[:totals]["filtered"]
+    assert_equal 100, next_offset
+  end
+
+  test "takes a filter that raises for a handler that raises" do
+    fill(4)
+    seen = []
+    filter = ->(message) { message.payload == "2" ? raise(IOError, "no idea") : true }
+    source = { filter:, dead_letter: "dead", attempts: 2 }
+    events = play(source, told: stop_after(4)) { |batch| seen.concat(batch.payloads) }
+
+    assert_equal %w[0 1 3], seen
+    assert_match(/no idea/, named(events, "dead_lettered").first[:error])
+    assert_equal 2, named(events, "dead_lettered").first[:offset]
+  end
+
+  test "marks in what the filter has left, with all before it" do
+    fill(6)
+    seen = []
+    play({ filter: ->(message) { message.offset.odd? }, max_wait: 60, batch: 6 }) do |batch, child|
+      seen << batch.map(&:offset)
+      next child.stop! if seen.size == 2
+
+      batch.mark(3)
+      raise IOError
+    end
+
+    assert_equal [[1, 3, 5], [5]], seen
+  end
+
+  private
+
+  def fill(count, partition = 0)
+    feed("orders", (0...count).map { |n| ["k#{n % 5}", n.to_s, partition] })
+  end
+
+  # When so many are counted as done.
+  def stop_after(count)
+    done = 0
+    lambda do |name, facts, child|
+      child.stop! if name == "count" && (done += facts[:number]) >= count
+    end
+  end
+
+  # Where the next member of the group begins.
+  def next_offset
+    fill(1)
+    offset = nil
+    play { |batch, child| (offset ||= batch.first_offset) && child.stop! }
+    offset
+  end
+end

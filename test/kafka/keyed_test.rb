@@ -1,0 +1,192 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+# One partition whose messages are worked on side by side, in order for each key.
+class KafkaKeyedTest < KafkaCase
+  KEYED = { ordered_by: :key, threads: 4 }.freeze
+  private_constant :KEYED
+
+  def setup
+    super
+    broker(orders: 1, dead: 1)
+    @lock = Mutex.new
+    @seen = []
+  end
+
+  test "works on several keys at a time, on each by one thread only, in order" do
+    feed("orders", (0...400).map { |n| ["k#{n % 7}", n.to_s] })
+    busy = []
+    peak = 0
+    meeting = Thread::Queue.new
+    play({ **KEYED, batch: 40 }) do |batch, child|
+      keys = batch.map(&:key).uniq
+      @lock.synchronize do
+        flunk "#{keys & busy} with two at once" if (keys & busy).any?
+        busy.concat(keys)
+        peak = [peak, busy.size].max
+        2.times { meeting << true } if busy.size >= 3
+      end
+      meeting.pop if @lock.synchronize { peak < 3 }
+      @lock.synchronize { busy -= keys }
+      note(batch, child, 400)
+    end
+
+    by_key = @seen.group_by { |n| n % 7 }
+    assert_equal (0...400).to_a, @seen.sort
+    by_key.each_value { |some| assert_equal some.sort, some }
+    assert_equal 400, committed
+  end
+
+  test "holds up a key that fails, and no other, and commits nothing beyond it" do
+    feed("orders", (0...300).map { |n| ["k#{n % 30}", n.to_s] })
+    events = play({ **KEYED, retry_backoff: 20, batch: 50 }) do |batch, child|
+      batch.each do |message|
+        raise "never" if message.key == "k3"
+
+        batch.mark(message)
+        @lock.synchronize { @seen << message.payload.to_i }
+      end
+    ensure
+      @lock.synchronize { child.stop! if @seen.size == 290 }
+    end
+
+    assert_equal (0...300).reject { |n| n % 30 == 3 }, @seen.sort
+    assert_equal [3], named(events, "handler_failed").map { |facts| facts[:offset] }
+    assert_equal 3, committed
+  end
+
+  test "finds the key that fails where the handler doesn't say which it was" do
+    feed("orders", (0...64).map { |n| ["k#{n % 16}", n.to_s] })
+    play({ **KEYED, threads: 1, retry_backoff: 0.001 }) do |batch, child|
+      raise "never" if batch.payloads.include?("5")
+
+      note(batch, child, 60)
+    end
+
+    assert_equal (0...64).reject { |n| n % 16 == 5 }, @seen.sort
+  end
+
+  test "puts what can't be done into the dead letter topic, that message alone" do
+    feed("orders", (0...60).map { |n| ["k#{n % 6}", n.to_s] })
+    events = play({ **KEYED, dead_letter: "dead", attempts: 2 }) do |batch, child|
+      raise ArgumentError, "can't read it" if batch.payloads.include?("20")
+
+      note(batch, child, 59)
+    end
+
+    assert_equal [20], named(events, "dead_lettered").map { |facts| facts[:offset] }
+    assert_equal (0...60).to_a - [20], @seen.sort
+    @seen.group_by { |n| n % 6 }.each_value { |some| assert_equal some.sort, some }
+    assert_equal 60, committed
+  end
+
+  test "runs no more than so far ahead of what is unfinished, and says so" do
+    feed("orders", (0...200).map { |n| [n.zero? ? "bad" : "k#{n}", n.to_s] })
+    told = lambda do |name, facts, child|
+      @held = facts if name == "kafka_held"
+      child.stop! if @held && @lock.synchronize { @seen.size == 49 }
+    end
+    play({ **KEYED, ahead: 50, retry_backoff: 0.01, batch: 10 }, told:) do |batch, _|
+      batch.each do |message|
+        raise "never" if message.key == "bad"
+
+        batch.mark(message)
+        @lock.synchronize { @seen << message.offset }
+      end
+    end
+
+    assert_equal (1..49).to_a, @seen.sort
+    assert_equal ["orders", 0], @held.values_at(:topic, :partition)
+  end
+
+  test "finishes all that is in hand when it is to stop, and goes on there" do
+    feed("orders", (0...200).map { |n| [n.even? ? nil : "k", n.to_s] })
+    play({ **KEYED, batch: 8 }) do |batch, child|
+      IO.select(nil, nil, nil, 0.02)
+      note(batch, child, 40)
+    end
+    assert_operator (first = @seen.dup).size, :<, 200
+    @seen.clear
+    play({ **KEYED, batch: 8 }) do |batch, child|
+      note(batch, child, 1_000)
+      @lock.synchronize { child.stop! if (first | @seen).size == 200 }
+    end
+
+    assert_equal first.uniq, first
+    assert_equal (0...200).to_a, (first | @seen).sort
+    assert_equal (0...200).find { |n| !first.include?(n) }, @seen.min
+    [first, @seen].each { |some| assert_equal some.select(&:odd?).sort, some.select(&:odd?) }
+  end
+
+  test "goes by what a block finds in the message" do
+    feed("orders", (0...100).map { |n| ["k", JSON.generate(user: n % 5, n:)] })
+    ordered_by = ->(message) { JSON.parse(message.payload)["user"] }
+    users = []
+    play({ ordered_by:, threads: 2, batch: 20 }) do |batch, child|
+      found = batch.map { |message| JSON.parse(message.payload) }
+      @lock.synchronize { users << found.map { |one| one["user"] }.uniq.size }
+      note(found.map { |one| one["n"] }, child, 100)
+    end
+
+    assert_equal (0...100).to_a, @seen.sort
+    assert_operator users.max, :<, 5 # they were shared out
+  end
+
+  test "tries again a message of which the block can't say the key, as if its handler had raised" do
+    feed("orders", ["{}", "no json", "{}"].map { |payload| ["k", payload] })
+    ordered_by = ->(message) { JSON.parse(message.payload)["user"] }
+    letter = nil
+    told = ->(name, facts, child) { child.stop! if name == "dead_lettered" && letter = facts }
+    play({ ordered_by:, dead_letter: "dead", attempts: 2 }, told:) do |batch, child|
+      note(batch.map(&:offset), child, 100)
+    end
+
+    assert_equal [0, 2], @seen.sort
+    assert_equal 1, letter[:offset]
+    assert_match(/\AJSON::ParserError/, letter[:error])
+  end
+
+  test "has what may have crashed a node at work alone, one at a time" do
+    feed("orders", (0...100).map { |n| ["k#{n}", n.to_s] })
+    busy = 0
+    alone = {}
+    suspect = { "in_hand" => "orders/0/40-50", "at" => 45, "crashes" => 1, "alone" => 0,
+                "ends" => ["SIGSEGV"], "seats" => [0], "time" => Skep::OS.now }
+    events = play({ **KEYED, batch: 20 }, suspects: [suspect]) do |batch, child|
+      @lock.synchronize { busy += 1 }
+      IO.select(nil, nil, nil, 0.001)
+      @lock.synchronize do
+        batch.each { |message| alone[message.offset] = [batch.size, busy] }
+        busy -= 1
+      end
+      note(batch, child, 100)
+    end
+
+    assert_equal [1, 1], alone[45]
+    assert_equal([1] * 11, (40..50).map { |offset| alone[offset].first })
+    assert_equal [["orders/0/40-50", 45]],
+                 named(events, "judged").flat_map { |said| said["suspects"] }
+  end
+
+  private
+
+  # Notes what was done, and stops when it is so much.
+  def note(batch, child, all)
+    @lock.synchronize do
+      @seen.concat(batch.map { |one| one.is_a?(Integer) ? one : one.payload.to_i })
+      child.stop! if @seen.size >= all
+    end
+  end
+
+  # The offset that the group has committed: the next one to read it begins there.
+  def committed
+    feed("orders", [%w[k next]])
+    offset = nil
+    play({ batch: 1 }) do |batch, child|
+      offset ||= batch.first_offset
+      child.stop!
+    end
+    offset
+  end
+end

@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/kafka"
+
+module Skep
+  module Kafka
+    # What is to be tried of a strand, and how often that failed.
+    class StrandTest < ::Skep::TestCase
+      test "goes on after what is marked, as if nothing had failed" do
+        strand = strand(%w[a a a])
+        strand.failures = 2
+        assert_equal 0, strand.cut
+        assert_equal 2, strand.failures
+        strand.marked = 1
+        assert_equal 2, strand.cut
+        assert_equal [[2], 0, nil], [offsets(strand), strand.failures, strand.marked]
+        strand.marked = 2
+        assert_equal 1, strand.cut
+        assert_predicate strand, :over?
+      end
+
+      test "tries one message after the other once split" do
+        strand = strand(%w[a b])
+        strand.split
+        assert_equal [0], offsets(strand)
+        strand.pass
+        assert_equal [1], offsets(strand)
+      end
+
+      test "lets other keys go their own way than the one that failed" do
+        strand = strand(%w[a b a c])
+        strand.failures = 1
+        strand.divide(2)
+        strand.rest(60)
+        here, off = strand.parts
+        assert_equal [[0, 2], [1, 3]], [offsets(here), offsets(off)]
+        assert_equal [%w[a], %w[b c]], [here, off].map { |one| one.keys.values.uniq }
+        assert_equal 1, off.failures
+        assert_equal here.retry_at.round, off.retry_at.round
+        assert_equal [strand], strand.parts
+      end
+
+      test "lets half of its keys go where it isn't known which one failed" do
+        strand = strand(%w[a b a c d])
+        strand.divide(nil)
+        here, off = strand.parts
+        assert_equal [[0, 1, 2], [3, 4]], [offsets(here), offsets(off)]
+      end
+
+      test "stays whole where there is one key, or where it doesn't go by keys" do
+        [strand(%w[a a]), Strand.new(nil, [batch(%w[a b])])].each do |strand|
+          strand.divide(nil)
+          strand.divide(1)
+          assert_equal [strand], strand.parts
+          assert_equal [0, 1], offsets(strand)
+        end
+      end
+
+      test "stays whole while its messages are tried apart" do
+        strand = strand(%w[a b c])
+        strand.isolate { |message| message.offset == 2 }
+        strand.divide(0)
+        assert_equal [strand], strand.parts
+      end
+
+      private
+
+      def strand(keys) = Strand.new(nil, [batch(keys)], keys.each_with_index.to_h { |k, n| [n, k] })
+      def offsets(strand) = strand.batch.map(&:offset)
+
+      def batch(keys)
+        Batch.new("t", 0, keys.map.with_index { |k, n| Message.new("t", 0, n, k, nil, 0, {}) })
+      end
+    end
+  end
+end
