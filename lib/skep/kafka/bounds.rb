@@ -39,7 +39,8 @@ module Skep
 
       #: (Hash[[String, Integer], Gauge], Float) -> void
       def look(gauges, now)
-        [@ends, @begins].each { |known| known.select! { |key, _| gauges.key?(key) } }
+        @ends.select! { |key, _| gauges.key?(key) }
+        @begins.select! { |key, _| gauges[key]&.begun? == false }
         gauges.each_key { |key| see(key, now) }
         return unless @look_at && @look_at <= now
 

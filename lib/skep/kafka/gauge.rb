@@ -83,7 +83,14 @@ module Skep
       def tells? = held || @counts[:batches].positive? #: () -> bool
 
       def counts = @lock.synchronize { @counts.dup } #: () -> Hash[Symbol, Integer]
-      def durations = @lock.synchronize { @durations.to_plain } #: () -> Hash[String, untyped]
+
+      def durations #: () -> Hash[String, untyped]
+        @lock.synchronize do
+          next @told if @told && @told["count"] == @durations.count
+
+          @told = @durations.to_plain.freeze
+        end
+      end
 
       def to_plain #: () -> Hash[String, untyped]
         { "topic" => @topic, "partition" => @number, "held" => held ? true : false,

@@ -127,6 +127,7 @@ module Skep
         @consumer.seek(start, SEEK_SECONDS)
         start.each { |place| @consumer.store(*place) }
         committed(@consumer.commit(start, COMMIT_SECONDS))
+        @meter.begin_again(keys)
         keys.each { |topic, number| @desk.add(partition(topic, number)) }
         @report.tell(:kafka_topic_remade, level: :error, partitions: PartitionList.by_topic(keys),
                                           note: REMADE)

@@ -68,6 +68,12 @@ module Skep
         changed
       end
 
+      # What was done of these counts for nothing: they are read from their beginning.
+      def begin_again(keys) #: (Array[[String, Integer]]) -> void
+        keys.each { |key| gauge(*key).held = true }
+        changed
+      end
+
       # Tells how things stand, if that isn't known already.
       def tell #: () -> void
         began = spent

@@ -61,18 +61,19 @@ module Skep
       end
 
       # That part of them took no longer than so many seconds.
-      def quantile(part) #: (Float) -> Float?
+      def quantile(part, sorted = @buckets.sort) #: (Float, ?Array[[Integer, Integer]]) -> Float?
         return if count.zero?
 
         left = (part * count).ceil.clamp(1, count)
-        bucket, = @buckets.sort.find { |_, number| (left -= number) <= 0 }
+        bucket, = sorted.find { |_, number| (left -= number) <= 0 }
         (bucket - (Durations.width(bucket) / 2)) / 1e9
       end
 
       def to_plain #: () -> Hash[String, untyped]
+        sorted = @buckets.sort
         { "count" => count, "sum" => (@sum / 1e9).round(9),
-          "p50" => quantile(0.5), "p99" => quantile(0.99),
-          "buckets" => @buckets.sort.map { |bucket, number| [bucket / 1e9, number] } }
+          "p50" => quantile(0.5, sorted), "p99" => quantile(0.99, sorted),
+          "buckets" => sorted.map { |bucket, number| [bucket / 1e9, number] } }
       end
 
       def inspect = "#<#{self.class} count=#{count}>" #: () -> String
