@@ -68,8 +68,9 @@ module Skep
       def show(facts)
         return out.puts(JSON.generate(facts)) if options[:json]
 
+        unknown = ", of #{facts[:unknown]} partitions unknown" if facts[:unknown].positive?
         out.puts("group #{facts[:group]}: #{facts[:state]}, members #{facts[:members].size}, " \
-                 "lag #{facts[:lag]}")
+                 "lag #{facts[:lag]}#{unknown}")
         rows = facts[:partitions]
         return if rows.empty?
 

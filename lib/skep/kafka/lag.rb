@@ -4,12 +4,14 @@
 # running.
 #
 #   Skep::Kafka.lag("billing", { "bootstrap.servers": "kafka-1:9092" }, seconds: 15)
-#   # => { group:, state:, assignor:, lag:, members: [{ id:, instance:, client:, host: }],
+#   # => { group:, state:, assignor:, lag:, unknown:,
+#   #      members: [{ id:, instance:, client:, host: }],
 #   #      partitions: [{ topic:, partition:, committed:, end:, lag:, member:, client:, host:,
 #   #                     error: }] }
 #
 # A partition is listed if the group has committed something there, or if a member has it. `lag` is
-# nil where nothing is committed or the end isn't known; all of them make up the group's.
+# nil where nothing is committed or the end isn't known (so many are `unknown`); all others make
+# up the group's.
 #
 # Four requests: who coordinates the group, its members, what it committed, and where the partitions
 # end; the last to each broker that leads one of them.
@@ -29,7 +31,7 @@ module Skep
 
         rows = rows(committed, group.members)
         { group: @group, state: group.state, assignor: group.assignor,
-          lag: rows.sum { |row| row[:lag].to_i },
+          lag: rows.sum { |row| row[:lag].to_i }, unknown: rows.count { |row| row[:lag].nil? },
           members: group.members.map { |one| one.to_h.except(:partitions) }, partitions: rows }
       end
 
@@ -82,7 +84,16 @@ module Skep
         { topic: key.first, partition: key.last, committed:, end: offset,
           lag: committed && offset && [offset - committed, 0].max,
           member: holder && (holder.instance || holder.id), client: holder&.client,
-          host: holder&.host, error: code.zero? ? nil : Native.err2str(code) }
+          host: holder&.host, error: error(code, committed, offset) }
+      end
+
+      BEYOND = "what is committed lies beyond the end: was the topic made again?"
+      private_constant :BEYOND
+
+      def error(code, committed, offset)
+        return Native.err2str(code) unless code.zero?
+
+        BEYOND if committed && committed > offset
       end
 
       def complain(code)
