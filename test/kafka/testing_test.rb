@@ -78,6 +78,47 @@ class KafkaTestingTest < Skep::TestCase
                                            outcome.child.stopping?]
   end
 
+  test "knows marks, pauses, jumps, filters and keys" do
+    tries = 0
+    outcome = rehearse(batch: 5) do |batch, _|
+      batch.each do |message|
+        raise "7" if message.payload == "7" && (tries += 1) == 1
+
+        batch.mark(message)
+      end
+    end
+    assert_equal [[7, 9]], outcome.retried.map { |one| one.values_at(:offset, :last_offset) }
+    assert_equal [10, 2], [outcome.done.size, tries]
+
+    seen = []
+    rehearse(batch: 5) do |batch, _|
+      seen << batch.first_offset
+      batch.pause(3600) if seen.size == 1
+      batch.seek(:beginning) if seen.size == 3
+    end
+    assert_equal [0, 0, 5, 0, 5], seen
+
+    outcome = rehearse(filter: ->(message) { message.payload.to_i.even? }) { nil }
+    assert_equal [[0, 2, 4, 6, 8], [1, 3, 5, 7, 9]],
+                 [outcome.done.map(&:offset), outcome.filtered.map(&:offset)]
+
+    keyed = Hash.new { |all, key| all[key] = [] }
+    messages = Array.new(30) { |n| { key: n % 4, payload: n } }
+    outcome = Testing.run(source(ordered_by: :key, threads: 3, batch: 4), messages) do |batch, _|
+      batch.each { |message| keyed[message.key] << message.payload.to_i }
+    end
+    assert_predicate outcome, :clean?
+    assert_equal (0...4).to_h { |key| [key.to_s, (key...30).step(4).to_a] }, keyed.sort.to_h
+  end
+
+  test "stops what would pause, or jump back, for ever" do
+    tries = 0
+    outcome = rehearse(batch: 5) { |batch, _| batch.pause(1) if (tries += 1) }
+    assert_equal [[], 10, 11], [outcome.done, outcome.left.size, tries]
+    outcome = rehearse(batch: 5) { |batch, _| batch.seek(:beginning) }
+    assert_equal 10, outcome.left.size
+  end
+
   test "keeps partitions and topics apart, in order" do
     seen = Hash.new { |all, key| all[key] = [] }
     messages = (0...20).map do |n|

@@ -14,9 +14,10 @@ module Skep
           raise BadSource.new(sentences: wrong) if wrong.any?
 
           @child, @handler = child, handler
-          @limit = [retries, @options.attempts.to_i].max
+          @limit = retries + (2 * @options.attempts.to_i) # whole, and message by message
           @messages = stock(messages)
           @handed, @returned = {}, {}
+          @tries = Hash.new(0)
         end
 
         def run #: () -> Outcome
@@ -71,18 +72,16 @@ module Skep
         end
 
         def hand(batch, child)
+          @tries[place(batch.messages.first)] += 1
           note(batch, @handed)
           @handler.call(batch, child)
-          note(batch, @returned)
+          note(batch, @returned) unless batch.__wish
         end
 
         def note(batch, places) = batch.messages.each { |one| places[place(one)] = true }
 
-        # Without a dead letter a batch would be tried for ever.
-        def stuck?
-          failed = @child.events.last
-          failed && failed.first == :handler_failed && failed.last[:attempt] > @limit
-        end
+        # A batch would be tried for ever, where there is no dead letter; or paused, or sought.
+        def stuck? = @tries.any? { |_, times| times > @limit }
 
         def place(message) = [message.topic, message.partition, message.offset]
 
