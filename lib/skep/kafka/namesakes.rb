@@ -40,7 +40,11 @@ module Skep
         others
       end
 
-      def close = @answers.close #: () -> void
+      # Asks no more, whoever tells it to.
+      def close #: () -> void
+        @asked = true
+        @answers.close
+      end
     end
     private_constant :Namesakes
   end
