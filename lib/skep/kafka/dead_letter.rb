@@ -33,6 +33,7 @@ module Skep
           next if waiting.zero? && producer.failed == failed
 
           cause = producer.cause || "no answer within #{SECONDS} s"
+          begin_anew if producer.fatal
           raise NotDelivered.new(topic: @topic, cause: Secrets.scrub(cause, @settings.secrets))
         end
       end
@@ -40,6 +41,12 @@ module Skep
       def close = @lock.synchronize { @producer&.close } #: () -> void
 
       private
+
+      # What made librdkafka give up (a refusal, for an idempotent producer) may have been mended.
+      def begin_anew
+        @producer.close
+        @producer = nil
+      end
 
       # Most nodes never need one.
       def producer = @producer ||= Producer.new(SAFE.merge(@settings.for_producer))

@@ -45,6 +45,15 @@ module Skep
       SUBJECT = { topic: "topic", group: "consumer group", login: "this user" }.freeze
       private_constant :ACLS, :ADVICE, :SUBJECT
 
+      # What to do about an error that a working client meets; nil if it is no refusal.
+      def self.advice(code) #: (Integer) -> String?
+        case code
+        when Codes::TOPIC_REFUSED then ADVICE[:topic]
+        when Codes::GROUP_REFUSED then ADVICE[:group]
+        when *Codes::LOGIN then ADVICE[:login]
+        end
+      end
+
       # what: :topic, :group or :login; name: which.
       #
       #: (what: Symbol, name: String?, brokers: String, cause: String) -> void
@@ -115,7 +124,8 @@ module Skep
     class NotDelivered < Error
       def initialize(topic:, cause:) #: (topic: String, cause: String) -> void
         super("#{topic} didn't take a message (#{cause}): " \
-              "does the topic exist, and may this user write to it?")
+              "does the topic exist, may this user write to it, " \
+              "and does it take as much (max.message.bytes)?")
       end
     end
   end

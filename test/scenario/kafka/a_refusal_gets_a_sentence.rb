@@ -4,7 +4,8 @@ require_relative "scenario"
 require "rdkafka"
 
 # A topic, a group or a login that the broker refuses ends the boot with 1 and a sentence that says
-# what to allow, and shows no password.
+# what to allow, and shows no password. One that comes later is told with the same advice and waited
+# out.
 KafkaScenario.play do
   # Who comes without a login is a super user, so that the broker can talk to itself; "reader" may
   # do nothing.
@@ -34,13 +35,15 @@ KafkaScenario.play do
     must("keep the password to itself") { "#{swarm.events}#{text}" !~ /tiger-lily|orange-lily/ }
     text
   end
-  allow = lambda do |type, name|
+  change = lambda do |verb, type, name, operation = 3|
     admin = Rdkafka::Config.new("bootstrap.servers" => broker.address).admin
-    admin.create_acl(resource_type: type, resource_name: name, resource_pattern_type: 3,
-                     principal: "User:reader", host: "*", operation: 3, permission_type: 3)
+    admin.public_send(verb, resource_type: type, resource_name: name, resource_pattern_type: 3,
+                            principal: "User:reader", host: "*", operation:, permission_type: 3)
          .wait(max_wait_timeout: 15)
     admin.close
   end
+  allow = change.curry(3)[:create_acl]
+  refuse = change.curry(3)[:delete_acl]
 
   text = refusal.call(login)
   must("name the topic: #{text}") { text =~ /refuses topic orders .*allow READ and DESCRIBE/ }
@@ -51,8 +54,27 @@ KafkaScenario.play do
   must("name the login: #{text}") { text =~ /refuses this user .*correct security.protocol/ }
 
   allow.call(3, "readers")
-  swarm = run_swarm(reader("orders", nodes: 1, kafka: login))
+  topic("dead", 1)
+  swarm = run_swarm(reader("orders", nodes: 1, kafka: login, body: "raise 'bad' if batch.first.key == '2'",
+                                     more: ", batch: 1, dead_letter: 'dead', attempts: 1"))
   feed("orders", [["1", "v"]])
   await_keys(1)
-  must("work once all is allowed") { swarm.stop.exitstatus.zero? }
+  feed("orders", [["2", "v"]])
+  must("say what the dead letter lacks") do
+    swarm.await("handler_failed")["error"] =~ /dead didn't take a message .* may this user write/
+  end
+  change[:create_acl, 2, "dead", 4]
+  swarm.await("dead_lettered")
+
+  refuse[2, "orders"]
+  told = swarm.await("kafka_refused")
+  must("advise: #{told}") { told["note"] =~ /allow READ and DESCRIBE/ }
+  allow[2, "orders"]
+  feed("orders", [["3", "v"]])
+  await_keys(2)
+  broker.reconfigure { |properties| properties.sub("tiger-lily", "orange-lily") }
+  told = swarm.await("kafka_refused") { |event| event["code"] == "_AUTHENTICATION" }
+  must("advise: #{told}") { told["note"] =~ /correct security.protocol/ }
+  must("stop with 0") { swarm.stop.exitstatus.zero? }
+  must("keep the passwords to itself") { swarm.events.to_s !~ /tiger-lily|orange-lily/ }
 end
