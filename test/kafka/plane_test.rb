@@ -47,7 +47,7 @@ class PlaneTest < Skep::TestCase
       ["ppp", nil, ""]
       [nil, "", "kk"]
       [7, 7, 7]
-      [[-185, "Local: something"], [3, "pppp"]]
+      [[-185, "Local: something", 1], [3, "pppp", 2]]
       live 0
     TEXT
       push(0, 3, -1)

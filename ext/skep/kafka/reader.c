@@ -161,7 +161,7 @@ skep_reader_error(const struct skep_rd_message *message)
         ? rb_str_new(message->payload, (long)message->payload_size)
         : rb_utf8_str_new_cstr(skep_rdkafka.err2str(message->err));
 
-    return rb_assoc_new(INT2NUM(message->err), text);
+    return rb_ary_new_from_args(3, INT2NUM(message->err), text, LL2NUM(message->offset));
 }
 
 static VALUE

@@ -10,6 +10,9 @@ module Skep
       ASSIGN = -175
       REVOKE = -174
       STATE = -172
+      BAD_COMPRESSION = -198
+      BAD_MESSAGE = -199
+      NOT_IMPLEMENTED = -170
       NO_OFFSET = -168
       PARTITION_END = -191
       ALL_BROKERS_DOWN = -187
@@ -31,6 +34,8 @@ module Skep
       NETWORK = [-195, -193, -181, TIMED_OUT, ALL_BROKERS_DOWN].freeze
       # Another member has come by the same group.instance.id, or has it still.
       NAME_TAKEN = [82, 111].freeze
+      # Messages that can't be read; librdkafka goes on behind them.
+      UNREADABLE = [BAD_MESSAGE, BAD_COMPRESSION, NOT_IMPLEMENTED].freeze
       # The broker answered and didn't accept who we are.
       LOGIN = [-169, 33, 34, 58].freeze
     end

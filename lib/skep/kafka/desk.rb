@@ -121,6 +121,9 @@ module Skep
       # The partitions it has, as [topic, number].
       def keys = @lock.synchronize { held.map(&:key) } #: () -> Array[[String, Integer]]
 
+      # Through which their messages come.
+      def intakes = @lock.synchronize { held.map(&:intake) } #: () -> Array[Intake]
+
       # Gives out no more.
       def close #: () -> void
         @lock.synchronize do

@@ -32,6 +32,7 @@ module Skep
         @meter = tools.meter
         @outage = Outage.new(tools)
         @namesakes = Namesakes.new(@consumer)
+        @gaps = Gaps.new(tools)
         @serials = 0
         @wake, @waker = OS.pipe
       end
@@ -44,7 +45,7 @@ module Skep
         @waker.close
         @thread.close
         @wake.close
-        [@outage, @namesakes].each(&:close)
+        [@outage, @namesakes, @gaps].each(&:close)
       end
 
       # Deals with one event of the client's. Called on the thread, and at the end by whoever
@@ -53,7 +54,7 @@ module Skep
         case event.kind
         when :rebalance then event.code == Codes::ASSIGN ? take(event.list) : give_up(event.list)
         when :error then error(event)
-        when :log then @report.log(event)
+        when :log then @gaps.reset(event, @desk.intakes) || @report.log(event)
         when :commit then committed(event.code) && ask_who_they_are
         end
       end
@@ -84,8 +85,7 @@ module Skep
           readable = wait
           break if readable.include?(@wake)
 
-          readable.include?(@outage.io) ? @outage.over : @outage.look
-          begin_again(@namesakes.found) if readable.include?(@namesakes.io)
+          look(readable)
         end
       rescue Exception => e # whatever it is, it must not end unseen: the main thread raises it
         @failure = e
@@ -93,9 +93,16 @@ module Skep
       end
 
       def wait
-        ios = [@consumer.control.io, @wake, @namesakes.io, @outage.io].compact
-        readable, = IO.select(ios, nil, nil, [poll_every, @outage.seconds_left].compact.min)
+        ios = [@consumer.control, @namesakes, @gaps, @outage].filter_map(&:io)
+        seconds = [poll_every, @outage.seconds_left, @gaps.seconds_left].compact.min
+        readable, = IO.select([@wake, *ios], nil, nil, seconds)
         readable || []
+      end
+
+      def look(readable)
+        @gaps.look(@desk.intakes)
+        readable.include?(@outage.io) ? @outage.over : @outage.look
+        begin_again(@namesakes.found) if readable.include?(@namesakes.io)
       end
 
       # Without any event the queue is served often enough to stay a member.
@@ -138,6 +145,7 @@ module Skep
                                            order: @options.method(:order),
                                            seeking: Seeker.new(@consumer, @report),
                                            limit: @options.batch, max_wait: @options.max_wait)
+                 .tap { |partition| partition.intake.gaps = @gaps }
       end
 
       def give_up(list)
@@ -174,6 +182,9 @@ module Skep
       def error(event)
         fall(@consumer.fatal || failed(event)) if event.fatal?
         raise refused(event) if event.code == Codes::GROUP_REFUSED && !@joined
+
+        advice = Refused.advice(event.code)
+        return @report.error(event, name: :kafka_refused, note: advice) if advice
 
         @outage.began(event) || @report.error(event)
       end

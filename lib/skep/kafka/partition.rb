@@ -19,6 +19,7 @@ module Skep
       private_constant :RETRY_SECONDS
 
       attr_reader :id #: Integer
+      attr_reader :intake #: Intake
       attr_reader :topic #: String
       attr_reader :number #: Integer
       attr_reader :errors #: Array[[Integer, String]], what the last read met
@@ -36,7 +37,7 @@ module Skep
         @queue, @topic, @number, @id = queue, topic, number, id
         @order, @seeking = order, seeking
         @limit, @max_wait = limit, max_wait
-        @reader = open_reader(limit)
+        @intake = Intake.new(open_reader(limit), topic, number)
         @state = :idle
         @in_hand = 0
         @more = true
@@ -105,7 +106,7 @@ module Skep
       def close #: () -> void
         return unless @queue
 
-        @reader.close
+        @intake.close
         Native.queue_io_event_enable(@queue, -1, nil, 0)
         Native.queue_destroy(@queue)
         @queue = nil
@@ -135,7 +136,7 @@ module Skep
 
       def gather
         held = @gathered.sum(&:size)
-        haul, @errors, count = @reader.read(@room - held)
+        haul, @errors, count = @intake.read(@room - held)
         @more = held + count >= @room
         @due = OS.now + @max_wait if @gathered.empty?
         @gathered << haul unless haul.empty?

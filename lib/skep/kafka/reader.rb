@@ -8,8 +8,8 @@ require "skep/kafka/reader/twin"
 #   haul, errors, count = reader.read(500)   # what is there now, so many at most; never waits
 #   reader.close                             # before the queue is destroyed
 #
-# An error of the partition comes through the same queue and is given as its code and text. A haul
-# has nothing to do with librdkafka any more: it outlives reader, client and a fork.
+# An error of the partition comes through the same queue and is given as its code, text and offset.
+# A haul has nothing to do with librdkafka any more: it outlives reader, client and a fork.
 # For one thread at a time.
 module Skep
   module Kafka

@@ -23,6 +23,8 @@ module Skep
       DEFAULTS = {
         # A new group begins at the beginning: nothing is skipped silently.
         "auto.offset.reset" => "earliest",
+        # What was spoilt on its way, or on the broker's disk, isn't taken for a message.
+        "check.crcs" => "true",
         # How long a topic made later, and a broker that came back, may go unnoticed.
         "topic.metadata.refresh.interval.ms" => "10000",
         "reconnect.backoff.max.ms" => "2000",

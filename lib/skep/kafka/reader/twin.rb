@@ -9,7 +9,7 @@ module Skep
         # What was taken out and isn't handed out is given back: nothing is kept between two reads.
         def close = @queue = nil #: () -> void
 
-        #: (Integer) -> [Haul, Array[[Integer, String]], Integer]
+        #: (Integer) -> [Haul, Array[[Integer, String, Integer]], Integer]
         def read(limit)
           raise IOError, "closed reader" unless @queue
 
@@ -36,7 +36,7 @@ module Skep
           if code.zero?
             messages << message(address, payload, *rest)
           else
-            errors << [code, payload || Native.err2str(code)]
+            errors << [code, payload || Native.err2str(code), rest.last]
           end
           Native.message_destroy(address)
         end

@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+# What is missing from a partition, or can't be read: tells of it, and tries again.
+#
+#   gaps = Gaps.new(tools)
+#   gaps.reset(event, intakes)      # a log line: did librdkafka have to begin somewhere else?
+#   gaps.stuck(intake, 17, code, text)      # a place that can't be read: it is tried again
+#   gaps.readable(intake)                   # it could be
+#   gaps.passed(intake, 17, 42)             # messages that nobody will have
+#   gaps.io; gaps.seconds_left; gaps.look(intakes)   # tries what has waited long enough
+#
+# Intakes call from their workers' threads, the rest is the keeper's.
+module Skep
+  module Kafka
+    class Gaps
+      SEEK_SECONDS = 5.0
+      AGAIN = 1.0 # seconds
+      RESET = /(\S+) \[(\d+)\]: offset reset \(at offset (\d+).*?\) to .*?(BEGINNING|END).*?: (.*)/
+      STAYS = "its partition waits here and tries again; restore the broker's copy, or stop the " \
+              "swarm and set the group's offset behind it with kafka-consumer-groups"
+      private_constant :SEEK_SECONDS, :AGAIN, :RESET, :STAYS
+
+      def initialize(tools) #: (Tools) -> void
+        @options, @consumer, @report = tools.options, tools.consumer, tools.report
+        @backoff = Backoff.new(1.0)
+        @bell = Bell.new
+        @lock = Mutex.new
+        @due = {}
+        @failures = Hash.new(0)
+      end
+
+      # Tells of it, if that is what the line says, as a group's offset may lie where messages
+      # aren't any more: how many are missing is known when the next one comes.
+      #: (Event, Array[Intake]) -> bool
+      def reset(event, intakes)
+        _, facility, text = event.log
+        found = facility == "OFFSET" && RESET.match(text.to_s) or return false
+        topic, number, from, where, cause = found.captures
+        key = [topic, number.to_i]
+        @report.tell(:kafka_offset_reset, level: :warn, topic:, partition: key.last,
+                                          offset: from.to_i, to: where.downcase, cause:)
+        intakes.find { |intake| intake.key == key }&.lost_from = from.to_i
+        true
+      end
+
+      #: (Intake, Integer, Integer, String) -> void
+      def stuck(intake, offset, code, text)
+        @lock.synchronize do
+          @due[intake] = OS.now + @backoff.seconds(@failures[[intake.key, offset]] += 1)
+        end
+        @bell.ring
+        @report.problem(Native.err2name(code), text, name: :kafka_unreadable, note: STAYS,
+                                                     **place(intake), offset:)
+      end
+
+      def readable(intake, offset) #: (Intake, Integer) -> void
+        @report.tell(:kafka_readable, **place(intake), offset:)
+      end
+
+      # The first of them is `from`, and the one after them `to`.
+      def passed(intake, from, to) #: (Intake, Integer, Integer) -> void
+        return unless to > from
+
+        @report.tell(:messages_lost, level: :error, **place(intake), offset: from,
+                                     last_offset: to - 1, messages: to - from)
+      end
+
+      def io = @bell.io #: () -> IO
+
+      # Until `look` has something to do; nil without that.
+      def seconds_left #: () -> Float?
+        @lock.synchronize { @due.values.min&.then { |moment| [moment - OS.now, 0].max } }
+      end
+
+      # Of these; one that has gone elsewhere meanwhile is no more ours to seek in.
+      def look(intakes) #: (Array[Intake]) -> void
+        @bell.heard
+        now = OS.now
+        due = @lock.synchronize do
+          @due.select! { |intake, _| intakes.include?(intake) }
+          @due.select { |_, moment| moment <= now }.keys
+        end
+        due.each { |intake| try_again(intake) }
+      end
+
+      def close = @bell.close #: () -> void
+
+      private
+
+      def try_again(intake)
+        intake.resume { |offset| @consumer.seek([[*intake.key, offset]], SEEK_SECONDS) }
+        @lock.synchronize { @due.delete(intake) }
+      rescue CallFailed => e # no broker just now, perhaps
+        @lock.synchronize { @due[intake] = OS.now + AGAIN }
+        @report.problem("seek", e.message, **place(intake))
+      end
+
+      def place(intake) = { topic: intake.key.first, partition: intake.key.last }
+    end
+    private_constant :Gaps
+  end
+end
