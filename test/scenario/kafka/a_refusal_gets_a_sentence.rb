@@ -55,8 +55,9 @@ KafkaScenario.play do
 
   allow.call(3, "readers")
   topic("dead", 1)
-  swarm = run_swarm(reader("orders", nodes: 1, kafka: login, body: "raise 'bad' if batch.first.key == '2'",
-                                     more: ", batch: 1, dead_letter: 'dead', attempts: 1"))
+  more = ", batch: 1, dead_letter: 'dead', attempts: 1"
+  body = "raise 'bad' if batch.first.key == '2'"
+  swarm = run_swarm(reader("orders", nodes: 1, kafka: login, more:, body:))
   feed("orders", [["1", "v"]])
   await_keys(1)
   feed("orders", [["2", "v"]])
