@@ -137,6 +137,20 @@ class KafkaSourceTest < KafkaCase
     assert_equal %w[next], again
   end
 
+  test "reads on where another broker leads, once each message" do
+    @broker = Skep::Kafka::EmbeddedBroker.start(topics: { "orders" => 1 }, nodes: 2)
+    feed("orders", (0...100).map { |n| ["k", n.to_s] })
+    seen = []
+    events = play do |batch, child|
+      seen.concat(batch.map(&:offset))
+      move_and_feed if seen.size == 100
+      child.stop! if seen.size == 200
+    end
+
+    assert_equal (0...200).to_a, seen
+    assert_empty named(events, "kafka_error") + named(events, "kafka_lost")
+  end
+
   test "takes nothing new when it is to be quiet, and keeps its partitions until it is to stop" do
     broker(orders: 2)
     feed("orders", (0...100).map { |n| ["k", n.to_s, n % 2] })
@@ -183,5 +197,13 @@ class KafkaSourceTest < KafkaCase
                    "skep.error" => "ArgumentError: can't read it", "skep.attempts" => "2",
                    "skep.host" => Socket.gethostname },
                  dead.headers)
+  end
+
+  private
+
+  def move_and_feed
+    @broker.lead("orders", 0, 2)
+    feed("orders", (100...200).map { |n| ["k", n.to_s] })
+    @broker.lead("orders", 0, 1)
   end
 end

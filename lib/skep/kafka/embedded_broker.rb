@@ -49,6 +49,10 @@ module Skep
       # From now on nobody may read or write this topic.
       def refuse(name) = command("refuse", name) #: (String) -> void
 
+      # That broker, of those numbered from 1, is this partition's leader from now on.
+      #: (String, Integer, Integer) -> void
+      def lead(topic, partition, node) = command("lead", topic, partition, node)
+
       # The next requests of this kind (Kafka's number for it: 8 is OffsetCommit) are answered by
       # these error codes, one each.
       #: (Integer, *Integer) -> void

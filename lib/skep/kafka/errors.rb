@@ -26,10 +26,15 @@ module Skep
       #: (brokers: String, seconds: Numeric, cause: String?, ?patience: String) -> void
       def initialize(brokers:, seconds:, cause:, patience: "connect_timeout:")
         super("no broker of #{brokers} answered within #{seconds} s " \
-              "(#{cause || "no error was given"}): start the broker, or correct " \
-              "bootstrap.servers and the network or name behind it; " \
+              "(#{cause || "no error was given"}): #{TLS.match?(cause.to_s) ? SPEAK : START}; " \
               "#{patience} is how long to wait")
       end
+
+      TLS = /SSL|security\.protocol/
+      SPEAK = "set security.protocol to what this port speaks (plaintext, ssl, sasl_plaintext, " \
+              "sasl_ssl), and ssl.ca.location if the broker's certificate is of your own making"
+      START = "start the broker, or correct bootstrap.servers and the network or name behind it"
+      private_constant :TLS, :SPEAK, :START
     end
 
     # A broker answered and refused: who we are, or what we ask for.

@@ -31,8 +31,7 @@ module Skep
         @desk = tools.desk
         @meter = tools.meter
         @outage = Outage.new(tools)
-        @namesakes = Namesakes.new(@consumer)
-        @gaps = Gaps.new(tools)
+        @namesakes, @gaps = Namesakes.new(@consumer), Gaps.new(tools)
         @serials = 0
         @wake, @waker = OS.pipe
       end

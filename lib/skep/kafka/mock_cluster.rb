@@ -6,8 +6,8 @@
 #        '{"topics":{"orders":8},"nodes":1}'
 #
 # The first line out is its address. Commands come in as lines of JSON, ["topic", "orders", 8],
-# ["refuse", "orders"], ["fail", 8, 25, 25], ["down"], ["up"] and ["stop"], and each is answered
-# with a line. End of file, or the owner's death, ends it.
+# ["refuse", "orders"], ["lead", "orders", 0, 2], ["fail", 8, 25, 25], ["down"], ["up"], ["stop"],
+# and each is answered with a line. End of file, or the owner's death, ends it.
 module Skep
   module Kafka
     class MockCluster
@@ -55,6 +55,7 @@ module Skep
         case command
         when "topic" then topic(*facts)
         when "refuse" then Native.mock_topic_set_error(@cluster, facts.first, Codes::TOPIC_REFUSED)
+        when "lead" then Native.mock_partition_set_leader(@cluster, *facts)
         when "fail" then fail_next(*facts)
         when "down" then each_node { |id| Native.mock_broker_set_down(@cluster, id) }
         when "up" then each_node { |id| Native.mock_broker_set_up(@cluster, id) }

@@ -111,6 +111,7 @@ module Skep
           string mock_cluster_bootstraps pointer
           int mock_topic_create pointer string int int
           void mock_topic_set_error pointer string int
+          int mock_partition_set_leader pointer string int32 int32
           void mock_push_request_errors_array pointer int16 size_t pointer
           void mock_group_initial_rebalance_delay_ms pointer int32
           int mock_broker_set_down pointer int32
