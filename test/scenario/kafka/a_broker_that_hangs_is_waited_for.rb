@@ -1,0 +1,34 @@
+# frozen_string_literal: true
+
+require_relative "scenario"
+
+# A broker that is stopped keeps its connections and answers nothing. It is told of as one that is
+# gone, and so is its return; no healthy node dies. A message that crashes its nodes meanwhile is
+# found and set aside all the same, and all others are handled.
+KafkaScenario.play do
+  orders, dead = topic("orders", 2), topic("dead", 1)
+  feed(orders, [["1", "v", 0], ["2", "v", 1], ["666", "bad", 0], ["3", "v", 0]])
+  more = ", dead_letter: #{dead.inspect}, batch: 10, connect_timeout: 60"
+  body = "batch.each { |message| exit!(7) if message.payload == 'bad' }"
+  kafka = { "socket.timeout.ms" => 2_000, "session.timeout.ms" => 6_000 }
+  swarm = run_swarm(reader(orders, more:, body:, kafka:))
+  died = swarm.await("node_died")
+  java = Integer(File.read("#{directory}/broker/broker.pid"))
+  swarm.kill(java, :STOP)
+  stopped = Skep::OS.now
+  swarm.await("kafka_unreachable") { |event| event["node"] == died["node"] }
+  lost = swarm.await("kafka_lost") { |event| event["node"] != died["node"] }
+  puts format("told after %.1f s", Skep::OS.now - stopped)
+  must("name the broker: #{lost}") { lost["brokers"] == broker.address }
+  swarm.kill(java, :CONT)
+  swarm.await("kafka_back")
+  letter = swarm.await("dead_lettered")
+  must("count three crashes: #{letter}") { letter["crashes"] == 3 }
+  feed(orders, (10...1_000).map { |n| [n.to_s, "v"] })
+  await_keys(993)
+
+  others = swarm.events.select { |event| event["event"] == "node_died" && event["exitstatus"] != 7 }
+  must("lose no healthy node: #{others}") { others.empty? }
+  must("set one aside") { read(dead).map { |one| one[:key] } == ["666"] }
+  must("stop with 0") { swarm.stop.exitstatus.zero? }
+end
