@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+# Two partitions worked on by key, with several threads in each of two nodes, and SIGKILL for the
+# nodes again and again: each message is handled, and those of a key in their order, if the later
+# times are left aside. One key is slow, some messages have none. (MESSAGES=n, KILLS=n for more.)
+require_relative "scenario"
+
+MESSAGES = Integer(ENV.fetch("MESSAGES", "8000"))
+KILLS = Integer(ENV.fetch("KILLS", "3"))
+KEYS = 50
+
+KafkaScenario.play do
+  orders = topic("orders", 2)
+  feed(orders, (0...MESSAGES).map do |n|
+    key = "k#{n % KEYS}" unless (n % 10).zero? # some have none
+    [key, n.to_s, (n % KEYS) % 2]
+  end)
+  place = File.join(directory, "done")
+  swarm = run_swarm(<<~RUBY)
+    require "skep/kafka"
+    kafka = { "bootstrap.servers": "#{broker.address}" }
+    source = Skep::Kafka::Source.new(kafka:, group: "orders", topics: ["#{orders}"], threads: 4,
+                                     batch: 100, commit_every: 0.2, ordered_by: :key, ahead: 2_000)
+    Skep.swarm "keyed", nodes: 2, restarts: 100 do |swarm|
+      swarm.on_boot { @done = File.open("#{place}.\#{Process.pid}", "a") }
+      swarm.work(source) do |batch, child|
+        batch.each do |message|
+          IO.select(nil, nil, nil, message.key == "k7" ? 0.02 : 0.0005)
+          now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+          @done.syswrite("\#{now} \#{message.key || "-"} \#{message.payload}\\n")
+        end
+      end
+    end
+  RUBY
+  done = lambda do
+    Dir.glob("#{place}.*").flat_map { |path| File.readlines(path, chomp: true) }
+       .map { |line| line.split.then { |at, key, n| [at.to_i, key, n.to_i] } }
+  end
+  swarm.await("node_joined", times: 2)
+  random = Random.new(1)
+  KILLS.times do
+    swarm.follow_for(0.3)
+    victim = swarm.status("keyed")["nodes"].select { |one| one["state"] == "ready" }.sample(random:)
+    next unless victim
+
+    swarm.kill(victim["pid"])
+    swarm.await("node_ready") do |event|
+      event["node"] == victim["id"] && event["pid"] != victim["pid"]
+    end
+  end
+  must("be killed at work") { done.call.map(&:last).uniq.size < MESSAGES }
+  swarm.follow("every message is handled", seconds: 90) do
+    done.call.map(&:last).uniq.size == MESSAGES
+  end
+  must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus.zero? }
+
+  all = done.call.sort
+  first = all.uniq(&:last)
+  puts "#{MESSAGES} messages, #{all.size - first.size} handled twice in #{KILLS} kills"
+  must("lose nothing") { first.map(&:last).sort == (0...MESSAGES).to_a }
+  first.reject { |_, key, _| key == "-" }.group_by { |_, key, _| key }.each do |key, some|
+    numbers = some.map(&:last)
+    must("keep the order of #{key}") { numbers == numbers.sort }
+  end
+end
