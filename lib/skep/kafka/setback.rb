@@ -24,8 +24,9 @@ module Skep
       #: (Strand, Exception, ?at: Integer?) -> void
       def met(strand, error, at: nil)
         batch = strand.batch
+        all = strand.marked == batch.last_offset
         @ledger.cut(strand)
-        return told(batch, error, 0, note: MARKED) if strand.over?
+        return told(batch, error, 0, note: MARKED) if all
 
         strand.failures += 1
         strand.divide(at, wait: batch.first_offset == at)

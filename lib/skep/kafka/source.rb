@@ -10,7 +10,10 @@
 # |---|---|---|
 # | kafka | | librdkafka's settings, under its names |
 # | group, topics | | the consumer group; a topic, several, or patterns that begin with ^ |
-# | threads | 1 | handlers at a time in a node; a partition is with one of them at most |
+# | threads | 1 | handlers at a time in a node; a partition is with one of them, unless by key |
+# | ordered_by | :partition | :key, or a callable that gives a message's key |
+# | ahead | 5000 | by key: messages beyond the lowest unfinished one at most |
+# | filter | none | a callable; what it is false for is done without a handler |
 # | batch | 500 | messages handed over at once, at most |
 # | max_wait | 0 | seconds a smaller batch may wait for more messages |
 # | commit_every | 5.0 | seconds between commits of what is done; also at a rebalance and the end |
