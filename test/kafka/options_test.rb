@@ -43,6 +43,39 @@ class KafkaOptionsTest < KafkaCase
     end
   end
 
+  {
+    { "group.protocol": "consumer", "session.timeout.ms": 6000 } =>
+      /session.timeout.ms can't be set with group.protocol: consumer: the broker's/,
+    { "group.protocol": "consumer", "heartbeat.interval.ms": 100 } =>
+      /heartbeat.interval.ms can't be set with group.protocol: consumer/,
+    { "group.protocol": "Consumer", "partition.assignment.strategy": "range" } =>
+      /partition.assignment.strategy can't be .*: group.remote.assignor chooses how/,
+    { "group.protocol": "consumer", "group.protocol.type": "consumer" } =>
+      /group.protocol.type can't be set/,
+    { "group.protocol": "newest" } => /Invalid value "newest" for .*"group.protocol"/,
+    { "group.remote.assignor": "uniform" } => /group.remote.assignor needs group.protocol/,
+    { "partition.assignment.strategy": "cooperative-sticky, range" } =>
+      /can't have cooperative-sticky beside others/,
+    { "partition.assignment.strategy": "sticky" } =>
+      /"sticky" isn't one of librdkafka's: take range/,
+    { "max.poll.interval.ms": 30_000 } => /max.poll.interval.ms, 30000, must not be less than/
+  }.each do |wrong, sentence|
+    test "refuses the settings #{wrong}" do
+      found = errors(kafka: { "bootstrap.servers": "k", **wrong })
+      assert_match sentence, found.join("\n")
+      assert_equal 1, found.size
+    end
+  end
+
+  test "takes the settings of either protocol" do
+    [{ "group.protocol": "consumer", "group.remote.assignor": "uniform" },
+     { "group.protocol": "classic", "session.timeout.ms": 6000, "max.poll.interval.ms": 6000 },
+     { "partition.assignment.strategy": "range,roundrobin" },
+     { "partition.assignment.strategy": "cooperative-sticky" }].each do |right|
+      assert_empty errors(kafka: { "bootstrap.servers": "k", **right })
+    end
+  end
+
   test "sets a message that crashes its nodes aside as far as it may" do
     assert_equal :pause, source.facts[:poison]
     assert_equal :dead_letter, source(dead_letter: "dead").facts[:poison]

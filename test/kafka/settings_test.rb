@@ -9,6 +9,13 @@ module Skep
         assert_equal "billing-host-3", member["group.instance.id"]
         assert_equal "mine-3", member("group.instance.id": "mine")["group.instance.id"]
         refute_includes member("group.instance.id": nil), "group.instance.id"
+        refute_includes member(nameless: true, "group.instance.id": "mine"), "group.instance.id"
+      end
+
+      test "names nobody by itself in the new protocol" do
+        protocol = { "group.protocol": "consumer" }
+        refute_includes member(**protocol), "group.instance.id"
+        assert_equal "mine-3", member(**protocol, "group.instance.id": "mine")["group.instance.id"]
       end
 
       test "lets the user's settings win over its defaults, and its own over the user's" do
@@ -64,9 +71,9 @@ module Skep
 
       private
 
-      def member(**given)
+      def member(nameless: false, **given)
         settings = Settings.new({ "bootstrap.servers" => "k" }.merge(given))
-        settings.for_member("billing-host", 3, group: "readers", commit_every: 2.5)
+        settings.for_member("billing-host", 3, group: "readers", commit_every: 2.5, nameless:)
       end
     end
   end

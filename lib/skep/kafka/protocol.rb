@@ -22,8 +22,16 @@ module Skep
         "group.protocol.type" => "that protocol has no types"
       }.freeze
       COOPERATIVE = "cooperative-sticky"
+      STRATEGIES = ["range", "roundrobin", COOPERATIVE].freeze
+      CLASSIC = {
+        # At a rebalance only what changes hands is given up; the others' partitions aren't.
+        "partition.assignment.strategy" => COOPERATIVE,
+        # Members learn of a rebalance from the answer to a heartbeat: it takes as long as the
+        # slowest. librdkafka's are 3 s apart.
+        "heartbeat.interval.ms" => "1000"
+      }.freeze
       SESSION_MS, POLL_MS = 45_000, 300_000 # librdkafka's, unless set
-      private_constant :BROKERS, :COOPERATIVE, :SESSION_MS, :POLL_MS
+      private_constant :BROKERS, :COOPERATIVE, :STRATEGIES, :CLASSIC, :SESSION_MS, :POLL_MS
 
       def initialize(settings) = @settings = settings #: (Hash[String, String]) -> void
 
@@ -31,6 +39,9 @@ module Skep
       def errors #: () -> Array[String]
         brokers? ? owned : [*mixed, *short, *lonely]
       end
+
+      # What a member has where the user says nothing else.
+      def defaults = brokers? ? {} : CLASSIC #: () -> Hash[String, String]
 
       # What the group is to know a swarm's members by, before their numbers; nil: by nothing.
       def name(default) #: (String) -> String?
@@ -57,11 +68,14 @@ module Skep
       end
 
       def mixed
-        chosen = @settings["partition.assignment.strategy"].to_s.split(",").map(&:strip)
-        return [] unless chosen.include?(COOPERATIVE) && chosen.uniq.size > 1
-
-        ["kafka: partition.assignment.strategy can't have #{COOPERATIVE} beside others: " \
-         "members would revoke in different ways"]
+        chosen = @settings.fetch("partition.assignment.strategy", COOPERATIVE).split(",")
+                          .map(&:strip).uniq
+        [*("kafka: partition.assignment.strategy can't have #{COOPERATIVE} beside others: " \
+           "members would revoke in different ways" if chosen.include?(COOPERATIVE) && chosen[1]),
+         *(chosen - STRATEGIES).map do |one|
+           "kafka: partition.assignment.strategy #{one.inspect} isn't one of librdkafka's: " \
+             "take #{STRATEGIES.join(", ")}"
+         end]
       end
 
       def short

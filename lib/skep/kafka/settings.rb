@@ -68,7 +68,7 @@ module Skep
       #:   -> Hash[String, String]
       def for_member(name, id, group:, commit_every:, nameless: false)
         own = @protocol.name(name) unless nameless
-        { "client.id" => "#{name}-#{id}" }.merge(DEFAULTS, @settings).merge(
+        { "client.id" => "#{name}-#{id}" }.merge(DEFAULTS, @protocol.defaults, @settings).merge(
           "group.id" => group, "group.instance.id" => ("#{own}-#{id}" if own),
           "enable.auto.offset.store" => "false", "enable.auto.commit" => "true",
           "auto.commit.interval.ms" => (commit_every * 1000).to_i.to_s
