@@ -6,8 +6,10 @@ require "tmpdir"
 # Several nodes of a group, each a process, and the harm that comes to them.
 class KafkaGroupTest < KafkaCase
   OFFSET_COMMIT = 8
+  HEARTBEAT = 12
   UNKNOWN_MEMBER = 25
-  private_constant :OFFSET_COMMIT, :UNKNOWN_MEMBER
+  FENCED = 82
+  private_constant :OFFSET_COMMIT, :HEARTBEAT, :UNKNOWN_MEMBER, :FENCED
 
   test "shares the partitions, and loses no message when one node is killed" do
     Dir.mktmpdir do |directory|
@@ -28,6 +30,53 @@ class KafkaGroupTest < KafkaCase
       done = await_keys(one, file, 4_008)
 
       assert_equal (0...4_008).to_a, done.sort
+      assert_predicate one.signal("TERM"), :success?
+    end
+  end
+
+  test "moves only what changes hands with cooperative-sticky, and works on meanwhile" do
+    Dir.mktmpdir do |directory|
+      file = File.join(directory, "done")
+      broker(orders: 8)
+      one = member(0, file, "partition.assignment.strategy" => "cooperative-sticky")
+      one.await("joined") { |facts| facts["partitions"].fetch("orders", []).size == 8 }
+      feed("orders", (0...4_000).map { |n| ["#{n}", "v", n % 8] })
+      two = member(1, file, "partition.assignment.strategy" => "cooperative-sticky")
+      revoked = one.await("kafka_rebalance") { |facts| facts["change"] == "revoked" }
+
+      assert_equal [4, 4], revoked.values_at("partitions", "held").map { |all| all["orders"].size }
+      two.await("joined") { |facts| facts["partitions"] == revoked["partitions"] }
+      feed("orders", (4_000...4_008).map { |n| ["#{n}", "last", n % 8] })
+      taken = revoked["partitions"]["orders"]
+      two.await("count") until keys(file).count { |key| taken.include?(key % 8) } == 2_004
+      assert_equal (0...4_008).to_a, await_keys(one, file, 4_008).sort
+      assert_predicate two.signal("TERM"), :success?
+      one.await("joined") { |facts| facts["partitions"].fetch("orders", []).size == 8 }
+      assert_predicate one.signal("TERM"), :success?
+    end
+  end
+
+  test "says that another has its name, loses what it has, and goes on without one" do
+    member_at_work("group.instance.id" => "us") do |one, file|
+      @broker.fail_next(HEARTBEAT, FENCED)
+      lost = one.await("kafka_rebalance") { |facts| facts["change"] == "lost" }
+      taken = one.await("kafka_name_taken")
+
+      assert_equal [{ "orders" => [0, 1] }, {}], lost.values_at("partitions", "held")
+      assert_equal %w[readers us-0], taken.values_at("group", "name")
+      assert_match(/is in the group readers as us-0 \(.*fenced.*: two hosts of the same name/,
+                   taken["error"])
+      one.await("joined") { |facts| facts["partitions"] == { "orders" => [0, 1] } }
+      feed("orders", [["1", "v", 1]])
+      assert_equal [0, 1], await_keys(one, file, 2).sort
+      assert_predicate one.signal("TERM"), :success?
+    end
+  end
+
+  test "says that another has its name and ends, when it is stopping anyway" do
+    member_at_work("group.instance.id" => "us") do |one, _|
+      @broker.fail_next(OFFSET_COMMIT, *[FENCED] * 20)
+
       assert_predicate one.signal("TERM"), :success?
     end
   end
@@ -74,14 +123,16 @@ class KafkaGroupTest < KafkaCase
 
   private
 
-  def member(id, file) = KafkaCase::Member.new(self, options, id:, file:)
+  def member(id, file, settings = {})
+    KafkaCase::Member.new(self, options(kafka: { **@broker.settings, **settings }), id:, file:)
+  end
 
   # One that has two partitions and has done its first message.
-  def member_at_work
+  def member_at_work(settings = {})
     Dir.mktmpdir do |directory|
       file = File.join(directory, "done")
       broker(orders: 2)
-      one = member(0, file)
+      one = member(0, file, settings)
       feed("orders", [["0", "v", 0]])
       await_keys(one, file, 1)
       yield one, file

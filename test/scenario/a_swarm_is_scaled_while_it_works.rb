@@ -11,6 +11,7 @@ SOURCE = <<~RUBY
       child.in_hand("item of \#{child.id}") if child.id.odd?
       child.ready!
       child.wait until child.stopping?
+      child.event(:leaves, for_good: child.for_good?)
       File.read("\#{__dir__}/held") if File.exist?("\#{__dir__}/held")
     end
   end
@@ -36,6 +37,8 @@ Scenario.play do
   must("let them finish: #{died}") do
     died.all? { |event| event.values_at("exitstatus", "reason") == [0, "scale"] }
   end
+  left = swarm.await("leaves", times: 3)
+  must("say that it is for good: #{left}") { left.all? { |event| event["for_good"] } }
   must("keep those that have something in hand: #{ids(swarm)}") { ids(swarm) == [1, 3, 5] }
 
   must("grow again") { scale(swarm, "5").nil? }
@@ -63,4 +66,6 @@ Scenario.play do
   swarm.kill(swarm.status("scaled")["nodes"].last["pid"])
   swarm.await("node_ready") { |event| event["node"] == 5 }
   must("stop with 0") { swarm.stop.exitstatus == 0 }
+  left = swarm.events.select { |event| event["event"] == "leaves" }.last(5)
+  must("keep their seats at a stop: #{left}") { left.none? { |event| event["for_good"] } }
 end

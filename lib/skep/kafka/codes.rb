@@ -33,7 +33,8 @@ module Skep
       # No connection: refused, timed out, no such name, TLS that fails, none left.
       NETWORK = [-195, -193, -181, TIMED_OUT, ALL_BROKERS_DOWN].freeze
       # Another member has come by the same group.instance.id, or has it still.
-      NAME_TAKEN = [82, 111].freeze
+      FENCED = 82
+      NAME_KEPT = 111
       # Messages that can't be read; librdkafka goes on behind them.
       UNREADABLE = [BAD_MESSAGE, BAD_COMPRESSION, NOT_IMPLEMENTED].freeze
       # The broker answered and didn't accept who we are.

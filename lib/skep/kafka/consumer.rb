@@ -120,9 +120,10 @@ module Skep
       end
 
       def failure(code, text)
-        return super unless Codes::NAME_TAKEN.include?(code)
+        return super unless [Codes::FENCED, Codes::NAME_KEPT].include?(code)
 
-        NameTaken.new(name: @name, group: @group, cause: Native.err2str(code))
+        NameTaken.new(name: @name, group: @group, cause: Native.err2str(code),
+                      kept: code == Codes::NAME_KEPT)
       end
 
       LOOK_EVERY = 0.05 # seconds; librdkafka doesn't tell when it has joined or left

@@ -93,13 +93,20 @@ module Skep
 
     # Another client is a member of the group by the name that is ours.
     class NameTaken < Error
+      NEWCOMER = "two hosts of the same name run this swarm? Give each its own hostname, or set " \
+                 "group.instance.id where they differ"
+      KEPT = "with group.protocol: consumer a member that was killed keeps its name until its " \
+             "session ends, and so does one of another host of that name"
+      private_constant :NEWCOMER, :KEPT
+
       attr_reader :name #: String
 
-      def initialize(name:, group:, cause:) #: (name: String, group: String, cause: String) -> void
+      # kept: it was there before us.
+      #: (name: String, group: String, cause: String, ?kept: bool) -> void
+      def initialize(name:, group:, cause:, kept: false)
         @name = name
-        super("another client is in the group #{group} as #{name} (#{cause}): two hosts of the " \
-              "same name run this swarm? Give each its own hostname, or set group.instance.id " \
-              "where they differ. Until then this node is a member without a name")
+        super("another client is in the group #{group} as #{name} (#{cause}): " \
+              "#{kept ? KEPT : NEWCOMER}. Until its next start this node has no name there")
       end
     end
 

@@ -114,13 +114,16 @@ module Skep
       # then the client is left to the end of the process.
       def leave
         wind_up
-        left = !@consumer.fatal && @keeper.commit_last && part
+        left = well? && @keeper.commit_last && well? && part
       ensure
         @dead_letter&.close
         @meter.clear
         @desk.clear
         @consumer.abandon unless left || @consumer.fatal.is_a?(NameTaken)
       end
+
+      # Has librdkafka not given up?
+      def well? = @consumer.fatal.nil?
 
       def wind_up
         @desk.close
