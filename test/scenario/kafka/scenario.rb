@@ -99,16 +99,20 @@ class KafkaScenario < Scenario
     end.values.map { |topics| topics.flat_map { |topic, numbers| numbers.map { |n| [topic, n] } } }
   end
 
-  # Waits until so many nodes of these swarms share all of so many partitions.
-  def share(partitions, *swarms, among:, seconds: SECONDS)
+  # Waits until so many nodes of these swarms share so many partitions, each of them having some;
+  # groups: as many times as there are groups that read them.
+  def share(partitions, *swarms, among:, groups: 1, seconds: SECONDS)
     swarms.first.follow("#{among} share #{partitions} partitions", seconds:) do
       swarms.drop(1).each { |swarm| nil while swarm.read(Skep::OS.now) }
       all = swarms.flat_map { |swarm| held(swarm) }.reject(&:empty?)
-      all.size == among && all.sum(&:size) == partitions && all.flatten(1).uniq.size == partitions
+      all.size == among && all.flatten(1).tally.values == [groups] * partitions
     end
   end
 
-  def rebalances(swarm) = swarm.events.count { |event| event["event"] == "kafka_rebalance" }
+  # How often a node of it was given partitions, or had to give some up.
+  def rebalances(swarm)
+    swarm.events.count { |event| event["event"] == "kafka_rebalance" && event["partitions"].any? }
+  end
 
   # How often the broker has changed who has what in a group: the generation in its last record of
   # it; with the protocol of KIP-848 the epoch.
@@ -122,6 +126,16 @@ class KafkaScenario < Scenario
       return record[:payload].unpack1("l>", offset: version == 2 ? 4 + type : 2)
     end
     nil
+  end
+
+  # The offsets a group has committed, of all partitions together.
+  def committed(group, topic, partitions)
+    consumer = reader_of(topic, 0, group:)
+    list = Rdkafka::Consumer::TopicPartitionList.new
+    list.add_topic(topic, (0...partitions).to_a)
+    consumer.committed(list).to_h.fetch(topic).sum { |partition| partition.offset || 0 }
+  ensure
+    consumer&.close
   end
 
   # All messages of a topic's partition, read without skep.
@@ -186,10 +200,11 @@ class KafkaScenario < Scenario
   OFFSETS_PARTITIONS = 4 # offsets.topic.num.partitions
   private_constant :OFFSETS_PARTITIONS
 
-  def reader_of(topic, partition)
+  def reader_of(topic, partition, group: "reader")
     require "rdkafka"
-    consumer = Rdkafka::Config.new("bootstrap.servers" => broker.address, "group.id" => "reader",
-                                   "auto.offset.reset" => "earliest").consumer
+    consumer = Rdkafka::Config.new("bootstrap.servers" => broker.address, "group.id" => group,
+                                   "auto.offset.reset" => "earliest",
+                                   "enable.auto.commit" => false).consumer
     list = Rdkafka::Consumer::TopicPartitionList.new
     list.add_topic(topic, [partition])
     consumer.tap { consumer.assign(list) }

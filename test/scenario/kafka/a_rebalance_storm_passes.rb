@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+# Nodes come and go all the time, so that the group never settles, while messages pour in and a
+# second swarm of the group works on. Once it is over all partitions have somebody, and every
+# message has been handled.
+require_relative "scenario"
+
+SIZES = [5, 1, 6, 2, 4, 1, 3].freeze
+ROUND = 1_000
+
+KafkaScenario.play do
+  topic = topic("orders", 8)
+  more = ", commit_every: 0.5, batch: 50, threads: 2"
+  swarm = run_swarm(reader(topic, nodes: 2, more:))
+  others = run_swarm(reader(topic, nodes: 1, more:).sub("\"readers\"", "\"others\""))
+  share(8, swarm, others, among: 3)
+  before = generation("readers")
+
+  SIZES.each.with_index do |nodes, round|
+    must("scale to #{nodes}") { swarm.skep("scale", "readers", nodes.to_s).nil? }
+    feed(topic, (0...ROUND).map { |n| [((round * ROUND) + n).to_s, "v", n % 8] })
+    swarm.follow_for(0.5)
+  end
+  share(8, swarm, others, among: 4)
+  all = SIZES.size * ROUND
+  feed(topic, (all...all + 8).map { |n| [n.to_s, "v", n % 8] })
+  await_keys(all + 8)
+
+  must("handle each message") { keys.uniq.sort == (0...all + 8).to_a }
+  [swarm, others].each { |one| must("stop with 0") { one.stop.exitstatus.zero? } }
+  failed = swarm.events.select { |event| %w[error fatal].include?(event["level"]) }
+  must("fail at nothing: #{failed.first}") { failed.empty? }
+  died = swarm.events.select { |event| event["event"] == "node_died" }
+  must("let everybody finish") { died.all? { |event| event["exitstatus"] == 0 } }
+  puts "#{all + 8} messages, #{keys.size - keys.uniq.size} handled twice, " \
+       "#{generation("readers") - before} rebalances"
+end
