@@ -18,7 +18,7 @@ class KafkaMeterTest < Skep::TestCase
 
     def end_of(topic, number) = known[[topic, number]]
     def ends(keys, _) = (asked << [:ends, keys]) && answers.slice(*keys)
-    def committed(keys, _) = (asked << [:committed, keys]) && committed_offsets.slice(*keys)
+    def committed(keys, _) = (asked << [:committed, keys]) && committed_offsets&.slice(*keys)
     def starts(keys, _) = (asked << [:starts, keys]) && keys.to_h { |key| [key, 0] }
   end
 
@@ -116,6 +116,19 @@ class KafkaMeterTest < Skep::TestCase
     assert_operator asked_at[-1] - asked_at[-2], :>, 2 * (asked_at[1] - asked_at[0])
   end
 
+  test "asks again where a partition begins, ever later, until it is answered" do
+    hold(0)
+    @consumer.known[["orders", 0]] = 10
+    @consumer.committed_offsets = nil
+    tell_at(100)
+    times = Array.new(4) { tell_at(@meter.due) && @now }
+    assert_equal [101, 103, 107, 115], times.map(&:round)
+    assert_equal [:committed], @consumer.asked.map(&:first).uniq
+    @consumer.committed_offsets = { ["orders", 0] => 4 }
+    tell_at(@meter.due)
+    assert_equal 6, @child.told.last[:lag]
+  end
+
   test "asks where a partition begins whose first messages wait, once" do
     hold(0, 1)
     @consumer.committed_offsets = { ["orders", 0] => 7 }
@@ -154,6 +167,7 @@ class KafkaMeterTest < Skep::TestCase
   def tell_at(now)
     @now = now.to_f
     @meter.tell
+    true
   end
 
   # Goes on to when it wants to tell; the time, if the brokers were asked then.

@@ -13,8 +13,8 @@
 # hasn't moved for a while, with messages before it that aren't done, is asked for, and ever more
 # seldom while it doesn't move.
 #
-# The beginning is asked for once, where a partition's first messages wait for a free thread, or
-# don't come: what was committed, or else what its messages begin with.
+# The beginning is asked for where a partition's first messages wait for a free thread, or don't
+# come: what was committed, or else what its messages begin with. Once, if there is an answer.
 module Skep
   module Kafka
     class Bounds
@@ -35,6 +35,7 @@ module Skep
         @consumer = consumer
         @ends = {}
         @begins = {}
+        @patience = SOON
       end
 
       #: (Hash[[String, Integer], Gauge], Float) -> void
@@ -44,8 +45,8 @@ module Skep
         gauges.each_key { |key| see(key, now) }
         return unless @look_at && @look_at <= now
 
-        fresh = gauges.reject { |_, gauge| gauge.begun? }.keys - @begins.keys
-        ask_begins(fresh) if fresh.any?
+        fresh = fresh(gauges)
+        ask_begins(fresh, now) if fresh.any? && @begins_at && @begins_at <= now
         behind = behind(gauges)
         ask_ends(behind, now) if behind.any? { |key| old_at(key) <= now }
       end
@@ -57,8 +58,13 @@ module Skep
 
       #: (Hash[[String, Integer], Gauge], Float) -> void
       def plan(gauges, now)
-        fresh = gauges.any? { |key, gauge| !gauge.begun? && !@begins.key?(key) }
-        @look_at = [*(now + SOON if fresh), *behind(gauges).map { |key| old_at(key) }].min
+        if fresh(gauges).any?
+          @begins_at ||= now + @patience
+        else
+          @begins_at = nil
+          @patience = SOON
+        end
+        @look_at = [*@begins_at, *behind(gauges).map { |key| old_at(key) }].min
       end
 
       def inspect = "#<Skep::Kafka::Bounds partitions=#{@ends.size}>" #: () -> String
@@ -72,11 +78,16 @@ module Skep
         @ends[key] = End.new(seen, nil, now, OLD)
       end
 
+      # Those of which it isn't known where the work begins.
+      def fresh(gauges)
+        gauges.filter_map { |key, gauge| key unless gauge.begun? || @begins.key?(key) }
+      end
+
       def behind(gauges) = gauges.filter_map { |key, gauge| key if gauge.lag.to_i.positive? }
       def old_at(key) = @ends[key].then { |known| known.at + known.wait }
 
       def ask_ends(keys, now)
-        found = @consumer.ends(keys, PATIENCE)
+        found = @consumer.ends(keys, PATIENCE) || {}
         keys.each do |key|
           known = @ends[key]
           moved = found.key?(key) && found[key] != self.end(key)
@@ -85,12 +96,14 @@ module Skep
         end
       end
 
-      # One without an answer isn't asked for again: its first batch tells in the end.
-      def ask_begins(keys)
-        known = @consumer.committed(keys, PATIENCE)
-        rest = keys - known.keys
-        known.update(@consumer.starts(rest, PATIENCE)) if rest.any?
-        keys.each { |key| @begins[key] = known[key] }
+      # Ever more seldom of those that stay unknown.
+      def ask_begins(keys, now)
+        @patience = [@patience * 2, LONGEST].min
+        @begins_at = now + @patience
+        committed = @consumer.committed(keys, PATIENCE) or return
+        rest = keys - committed.keys
+        @begins.update(committed)
+        @begins.update(@consumer.starts(rest, PATIENCE) || {}) if rest.any?
       end
     end
     private_constant :Bounds

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# What a consumer can find out about offsets. Partitions are [topic, number]; those without an
-# answer are left out of it. What asks the brokers waits so many seconds at most, and asks each of
-# them once, however many partitions.
+# What a consumer can find out about offsets. Partitions are [topic, number]; those that have none
+# are left out of the answer. What asks the brokers waits so many seconds at most, and asks each of
+# them once, however many partitions; nil: there was no answer.
 #
 #   consumer.end_of("orders", 3)      # => 1234, as of the last fetch; nil if there was none
 #   consumer.ends([["orders", 3]], 2.0)        # => { ["orders", 3] => 1250 }, asks
@@ -22,13 +22,13 @@ module Skep
         words.get_int64(8).then { |offset| offset unless offset.negative? }
       end
 
-      #: (Array[[String, Integer]], Numeric) -> Hash[[String, Integer], Integer]
+      #: (Array[[String, Integer]], Numeric) -> Hash[[String, Integer], Integer]?
       def ends(keys, seconds) = look_up(:offsets_for_times, keys, END_, seconds)
 
-      #: (Array[[String, Integer]], Numeric) -> Hash[[String, Integer], Integer]
+      #: (Array[[String, Integer]], Numeric) -> Hash[[String, Integer], Integer]?
       def committed(keys, seconds) = look_up(:committed, keys, nil, seconds)
 
-      #: (Array[[String, Integer]], Numeric) -> Hash[[String, Integer], Integer]
+      #: (Array[[String, Integer]], Numeric) -> Hash[[String, Integer], Integer]?
       def starts(keys, seconds)
         where = RESETS[@reset] or return {}
         look_up(:offsets_for_times, keys, where, seconds)
@@ -38,7 +38,9 @@ module Skep
 
       def look_up(function, keys, where, seconds)
         PartitionList.make(keys.map { |key| [*key, where] }) do |list|
-          Native.public_send(function, handle, list.pointer, (seconds * 1000).to_i)
+          code = Native.public_send(function, handle, list.pointer, (seconds * 1000).to_i)
+          next unless code.zero?
+
           found = list.to_a.select { |_, _, offset, code| code.zero? && offset >= 0 }
           found.to_h { |topic, number, offset, _| [[topic, number], offset] }
         end
