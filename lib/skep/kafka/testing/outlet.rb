@@ -17,7 +17,6 @@ module Skep
           def wait(**) = place
           def done? = true
           def error = nil
-          def delivered? = true
           def topic = place.topic
         end
         private_constant :Place, :Delivery
