@@ -137,6 +137,23 @@ class KafkaSourceTest < KafkaCase
     assert_equal %w[next], again
   end
 
+  test "reads a message larger than it asks for, and can set it aside" do
+    broker(orders: 1, dead: 1)
+    large = "x" * 2_000_000
+    feed = Skep::Kafka::Feed.new(@broker.bootstrap_servers, "orders",
+                                 kafka: { "message.max.bytes" => 3_000_000 })
+    feed.publish([["k", large], %w[k small]])
+    feed.close
+    settings = @broker.settings.merge("fetch.message.max.bytes" => 1_000)
+    events = play({ kafka: settings, dead_letter: "dead", attempts: 1 }) do |batch, child|
+      raise "too large for me" if batch.payloads.include?(large)
+
+      child.stop! if batch.payloads == %w[small]
+    end
+
+    assert_equal(%w[dead], named(events, "dead_lettered").map { |facts| facts[:to] })
+  end
+
   test "reads on where another broker leads, once each message" do
     @broker = Skep::Kafka::EmbeddedBroker.start(topics: { "orders" => 1 }, nodes: 2)
     feed("orders", (0...100).map { |n| ["k", n.to_s] })

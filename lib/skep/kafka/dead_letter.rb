@@ -12,7 +12,8 @@ module Skep
     class DeadLetter
       SECONDS = 30
       LONGEST = SECONDS + 5.0 # seconds that a put can take, one at a time
-      SAFE = { "enable.idempotence" => "true",
+      # How large a message may be is the broker's to say: what was read must fit.
+      SAFE = { "enable.idempotence" => "true", "message.max.bytes" => "1000000000",
                "message.timeout.ms" => (SECONDS * 1000).to_s }.freeze
       private_constant :SECONDS, :SAFE
 
