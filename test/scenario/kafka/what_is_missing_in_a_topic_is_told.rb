@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 # A topic that is deleted and made again is read from its beginning, however many messages are in
-# it. Messages that retention took before they were read are told of, with their number. A batch
-# that lies on the broker's disk with a wrong checksum is not passed over: its partition waits until
-# it is mended.
+# it. A group at work can't be deleted. Messages that retention took before they were read are told
+# of, with their number. A batch that lies on the broker's disk with a wrong checksum is not passed
+# over: its partition waits until it is mended.
 require_relative "scenario"
 require_relative "support/wire"
 require "rdkafka"
@@ -17,6 +17,13 @@ class Missing < KafkaScenario
     raise unless e.code == :topic_already_exists # it isn't gone for good yet
 
     retry
+  ensure
+    admin&.close
+  end
+
+  def delete_group(name)
+    admin = Rdkafka::Config.new("bootstrap.servers" => broker.address).admin
+    admin.delete_group(name).wait(max_wait_timeout: 15)
   ensure
     admin&.close
   end
@@ -42,6 +49,12 @@ Missing.play do
   swarm.await("node_joined")
   feed(orders, (0...500).map { |n| [n.to_s, "v"] })
   await_keys(500)
+
+  must("keep its group while it is a member") do
+    delete_group("readers")
+  rescue Rdkafka::RdkafkaError => e
+    e.code == :non_empty_group
+  end
 
   again(orders)
   feed(orders, (500...2_000).map { |n| [n.to_s, "v"] })

@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+# What comes through an intake whose reader meets what can't be read.
+class KafkaIntakeTest < Skep::TestCase
+  BAD = [-199, "wrong checksum", 12].freeze
+
+  # A reader that gives what it is told to.
+  class Script
+    def initialize(*reads) = @reads = reads
+    def read(_limit) = @reads.shift
+    def close = nil
+  end
+
+  # Gaps that only note what they are told.
+  class Notes
+    attr_reader :told
+
+    def initialize = @told = []
+    def stuck(_, offset, code, _) = told << [:stuck, offset, code]
+    def readable(_, offset) = told << [:readable, offset]
+    def passed(_, from, to) = told << [:passed, from, to]
+  end
+
+  test "gives out what comes before such a place, and then nothing until it was sought there" do
+    intake = intake(read(10..15, BAD), read(16..20), read(12..20))
+
+    assert_equal [[10, 11], [], 7], take(intake)
+    assert_equal [[], [], 5], take(intake)
+    sought = nil
+    intake.resume { |offset| sought = offset }
+    assert_equal 12, sought
+    assert_equal [(12..20).to_a, [], 9], take(intake)
+    assert_equal [[:stuck, 12, -199], [:readable, 12]], @notes.told
+  end
+
+  test "takes what can't be decompressed the same way, and leaves other errors to others" do
+    refused = [29, "refused", 0]
+    intake = intake(read(0..1), read(nil, refused, [-198, "bad compression", 0]))
+
+    take(intake)
+    assert_equal [[], [refused], 2], take(intake)
+    assert_equal [[:stuck, 2, -198]], @notes.told
+  end
+
+  test "stays stuck where the seek fails" do
+    intake = intake(read(0..1, [-170, "unknown codec", 1]), read(2..3))
+
+    take(intake)
+    assert_raises(IOError) { intake.resume { raise IOError } }
+    assert_empty take(intake).first
+  end
+
+  test "counts what is missing before the next message, once what was fetched before is through" do
+    intake = intake(read(0..3), read(4..9), read(30..31), read(40..41))
+    intake.lost_from = 10
+
+    4.times { take(intake) }
+    assert_equal [[:passed, 10, 30]], @notes.told
+  end
+
+  private
+
+  def intake(*reads)
+    @notes = Notes.new
+    Skep::Kafka.const_get(:Intake).new(Script.new(*reads), "orders", 0)
+               .tap { |intake| intake.gaps = @notes }
+  end
+
+  def read(offsets, *errors)
+    messages = offsets.to_a.map do |offset|
+      Skep::Kafka::Message.new("orders", 0, offset, nil, nil, 0, {})
+    end
+    [Skep::Kafka.const_get(:Haul).new(messages), errors, messages.size + errors.size]
+  end
+
+  def take(intake)
+    haul, errors, count = intake.read(100)
+    [haul.map(&:offset), errors, count]
+  end
+end
