@@ -37,7 +37,7 @@ class KafkaIntakeTest < Skep::TestCase
 
   test "takes what can't be decompressed the same way, and leaves other errors to others" do
     refused = [29, "refused", 0]
-    intake = intake(read(0..1), read(nil, refused, [-198, "bad compression", 0]))
+    intake = intake(read(0..1), read(nil, refused, [-198, "bad compression", 2]))
 
     take(intake)
     assert_equal [[], [refused], 2], take(intake)
@@ -50,6 +50,16 @@ class KafkaIntakeTest < Skep::TestCase
     take(intake)
     assert_raises(IOError) { intake.resume { raise IOError } }
     assert_empty take(intake).first
+  end
+
+  test "isn't stuck any more where it is sought elsewhere" do
+    intake = intake(read(0..1, [-199, "wrong checksum", 2]), read(7..9))
+
+    take(intake)
+    assert_equal 7, intake.anew { 7 }
+    intake.resume { flunk "it is where it is to be" }
+    assert_equal [7, 8, 9], take(intake).first
+    assert_equal [[:stuck, 2, -199]], @notes.told
   end
 
   test "counts what is missing before the next message, once what was fetched before is through" do

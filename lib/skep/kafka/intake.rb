@@ -6,6 +6,7 @@
 #   intake = Intake.new(Reader.new(queue, "orders", 3, 500), "orders", 3)
 #   haul, errors, count = intake.read(500)   # what came before such a place; then nothing …
 #   intake.resume { |offset| … }             # … until it has been sought there
+#   intake.anew { … }                        # or elsewhere
 #
 # What it finds it tells its Gaps, if it has them.
 module Skep
@@ -21,7 +22,6 @@ module Skep
       def initialize(reader, topic, number) #: (Reader, String, Integer) -> void
         @reader = reader
         @key = [topic, number]
-        @next = 0
         @lock = Mutex.new
       end
 
@@ -40,9 +40,17 @@ module Skep
       # Yields where it is stuck, so that it is read from there again.
       def resume #: () { (Integer) -> void } -> void
         @lock.synchronize do
+          next unless @stuck
+
           yield @stuck
           @mended, @stuck = @stuck, nil
         end
+      end
+
+      # For a seek to somewhere else: where it was stuck, or what it missed, is no matter any more.
+      #: () { () -> untyped } -> untyped
+      def anew
+        @lock.synchronize { yield.tap { @stuck = @mended = @lost_from = nil } }
       end
 
       def close = @reader.close #: () -> void
@@ -54,17 +62,15 @@ module Skep
         bad, others = errors.partition { |code, _| Codes::UNREADABLE.include?(code) }
         return [haul, errors] if bad.empty?
 
-        code, text, offset = bad.first
-        @stuck = [offset, @next].max
+        code, text, @stuck = bad.first
         @gaps.stuck(self, @stuck, code, text)
         [Haul.new(haul.take_while { |message| message.offset < @stuck }), others]
       end
 
       def note(haul)
-        @next = haul.last_offset + 1
         @gaps&.readable(self, @mended) if @mended
         @mended = nil
-        miss(haul) if @lost_from && @next > @lost_from
+        miss(haul) if @lost_from && haul.last_offset >= @lost_from
       end
 
       # What was fetched before may still come.

@@ -159,7 +159,7 @@ module Skep
       end
 
       def go
-        start_anew(@seeking.call(topic, number, @place))
+        start_anew(@intake.anew { @seeking.call(topic, number, @place) })
         @place = nil
       rescue CallFailed => e # the cluster doesn't answer: asked again, since what was read is gone
         @errors = [[Codes::STATE, e.message]]
