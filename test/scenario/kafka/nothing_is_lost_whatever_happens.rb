@@ -68,7 +68,7 @@ class Matrix < KafkaScenario
 
   # Until so many different messages are done; what lasts is ended in time.
   def follow(deeds, count)
-    deadline = Skep::OS.now + 300
+    deadline = Skep::OS.now + 120
     while look < count
       deeds.finish
       must("get on: #{@count} of #{count} are done; #{deeds.swarm.account}") do

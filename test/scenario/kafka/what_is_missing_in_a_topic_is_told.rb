@@ -86,6 +86,7 @@ Missing.play do
   swarm = run_swarm(reader(orders, nodes: 1, group: "others"))
   stuck = swarm.await("kafka_unreadable")
   must("name the place: #{stuck}") { stuck.values_at("topic", "offset") == ["orders", 1_510] }
+  await_keys(1_510)
   must("stay before it") { keys.max == 40_009 }
   flip(path, 1_510)
   await_keys(1_530)
