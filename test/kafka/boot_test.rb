@@ -34,17 +34,11 @@ class KafkaBootTest < KafkaCase
                  error.message)
   end
 
-  test "says that the other end speaks TLS, or doesn't" do
+  test "says that the other end speaks no TLS" do
     broker(orders: 1)
     plain = { "bootstrap.servers": @broker.bootstrap_servers, "security.protocol": "ssl" }
-    _, error = fail_to_boot(Skep::Kafka::BrokerUnreachable, plain, connect_timeout: 0.5)
+    _, error = fail_to_boot(Skep::Kafka::BrokerUnreachable, plain, connect_timeout: 2)
     assert_match(/\(ssl:.*SSL_HANDSHAKE.*\): set security\.protocol to what/, error.message)
-
-    secured do |address|
-      _, error = fail_to_boot(Skep::Kafka::BrokerUnreachable, { "bootstrap.servers": address },
-                              connect_timeout: 0.5)
-      assert_match(/connecting to a SSL listener.*\): set security\.protocol/, error.message)
-    end
   end
 
   test "stops at once though no broker has answered" do
@@ -98,27 +92,6 @@ class KafkaBootTest < KafkaCase
   end
 
   def nowhere = { "bootstrap.servers": "127.0.0.1:#{closed_port}" }
-
-  # The address of a server that answers whatever it is told with an alert of TLS's, as one does to
-  # whom no TLS is spoken.
-  def secured
-    server = TCPServer.new("127.0.0.1", 0)
-    alerts = Thread.new { alert(server) }
-    yield "127.0.0.1:#{server.addr[1]}"
-  ensure
-    server.close
-    alerts.join
-  end
-
-  def alert(server)
-    while (client = server.accept)
-      client.readpartial(1_000)
-      client.write("\x15\x03\x01\x00\x02\x02\x46")
-      client.close
-    end
-  rescue IOError # it has been closed
-    nil
-  end
 
   # A port nobody listens on: just given back.
   def closed_port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
