@@ -111,8 +111,8 @@ class Matrix < KafkaScenario
       kafka = { "bootstrap.servers": "#{broker.address}", "session.timeout.ms": 6000,
                 "heartbeat.interval.ms": 1000 }
       source = Skep::Kafka::Source.new(kafka:, group: "#{name}", topics: "orders", threads: 4,
-                                       batch: 200, commit_every: 0.5)
-      Skep.swarm "readers", nodes: #{NODES.fetch(name, 4)}, restarts: 1_000 do |swarm|
+                                       batch: 200, commit_every: 0.5, connect_timeout: 120)
+      Skep.swarm "readers", nodes: #{NODES.fetch(name, 4)}, restarts: 1_000, boot_timeout: 150 do |swarm|
         swarm.on_boot do
           moment = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
           @done = File.open("\#{__dir__}/done.\#{Process.pid}.\#{moment}", "ab")
