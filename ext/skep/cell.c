@@ -6,22 +6,11 @@
 #include "cell.h"
 
 #include <string.h>
-#include <time.h>
 
 #define SKEP_NONE 0xffff
 #define SKEP_FIRST_RESERVED 8
 
 _Static_assert(sizeof(struct skep_cell) == SKEP_CELL, "a cell is 1,024 bytes");
-
-void
-skep_cell_beat(struct skep_cell *cell)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    __atomic_store_n(&cell->words[SKEP_BEAT],
-                     (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec, __ATOMIC_RELAXED);
-}
 
 /* The fence keeps this blob's bytes from being seen before the last one's sequence. */
 static void

@@ -12,7 +12,7 @@
 struct skep_page {
     struct skep_cell *cells;
     size_t count;
-    pid_t pinned; /* the process that holds a lock here */
+    pid_t pinned; /* the process that writes here by address */
 };
 
 static void

@@ -12,7 +12,7 @@ struct skep_cell *skep_page_cells(VALUE self, size_t *count);
 /* One of them; raises IndexError, or Closed. */
 struct skep_cell *skep_page_cell(VALUE self, long index);
 
-/* Keeps them mapped to the end of this process: it holds a lock there. */
+/* Keeps them mapped to the end of this process, which knows where they are. */
 void skep_page_pin(VALUE self);
 
 void skep_init_page_cells(VALUE page);

@@ -104,6 +104,16 @@ skep_page_clear(VALUE self, VALUE cell)
     return Qnil;
 }
 
+/* Whoever writes there does so without asking, so that it stays mapped whatever becomes of the page. */
+static VALUE
+skep_page_address(VALUE self, VALUE cell)
+{
+    struct skep_cell *found = skep_page_cell(self, NUM2LONG(cell));
+
+    skep_page_pin(self);
+    return ULL2NUM((uintptr_t)found);
+}
+
 void
 skep_init_page_cells(VALUE page)
 {
@@ -115,4 +125,5 @@ skep_init_page_cells(VALUE page)
     rb_define_method(page, "write", skep_page_write, 2);
     rb_define_method(page, "read", skep_page_read, 1);
     rb_define_method(page, "clear", skep_page_clear, 1);
+    rb_define_method(page, "address", skep_page_address, 1);
 }

@@ -64,6 +64,34 @@ module Skep
         assert_equal %w[v0 v1], haul.each.with_index.first(2).map { |message, _| message.payload }
       end
 
+      test "tells the child of each message that it gives out" do
+        haul = read((0...3).map { |n| ["k", "v#{n}"] })
+        assert_nil haul.given
+        told = child_that_tells
+        assert_raises(StopIteration) do
+          haul.give_out(told) { |message| raise StopIteration if message.offset == 1 }
+        end
+
+        assert_equal [[0, 1], 1], [told.ats, haul.given]
+        assert_equal %w[v0 v1 v2], [].tap { |all| haul.give_out(told) { |one| all << one.payload } }
+      end
+
+      test "writes where the child's page is, and lets the child do it while that is ill" do
+        skip "a twin always asks the child" unless Reader.native?
+        haul = read((0...3).map { |n| ["k", "v#{n}"] })
+        page = OS::Page.create(1)
+        told = child_that_tells([page.address(0), 6, 5])
+        seen = []
+        haul.give_out(told) do |message|
+          seen << page.get(0, 6)
+          page.set(0, 5, message.offset.zero? ? 1 : 0)
+        end
+
+        assert_equal [[1], [1, 1, 3]], [told.ats, seen]
+        assert_in_delta OS.now, page.beat_at(0), 60
+        page.close
+      end
+
       test "makes a string once" do
         message = read([["k", "v", [["h", "1"]]]]).first
         %i[payload key headers topic].each do |what|
@@ -184,6 +212,11 @@ module Skep
       def read(items)
         produce(items)
         reading.take(items.size)
+      end
+
+      # spot: where C may write for it, Pulse#spot.
+      def child_that_tells(spot = nil)
+        Struct.new(:ats, :__spot) { def at(number) = ats << number }.new([], spot)
       end
 
       # [key, payload, headers], all into the one partition.

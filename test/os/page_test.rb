@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "fiddle"
 require "skep/os"
 
 class PageTest < Skep::TestCase
@@ -57,6 +58,18 @@ class PageTest < Skep::TestCase
     assert_equal [2**63, 0], [@page.get(1, 6), @page.get(2, 6)]
     assert_includes before..Skep::OS.now, @page.beat_at(1)
     assert_raises(IndexError) { @page.mark(1, 0, 7) }
+  end
+
+  test "has an address where there is memory, and keeps what lies there" do
+    skip "a twin has none" unless Skep::OS::Page.native?
+    @page.mark(2, 6, 43)
+    address = @page.address(2)
+    assert_equal 1024, address - @page.address(1)
+    @page.close
+
+    words = Fiddle::Pointer.new(address)[0, 7 * 8].unpack("Q7")
+    assert_equal 43, words[6]
+    assert_raises(Skep::OS::Page::Closed) { @page.address(2) }
   end
 
   test "counts its blobs in word 0, which nobody else may move" do

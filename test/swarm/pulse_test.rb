@@ -66,6 +66,17 @@ class PulseTest < Skep::TestCase
     @child.lane(2).in_hand(nil)
   end
 
+  test "tells C which words its thread writes" do
+    skip "a twin's page is no memory" unless Skep::OS::Page.native?
+    [[@child, 4], [@child.lane(2), 6]].each do |child, cell|
+      address, at, ill = child.__spot
+      assert_equal @page.address(cell), address
+      child.at(8)
+      child.unhealthy!("tired")
+      assert_equal [9, true], [@page.get(cell, at), @page.get(cell, ill).positive?]
+    end
+  end
+
   test "beats for its thread alone, through the lane and through the child" do
     @child.lane(2).in_hand("a job")
     was = @signs.of(@node).map(&:at)

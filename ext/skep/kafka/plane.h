@@ -7,6 +7,7 @@
 /* First, as it defines _GNU_SOURCE for RTLD_NODELETE. */
 #include <ruby.h>
 
+#include "cell.h"
 #include "rdkafka.h"
 
 #pragma GCC visibility push(hidden)
@@ -29,6 +30,7 @@ struct skep_haul {
     int32_t partition;
     size_t count;
     size_t bytes; /* of both */
+    int64_t given; /* the offset of the message given out last, -1: none */
     struct skep_record *records;
     char *text;
 };

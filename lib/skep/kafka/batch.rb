@@ -125,17 +125,15 @@ module Skep
 
       private
 
-      def give_out
-        @haul.each do |message|
-          @child.at(@at = message.offset)
-          yield message
-        end
+      def give_out(&)
+        @haul.give_out(@child, &)
         self
       rescue Exception # what ends the node with it, even: which one it was stays told
         raised = true
         raise
       ensure
-        @child.at(@at = nil) unless raised
+        @at = raised ? @haul.given : nil
+        @child.at(nil) unless raised
       end
     end
   end

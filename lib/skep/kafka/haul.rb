@@ -5,6 +5,7 @@
 #
 #   haul = Haul.new([message, message])
 #   haul.each { |message| … }
+#   haul.give_out(child) { |message| … }; haul.given
 #   haul.size; haul.first_offset; haul.last_offset; haul.payloads
 module Skep
   module Kafka
@@ -25,6 +26,17 @@ module Skep
         @messages.each(&block)
         self
       end
+
+      # The same, each of them told to the child first (`at`).
+      def give_out(child) #: (Child) { (Message) -> void } -> untyped
+        each do |message|
+          child.at(@given = message.offset)
+          yield message
+        end
+      end
+
+      # The offset of the one that `give_out` gave out last.
+      attr_reader :given #: Integer?
 
       def size = @messages.size #: () -> Integer
       def first_offset = @messages.first&.offset #: () -> Integer?

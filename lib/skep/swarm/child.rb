@@ -191,6 +191,9 @@ module Skep
         @vigil.ring
       end
 
+      # Where C may do what `at` does: Pulse#spot.
+      def __spot = @own.spot #: () -> [Integer, Integer, Integer]?
+
       # What is to be done whenever the work asks whether it is to stop; without a block: nothing.
       def __each_turn(&block) = @each_turn = block #: () ?{ () -> void } -> void
 

@@ -22,6 +22,7 @@ module Skep
 
       def beat = @pulse.beat #: () -> void
       def at(number) = @pulse.at(number) #: (Integer?) -> void
+      def __spot = @pulse.spot #: () -> [Integer, Integer, Integer]?
 
       #: (for: Numeric) ?{ () -> untyped } -> untyped
       def busy(**seconds, &block) = @pulse.busy(seconds.fetch(:for), &block)

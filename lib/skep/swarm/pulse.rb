@@ -51,6 +51,12 @@ module Skep
         @page.mark(@cell, Cells::AT, number ? number + 1 : 0)
       end
 
+      # For C that does what `at` does, while it isn't ill: the cell's address, and the words to
+      # write and to look at. nil where there is none.
+      def spot #: () -> [Integer, Integer, Integer]?
+        (address = @page.address(@cell)) && [address, Cells::AT, Cells::ILL_SINCE]
+      end
+
       # What it has in hand, from here on its duty to make progress with; nil or empty: nothing.
       def hold(text) #: (String?) -> void
         @page.set(@cell, Cells::HELD_SINCE, text.to_s.empty? ? 0 : nanoseconds(OS.now))

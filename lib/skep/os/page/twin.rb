@@ -87,6 +87,11 @@ module Skep
           nil
         end
 
+        # Where in memory the cell is, for C that writes there; nil, as there is no memory.
+        #
+        #: (Integer cell) -> Integer?
+        def address(_cell) = nil
+
         private
 
         #: (Integer bytes) -> IO
