@@ -34,8 +34,10 @@ module Skep
 
         def goals(rows)
           [*rate_goals(rows), *cost_goals(rows),
-           Goal.at_least("calculating, 2 nodes against 1",
-                         rows.ratio("2 nodes: skep", "1 node: skep"), 1.8),
+           Goal.at_least("calculating, 2 nodes against 1, of what 2 bare processes gain",
+                         scaling(rows), 0.9),
+           Goal.at_most("calculating, CPU a message with 2 nodes, of that with 1",
+                        rows.ratio("2 nodes: skep", "1 node: skep", column: "CPU µs"), 1.1),
            Goal.at_most("1 node far behind: peak MiB",
                         rows.median("1 node: skep", column: "peak MiB"), 256)]
         end
@@ -84,6 +86,8 @@ module Skep
           facts = { group: SUMS, against: "1 node: skep", messages: size(:sums), work: "sums" }
           [reading("1 node: skep", "swarm", **facts),
            reading("2 nodes: skep", "swarm", workers: 2, **facts),
+           reading("1 process, no Kafka", "bare", gem: nil, **facts),
+           reading("2 processes, no Kafka", "bare", gem: nil, workers: 2, **facts),
            reading("1 process: #{KARAFKA}", "karafka", gem: "karafka", **facts)]
         end
 
@@ -99,6 +103,14 @@ module Skep
             facts = { **@cluster.facts, **wishes, every: }
             Keeping.of(keeper, **facts) { |kept| Race.new(kept, messages).figures }
           end
+        end
+
+        # Of the two cores others may have a part at any time, and hyperthreads are no cores: what two
+        # processes can be, two that do nothing else show.
+        def scaling(rows)
+          nodes = rows.ratio("2 nodes: skep", "1 node: skep")
+          bare = rows.ratio("2 processes, no Kafka", "1 process, no Kafka")
+          nodes / bare if nodes && bare
         end
 
         def rate_goals(rows)
