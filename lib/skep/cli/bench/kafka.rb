@@ -105,8 +105,8 @@ module Skep
           end
         end
 
-        # Of the two cores others may have a part at any time, and hyperthreads are no cores: what two
-        # processes can be, two that do nothing else show.
+        # Others may have their part of the cores, and a hyperthread is no core: what two processes
+        # can gain is shown by two that do nothing else.
         def scaling(rows)
           nodes = rows.ratio("2 nodes: skep", "1 node: skep")
           bare = rows.ratio("2 processes, no Kafka", "1 process, no Kafka")
