@@ -103,7 +103,8 @@ module Skep
       def offspring
         Offspring.new(@swarm, @config, loop: @loop, channel: @channel, link: @link,
                                        signals: @signals, ancestry: @ancestry,
-                                       page: @page, cells: @cells) do |role|
+                                       page: @page, cells: @cells,
+                                       finalizers: Skep::Fork::Guard::Finalizers.new) do |role|
           entitle("#{role} (mold #{@number})")
         end
       end

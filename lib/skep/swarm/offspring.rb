@@ -14,11 +14,13 @@ module Skep
   class Swarm
     class Offspring
       # loop, channel, signals: the mold's own; link: the channel, served by the loop; life: what
-      # each Life needs too, the page and its cells. The block names a process by its role.
-      def initialize(swarm, config, loop:, channel:, link:, signals:, ancestry:, **life, &entitle)
+      # each Life needs too, the page and its cells; finalizers: what no child is to destroy. The
+      # block names a process by its role.
+      def initialize(swarm, config, loop:, channel:, link:, signals:, ancestry:, finalizers:,
+                     **life, &entitle)
         @swarm, @config, @life = swarm, config, life
         @loop, @channel, @link = loop, channel, link
-        @signals, @ancestry = signals, ancestry
+        @signals, @ancestry, @finalizers = signals, ancestry, finalizers
         @entitle = entitle
         @children = {}
         @blank = Blank.new(loop) { |order| fork { |control| wait_and_live(order, control) } }
@@ -86,6 +88,7 @@ module Skep
 
       # In a child, from here to its end.
       def control(signals)
+        @finalizers.disarm
         Control.new(signals:, ancestry: @ancestry, orphan_timeout: @config.orphan_timeout).start
       end
 

@@ -17,19 +17,21 @@ module Skep
         MIXED = "both processes would speak on it, and get each other's answers: #{FRESH}"
         GONE = "a child has none of its threads, and hangs or crashes when it uses or frees it: " \
                "make it in each child, and close it before the fork"
+        OURS = "a child has none of its threads, and may not use it: make it in each child"
         FILE = "SQLite forbids to carry it across a fork, locks get lost and the file corrupt: " \
                "open it in each child, and close it before the fork"
         TLS = "both processes would go on from one cipher state, and be hung up on: #{FRESH}"
         constants.each { |name| private_constant name }
 
         KAFKA = { open: ->(it) { !it.closed? }, threads: /\Ardk:/, needs: nil,
-                  advice: GONE }.freeze
+                  finalized: true, advice: GONE }.freeze
         private_constant :KAFKA
 
         ALL = [
           Handle.new("Rdkafka::Consumer", **KAFKA),
           Handle.new("Rdkafka::Producer", **KAFKA),
           Handle.new("Rdkafka::Admin", **KAFKA),
+          Handle.new("Skep::Kafka::Producer", **KAFKA, finalized: false, advice: OURS),
           Handle.new("PG::Connection",
                      open: ->(it) { !it.finished? }, fd: ->(it) { it.socket },
                      peer: ->(it) { ADDRESS[it.host, it.port] }, advice: MIXED),

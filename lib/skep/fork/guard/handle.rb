@@ -14,6 +14,7 @@ module Skep
       # `mute`: told by nobody, for it knows by itself when it was forked, but its descriptors are
       # accounted for. `threads`: the names of the native threads that come with it. `needs`: what
       # an open one has, :connection or :file; where there is none, nobody looks for its objects.
+      # `finalized`: Ruby's collector closes it, in a child too (see Finalizers).
       class Handle
         attr_reader :name    #: String
         attr_reader :advice  #: String
@@ -23,15 +24,20 @@ module Skep
         # Each question is a lambda over the object: open, fd, file, ending, peer, mute.
         #
         #: (String name, open: ^(untyped) -> bool, advice: String, ?threads: Regexp?,
-        #:  ?needs: Symbol?, **^(untyped) -> untyped asks) -> void
-        def initialize(name, open:, advice:, threads: nil, needs: :connection, **asks)
+        #:  ?needs: Symbol?, ?finalized: bool, **^(untyped) -> untyped asks) -> void
+        def initialize(name, open:, advice:, threads: nil, needs: :connection, finalized: false,
+                       **asks)
           @name = name
           @open = open
           @advice = advice
           @threads = threads
           @needs = needs
+          @finalized = finalized
           @asks = asks
         end
+
+        #: () -> bool
+        def finalized? = @finalized
 
         #: (untyped) -> bool
         def open?(object) = ask(@open, object) ? true : false
