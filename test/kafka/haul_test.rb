@@ -221,11 +221,11 @@ module Skep
 
       # [key, payload, headers], all into the one partition.
       def produce(items)
-        producer = Producer.new({ "bootstrap.servers" => @broker.bootstrap_servers })
-        items.each { |key, payload, headers| producer.put("orders", key, payload, headers) }
-        assert_equal [0, items.size], [producer.flush(10), producer.delivered]
+        writer = Writer.new({ "bootstrap.servers" => @broker.bootstrap_servers })
+        items.each { |key, payload, headers| writer.put("orders", key, payload, headers) }
+        assert_equal [0, items.size], [writer.flush(10), writer.delivered]
       ensure
-        producer&.close
+        writer&.close
       end
 
       def stressed

@@ -7,11 +7,11 @@ module Skep
     class ReaderTest < ::KafkaCase
       test "reads headers, of a repeated one the last" do
         broker(orders: 1)
-        producer = Producer.new({ "bootstrap.servers" => @broker.bootstrap_servers })
-        producer.put("orders", nil, "v", [["a", "1"], ["b", nil], ["a", "2"], ["é", "\xFF".b]])
-        producer.put("orders", nil, "v")
-        assert_equal 0, producer.flush(10)
-        producer.close
+        writer = Writer.new({ "bootstrap.servers" => @broker.bootstrap_servers })
+        writer.put("orders", nil, "v", [["a", "1"], ["b", nil], ["a", "2"], ["é", "\xFF".b]])
+        writer.put("orders", nil, "v")
+        assert_equal 0, writer.flush(10)
+        writer.close
         headers = []
         play do |batch, child|
           headers.concat(batch.map(&:headers))

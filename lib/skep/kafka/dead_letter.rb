@@ -23,34 +23,42 @@ module Skep
         @lock = Mutex.new
       end
 
-      #: (Message, Exception, attempts: Integer, ?crashes: Integer?) -> void
-      def put(message, error, attempts:, crashes: nil)
-        @lock.synchronize do
-          failed = producer.failed
-          producer.put(@topic, message.key, message.payload,
-                       headers(message, error, "skep.attempts" => attempts.to_s,
-                                               "skep.crashes" => crashes&.to_s))
-          waiting = producer.flush(SECONDS + 1)
-          next if waiting.zero? && producer.failed == failed
+      # through: the handler's Outlet. Where that makes transactions it goes out as part of one.
+      #: (Message, Exception, attempts: Integer, ?crashes: Integer?, ?through: Outlet?) -> void
+      def put(message, error, attempts:, crashes: nil, through: nil)
+        headers = headers(message, error, "skep.attempts" => attempts.to_s,
+                                          "skep.crashes" => crashes&.to_s)
+        return write(message, headers) unless through&.atomic?
 
-          cause = producer.cause || "no answer within #{SECONDS} s"
-          begin_anew if producer.fatal
+        through.begin
+        through.produce(@topic, message.payload, key: message.key, headers:)
+      end
+
+      def close = @lock.synchronize { @writer&.close } #: () -> void
+
+      private
+
+      def write(message, headers)
+        @lock.synchronize do
+          failed = writer.failed
+          writer.put(@topic, message.key, message.payload, headers)
+          waiting = writer.flush(SECONDS + 1)
+          next if waiting.zero? && writer.failed == failed
+
+          cause = writer.cause || "no answer within #{SECONDS} s"
+          begin_anew if writer.fatal
           raise NotDelivered.new(topic: @topic, cause: Secrets.scrub(cause, @settings.secrets))
         end
       end
 
-      def close = @lock.synchronize { @producer&.close } #: () -> void
-
-      private
-
       # What made librdkafka give up (a refusal, for an idempotent producer) may have been mended.
       def begin_anew
-        @producer.close
-        @producer = nil
+        @writer.close
+        @writer = nil
       end
 
       # Most nodes never need one.
-      def producer = @producer ||= Producer.new(SAFE.merge(@settings.for_producer))
+      def writer = @writer ||= Writer.new(SAFE.merge(@settings.for_producer))
 
       def headers(message, error, counts)
         text = Secrets.scrub("#{error.class}: #{error.message}", @settings.secrets)

@@ -11,7 +11,11 @@ module Skep
                 0x40 => :stats, 100 => :created, 101 => :deleted, 0x8000 => :offsets,
                 0x4000 => :groups, 0x100000 => :topics, 0x400000 => :ends }.freeze
       ALL = 0x1 | 0x4 | 0x8 | 0x10 | 0x20 | 0x40
-      private_constant :KINDS
+      REPORTS = 256 # delivery reports to take at once
+      # rd_kafka_message_t: err, partition, offset, _private
+      REPORT = "lx12lx36qQ"
+      REPORT_BYTES = 72
+      private_constant :KINDS, :REPORTS, :REPORT, :REPORT_BYTES
 
       attr_reader :pointer
 
@@ -34,16 +38,23 @@ module Skep
       #: () -> PartitionList
       def list = PartitionList.new(Native.event_topic_partition_list(pointer))
 
-      # The delivery reports in it, each an error code (0 is delivered).
-      def deliveries #: () -> Array[Integer]
-        codes = []
-        until (message = Native.event_message_next(pointer)).null?
-          codes << message.read_int
+      # The delivery reports in it, each [error code (0 is delivered), partition, offset, tag].
+      def deliveries #: () -> Array[[Integer, Integer, Integer, Integer]]
+        found = []
+        until (count = Native.event_message_array(pointer, messages, REPORTS)).zero?
+          messages.read_array_of_uint64(count).each do |address|
+            code, partition, offset, tag = Native.bytes(address, REPORT_BYTES).unpack(REPORT)
+            found << [code, partition, offset, tag]
+          end
         end
-        codes
+        found
       end
 
       def destroy = Native.event_destroy(pointer) #: () -> void
+
+      private
+
+      def messages = @messages ||= FFI::MemoryPointer.new(:uint64, REPORTS)
     end
     private_constant :Event
   end

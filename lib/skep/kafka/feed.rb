@@ -23,13 +23,13 @@ module Skep
 
         @topic = topic
         @brokers = settings.brokers
-        @producer = Producer.new(settings.for_producer)
+        @writer = Writer.new(settings.for_producer)
       end
 
       # Makes the topic unless it is there. Was it made?
       def create_topic(partitions, copies: 1) #: (Integer, ?copies: Integer) -> bool
-        answers = @producer.queue
-        Requests.create(@producer, answers, @topic, partitions, copies, SECONDS)
+        answers = @writer.queue
+        Requests.create(@writer, answers, @topic, partitions, copies, SECONDS)
         code, text = answers.wait(SECONDS + 1) { |event| Requests.created_in(event) }
         return code.zero? if [0, Codes::TOPIC_EXISTS].include?(code)
 
@@ -40,8 +40,8 @@ module Skep
 
       # Deletes the topic and all that is in it; false where the brokers wouldn't.
       def delete_topic #: () -> bool
-        answers = @producer.queue
-        Requests.delete(@producer, answers, @topic, SECONDS)
+        answers = @writer.queue
+        Requests.delete(@writer, answers, @topic, SECONDS)
         answers.wait(SECONDS + 1) { |event| Requests.deleted_in(event).first.zero? } || false
       ensure
         answers&.close
@@ -50,28 +50,28 @@ module Skep
       # Writes the items and waits until all have arrived. How many those were; raises NotDelivered
       # if one got lost.
       def publish(items) #: (Enumerable[[String?, String?]]) ?{ (Integer) -> void } -> Integer
-        before = @producer.delivered
+        before = @writer.delivered
         sent = 0
         items.each do |key, payload, partition|
-          @producer.put(@topic, key, payload, partition:)
+          @writer.put(@topic, key, payload, partition:)
           next unless ((sent += 1) % PACE).zero?
 
-          @producer.listen
+          @writer.listen
           yield sent if block_given?
         end
         arrived(before)
       end
 
-      def close = @producer.close #: () -> void
+      def close = @writer.close #: () -> void
       def inspect = "#<Skep::Kafka::Feed #{@topic} brokers=#{@brokers}>" #: () -> String
 
       private
 
       def arrived(before)
-        missing = @producer.flush(SECONDS) + @producer.failed
-        raise NotDelivered.new(topic: @topic, cause: @producer.cause || LATE) if missing.positive?
+        missing = @writer.flush(SECONDS) + @writer.failed
+        raise NotDelivered.new(topic: @topic, cause: @writer.cause || LATE) if missing.positive?
 
-        @producer.delivered - before
+        @writer.delivered - before
       end
     end
   end

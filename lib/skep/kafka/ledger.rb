@@ -10,24 +10,34 @@
 module Skep
   module Kafka
     class Ledger
-      #: (Tools, Child, Poison) -> void
-      def initialize(tools, child, poison)
-        @child, @poison = child, poison
+      #: (Tools, Child, Poison, Outlet) -> void
+      def initialize(tools, child, poison, outputs)
+        @child, @poison, @outputs = child, poison, outputs
         @report, @consumer, @desk = tools.report, tools.consumer, tools.desk
         @meter = tools.meter
       end
 
-      def finish(strand) #: (Strand) -> void
+      # Is it done? Not where the partition was lost before its transaction was through. Raises
+      # OutputFailed where what the handler produced isn't where it is to be.
+      def finish(strand) #: (Strand) -> bool
         batch = strand.batch
+        return undone(batch) unless @outputs.seal(strand.partition, batch.last_offset)
+
         guilty = @poison.guilty?(batch)
         noted = @desk.settle(strand) { |offset| store(strand, offset) }
         count(batch, batch.size)
-        @report.tell(:kafka_revoked_in_hand, level: :warn, **batch.place, note: LATE) unless noted
+        tell(LATE, batch) unless noted
         commit if guilty # or it would come again, and unsuspected
         @poison.acquit(strand.partition) if @poison.any?
+        true
       end
 
+      # What the handler has produced so far is where it is to be then. Raises OutputFailed.
       def mark(strand, offset) #: (Strand, Integer) -> void
+        return if strand.marked && offset <= strand.marked
+
+        @outputs.seal(strand.partition, offset) or raise Gone.new(partition: strand.partition.to_s)
+        @outputs.begin
         @desk.mark(strand, offset) { |position| store(strand, position) }
       end
 
@@ -37,7 +47,7 @@ module Skep
       # What is committed doesn't come again, whatever happens now.
       def commit #: () -> void
         done = @desk.done
-        return if done == @committed
+        return if done == @committed || @outputs.atomic?
 
         code = @child.busy(for: COMMIT_SECONDS + 1) { @consumer.commit(done, COMMIT_SECONDS) }
         @committed = done if code.zero?
@@ -46,7 +56,8 @@ module Skep
       private
 
       def store(strand, offset)
-        @consumer.store(strand.partition.topic, strand.partition.number, offset)
+        @outputs.atomic? ||
+          @consumer.store(strand.partition.topic, strand.partition.number, offset)
       end
 
       def count(batch, number)
@@ -56,9 +67,19 @@ module Skep
         @meter.count(batch, :messages, number)
       end
 
+      def undone(batch)
+        tell(UNDONE, batch)
+        false
+      end
+
+      def tell(note, batch)
+        @report.tell(:kafka_revoked_in_hand, level: :warn, **batch.place, note:)
+      end
+
       COMMIT_SECONDS = 5.0
       LATE = "done, but the partition went elsewhere meanwhile, where these messages come again"
-      private_constant :COMMIT_SECONDS, :LATE
+      UNDONE = "given up: the partition went elsewhere meanwhile, where these messages come again"
+      private_constant :COMMIT_SECONDS, :LATE, :UNDONE
     end
     private_constant :Ledger
   end

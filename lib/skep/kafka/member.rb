@@ -56,17 +56,25 @@ module Skep
                                      nameless: @nameless)
       end
 
-      def join
+      def tools
         tools = Tools.new(options: @options, child: @child, report: @report, consumer: @consumer,
                           desk: @desk = Desk.new(&@report.method(:unreadable)), gate: Gate.new,
                           dead_letter: @dead_letter = dead_letter)
         @meter = tools.meter = Meter.new(tools)
+        @outputs = tools.outputs = Outputs.new(tools)
+        tools
+      end
+
+      def join
+        tools = self.tools
         alone = @options.threads == 1
         @workers = Array.new(@options.threads) do |index|
           Worker.new(tools, @handler, thread: alone ? 0 : index + 1)
         end
         @keeper = Keeper.new(tools).tap(&:start)
         @meter.start
+        return unless @outputs.open
+
         @consumer.subscribe(@options.topics)
         @threads = @workers.each.with_index(1).map { |*worker| start(*worker) } unless alone
       end
@@ -127,7 +135,7 @@ module Skep
 
       def wind_up
         @desk.close
-        [*@threads, @meter].each(&:close)
+        [*@threads, @outputs, @meter].each(&:close)
         @keeper.stop
       end
 

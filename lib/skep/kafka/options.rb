@@ -11,7 +11,7 @@ module Skep
       DEFAULTS = {
         kafka: nil, group: nil, topics: nil, threads: 1, batch: 500, max_wait: 0, dead_letter: nil,
         attempts: nil, poison: nil, connect_timeout: 15, commit_every: 5.0, retry_backoff: 0.1,
-        ordered_by: :partition, ahead: 5_000, filter: nil
+        ordered_by: :partition, ahead: 5_000, filter: nil, producer: {}, transactional: false
       }.freeze
       ATTEMPTS = 5
       POISON = %i[dead_letter pause skip].freeze
@@ -33,24 +33,27 @@ module Skep
       attr_reader :ordered_by #: :partition | :key | ^(Message) -> untyped
       attr_reader :ahead #: Integer, messages beyond the lowest unfinished one, at most
       attr_reader :filter #: (^(Message) -> bool)?
+      attr_reader :producer #: Settings, of child.producer
+      attr_reader :transactional #: bool | String, the beginning of its transactional ids
       attr_reader :errors #: Array[String]
 
       def initialize(**given) #: (**untyped) -> void
         taken = DEFAULTS.merge(given.slice(*DEFAULTS.keys))
         taken.except(:kafka).each { |name, value| instance_variable_set(:"@#{name}", value) }
         @settings = Settings.new(taken[:kafka])
+        @producer = @settings.with(taken[:producer])
         @topics = Array(topics).map(&:to_s).freeze
         @attempts ||= ATTEMPTS if dead_letter
         @poison ||= dead_letter ? :dead_letter : :pause
         @errors = [*unknown(given), *settings.errors, *names, *numbers, *burial,
-                   *sentence, *choice].freeze
+                   *sentence, *choice, *outputs(taken[:producer])].freeze
         freeze
       end
 
       # Plain data without secrets.
       def facts #: () -> Hash[Symbol, untyped]
         { kind: "kafka", brokers: settings.brokers,
-          **DEFAULTS.except(:kafka).to_h { |name, _| [name, shown(public_send(name))] } }
+          **DEFAULTS.except(:kafka, :producer).to_h { |name, _| [name, shown(public_send(name))] } }
       end
 
       # In which order the messages of a partition may be done: a new one for each partition.
@@ -111,6 +114,28 @@ module Skep
       end
 
       def shown(value) = value.respond_to?(:call) ? "given" : value
+
+      def outputs(given)
+        return ["producer: takes librdkafka's settings as a hash"] unless given.is_a?(Hash)
+
+        [*(refused(given) unless given.empty?),
+         *must_be("true, false or a name", transactional:) do |value|
+           [true, false].include?(value) || (text?(value) && legal?(value))
+         end,
+         *(UNCOMMITTED if transactional && settings["isolation.level"] == "read_uncommitted"),
+         *(UNORDERED if transactional && ordered_by != :partition)]
+      end
+
+      def refused(given)
+        sentences = Settings.new({ "bootstrap.servers": "none", **given }).errors
+        sentences.map { |text| text.sub(/\Akafka:/, "producer:") }
+      end
+
+      UNCOMMITTED = "transactional: needs isolation.level to be read_committed, as it is by " \
+                    "default: a node would begin before the last transaction's offsets are known"
+      UNORDERED = "transactional: needs ordered_by: :partition: a transaction ends with one " \
+                  "offset of its partition, and all before it must be done"
+      private_constant :UNCOMMITTED, :UNORDERED
 
       def must_be(what, **values)
         values.filter_map do |name, value|

@@ -1,117 +1,187 @@
 # frozen_string_literal: true
 
-# Writes messages and knows which arrived.
+# Writes messages, from as many threads as like, and says what became of each.
 #
-#   producer = Producer.new({ "bootstrap.servers" => "…" })
-#   producer.put("orders", "key", "payload", { "trace" => "1" })   # waits while the buffer is full
-#   producer.flush(30)                                             # until all are answered for
-#   producer.delivered, producer.failed
+#   producer = Skep::Kafka::Producer.new({ "bootstrap.servers": "kafka-1:9092" }, child:)
+#   producer.produce("orders", "payload", key: "k", headers: { "trace" => "1" })   # => a Delivery
+#   producer.produce_sync("orders", "payload", timeout: 5)   # => its Place, or raises NotDelivered
+#   producer.flush(10)                                       # => how many are still on their way
+#   producer.close
 #
-# For one thread at a time.
+# Handlers of a Kafka source have one, `child.producer`: this is for everybody else. It is made
+# after the fork, in the process that uses it; a forked child can't use its parent's, and never
+# touches it. Idempotent, and acknowledged by all replicas, unless the settings say otherwise.
+#
+# What isn't delivered and isn't asked about is told to the child's swarm (`kafka_not_delivered`),
+# without `child:` on stderr.
 module Skep
   module Kafka
-    class Producer < Client
-      ANY_PARTITION = -1
-      COPY = 0x2 # RD_KAFKA_MSG_F_COPY
+    class Producer
+      include Producing
+
+      # How large a message may be is the broker's to say.
+      DEFAULTS = { "enable.idempotence" => "true", "client.id" => "skep",
+                   "message.max.bytes" => "1000000000" }.freeze
       FULL_SECONDS = 1.0
-      # rd_kafka_vu_t: a type (rd_kafka_vtype_t) and 64 bytes of union.
-      VU = "lx4Q%d"
-      VU_BYTES = 72
-      TOPIC, VALUE, KEY, FLAGS, HEADER = 1, 4, 5, 7, 9
-      private_constant :ANY_PARTITION, :COPY, :FULL_SECONDS, :VU, :VU_BYTES
-      private_constant :TOPIC, :VALUE, :KEY, :FLAGS, :HEADER
+      PURGE_SECONDS = 1.0
+      CLOSE_SECONDS = 30
+      CLOSED = "the producer is closed"
+      private_constant :DEFAULTS, :FULL_SECONDS, :PURGE_SECONDS, :CLOSE_SECONDS, :CLOSED
 
-      attr_reader :delivered #: Integer
-      attr_reader :failed #: Integer
-      attr_reader :cause #: String?, of the last failure or error
-
-      def initialize(settings) #: (Hash[String, String]) -> void
-        super(settings, type: Native::PRODUCER)
-        @delivered = @failed = 0
-        @topics = {}
+      # librdkafka's settings; child: whose swarm is told of what fails. Raises BadSource for
+      # settings that can't be.
+      #: (Hash[untyped, untyped], ?child: untyped) -> void
+      def initialize(kafka, child: nil, __settings: nil, __report: nil)
+        settings = __settings || Producer.checked(Settings.new(kafka))
+        @known = !__report.nil? # somebody else tells when brokers are out of reach
+        @report = __report || Report.new(child || Aloud, Told.new(settings))
+        @undelivered = Undelivered.new { |facts| tell(facts) }
+        @outbox = Outbox.new { |delivery| @undelivered.add(delivery) }
+        start(Producer.settings(settings))
       end
 
-      # Puts a message into the buffer; raises NotDelivered if librdkafka won't have it.
-      def put(topic, key, payload, headers = nil, partition: nil)
-        #: (String, String?, String?, ?Hash[String, String]?, ?partition: Integer?) -> void
-        code = headers ? full(topic, key, payload, headers) : plain(topic, key, payload, partition)
-        case code
-        when 0 then return
-        when Codes::QUEUE_FULL then serve(FULL_SECONDS)
-        else raise NotDelivered.new(topic:, cause: Native.err2str(code))
-        end
-        put(topic, key, payload, headers, partition:)
+      Told = Struct.new(:settings)
+      private_constant :Told
+
+      def self.checked(settings) #: (Settings) -> Settings
+        return settings if settings.errors.empty?
+
+        raise BadSource.new(sentences: settings.errors)
       end
 
-      # Waits so many seconds at most until every message is answered for. How many are not.
+      # With what a producer of skep's has beside the user's settings.
+      def self.settings(settings) #: (Settings) -> Hash[String, String]
+        given = settings.for_producer
+        acks = given["acks"] || given["request.required.acks"]
+        DEFAULTS.merge({ "enable.idempotence" => [nil, "all", "-1"].include?(acks).to_s }, given)
+      end
+
+      # Puts a message into the buffer, waiting for room in it. Raises NotDelivered for one that
+      # can't be sent at all, such as one larger than a `message.max.bytes` of yours.
+      #
+      # headers: names and values; partition: its number, chosen by the key otherwise; timestamp: a
+      # Time, or milliseconds since 1970.
+      #
+      #: (String, String?, ?key: String?, ?headers: Hash[untyped, untyped]?, ?partition: Integer?,
+      #:   ?timestamp: Time | Integer | nil) -> Delivery
+      def produce(topic, payload = nil, key: nil, headers: nil, partition: nil, timestamp: nil)
+        __produce(topic, payload, key:, headers:, partition:, timestamp:)
+      end
+
+      # claimed: somebody asks what became of it; the block is given what waits for room, to call.
+      def __produce(topic, payload, headers:, timestamp:, claimed: false, **more, &waiting)
+        at_home
+        delivery = Delivery.new(topic.to_s, @outbox, claimed:)
+        headers &&= headers.to_h { |name, value| [name.to_s, value&.to_s] }
+        post(delivery, payload, waiting, headers:, timestamp: milliseconds(timestamp), **more)
+      end
+
+      def __sender = @sender #: () -> Sender
+
+      # Waits so many seconds at most until all have been answered for. How many haven't.
       def flush(seconds) #: (Numeric) -> Integer
-        deadline = OS.now + seconds
-        while waiting.positive? && (left = deadline - OS.now).positive?
-          serve(left)
-        end
-        waiting
+        at_home
+        @outbox.wait(seconds) { @outbox.empty? }
+        @undelivered.tell
+        @outbox.size
       end
 
-      # Messages not yet answered for.
-      def waiting = Native.outq_len(handle) #: () -> Integer
+      # Flushes, for so many seconds at most, and ends. What couldn't be delivered is told.
+      def close(timeout: CLOSE_SECONDS) #: (?timeout: Numeric) -> void
+        return if closed? || !home?
 
-      # Takes note of what has been answered, without waiting.
-      def listen = control.drain { |event| hear(event) } #: () -> void
+        flush(timeout)
+        @outbox.close
+        @closed = true
+        give_up
+        @waker.close
+        @thread.close
+        @sender.close
+        @wake.close
+      end
 
-      def close #: () -> void
-        return if closed?
+      def delivered = @outbox.delivered #: () -> Integer, how many in all
+      def failed = @outbox.failed #: () -> Integer, how many in all
+      def waiting = @outbox.size #: () -> Integer, how many are on their way
+      def closed? = @closed ? true : false #: () -> bool
 
-        @topics.each_value { |topic| Native.topic_destroy(topic) }
-        super
+      # The error librdkafka gave up for, nil while all is well.
+      def fatal = @sender.fatal #: () -> ClientFailed?
+
+      def inspect #: () -> String
+        state = home? ? "#{waiting} on their way" : "another process'"
+        "#<Skep::Kafka::Producer #{closed? ? "closed" : state}>"
       end
 
       private
 
-      def serve(seconds)
-        control.wait([seconds, 0].max) { |event| hear(event) }
-        listen
+      def start(settings)
+        @sender = Sender.new(settings)
+        @generation = OS::Generation.count
+        @wake, @waker = OS.pipe
+        @thread = Threads::Background.new("kafka.producer", restart: :never) { listen }
+      end
+
+      def home? = @generation == OS::Generation.count
+      def at_home = home? || raise(ForkedProducer)
+
+      def milliseconds(time)
+        time.is_a?(Time) ? (time.to_r * 1000).floor : time
+      end
+
+      # Waits for room where there is none; some of what is on its way is answered for sooner or
+      # later.
+      def post(delivery, payload, waiting, key: nil, **more)
+        at_home
+        loop do
+          code = @outbox.post(delivery) do |tag|
+            @sender.put(delivery.topic, key, payload, tag:, **more)
+          end
+          return delivery if code&.zero?
+          raise refusal(delivery.topic, code) unless code == Codes::QUEUE_FULL
+
+          waiting ? waiting.call(method(:await_room)) : await_room
+        end
+      end
+
+      def await_room
+        before = @outbox.answered
+        @outbox.wait(FULL_SECONDS) { @outbox.answered != before || closed? }
+      end
+
+      def refusal(topic, code)
+        return NotDelivered.new(topic:, cause: CLOSED) unless code
+
+        NotDelivered.new(topic:, code:, cause: (fatal || Native.err2str(code)).to_s)
+      end
+
+      # What is still here is answered for by that, and told.
+      def give_up
+        return if @outbox.empty?
+
+        @sender.purge
+        @outbox.wait(PURGE_SECONDS) { @outbox.empty? }
+        @undelivered.tell
+      end
+
+      def listen
+        loop do
+          @sender.control.drain { |event| hear(event) }
+          readable, = IO.select([@sender.control.io, @wake])
+          break if readable.include?(@wake)
+        end
       end
 
       def hear(event)
         case event.kind
-        when :delivery then event.deliveries.each { |code| count(code) }
-        when :error then @cause = event.text
+        when :delivery then @outbox.answer(event.deliveries)
+        when :log then @report.log(event)
+        when :error
+          @report.error(event) unless @known && Codes::NETWORK.include?(event.code)
         end
       end
 
-      def count(code)
-        return @delivered += 1 if code.zero?
-
-        @failed += 1
-        @cause = Native.err2str(code)
-      end
-
-      def plain(topic, key, payload, partition)
-        native = @topics[topic] ||= Native.topic_new(handle, topic, nil)
-        result = Native.produce(native, partition || ANY_PARTITION, COPY,
-                                payload, payload.to_s.bytesize, key, key.to_s.bytesize, nil)
-        result.zero? ? 0 : Native.errno2err(FFI.errno)
-      end
-
-      def full(topic, key, payload, headers)
-        held = []
-        values = [[TOPIC, address(topic, held)], [FLAGS, COPY],
-                  [VALUE, *sized(payload, held)], [KEY, *sized(key, held)],
-                  *headers.map { |name, value| [HEADER, address(name, held), *sized(value, held)] }]
-        packed = values.map { |value| value.pack(VU % (value.size - 1)).ljust(VU_BYTES, "\0") }
-        error = Native.produceva(handle, packed.join, values.size)
-        error.null? ? 0 : Native.error_code(error).tap { Native.error_destroy(error) }
-      end
-
-      def sized(text, held) = [address(text, held), text.to_s.bytesize]
-
-      def address(text, held)
-        return 0 unless text
-
-        held << FFI::MemoryPointer.from_string(text)
-        held.last.address
-      end
+      def tell(facts) = @report.tell(:kafka_not_delivered, level: :error, **facts)
     end
-    private_constant :Producer
   end
 end

@@ -18,7 +18,7 @@ module Skep
       #: (Tools, Poison, Ledger, Setback) -> void
       def initialize(tools, poison, ledger, setback)
         @poison, @ledger, @setback = poison, ledger, setback
-        @verdict, @report, @meter = tools.options.poison, tools.report, tools.meter
+        @verdict, @report = tools.options.poison, tools.report
       end
 
       def pass(strand) #: (Strand) -> void
@@ -42,13 +42,8 @@ module Skep
         case @verdict
         when :dead_letter then @setback.bury(strand, error, attempts: crashes, crashes:)
         when :pause then strand.pause
-        when :skip then skip(strand)
+        when :skip then @setback.skip(strand)
         end
-      end
-
-      def skip(strand)
-        @meter.count(strand.batch, :skipped)
-        @ledger.finish(strand)
       end
     end
     private_constant :Sentence

@@ -13,9 +13,9 @@ module Skep
       HELD = "what is unfinished keeps the rest from being read: it is `ahead:` messages behind"
       private_constant :HELD
 
-      #: (Tools, Child, Ledger) -> void
-      def initialize(tools, child, ledger)
-        @child, @ledger, @desk = child, ledger, tools.desk
+      #: (Tools, Child, Ledger, Outlet) -> void
+      def initialize(tools, child, ledger, outputs)
+        @child, @ledger, @outputs, @desk = child, ledger, outputs, tools.desk
         @options, @report, @dead_letter = tools.options, tools.report, tools.dead_letter
         @meter = tools.meter
         @backoff = Backoff.new(@options.retry_backoff)
@@ -25,18 +25,17 @@ module Skep
       def met(strand, error, at: nil)
         batch = strand.batch
         all = strand.marked == batch.last_offset
-        @ledger.cut(strand)
+        begin_again(strand)
         return told(batch, error, 0, note: MARKED) if all
 
         strand.failures += 1
         strand.divide(at, wait: batch.first_offset == at)
-        last = @options.attempts && strand.failures >= @options.attempts
-        last ? give_up(strand, error) : try_again(strand, error)
+        last?(strand, error) ? give_up(strand, error) : try_again(strand, error)
       end
 
       # What the handler asked for, before it returned: Batch#__wish.
       def wished(strand, wish) #: (Strand, [Symbol, untyped]) -> void
-        @ledger.cut(strand)
+        begin_again(strand)
         case wish
         in [:pause, seconds] then pause(strand, seconds)
         in [:seek, place] then @desk.seek(strand, place)
@@ -48,13 +47,24 @@ module Skep
       def bury(strand, error, attempts: strand.failures, **crashes)
         batch = strand.batch
         @child.busy(for: DeadLetter::LONGEST * @options.threads) do
-          @dead_letter.put(batch.messages.first, error, attempts:, **crashes)
+          @dead_letter.put(batch.messages.first, error, attempts:, through: @outputs, **crashes)
         end
+        @ledger.finish(strand) or return
+
         @meter.count(batch, :dead_letters)
         @report.failed(:dead_lettered, batch, error, attempt: attempts, **crashes,
                                                      to: @options.dead_letter)
-        @ledger.finish(strand)
-      rescue NotDelivered => e # it stays here then, and is tried again
+      rescue OutputFailed => e # it stays here then, and is tried again
+        @outputs.abort
+        try_again(strand, e)
+      end
+
+      # The partition moves on without it.
+      def skip(strand) #: (Strand) -> void
+        batch = strand.batch
+        @ledger.finish(strand) and @meter.count(batch, :skipped)
+      rescue OutputFailed => e
+        @outputs.abort
         try_again(strand, e)
       end
 
@@ -62,6 +72,19 @@ module Skep
 
       MARKED = "all of it was marked as done before"
       private_constant :MARKED
+
+      # What was marked is done; what was produced since belongs to nothing that is.
+      def begin_again(strand)
+        @outputs.abort
+        @ledger.cut(strand)
+      end
+
+      # What only the cluster is to blame for isn't given up.
+      def last?(strand, error)
+        return false if error.is_a?(OutputFailed) && error.passing?
+
+        @options.attempts && strand.failures >= @options.attempts
+      end
 
       def pause(strand, seconds)
         strand.rest(seconds)

@@ -16,6 +16,7 @@ module Skep
         "auto.commit.interval.ms" => "give commit_every: to the source",
         "enable.auto.commit" => "skep commits what the handler has done",
         "enable.auto.offset.store" => "skep stores an offset when the handler has returned",
+        "transactional.id" => "give transactional: to a source",
         "log.queue" => "skep reads librdkafka's log itself",
         "enabled_events" => "skep reads librdkafka's events itself"
       }.freeze
@@ -36,7 +37,10 @@ module Skep
         # How long fetching rests when that much is here: librdkafka's 1000 leaves gaps.
         "fetch.queue.backoff.ms" => "10"
       }.freeze
-      private_constant :SKEPS, :DEFAULTS
+      # Those that only a consumer has.
+      CONSUMERS = /\A(?:group\.|auto\.offset|session\.|heartbeat\.|max\.poll|fetch\.|queued\.|
+                      partition\.assignment|isolation\.|check\.crcs|allow\.auto\.create)/x
+      private_constant :SKEPS, :DEFAULTS, :CONSUMERS
 
       attr_reader :secrets #: Array[String]
 
@@ -84,8 +88,11 @@ module Skep
 
       # As a producer beside it.
       def for_producer #: () -> Hash[String, String]
-        @settings.reject { |name, _| name.start_with?("group.", "auto.offset.") }
+        @settings.reject { |name, _| name.match?(CONSUMERS) }
       end
+
+      # These with others over them.
+      def with(more) = Settings.new(@settings.merge(plain(more))) #: (Hash) -> Settings
 
       def inspect = "#<Skep::Kafka::Settings #{brokers}>" #: () -> String
 

@@ -21,6 +21,8 @@
 # | dead_letter | none | the topic for messages that failed; without it they are tried for ever |
 # | attempts | 5 | how often a message fails before it goes there |
 # | poison | :dead_letter, :pause without one | what becomes of a message that crashed three nodes |
+# | producer | {} | librdkafka's settings for child.producer, over those of kafka |
+# | transactional | false | outputs and offset of a batch in one transaction: true, or their name |
 # | connect_timeout | 15 | seconds until a boot without a broker is given up |
 #
 # At least once: an offset is committed only after the handler returned. What is wrong with the

@@ -5,9 +5,11 @@
 #   tools = Tools.new(options:, child:, report:, consumer:, desk:, gate:,
 #                     dead_letter:)
 #   tools.meter = Meter.new(tools)
+#   tools.outputs = Outputs.new(tools)
 module Skep
   module Kafka
     Tools = Struct.new(:options, :child, :report, :consumer, :desk, :gate, :dead_letter, :meter,
+                       :outputs,
                        keyword_init: true)
     private_constant :Tools
   end

@@ -13,11 +13,12 @@ module Skep
       # tools: the Member's Tools; thread: its place on the page, 0 for the node's own thread.
       def initialize(tools, handler, thread:)
         @child = tools.child.lane(thread)
+        @outputs = tools.outputs.of(@child, thread)
         @report = tools.report
         @desk, @gate, @meter = tools.desk, tools.gate, tools.meter
         @poison = Poison.new(@child.caution)
-        @ledger = Ledger.new(tools, @child, @poison)
-        @setback = Setback.new(tools, @child, @ledger)
+        @ledger = Ledger.new(tools, @child, @poison, @outputs)
+        @setback = Setback.new(tools, @child, @ledger, @outputs)
         @sentence = Sentence.new(tools, @poison, @ledger, @setback)
         @sieve = Sieve.new(tools.options)
         @handler = handler
@@ -62,6 +63,7 @@ module Skep
       # What ends the node, even if it is an exception, leaves in hand what it was.
       def attempt(strand)
         given = take_in_hand(strand)
+        @outputs.begin
         given = sift(strand, given)
         @meter.time(given) { @handler.call(given, @child) } if given.size.positive?
         given.__wish ? @setback.wished(strand, given.__wish) : finish(strand, given)

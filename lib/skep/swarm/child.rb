@@ -28,9 +28,9 @@ module Skep
       # slot: its cells; placed: nobody else holds its seat; warm_after: how much one of its threads
       # has done when the process is worth forking from; suspects: as plain data.
       def initialize(id:, swarm:, mold:, page:, cells:, report:, beat_every: 10.0, slot: id,
-                     placed: true, warm_after: nil, suspects: nil)
+                     placed: true, warm_after: nil, suspects: nil, stop_timeout: nil)
         @id, @slot, @swarm, @mold, @placed = id, slot, swarm, mold, placed
-        @warm_after = warm_after
+        @warm_after, @stop_timeout = warm_after, stop_timeout
         @caution = Caution.new(suspects, report:)
         @report = report
         @complain_every = beat_every * Liveness::BEATS * Health::SPACING
@@ -93,6 +93,14 @@ module Skep
         @report.call("healthy", {}) if @complained_at
         @complained_at = nil
       end
+
+      # Seconds left of the stop_timeout, from the stop on: then the process is killed. nil before.
+      #: () -> Float?
+      def time_left = @stopped_at && @stop_timeout && (@stopped_at + @stop_timeout - OS.now)
+
+      # What a Kafka source lends the handler that is given this child: Skep::Kafka::Producer's
+      # `produce`, `produce_sync` and `flush`. Raises NoProducer everywhere else.
+      def producer = @producer || raise(NoProducer) #: () -> untyped
 
       def beat_every = @vigil.every #: () -> Float, the seconds after which waiting beats
 
@@ -158,6 +166,7 @@ module Skep
         @for_good ||= for_good
         return if @stopping
 
+        @stopped_at = OS.now
         hooks = @stop_lock.synchronize { (@stopping = true) && @stop_hooks }
         @vigil.ring
         @report.call("leaving", {})
@@ -178,6 +187,9 @@ module Skep
       def __calling = @calling #: () -> [Integer, BasicSocket]?
 
       def leave = @vigil.close #: () -> void
+
+      # The work's side: what `producer` is; nil takes it back.
+      def __lend(producer) = @producer = producer #: (untyped) -> void
 
       # A spare has this seat now.
       def __sit(id) #: (Integer) -> void

@@ -31,6 +31,9 @@ module Skep
       def wait_for(ios, timeout = nil) = __getobj__.__wait_for(ios, timeout, @pulse)
       def unhealthy!(reason) = __getobj__.__unhealthy(reason, @pulse)
 
+      def producer = @producer || __getobj__.producer
+      def __lend(producer) = @producer = producer
+
       def in_hand(text, thread: nil) #: (String?, ?thread: Integer?) -> void
         return __getobj__.in_hand(text, thread:) if thread
 

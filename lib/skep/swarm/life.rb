@@ -29,7 +29,7 @@ module Skep
                            mold: birth["mold"], page:, cells:, report: method(:report),
                            beat_every: config.liveness_timeout / Liveness::BEATS,
                            placed: birth["placed"], warm_after: config.refork_after,
-                           suspects: birth["suspects"])
+                           suspects: birth["suspects"], stop_timeout: config.stop_timeout)
         @page, @cells = page, cells
         @listener = Listener.new(swarm.listeners, @child) if helper?
       end

@@ -14,8 +14,11 @@ class FakeChild
     end
 
     def in_hand(text) = __getobj__.in_hand(text, thread: @thread)
+    def producer = @producer || super
+    def __lend(producer) = @producer = producer
   end
 
+  attr_writer :time_left # from its stop on
   attr_reader :id, :swarm, :mold, :caution
 
   # suspects: as a supervisor would tell them.
@@ -42,6 +45,10 @@ class FakeChild
   def work=(facts)
     tell("work", **facts)
   end
+
+  def time_left = (@time_left || 30.0 if stopping?)
+  def producer = @producer || raise(Skep::Swarm::NoProducer)
+  def __lend(producer) = @producer = producer
 
   def stopping? = @stopping ? true : false
   def for_good? = false

@@ -17,6 +17,9 @@ module Skep
           int error_code pointer
           string error_string pointer
           void error_destroy pointer
+          int error_is_retriable pointer
+          int error_is_fatal pointer
+          int error_txn_requires_abort pointer
           pointer conf_new
           void conf_destroy pointer
           int conf_set pointer string string pointer size_t
@@ -41,7 +44,7 @@ module Skep
           int event_error_is_fatal pointer
           int event_log pointer pointer pointer pointer
           pointer event_topic_partition_list pointer
-          pointer event_message_next pointer
+          size_t event_message_array pointer pointer size_t
           void message_destroy uint64
           int64 message_timestamp uint64 pointer
           int message_headers uint64 pointer
@@ -59,9 +62,10 @@ module Skep
           int consumer_closed pointer
           pointer topic_new pointer string pointer
           void topic_destroy pointer
-          int produce pointer int32 int buffer_in size_t buffer_in size_t pointer
+          int produce pointer int32 int buffer_in size_t buffer_in size_t uint64
           pointer produceva pointer pointer size_t
           int outq_len pointer
+          int purge pointer int
           pointer AdminOptions_new pointer int
           void AdminOptions_destroy pointer
           int AdminOptions_set_request_timeout pointer int pointer size_t
@@ -132,6 +136,13 @@ module Skep
           int committed pointer pointer int
           int offsets_for_times pointer pointer int
           int query_watermark_offsets pointer string int32 pointer pointer int
+          pointer init_transactions pointer int
+          pointer begin_transaction pointer
+          pointer send_offsets_to_transaction pointer pointer pointer int
+          pointer commit_transaction pointer int
+          pointer abort_transaction pointer int
+          pointer consumer_group_metadata pointer
+          void consumer_group_metadata_destroy pointer
           void destroy_flags pointer int
         TABLE
         private_constant :AT_ONCE, :WAITING

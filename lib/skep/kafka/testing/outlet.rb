@@ -58,6 +58,14 @@ module Skep
         def abort = @begun = nil
         def inspect = "#<Skep::Kafka::Testing::Outlet produced=#{@produced.size}>"
       end
+
+      # One for each worker of a run.
+      Outlets = Struct.new(:produced, :atomic) do
+        def of(child, _thread)
+          Outlet.new(produced, atomic:).tap { |outlet| child.__lend(outlet) }
+        end
+      end
+      private_constant :Outlets
     end
   end
 end

@@ -53,6 +53,7 @@ module Skep
                             report: Report.new(@child, @options), desk: @desk = Desk.new,
                             dead_letter: @grave = Grave.new(@options))
           tools.meter = Meter.new(tools)
+          tools.outputs = Outlets.new(@child.produced, @options.transactional)
           tools
         end
 

@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+# What became of a message that was produced: a handle on it.
+#
+#   delivery = child.producer.produce("orders.done", "payload")
+#   delivery.wait(timeout: 5)     # => its Place, or raises NotDelivered
+#   delivery.done?                # has it been answered for?
+#   delivery.error                # => nil, or why it wasn't delivered
+#
+# Nobody needs to wait: what wasn't delivered and isn't asked about is told.
+module Skep
+  module Kafka
+    # Where a message lies.
+    Place = Struct.new(:topic, :partition, :offset) do
+      def to_s = "#{topic}/#{partition}/#{offset}" #: () -> String
+    end
+
+    class Delivery
+      attr_reader :topic #: String
+      attr_reader :error #: NotDelivered?
+      attr_reader :place #: Place?
+
+      # claimed: somebody will ask.
+      def initialize(topic, outbox, claimed: false) #: (String, Outbox, ?claimed: bool) -> void
+        @topic = topic
+        @outbox = outbox
+        @claimed = claimed
+      end
+
+      # Waits, at most so many seconds, until the broker has it. Raises NotDelivered if it was
+      # refused, if librdkafka gave up, or if there was no answer in time (it may arrive then yet).
+      #: (?timeout: Numeric?) -> Place
+      def wait(timeout: nil)
+        @claimed = true
+        @outbox.wait(timeout) { done? }
+        return place if place
+
+        @heard = !error.nil?
+        raise error || NotDelivered.new(topic:, cause: "no answer within #{timeout} s")
+      end
+
+      def done? = !(place || error).nil? #: () -> bool
+
+      # Did a wait raise its error?
+      def heard? = @heard ? true : false #: () -> bool
+      def claimed? = @claimed #: () -> bool
+
+      def inspect #: () -> String
+        "#<Skep::Kafka::Delivery #{place || "#{topic} #{error ? "failed" : "on its way"}"}>"
+      end
+
+      # The producer's side.
+
+      def __arrived(partition, offset) #: (Integer, Integer) -> void
+        @place = Place.new(topic, partition, offset)
+      end
+
+      def __failed(error) = @error = error #: (NotDelivered) -> void
+
+      # Waits so long; is it answered for?
+      def __await(seconds) = done? || @outbox.wait(seconds) { done? } #: (Numeric) -> bool
+
+      # Nobody will ask any more.
+      def __release #: () -> void
+        @outbox.release(self) { @claimed = false }
+      end
+    end
+  end
+end

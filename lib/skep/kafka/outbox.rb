@@ -1,0 +1,97 @@
+# frozen_string_literal: true
+
+# The messages of a producer that are on their way, and who waits for them.
+#
+#   outbox = Outbox.new { |delivery| … }           # called with each that failed and isn't claimed
+#   outbox.post(delivery) { |tag| send_with(tag) }  # => 0; an error code: then it isn't in
+#   outbox.answer([[0, 3, 17, tag], …])             # error code, partition, offset, tag
+#   outbox.wait(5) { delivery.done? }               # => was it, in time?
+#
+# For several threads.
+module Skep
+  module Kafka
+    class Outbox
+      attr_reader :delivered #: Integer, in all
+      attr_reader :failed #: Integer, in all
+
+      def initialize(&lost) #: () { (Delivery) -> void } -> void
+        @lost = lost
+        @lock = Mutex.new
+        @moved = ConditionVariable.new
+        @open = {}
+        @tags = @delivered = @failed = 0
+      end
+
+      # The block's code; nil once it is closed.
+      #: (Delivery) { (Integer) -> Integer } -> Integer?
+      def post(delivery)
+        @lock.synchronize do
+          next if @closed
+
+          code = yield tag = @tags += 1
+          @open[tag] = delivery if code.zero?
+          code
+        end
+      end
+
+      # Takes no more.
+      def close = @lock.synchronize { @closed = true } #: () -> void
+
+      #: (Array[[Integer, Integer, Integer, Integer]]) -> void
+      def answer(reports)
+        lost = @lock.synchronize do
+          @moved.broadcast
+          reports.filter_map { |report| note(*report) }
+        end
+        lost.each(&@lost)
+      end
+
+      # Waits until the block is true, asking it at each answer.
+      #: (Numeric?) { () -> bool } -> bool
+      def wait(seconds)
+        deadline = seconds && OS.now + seconds
+        @lock.synchronize do
+          until (done = yield) || (deadline && (left = deadline - OS.now) <= 0)
+            @moved.wait(@lock, left)
+          end
+          done
+        end
+      end
+
+      # Nobody asks about it any more, once the block has run.
+      def release(delivery) #: (Delivery) { () -> void } -> void
+        lost = @lock.synchronize do
+          yield
+          delivery.error && !delivery.heard?
+        end
+        @lost.call(delivery) if lost
+      end
+
+      def answered = delivered + failed #: () -> Integer, in all
+      def size = @open.size #: () -> Integer
+      def empty? = @open.empty? #: () -> bool
+
+      private
+
+      # Gives the delivery that failed, where nobody will ask about it.
+      def note(code, partition, offset, tag)
+        delivery = @open.delete(tag) or return
+        if code.zero?
+          @delivered += 1
+          delivery.__arrived(partition, offset)
+          nil
+        else
+          fail(delivery, code)
+        end
+      end
+
+      def fail(delivery, code)
+        @failed += 1
+        delivery.__failed(NotDelivered.new(topic: delivery.topic, code:,
+                                           cause: Native.err2str(code)))
+        delivery unless delivery.claimed?
+      end
+    end
+    private_constant :Outbox
+  end
+end

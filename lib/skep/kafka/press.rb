@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+# A node's producer: made when it is first asked for, shared by its threads, and made anew after
+# librdkafka has given it up.
+#
+#   press = Press.new(options, report)
+#   press.producer          # => Producer
+#   press.renew             # something failed: where that was for good, the next one is another
+#   press.close(10)
+module Skep
+  module Kafka
+    class Press
+      # transactional_id: whose transactions it makes; nil: none.
+      #: (Options, Report, ?transactional_id: String?) -> void
+      def initialize(options, report, transactional_id: nil)
+        @settings = options.producer
+        @report = report
+        @id = transactional_id
+        @lock = Mutex.new
+      end
+
+      def producer #: () -> Producer
+        @producer || @lock.synchronize { @producer ||= make }
+      end
+
+      # From now on its transactions are made under another id.
+      def rename(id) #: (String) -> void
+        @id = id
+      end
+
+      # Something failed: where that was for good, the next one is another.
+      def renew = (discard if @producer&.fatal) #: () -> void
+
+      # The next one is another; what is on its way isn't waited for.
+      def discard #: () -> void
+        spent = @lock.synchronize { @producer.tap { @producer = nil } }
+        spent&.close(timeout: 0)
+      end
+
+      def close(seconds) #: (Numeric) -> void
+        @lock.synchronize { @producer&.close(timeout: seconds) }
+      end
+
+      private
+
+      def make
+        own = @id ? { "transactional.id" => @id } : {}
+        Producer.new(nil, __settings: @settings.with(own), __report: @report)
+      end
+    end
+    private_constant :Press
+  end
+end

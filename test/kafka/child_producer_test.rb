@@ -1,0 +1,132 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+# child.producer: what a handler writes belongs to its batch.
+class ChildProducerTest < KafkaCase
+  MSG_SIZE_TOO_LARGE = 10
+  PRODUCE = 0 # Kafka's numbers of requests
+  private_constant :MSG_SIZE_TOO_LARGE, :PRODUCE
+
+  test "a batch is done once all that its handler produced has arrived" do
+    broker(orders: 2, out: 1)
+    feed("orders", (0...40).map { |n| ["k", n.to_s, n % 2] })
+    pending = []
+    pass_on(40, threads: 2) { |delivery| pending << delivery }
+
+    assert_equal (0...40).map(&:to_s), outputs(40).sort_by(&:to_i)
+    assert pending.all?(&:place)
+    assert_empty again
+  end
+
+  test "what wasn't delivered fails the handler, and the batch comes again" do
+    broker(orders: 1, out: 1)
+    feed("orders", [%w[k one]])
+    @broker.fail_next(PRODUCE, MSG_SIZE_TOO_LARGE)
+    events = pass_on(2)
+
+    failure, = named(events, "handler_failed")
+    assert_match(/NotDelivered: out didn't take a message \(.*too large/, failure[:error])
+    assert_equal %w[one], outputs(1)
+    assert_empty named(events, "kafka_not_delivered")
+    assert_empty again
+  end
+
+  test "what the handler itself has seen fail is the handler's affair" do
+    broker(orders: 1, out: 1)
+    feed("orders", [%w[k one]])
+    @broker.fail_next(PRODUCE, MSG_SIZE_TOO_LARGE)
+    seen = []
+    events = play do |batch, child|
+      child.producer.produce_sync("out", batch.payloads.first)
+    rescue Skep::Kafka::NotDelivered => e
+      seen << e.code
+      child.stop!
+    end
+
+    assert_equal [MSG_SIZE_TOO_LARGE], seen
+    assert_empty named(events, "handler_failed")
+    assert_empty again
+  end
+
+  test "flush counts what isn't answered for yet" do
+    broker(orders: 1, out: 1)
+    feed("orders", [%w[k one]])
+    left = nil
+    play do |batch, child|
+      batch.each { child.producer.produce("out", "x") }
+      left = child.producer.flush(10)
+      child.stop!
+    end
+    assert_equal 0, left
+  end
+
+  # In a process of its own, in which a client may be left behind.
+  test "a stop without a broker ends in time, and the batch isn't done" do
+    broker(orders: 1, out: 1)
+    feed("orders", [%w[k one]])
+    pid, reader = in_child do |writer|
+      child = FakeChild.new { |*told| writer.write("#{JSON.generate(told)}\n") }
+      handler = lambda do |_, lane|
+        lane.producer.produce_sync("out", "first")
+        @broker.down!
+        lane.producer.produce("out", "second")
+        child.time_left = 3.0
+        child.stop!
+      end
+      Skep::Kafka::Source.new(**options).run(child, handler)
+    end
+    wait_readable(reader)
+    events = reader.each_line.map { |line| JSON.parse(line, symbolize_names: true) }
+
+    assert_predicate Process.wait2(pid).last, :success?
+    assert_match(/no answer, and the node is to stop/,
+                 named(events, "handler_failed").first[:error])
+    assert_equal 1, named(events, "kafka_not_delivered").sum { |facts| facts[:count] }
+  end
+
+  test "a spoilt setting of producer: is told under its name" do
+    source = Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "b:1" }, group: "g", topics: "t",
+                                     producer: { "no.such": 1 }, transactional: 5)
+    assert_equal 2, source.errors.size
+    assert_match(/\Aproducer: .*no\.such/, source.errors.first)
+    assert_match(/\Atransactional: must be true, false or a name/, source.errors.last)
+  end
+
+  test "there is none outside of a handler, and it says where there is" do
+    error = assert_raises(Skep::Swarm::NoProducer) { FakeChild.new.producer }
+    assert_match(/Elsewhere make one of your own, after the fork/, error.message)
+  end
+
+  private
+
+  # Copies so many messages to the topic out; then the node is to stop.
+  def pass_on(count, **more)
+    seen = Thread::Queue.new
+    play(more) do |batch, child|
+      batch.each do |message|
+        delivery = child.producer.produce("out", message.payload, key: message.key)
+        yield delivery if block_given?
+        seen << message
+      end
+      child.stop! if seen.size >= count
+    end
+  end
+
+  def outputs(count)
+    found = []
+    play({ topics: "out", group: "verdict" }) do |batch, child|
+      found.concat(batch.payloads)
+      child.stop! if found.size >= count
+    end
+    found
+  end
+
+  # What comes once more: nothing but the message that is added for it.
+  def again
+    feed("orders", [["k", "last", 0]])
+    found = []
+    play { |batch, child| found.concat(batch.payloads) && child.stop! }
+    found - %w[last]
+  end
+end

@@ -1,0 +1,147 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+# A producer by itself: threads, handles, failures, the end, and a fork.
+class KafkaProducerTest < KafkaCase
+  def setup
+    super
+    broker(orders: 2)
+    @told = Thread::Queue.new
+    @child = FakeChild.new { |*event| @told << event }
+  end
+
+  def teardown
+    @producer&.close(timeout: 0)
+    super
+  end
+
+  test "says where a message lies, with all that belongs to it" do
+    at = Time.at(1_600_000_000)
+    place = producer.produce_sync("orders", "payload", key: "k", partition: 1, timestamp: at,
+                                                       headers: { trace: "1", "none" => nil })
+    assert_equal ["orders", 1, 0], place.to_a
+    assert_equal "orders/1/0", place.to_s
+    assert_equal 1, producer.produce("orders", nil, key: "k", partition: 1).wait(timeout: 5).offset
+
+    messages = read(2)
+    assert_equal [%w[payload k], [nil, "k"]], messages.map { |one| [one.payload, one.key] }
+    assert_equal [at, { "trace" => "1", "none" => nil }],
+                 [messages.first.timestamp, messages.first.headers]
+  end
+
+  test "serves several threads, each with its own handles" do
+    producer # from here on for all of them
+    threads = Array.new(4) do |number|
+      Thread.new do
+        Array.new(200) { |n| producer.produce("orders", "#{number}/#{n}", partition: number % 2) }
+      end
+    end
+    deliveries = threads.flat_map(&:value)
+
+    assert_equal 0, producer.flush(10)
+    assert_equal [800, 0, 0], [producer.delivered, producer.failed, producer.waiting]
+    assert_predicate deliveries, :all?
+    places = deliveries.map { |one| one.wait.to_a }
+    assert_equal places.uniq.size, places.size
+    deliveries.first(400).each_slice(200) do |from_one_thread|
+      assert_equal from_one_thread, from_one_thread.sort_by { |one| one.place.offset }
+    end
+  end
+
+  test "waits for room in its buffer" do
+    producer("queue.buffering.max.messages" => 10, "linger.ms" => 1)
+    100.times { |n| producer.produce("orders", n.to_s) }
+    assert_equal [0, 100], [producer.flush(10), producer.delivered]
+  end
+
+  test "raises at once for what can't be sent" do
+    error = assert_raises(Skep::Kafka::NotDelivered) do
+      producer("message.max.bytes" => 2_000).produce("orders", "x" * 3_000)
+    end
+    assert_match(/orders didn't take a message \(.*too large\): send less, or raise/, error.message)
+    refute_predicate error, :passing?
+  end
+
+  test "raises to who waits for a message that the broker refused, and tells nobody else" do
+    @broker.fail_next(0, 10) # Produce: MSG_SIZE_TOO_LARGE
+    delivery = producer("linger.ms" => 100).produce("orders", "x")
+    error = assert_raises(Skep::Kafka::NotDelivered) { delivery.wait(timeout: 10) }
+
+    assert_equal 10, error.code
+    assert_equal [error, true], [delivery.error, delivery.done?]
+    producer.close
+    refute_includes told.map(&:first), "kafka_not_delivered"
+  end
+
+  test "tells once, with a count, of what nobody asks about" do
+    @broker.fail_next(0, 10)
+    producer("linger.ms" => 100)
+    3.times { producer.produce("orders", "x", partition: 0) }
+    producer.close
+
+    name, facts = told.find { |event, _| event == "kafka_not_delivered" }
+    assert_equal ["kafka_not_delivered", :error, "orders"], [name, *facts.values_at(:level, :topic)]
+    counts = told.select { |event, _| event == name }.map { |_, given| given[:count] }
+    assert_equal 3, counts.sum
+  end
+
+  test "gives up at its end what no broker took, in time, and tells of it" do
+    producer.produce_sync("orders", "first")
+    @broker.down!
+    delivery = producer.produce("orders", "second")
+    assert_raises(Skep::Kafka::NotDelivered) { delivery.wait(timeout: 0.1) }
+    began = Skep::OS.now
+    producer.close(timeout: 0.3)
+
+    assert_operator Skep::OS.now - began, :<, 20
+    assert_equal [1, 1], [producer.delivered, producer.failed]
+    assert_predicate producer, :closed?
+    again = assert_raises(Skep::Kafka::NotDelivered) { producer.produce("orders", "third") }
+    assert_match(/the producer is closed/, again.message)
+  end
+
+  test "says what is wrong with its settings" do
+    error = assert_raises(Skep::Kafka::BadSource) do
+      Skep::Kafka::Producer.new({ "bootstrap.servers": "b:1", "no.such": 1 })
+    end
+    assert_match(/no\.such/, error.message)
+  end
+
+  test "takes acks that idempotence wouldn't" do
+    producer("acks" => "1")
+    assert_equal 0, producer.produce_sync("orders", "x", partition: 0, timeout: 5).offset
+  end
+
+  # Its destruction there would wait for ever for threads that only the parent has.
+  test "is neither used nor destroyed by a forked child, which ends as if it had none" do
+    producer.produce_sync("orders", "before", partition: 0)
+    pid, reader = in_child do |writer|
+      producer.produce("orders", "from the child")
+    rescue Skep::Kafka::ForkedProducer => e
+      producer.close
+      @producer = nil
+      GC.start
+      writer.write(e.message)
+    end
+
+    wait_readable(reader)
+    assert_match(/this producer is another process'.*Make one after it/, reader.read)
+    assert_predicate Process.wait2(pid).last, :success?
+    assert_equal 1, producer.produce_sync("orders", "after", partition: 0, timeout: 5).offset
+  end
+
+  private
+
+  def producer(more = {})
+    @producer ||= Skep::Kafka::Producer.new(@broker.settings.merge(more), child: @child)
+  end
+
+  def told = @all_told = @all_told.to_a + Array.new(@told.size) { @told.pop }
+
+  def read(count)
+    found = []
+    play { |batch, child| found.concat(batch.to_a) && found.size >= count && child.stop! }
+    found
+  end
+end

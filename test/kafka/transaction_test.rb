@@ -1,0 +1,139 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+# A transactional source against the mock cluster, which answers all requests of transactions, and
+# refuses them as it is told, but shows aborted messages to everybody: what counts is seen in
+# test/scenario/kafka/each_output_is_written_exactly_once.rb.
+class TransactionTest < KafkaCase
+  INIT_PRODUCER_ID, END_TXN, TXN_OFFSET_COMMIT = 22, 26, 28 # Kafka's numbers of requests
+  ILLEGAL_GENERATION, TRANSACTIONAL_ID_REFUSED, PRODUCER_FENCED = 22, 53, 90
+  COORDINATOR_LOADING = 14
+  private_constant :INIT_PRODUCER_ID, :END_TXN, :TXN_OFFSET_COMMIT, :ILLEGAL_GENERATION,
+                   :TRANSACTIONAL_ID_REFUSED, :PRODUCER_FENCED, :COORDINATOR_LOADING
+
+  def setup
+    super
+    broker(orders: 2, out: 1, dead: 1)
+  end
+
+  test "outputs and offset are there when the handler is through, on each thread by itself" do
+    feed("orders", (0...40).map { |n| ["k", n.to_s, n % 2] })
+    ids = Thread::Queue.new
+    pass_on(40, threads: 2) { |child| ids << child.producer.inspect[/test-\S+/] }
+
+    assert_equal (0...40).map(&:to_s), read("out", 40).sort_by(&:to_i)
+    host = Socket.gethostname
+    assert_equal ["test-#{host}-0-1", "test-#{host}-0-2"],
+                 Array.new(ids.size) { ids.pop }.uniq.sort
+    assert_empty again
+  end
+
+  test "a batch whose offset the group doesn't take is tried again" do
+    feed("orders", [["k", "one", 0]])
+    @broker.fail_next(TXN_OFFSET_COMMIT, ILLEGAL_GENERATION)
+    events = pass_on(2)
+
+    assert_match(/the transaction failed at send_offsets_to_transaction \(.*generation/,
+                 named(events, "handler_failed").first[:error])
+    assert_equal [1], named(events, "count").map { |facts| facts[:number] }
+    assert_empty again
+  end
+
+  test "a failure that passes is waited for" do
+    feed("orders", [["k", "one", 0]])
+    @broker.fail_next(END_TXN, COORDINATOR_LOADING)
+    events = pass_on(1)
+
+    assert_empty named(events, "handler_failed")
+    assert_equal %w[one], read("out", 1)
+  end
+
+  test "whose id another process has taken goes on under one of its own" do
+    feed("orders", [["k", "one", 0]])
+    @broker.fail_next(END_TXN, PRODUCER_FENCED)
+    events = pass_on(2)
+
+    taken, = named(events, "kafka_transactional_id_taken")
+    assert_equal "test-#{Socket.gethostname}-0-0", taken[:transactional_id]
+    assert_match(/\A#{Regexp.escape(taken[:transactional_id])}-\h{8}\z/, taken[:now])
+    assert_equal 1, named(events, "handler_failed").size
+    assert_empty again
+  end
+
+  test "a handler that raises has its batch tried again" do
+    feed("orders", [["k", "one", 0]])
+    tries = 0
+    events = pass_on(2) { raise IOError, "the disk is away" if (tries += 1) == 1 }
+
+    assert_equal ["IOError: the disk is away"],
+                 named(events, "handler_failed").map { |facts| facts[:error] }
+    assert_empty again
+  end
+
+  test "a message too large fails its batch, and goes to the dead letters in the end" do
+    feed("orders", [["k", "one", 0], ["k", "large", 0], ["k", "two", 0]])
+    buried = ->(name, _, child) { child.stop! if name == "dead_lettered" }
+    more = { dead_letter: "dead", attempts: 2, producer: { "message.max.bytes": 9_000 } }
+    events = pass_on(9, told: buried, **more) do |child, message|
+      child.producer.produce("out", "x" * 10_000) if message.payload == "large"
+    end
+
+    assert_match(/too large/, named(events, "dead_lettered").first[:error])
+    assert_equal %w[large], read("dead", 1)
+    assert_equal %w[two], again - %w[one]
+  end
+
+  test "nothing is produced but by the handler of a batch" do
+    feed("orders", [["k", "one", 0]])
+    kept = nil
+    pass_on(1) { |child| kept = child.producer }
+
+    error = assert_raises(Skep::Kafka::NoTransaction) { kept.produce("out", "late") }
+    assert_match(/while its handler works on a batch/, error.message)
+  end
+
+  test "a user who may not use its id is told so, and how to allow it" do
+    @broker.fail_next(INIT_PRODUCER_ID, TRANSACTIONAL_ID_REFUSED)
+    error = assert_raises(Skep::Kafka::Refused) { pass_on(1) }
+    assert_match(/refuses transactional\.id test-.*-0-0 .*--transactional-id ID/, error.message)
+  end
+
+  test "it needs to read what was committed" do
+    kafka = { "bootstrap.servers": "b:1", "isolation.level": "read_uncommitted" }
+    source = Skep::Kafka::Source.new(kafka:, group: "g", topics: "t", transactional: true)
+    assert_match(/transactional: needs isolation\.level/, source.errors.join)
+  end
+
+  private
+
+  # Copies messages to the topic out, so many tries; then the node is to stop.
+  def pass_on(count, told: nil, **more)
+    seen = 0
+    play({ transactional: true, **more }, told:) do |batch, child|
+      seen += batch.size
+      child.stop! if seen >= count
+      batch.each do |message|
+        yield child, message if block_given?
+        child.producer.produce("out", message.payload, key: message.key)
+      end
+    end
+  end
+
+  def read(topic, count)
+    found = []
+    play({ topics: topic, group: "verdict" }) do |batch, child|
+      found.concat(batch.payloads)
+      child.stop! if found.size >= count
+    end
+    found
+  end
+
+  # What comes once more: nothing but the message that is added for it.
+  def again
+    feed("orders", [["k", "last", 0]])
+    found = []
+    play { |batch, child| found.concat(batch.payloads) && child.stop! }
+    found - %w[last]
+  end
+end
