@@ -133,7 +133,7 @@ class KafkaScenario < Scenario
     consumer = reader_of(topic, 0, group:)
     list = Rdkafka::Consumer::TopicPartitionList.new
     list.add_topic(topic, (0...partitions).to_a)
-    consumer.committed(list).to_h.fetch(topic).sum { |partition| partition.offset || 0 }
+    consumer.committed(list, 10_000).to_h.fetch(topic).sum { |partition| partition.offset || 0 }
   ensure
     consumer&.close
   end
@@ -148,6 +148,19 @@ class KafkaScenario < Scenario
       consumer.poll(1_000)&.then { |message| found << message }
     end
     found.map { |one| { key: one.key, payload: one.payload, headers: one.headers } }
+  ensure
+    consumer&.close
+  end
+
+  # What the messages say that are in a topic and that count: those of transactions that were
+  # committed. Read without skep, to where the first open transaction begins.
+  def transacted(topic, partitions)
+    consumer = reader_of(topic, 0...partitions, "isolation.level" => "read_committed",
+                                                 "enable.partition.eof" => true)
+    found = []
+    ends = 0
+    ends += 1 while ends < partitions && read_to_end(consumer) { |one| found << one.payload }
+    found
   ensure
     consumer&.close
   end
@@ -200,14 +213,24 @@ class KafkaScenario < Scenario
   OFFSETS_PARTITIONS = 4 # offsets.topic.num.partitions
   private_constant :OFFSETS_PARTITIONS
 
-  def reader_of(topic, partition, group: "reader")
+  def reader_of(topic, partitions, group: "reader", **settings)
     require "rdkafka"
     consumer = Rdkafka::Config.new("bootstrap.servers" => broker.address, "group.id" => group,
                                    "auto.offset.reset" => "earliest",
-                                   "enable.auto.commit" => false).consumer
+                                   "enable.auto.commit" => false, **settings).consumer
     list = Rdkafka::Consumer::TopicPartitionList.new
-    list.add_topic(topic, [partition])
+    list.add_topic(topic, Array(partitions))
     consumer.tap { consumer.assign(list) }
+  end
+
+  # Yields what comes until one partition is at its end; false where that takes too long.
+  def read_to_end(consumer)
+    deadline = Skep::OS.now + SECONDS
+    while Skep::OS.now < deadline
+      consumer.poll(1_000)&.then { |message| yield message }
+    end
+  rescue Rdkafka::RdkafkaError => e
+    e.is_partition_eof? || raise
   end
 
   def stop_watching(watch)

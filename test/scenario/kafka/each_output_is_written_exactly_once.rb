@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+# A transactional swarm on a real broker: SIGKILL for its nodes at any moment, SIGSTOP for longer
+# than a session, handlers that raise, SIGKILL for its supervisor and a second run. A reader that
+# sees only what was committed finds one output for each message, neither more nor less.
+# (MESSAGES=n and KILLS=n for more.)
+require_relative "scenario"
+
+MESSAGES = Integer(ENV.fetch("MESSAGES", "9000"))
+KILLS = Integer(ENV.fetch("KILLS", "4"))
+SESSION = 6.0 # seconds, the least that the broker takes
+NODES = 3
+
+KafkaScenario.play do
+  orders = topic("orders", 6)
+  outputs = topic("outputs", 3)
+  feed(orders, (0...MESSAGES).map { |id| ["key#{id}", id.to_s] })
+  source = <<~RUBY
+    require "skep/kafka"
+    kafka = { "bootstrap.servers": "#{broker.address}", "session.timeout.ms": #{(SESSION * 1000).to_i} }
+    source = Skep::Kafka::Source.new(kafka:, group: "orders", topics: "#{orders}", threads: 2,
+                                     batch: #{[MESSAGES / 200, 500].min}, transactional: true,
+                                     retry_backoff: 0.01)
+    Skep.swarm "orders", nodes: #{NODES}, restarts: 1_000, liveness_timeout: 60 do |swarm|
+      swarm.on_boot { @done = File.open("\#{__dir__}/done.\#{Process.pid}", "a") }
+      swarm.work(source) do |batch, child|
+        batch.each do |message|
+          child.producer.produce("#{outputs}", message.payload, key: message.key)
+        end
+        raise "after its output" if Random.rand < 0.02
+        IO.select(nil, nil, nil, 0.1) if File.exist?("\#{__dir__}/slow")
+        @done.syswrite("\#{batch.size}\\n")
+      end
+    end
+  RUBY
+  done = lambda do
+    Dir.glob("#{directory}/done.*").sum { |path| File.readlines(path).sum(&:to_i) }
+  end
+  seconds = 60 + (MESSAGES / 500)
+
+  File.write("#{directory}/slow", "") # so that the kills find them at work
+  swarm = run_swarm(source, in_directory: directory)
+  swarm.await("node_ready", times: NODES)
+  swarm.follow("they are at work") { done.call.positive? }
+  stopped = swarm.status("orders")["nodes"].first
+  swarm.kill(stopped["pid"], :STOP)
+  asleep_since = Skep::OS.now
+  random = Random.new
+  KILLS.times do
+    ready = swarm.status("orders")["nodes"].select { |node| node["state"] == "ready" }
+    victim = ready.reject { |node| node["id"] == stopped["id"] }.sample(random:)
+    swarm.kill(victim["pid"])
+    swarm.await("node_ready") do |event|
+      event["node"] == victim["id"] && event["pid"] != victim["pid"]
+    end
+    swarm.follow_for(random.rand(0.8))
+  end
+  swarm.follow_for(SESSION + 1.0 - (Skep::OS.now - asleep_since))
+  swarm.kill(stopped["pid"], :CONT)
+  must("be killed at work") { done.call.between?(1, MESSAGES - 1) }
+  nodes = swarm.nodes
+  swarm.signal(:KILL)
+  swarm.wait
+  gone(nodes)
+
+  File.unlink("#{directory}/slow")
+  swarm = run_swarm(source, in_directory: directory)
+  swarm.await("node_ready", times: NODES)
+  swarm.follow("each message is done", seconds:) { committed("orders", orders, 6) == MESSAGES }
+  must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
+
+  found = transacted(outputs, 3).map(&:to_i)
+  twice = found.tally.count { |_, count| count > 1 }
+  puts "#{MESSAGES} messages, handled #{done.call} times, #{KILLS + 1} kills: " \
+       "#{found.size} outputs committed, #{twice} twice, #{MESSAGES - found.uniq.size} lost"
+  must("write each output once") { found.sort == (0...MESSAGES).to_a }
+end
