@@ -61,6 +61,24 @@ class TransactionTest < KafkaCase
     assert_empty again
   end
 
+  test "a mark ends a transaction, and what fails after it begins there" do
+    feed("orders", (0...3).map { |n| ["k", n.to_s, 0] })
+    tries = []
+    play({ transactional: true }) do |batch, child|
+      tries << batch.payloads
+      batch.each do |message|
+        child.producer.produce("out", message.payload)
+        raise IOError, "the disk is away" if tries.one? && message.payload == "1"
+
+        batch.mark(message)
+      end
+      child.stop!
+    end
+
+    assert_equal [%w[0 1 2], %w[1 2]], tries
+    assert_empty again
+  end
+
   test "a handler that raises has its batch tried again" do
     feed("orders", [["k", "one", 0]])
     tries = 0
@@ -99,10 +117,13 @@ class TransactionTest < KafkaCase
     assert_match(/refuses transactional\.id test-.*-0-0 .*--transactional-id ID/, error.message)
   end
 
-  test "it needs to read what was committed" do
+  test "it needs to read what was committed, and order by partition" do
     kafka = { "bootstrap.servers": "b:1", "isolation.level": "read_uncommitted" }
     source = Skep::Kafka::Source.new(kafka:, group: "g", topics: "t", transactional: true)
     assert_match(/transactional: needs isolation\.level/, source.errors.join)
+    source = Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "b:1" }, group: "g", topics: "t",
+                                     transactional: true, ordered_by: :key)
+    assert_match(/transactional: needs ordered_by: :partition/, source.errors.join)
   end
 
   private
