@@ -125,7 +125,7 @@ class KafkaScenario < Scenario
       type = record[:payload].unpack1("x2s>") # the length of a text, in the older ones
       return record[:payload].unpack1("l>", offset: version == 2 ? 4 + type : 2)
     end
-    nil
+    raise Failed, "none of the broker's #{records.size} records tells of the group #{group}"
   end
 
   # The offsets a group has committed, of all partitions together.
@@ -213,7 +213,7 @@ class KafkaScenario < Scenario
   OFFSETS_PARTITIONS = 4 # offsets.topic.num.partitions
   private_constant :OFFSETS_PARTITIONS
 
-  def reader_of(topic, partitions, group: "reader", **settings)
+  def reader_of(topic, partitions, group: "reader#{Process.pid}", **settings)
     require "rdkafka"
     consumer = Rdkafka::Config.new("bootstrap.servers" => broker.address, "group.id" => group,
                                    "auto.offset.reset" => "earliest",
