@@ -207,7 +207,7 @@ class KafkaScenario < Scenario
   # Where a group's records are: by Java's hash of its name.
   def offsets_partition(group)
     hash = group.bytes.inject(0) { |sum, byte| ((sum * 31) + byte) & 0xffffffff }
-    (hash & 0x7fffffff) % OFFSETS_PARTITIONS
+    [hash].pack("L").unpack1("l").abs % OFFSETS_PARTITIONS
   end
 
   OFFSETS_PARTITIONS = 4 # offsets.topic.num.partitions
