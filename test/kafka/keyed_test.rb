@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "kafka/support/kafka_case"
+require "tmpdir"
 
 # One partition whose messages are worked on side by side, in order for each key.
 class KafkaKeyedTest < KafkaCase
@@ -9,7 +10,7 @@ class KafkaKeyedTest < KafkaCase
 
   def setup
     super
-    broker(orders: 1, dead: 1)
+    broker(orders: 1, dead: 1, events: 4)
     @lock = Mutex.new
     @seen = []
   end
@@ -169,7 +170,37 @@ class KafkaKeyedTest < KafkaCase
                  named(events, "judged").flat_map { |said| said["suspects"] }
   end
 
+  # A share of the partitions goes to a second node in the midst of it, and comes back.
+  test "keeps the order of each key when partitions change hands" do
+    Dir.mktmpdir do |directory|
+      file = File.join(directory, "done")
+      one = member(0, file)
+      feed("events", some(0...200))
+      one.await("count")
+      two = member(1, file)
+      two.await("joined") { |facts| facts["joined"] }
+      feed("events", some(200...900))
+      two.await("count")
+      assert_predicate two.signal("TERM"), :success?
+      one.await("count") until done(file).uniq.size == 900
+      assert_predicate one.signal("TERM"), :success?
+
+      done(file).uniq.group_by { |n| n % 40 }.each_value { |some| assert_equal some.sort, some }
+    end
+  end
+
   private
+
+  def some(numbers) = numbers.map { |n| ["#{n % 40}:#{n}", "v", n % 4] }
+
+  def member(id, file)
+    keyed = options(**KEYED, topics: "events", batch: 20, commit_every: 0.1,
+                             ordered_by: ->(message) { message.key[/\d+/] },
+                             filter: ->(_) { IO.select(nil, nil, nil, 0.003) || true })
+    KafkaCase::Member.new(self, keyed, id:, file:)
+  end
+
+  def done(file) = File.readlines(file).map { |line| line[/:(\d+)/, 1].to_i }
 
   # Notes what was done, and stops when it is so much.
   def note(batch, child, all)
