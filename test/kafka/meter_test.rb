@@ -129,6 +129,17 @@ class KafkaMeterTest < Skep::TestCase
     assert_equal 6, @child.told.last[:lag]
   end
 
+  test "looks again for an end that isn't known, though nothing happens, and asks for it" do
+    hold(0, 1)
+    @consumer.committed_offsets = { ["orders", 0] => 0, ["orders", 1] => 0 }
+    @consumer.answers = { ["orders", 0] => 5, ["orders", 1] => 5 }
+    tell_at(100)
+    @consumer.known[["orders", 0]] = 7 # the first answer to a fetch
+    tell_at(@meter.due)
+    assert_equal [7, 5], @child.told.last[:partitions].map { |row| row["lag"] }
+    assert_equal [:ends, [["orders", 1]]], @consumer.asked.first
+  end
+
   test "asks where a partition begins whose first messages wait, once" do
     hold(0, 1)
     @consumer.committed_offsets = { ["orders", 0] => 7 }

@@ -14,7 +14,8 @@
 # seldom while it doesn't move.
 #
 # The beginning is asked for where a partition's first messages wait for a free thread, or don't
-# come: what was committed, or else what its messages begin with. Once, if there is an answer.
+# come: what was committed, or else what its messages begin with. Once, if there is an answer. So is
+# the end of what hasn't been fetched from at all.
 module Skep
   module Kafka
     class Bounds
@@ -45,8 +46,7 @@ module Skep
         gauges.each_key { |key| see(key, now) }
         return unless @look_at && @look_at <= now
 
-        fresh = fresh(gauges)
-        ask_begins(fresh, now) if fresh.any? && @begins_at && @begins_at <= now
+        complete(gauges, now) if @unsure_at && @unsure_at <= now
         behind = behind(gauges)
         ask_ends(behind, now) if behind.any? { |key| old_at(key) <= now }
       end
@@ -58,13 +58,13 @@ module Skep
 
       #: (Hash[[String, Integer], Gauge], Float) -> void
       def plan(gauges, now)
-        if fresh(gauges).any?
-          @begins_at ||= now + @patience
+        if unbegun(gauges).any? || endless.any?
+          @unsure_at ||= now + @patience
         else
-          @begins_at = nil
+          @unsure_at = nil
           @patience = SOON
         end
-        @look_at = [*@begins_at, *behind(gauges).map { |key| old_at(key) }].min
+        @look_at = [*@unsure_at, *behind(gauges).map { |key| old_at(key) }].min
       end
 
       def inspect = "#<Skep::Kafka::Bounds partitions=#{@ends.size}>" #: () -> String
@@ -73,13 +73,23 @@ module Skep
 
       def see(key, now)
         seen = @consumer.end_of(*key)
-        return if @ends[key]&.seen == seen
+        return if @ends.key?(key) && @ends[key].seen == seen
 
         @ends[key] = End.new(seen, nil, now, OLD)
       end
 
+      # Asks for what isn't known, ever more seldom of what stays so.
+      def complete(gauges, now)
+        @patience = [@patience * 2, LONGEST].min
+        @unsure_at = now + @patience
+        ask_ends(endless, now) if endless.any?
+        ask_begins(unbegun(gauges)) if unbegun(gauges).any?
+      end
+
+      def endless = @ends.keys.reject { |key| self.end(key) }
+
       # Those of which it isn't known where the work begins.
-      def fresh(gauges)
+      def unbegun(gauges)
         gauges.filter_map { |key, gauge| key unless gauge.begun? || @begins.key?(key) }
       end
 
@@ -96,10 +106,7 @@ module Skep
         end
       end
 
-      # Ever more seldom of those that stay unknown.
-      def ask_begins(keys, now)
-        @patience = [@patience * 2, LONGEST].min
-        @begins_at = now + @patience
+      def ask_begins(keys)
         committed = @consumer.committed(keys, PATIENCE) or return
         rest = keys - committed.keys
         @begins.update(committed)

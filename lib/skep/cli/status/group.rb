@@ -18,7 +18,9 @@ module Skep
         private_constant :COUNTS
 
         def self.all(status) #: (Hash[String, untyped]) -> Array[Group]
-          told = status["nodes"].select { |node| node["work"]["partitions"].is_a?(Array) }
+          told = status["nodes"].select do |node|
+            node["work"]["kind"] == "kafka" && node["work"]["partitions"].is_a?(Array)
+          end
           told.group_by { |node| node["work"]["group"] }.map do |name, nodes|
             works = status["works"].to_a.select { |work| work["group"] == name }
             new(name, nodes, works.map { |work| work["totals"] })
