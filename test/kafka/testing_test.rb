@@ -111,6 +111,19 @@ class KafkaTestingTest < Skep::TestCase
     assert_equal (0...4).to_h { |key| [key.to_s, (key...30).step(4).to_a] }, keyed.sort.to_h
   end
 
+  test "keeps what was produced, of transactions only what they end with" do
+    { false => 14, true => 10 }.each do |transactional, count|
+      tries = 0
+      outcome = rehearse(batch: 5, transactional:) do |batch, child|
+        batch.each do |message|
+          child.producer.produce("out", message.payload)
+          raise "once" if message.payload == "3" && (tries += 1) == 1
+        end
+      end
+      assert_equal [10, count], [outcome.done.size, outcome.child.produced.size]
+    end
+  end
+
   test "stops what would pause, or jump back, for ever" do
     tries = 0
     outcome = rehearse(batch: 5) { |batch, _| batch.pause(1) if (tries += 1) }
