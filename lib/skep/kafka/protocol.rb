@@ -24,8 +24,6 @@ module Skep
       COOPERATIVE = "cooperative-sticky"
       STRATEGIES = ["range", "roundrobin", COOPERATIVE].freeze
       CLASSIC = {
-        # At a rebalance only what changes hands is given up; the others' partitions aren't.
-        "partition.assignment.strategy" => COOPERATIVE,
         # Members learn of a rebalance from the answer to a heartbeat: it takes as long as the
         # slowest. librdkafka's are 3 s apart.
         "heartbeat.interval.ms" => "1000"
@@ -68,8 +66,7 @@ module Skep
       end
 
       def mixed
-        chosen = @settings.fetch("partition.assignment.strategy", COOPERATIVE).split(",")
-                          .map(&:strip).uniq
+        chosen = @settings.fetch("partition.assignment.strategy", "").split(",").map(&:strip).uniq
         [*("kafka: partition.assignment.strategy can't have #{COOPERATIVE} beside others: " \
            "members would revoke in different ways" if chosen.include?(COOPERATIVE) && chosen[1]),
          *(chosen - STRATEGIES).map do |one|
