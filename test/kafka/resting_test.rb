@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/kafka"
+
+module Skep
+  module Kafka
+    # What is to be left alone for a while; no client and no clock.
+    class RestingTest < Skep::TestCase
+      One = Struct.new(:partition, :retry_at)
+
+      # Prints by how many bytes 50,000 looks make a fresh process grow.
+      GROWTH = <<~RUBY
+        require "skep/kafka"
+        resting = Skep::Kafka.const_get(:Resting).new
+        resting.add(Struct.new(:retry_at).new(9.0))
+        bytes = [2_000, 50_000].map do |looks|
+          looks.times { resting.over(1.0) }
+          GC.start
+          Skep::OS::Memory.of.uss
+        end
+        puts bytes[1] - bytes[0]
+      RUBY
+      private_constant :One, :GROWTH
+
+      test "gives what has rested enough, once, and forgets what its partition takes along" do
+        resting = Resting.new
+        one, other, never = One.new(:a, 2.0), One.new(:b, 3.0), One.new(:b, Float::INFINITY)
+        [one, other, never].each { |each| resting.add(each) }
+        assert_equal 2.0, resting.deadline
+        assert_equal [[], [one], []], [resting.over(1.0), resting.over(2.0), resting.over(2.5)]
+        resting.drop(:b)
+        assert_equal [nil, []], [resting.deadline, resting.over(9.0)]
+      end
+
+      test "looking costs no memory, however often" do
+        out, err, status = run_program(GROWTH)
+        assert_equal ["", true], [err, status.success?]
+        assert_operator out.to_i, :<, 1 << 20
+      end
+    end
+  end
+end
