@@ -113,20 +113,5 @@ class ChildProducerTest < KafkaCase
     end
   end
 
-  def outputs(count)
-    found = []
-    play({ topics: "out", group: "verdict" }) do |batch, child|
-      found.concat(batch.payloads)
-      child.stop! if found.size >= count
-    end
-    found
-  end
-
-  # What comes once more: nothing but the message that is added for it.
-  def again
-    feed("orders", [["k", "last", 0]])
-    found = []
-    play { |batch, child| found.concat(batch.payloads) && child.stop! }
-    found - %w[last]
-  end
+  def outputs(count) = payloads_of("out", count)
 end

@@ -57,7 +57,7 @@ module Skep
         told = []
         child = FakeChild.new { |name, facts| told << [name, facts] }
         now = 100.0
-        report = Report.new(child, Options.new, clock: -> { now })
+        report = Report.new(child, Options.new.settings, clock: -> { now })
         3.times { |n| report.problem("_TRANSPORT", "no answer after #{n} ms") }
         report.problem("OTHER", "no answer")
         now += 61

@@ -22,7 +22,7 @@ class TransactionTest < KafkaCase
     ids = Thread::Queue.new
     pass_on(40, threads: 2) { |child| ids << child.producer.inspect[/test-\S+/] }
 
-    assert_equal (0...40).map(&:to_s), read("out", 40).sort_by(&:to_i)
+    assert_equal (0...40).map(&:to_s), payloads_of("out", 40).sort_by(&:to_i)
     host = Socket.gethostname
     assert_equal ["test-#{host}-0-1", "test-#{host}-0-2"],
                  Array.new(ids.size) { ids.pop }.uniq.sort
@@ -46,7 +46,7 @@ class TransactionTest < KafkaCase
     events = pass_on(1)
 
     assert_empty named(events, "handler_failed")
-    assert_equal %w[one], read("out", 1)
+    assert_equal %w[one], payloads_of("out", 1)
   end
 
   test "whose id another process has taken goes on under one of its own" do
@@ -98,7 +98,7 @@ class TransactionTest < KafkaCase
     end
 
     assert_match(/too large/, named(events, "dead_lettered").first[:error])
-    assert_equal %w[large], read("dead", 1)
+    assert_equal %w[large], payloads_of("dead", 1)
     assert_equal %w[two], again - %w[one]
   end
 
@@ -139,22 +139,5 @@ class TransactionTest < KafkaCase
         child.producer.produce("out", message.payload, key: message.key)
       end
     end
-  end
-
-  def read(topic, count)
-    found = []
-    play({ topics: topic, group: "verdict" }) do |batch, child|
-      found.concat(batch.payloads)
-      child.stop! if found.size >= count
-    end
-    found
-  end
-
-  # What comes once more: nothing but the message that is added for it.
-  def again
-    feed("orders", [["k", "last", 0]])
-    found = []
-    play { |batch, child| found.concat(batch.payloads) && child.stop! }
-    found - %w[last]
   end
 end

@@ -26,7 +26,7 @@ module Skep
       # Returns when the child is to stop and what was in hand is done. Where somebody else has come
       # by its name it goes on without one: taking it back would be answered in kind, for ever.
       def run #: () -> void
-        @report = Report.new(@child, @options)
+        @report = Report.new(@child, @options.settings)
         take_part
       rescue NameTaken => e
         @report.tell(:kafka_name_taken, level: :error, group: @options.group, name: e.name,

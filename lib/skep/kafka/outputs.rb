@@ -16,13 +16,10 @@ module Skep
       def initialize(tools) #: (Tools) -> void
         @tools = tools
         @options, @child = tools.options, tools.child
-        @report = Report.new(@child, Told.new(@options.producer))
+        @report = Report.new(@child, @options.producer)
         @presses = []
         @all = []
       end
-
-      Told = Struct.new(:settings)
-      private_constant :Told
 
       def of(lane, thread) #: (Child | Lane, Integer) -> Outlet
         output = @options.transactional ? transaction(lane, thread) : Outlet.new(shared, lane)

@@ -34,14 +34,11 @@ module Skep
       def initialize(kafka, child: nil, __settings: nil, __report: nil)
         settings = __settings || Producer.checked(Settings.new(kafka))
         @known = !__report.nil? # somebody else tells when brokers are out of reach
-        @report = __report || Report.new(child || Aloud, Told.new(settings))
+        @report = __report || Report.new(child || Aloud, settings)
         @undelivered = Undelivered.new { |facts| tell(facts) }
         @outbox = Outbox.new { |delivery| @undelivered.add(delivery) }
         start(Producer.settings(settings))
       end
-
-      Told = Struct.new(:settings)
-      private_constant :Told
 
       def self.checked(settings) #: (Settings) -> Settings
         return settings if settings.errors.empty?

@@ -3,7 +3,7 @@
 # Tells the supervisor what librdkafka says: log lines and errors, without secrets and without a
 # flood. The same thing is told once a minute at most, then with how often it was said.
 #
-#   report = Report.new(child, options)
+#   report = Report.new(child, settings)
 #   report.log(event)
 #   report.error(event)
 #   report.tell(:kafka_lost, level: :warn, brokers: "…")
@@ -16,11 +16,11 @@ module Skep
       LEVELS = %i[error error error error warn info info debug].freeze # of syslog's 0 to 7
       private_constant :MANY, :TOLD_TWICE, :LEVELS
 
-      #: (Child, Options, ?clock: ^() -> Float) -> void
-      def initialize(child, options, clock: OS.method(:now))
+      #: (Child, Settings, ?clock: ^() -> Float) -> void
+      def initialize(child, settings, clock: OS.method(:now))
         @clock = clock
         @child = child
-        @settings = options.settings
+        @settings = settings
         @said = {}
         @lock = Mutex.new
       end

@@ -23,12 +23,7 @@ module Skep
       class << self
         def offsets(client, queue, group, pairs, seconds)
           PartitionList.make(pairs) do |list|
-            question = Native.ListConsumerGroupOffsets_new(group, list.pointer)
-            array = FFI::MemoryPointer.new(:pointer).write_pointer(question)
-            within(client, seconds) do |options|
-              Native.ListConsumerGroupOffsets(client.handle, array, 1, options, queue.pointer)
-            end
-            Native.ListConsumerGroupOffsets_destroy(question)
+            committed(client, queue, group, list.pointer, seconds)
           end
         end
 
@@ -43,12 +38,7 @@ module Skep
 
         # All that the group has committed.
         def all_offsets(client, queue, group, seconds)
-          question = Native.ListConsumerGroupOffsets_new(group, nil)
-          array = FFI::MemoryPointer.new(:pointer).write_pointer(question)
-          within(client, seconds) do |options|
-            Native.ListConsumerGroupOffsets(client.handle, array, 1, options, queue.pointer)
-          end
-          Native.ListConsumerGroupOffsets_destroy(question)
+          committed(client, queue, group, nil, seconds)
         end
 
         # What was committed: [[topic, number, offset, error code], …]
@@ -152,6 +142,15 @@ module Skep
         end
 
         private
+
+        def committed(client, queue, group, partitions, seconds)
+          question = Native.ListConsumerGroupOffsets_new(group, partitions)
+          array = FFI::MemoryPointer.new(:pointer).write_pointer(question)
+          within(client, seconds) do |options|
+            Native.ListConsumerGroupOffsets(client.handle, array, 1, options, queue.pointer)
+          end
+          Native.ListConsumerGroupOffsets_destroy(question)
+        end
 
         def within(client, seconds)
           options = Native.AdminOptions_new(client.handle, ANY)

@@ -97,5 +97,23 @@ class KafkaCase < Skep::TestCase
     events
   end
 
+  # So many payloads of a topic.
+  def payloads_of(topic, count)
+    found = []
+    play({ topics: topic, group: "verdict" }) do |batch, child|
+      found.concat(batch.payloads)
+      child.stop! if found.size >= count
+    end
+    found
+  end
+
+  # What comes once more: nothing but the message that is added for it.
+  def again
+    feed("orders", [["k", "last", 0]])
+    found = []
+    play { |batch, child| found.concat(batch.payloads) && child.stop! }
+    found - %w[last]
+  end
+
   def named(events, name) = events.filter_map { |told, facts| facts if told == name }
 end
