@@ -29,6 +29,15 @@ class TransactionTest < KafkaCase
     assert_empty again
   end
 
+  test "what comes after the end of a transaction is read" do
+    %w[one two].each do |text|
+      feed("orders", [["k", text, 0]])
+      pass_on(1)
+    end
+
+    assert_equal %w[one two], payloads_of("out", 2)
+  end
+
   test "a batch whose offset the group doesn't take is tried again" do
     feed("orders", [["k", "one", 0]])
     @broker.fail_next(TXN_OFFSET_COMMIT, ILLEGAL_GENERATION)

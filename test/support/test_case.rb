@@ -1,10 +1,19 @@
 # frozen_string_literal: true
 
+require "timeout"
+
 module Skep
-  # Every test's class. A test is a sentence, asserts something, and leaves nothing behind (Leaks).
+  # Every test's class. A test is a sentence, asserts something, leaves nothing behind (Leaks), and
+  # comes to its end: one that hangs fails with the place where it did.
   class TestCase < Minitest::Test
     include Leaks
     include Processes
+
+    Hangs = Class.new(StandardError)
+    private_constant :Hangs
+
+    # Seconds; far beyond what the slowest test takes on the slowest machine.
+    def self.longest = 240 #: () -> Numeric
 
     #: (String) { () -> void } -> void
     def self.test(sentence, &block)
@@ -12,6 +21,11 @@ module Skep
       raise ArgumentError, "#{self} tests twice that it #{sentence}" if method_defined?(name, false)
 
       define_method(name, &block)
+    end
+
+    def run #: () -> Minitest::Result
+      longest = self.class.longest
+      Timeout.timeout(longest, Hangs, "no end after #{longest} s") { super }
     end
 
     #: () -> void

@@ -26,6 +26,14 @@ class TestCaseTest < Skep::TestCase
     end
   end
 
+  test "fails a test that hangs, and says where" do
+    out, _, status = suite_of(<<~BODY, "def self.longest = 0.1")
+      IO.pipe { |reader, _| reader.read }
+    BODY
+    assert_match(/no end after 0.1 s.*one_test\.rb:4/m, out)
+    assert_equal 1, status.exitstatus
+  end
+
   test "passes a test that closes what it opened, and waits for what it forked" do
     out, err, status = suite_of(<<~RUBY)
       pid, reader = in_child { |writer| writer.write("up"); exit 3 }
@@ -39,11 +47,12 @@ class TestCaseTest < Skep::TestCase
 
   private
 
-  def suite_of(body)
+  def suite_of(body, more = "")
     run_program(<<~RUBY, gems: true)
       require #{HELPER.inspect}
       eval(<<~'SUITE', nil, File.join(#{__dir__.inspect}, "one_test.rb"), 1)
         class OneTest < Skep::TestCase
+          #{more}
           test("is alone") do
             #{body}
           end

@@ -12,7 +12,8 @@
 # doesn't know members by group.instance.id, so that `settings` has none, and one that was killed
 # keeps its partitions until its session ends (`settings` has a short one); while a group changes
 # it refuses commits, so that some messages come twice; a partition keeps 5 MiB and drops its
-# oldest messages without a word, so that writers must not run ahead.
+# oldest messages without a word, so that writers must not run ahead; it writes the end of a
+# transaction without a checksum, so that `settings` has none looked at, or no reader got past it.
 module Skep
   module Kafka
     class EmbeddedBroker
@@ -40,7 +41,7 @@ module Skep
       # What a source or feed needs to use it.
       def settings #: () -> Hash[String, untyped]
         { "bootstrap.servers" => bootstrap_servers, "group.instance.id" => nil,
-          "session.timeout.ms" => 1600, "heartbeat.interval.ms" => 100 }
+          "session.timeout.ms" => 1600, "heartbeat.interval.ms" => 100, "check.crcs" => false }
       end
 
       #: (String, Integer) -> void
