@@ -142,6 +142,12 @@ module Skep
           OS.now - began if late.empty?
         end
 
+        # The last that it printed of an error, or at all, for whoever asks why.
+        def said #: () -> String
+          lines = File.read("#{folder}/said").lines.map(&:strip)
+          lines.grep(/error|exception/i).last || lines.reject(&:empty?).last.to_s
+        end
+
         private
 
         def start(environment)
@@ -171,12 +177,6 @@ module Skep
           raise Program::Failed, "#{@keeper.name} ended: #{said}" unless readable.include?(@witness)
 
           @text << @witness.read_nonblock(65_536)
-        end
-
-        # The last that it printed of an error, or at all, for whoever asks why.
-        def said
-          lines = File.read("#{folder}/said").lines.map(&:strip)
-          lines.grep(/error/i).last || lines.reject(&:empty?).last.to_s
         end
 
         # Its descendants, and what has fallen to us of them.

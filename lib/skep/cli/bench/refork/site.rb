@@ -52,7 +52,7 @@ module Skep
           end
 
           def visited(visitors, pages) #: (Visitors, Array[String]) -> void
-            attempt { @served += visitors.visit("#{@kept.folder}/socket", pages) }
+            attempt { @served += served(visitors, pages) }
           end
 
           def rest(seconds) = attempt { @kept.settle(seconds) } #: (Float) -> void
@@ -73,6 +73,12 @@ module Skep
             yield
           rescue Program::Failed => e # told by `figures`
             @failure = e
+          end
+
+          def served(visitors, pages)
+            visitors.visit("#{@kept.folder}/socket", pages)
+          rescue Program::Failed => e
+            raise Program::Failed, "#{e.message} (#{@kept.said})"
           end
 
           def weigh

@@ -55,9 +55,12 @@ module Shop
 
     private
 
-    # By SQLite alone: Active Record stays as cold as after any boot.
+    # By SQLite alone: Active Record stays as cold as after any boot. With its journal as Active
+    # Record wants it: to switch that asks for the file alone, and of two workers who connect at
+    # the same time one would be refused, without any wait.
     def fill
       database = SQLite3::Database.new("#{Errand::FOLDER}/shop.sqlite3")
+      database.execute("PRAGMA journal_mode = WAL")
       database.execute_batch(Sources.schema(MODELS))
       database.close
     end
@@ -66,7 +69,7 @@ module Shop
       Application.routes.draw do
         many.each do |each|
           resources(each, only: %i[index show]) do
-            get(:search, :data, on: :collection)
+            %i[search data].each { |action| get(action, on: :collection) }
             get(:buy, on: :member)
           end
         end
