@@ -11,6 +11,10 @@ end
 
 require "skep/watch/redaction"
 require "skep/watch/outlet"
+require "skep/watch/post"
+require "skep/watch/wording"
+require "skep/watch/journal"
+require "skep/watch/journal_entry"
 require "skep/watch/log"
 require "skep/watch/commands"
 require "skep/watch/status"

@@ -30,7 +30,7 @@ module Skep
         set(parser, "--control PATH", String, "the status socket's path")
         set(parser, "--log FILE", String, "log to a file instead of stdout")
         set(parser, "--log-level LEVEL", String, "debug, info, warn or error")
-        set(parser, "--log-format FORMAT", String, "text or json")
+        set(parser, "--log-format FORMAT", String, "text, json or journal")
         set(parser, "--boot-timeout SECONDS", Float, "how long a node may take to be ready")
         set(parser, "--stop-timeout SECONDS", Float, "how long a node may take to stop")
       end

@@ -104,7 +104,7 @@ module Skep
         metrics: text(nil, "an address such as \"127.0.0.1:9394\"", since: :pending),
         log: text(nil, "a file's path (stdout when not given)"),
         log_level: one_of(:info, :debug, :info, :warn, :error),
-        log_format: one_of(:text, :text, :json),
+        log_format: one_of(:auto, :auto, :text, :json, :journal),
         user: text(nil, "a user's name"),
         group: text(nil, "a group's name"),
         umask: mask(nil),

@@ -2,7 +2,8 @@
 
 require "time"
 
-# The log: one line an event, to stdout or a file, as text or JSON.
+# The log: one line an event, to stdout or a file, as text or JSON; to systemd's journal, where
+# stdout is that, with a field for each fact (JournalEntry).
 #
 #   2026-01-31T10:00:00.123456Z INFO  node_ready swarm=billing node=0 mold=0 pid=42 seconds=0.012
 #   {"time":"…","mono":1234.5,"level":"info","event":"node_ready","swarm":"billing","node":0,…}
@@ -17,8 +18,11 @@ module Skep
       LAST_SECONDS = 2.0 # for a slow reader, at the end
       private_constant :LEVELS, :LAST_SECONDS
 
-      def initialize(output: $stdout) #: (?output: IO) -> void
+      #: (?output: IO, ?journal: Journal) -> void
+      def initialize(output: $stdout, journal: Journal.new)
         super()
+        @journal = journal
+        @journaled = journal.behind?(output)
         @outlet = Outlet.on(output)
         @early = []
       end
@@ -55,6 +59,8 @@ module Skep
         if @config&.log
           flags = File::WRONLY | File::APPEND | File::CREAT | File::NONBLOCK
           use(Outlet.new(File.open(@config.log, flags, 0o644)))
+        elsif @config && format == :journal && !@file
+          use(@journal.post)
         end
         @outlet.loop = @loop if @loop
       rescue SystemCallError => e
@@ -88,9 +94,21 @@ module Skep
         lost = @outlet.lost
         facts = { lost_lines: lost, **facts } if lost.positive?
         facts = Redaction.of({ swarm: @config.name, **facts.transform_keys(&:to_sym) })
-        line = @config.log_format == :json ? json(time, mono, name, level, facts)
-                                           : text(time, name, level, facts)
-        @outlet.put(line, telling: lost)
+        @outlet.put(line(time, mono, name, level, facts), telling: lost)
+      end
+
+      def line(time, mono, name, level, facts)
+        case format
+        when :journal then JournalEntry.of(name, level, facts)
+        when :json then json(time, mono, name, level, facts)
+        else text(time, name, level, facts)
+        end
+      end
+
+      def format
+        return @config.log_format unless @config.log_format == :auto
+
+        @journaled && !@config.log ? :journal : :text
       end
 
       def use(outlet)
@@ -105,31 +123,7 @@ module Skep
       end
 
       def text(time, name, level, facts)
-        details = details(facts.delete(:threads), facts.delete(:tasks))
-        words = facts.map { |key, value| "#{key}=#{word(value)}" }
-        line = "#{time.iso8601(6)} #{level.to_s.upcase.ljust(5)} #{name} #{words.join(' ')}\n"
-        line + details
-      end
-
-      # Where a node's threads are: as it says itself, and as the kernel does.
-      def details(threads, tasks)
-        [*threads&.map { |facts| thread(facts) }, *tasks&.map { |facts| task(facts) }].join
-      end
-
-      def thread(facts)
-        "  thread #{facts['thread']} (#{facts['status']})\n#{indented(facts['backtrace'])}"
-      end
-
-      def task(facts)
-        words = facts.except(:stack).map { |key, value| "#{key}=#{word(value)}" }
-        "  task #{words.join(' ')}\n#{indented(facts[:stack])}"
-      end
-
-      def indented(lines) = [*lines].map { |line| "    #{line}\n" }.join
-
-      def word(value)
-        text = value.is_a?(String) ? value : JSON.generate(Swarm::Plain.of(value))
-        text.match?(/\A[^\s"=\\]+\z/) ? text : text.to_json
+        "#{time.iso8601(6)} #{level.to_s.upcase.ljust(5)} #{Wording.of(name, facts)}\n"
       end
     end
   end

@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+require "json"
+
+# An event in words, as the log has it: its name, its facts, and under it where threads are.
+#
+#   Wording.of("node_died", node: 0, signal: "KILL")   # => "node_died node=0 signal=KILL"
+module Skep
+  module Watch
+    module Wording
+      DETAILS = %i[threads tasks].freeze
+
+      module_function
+
+      def of(name, facts) #: (String, Hash[Symbol, untyped]) -> String
+        words = facts.except(*DETAILS).map { |key, value| "#{key}=#{word(value)}" }
+        [[name, *words].join(" "), *details(facts)].join("\n")
+      end
+
+      # Where a node's threads are: as it says itself, and as the kernel does.
+      def details(facts)
+        [*facts[:threads]&.map { |one| thread(one) }, *facts[:tasks]&.map { |one| task(one) }]
+      end
+
+      def thread(facts)
+        ["  thread #{facts['thread']} (#{facts['status']})", *indented(facts["backtrace"])]
+      end
+
+      def task(facts)
+        words = facts.except(:stack).map { |key, value| "#{key}=#{word(value)}" }
+        ["  task #{words.join(' ')}", *indented(facts[:stack])]
+      end
+
+      def indented(lines) = [*lines].map { |line| "    #{line}" }
+
+      def word(value)
+        text = value.is_a?(String) ? value : JSON.generate(Swarm::Plain.of(value))
+        text.match?(/\A[^\s"=\\]+\z/) ? text : text.to_json
+      end
+      private_class_method :details, :thread, :task, :indented, :word
+    end
+  end
+end
