@@ -20,6 +20,10 @@ require "skep/watch/commands"
 require "skep/watch/status"
 require "skep/watch/feed"
 require "skep/watch/query"
+require "skep/watch/standing"
+require "skep/watch/watchdog"
+require "skep/watch/notify"
 
 Skep::Swarm.watch_with { Skep::Watch::Log.new }
 Skep::Swarm.watch_with { Skep::Watch::Status.new }
+Skep::Swarm.watch_with { Skep::Watch::Notify.new }

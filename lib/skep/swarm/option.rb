@@ -109,6 +109,7 @@ module Skep
         group: text(nil, "a group's name"),
         umask: mask(nil),
         title: flag([true]),
+        watchdog: one_of(:supervisor, :supervisor, :nodes),
         chaos: flag([false])
       }.each_value(&:freeze).freeze
     end
