@@ -18,11 +18,13 @@ require "skep/watch/journal_entry"
 require "skep/watch/log"
 require "skep/watch/commands"
 require "skep/watch/status"
+require "skep/watch/connection"
 require "skep/watch/feed"
 require "skep/watch/query"
 require "skep/watch/standing"
 require "skep/watch/watchdog"
 require "skep/watch/notify"
+require "skep/watch/question"
 
 Skep::Swarm.watch_with { Skep::Watch::Log.new }
 Skep::Swarm.watch_with { Skep::Watch::Status.new }

@@ -2,7 +2,7 @@
 
 # USR2 renews every node, one at a time, each new one ready before its predecessor is told to stop:
 # at no moment are fewer nodes ready than there should be. A node that dies meanwhile is replaced,
-# and the restart goes on.
+# and the restart goes on. One node can be renewed without the others.
 require_relative "scenario"
 
 SOURCE = <<~RUBY
@@ -26,12 +26,18 @@ Scenario.play do
   end
   must("keep three ready: #{swarm.least_ready(3)}") { swarm.least_ready(3) == 3 }
 
-  swarm.await("node_replacing", times: 3) # those were the first restart's
+  one_of = swarm.status("rolling")["nodes"].map { |node| node["pid"] }
+  must("renew one node") { swarm.skep("restart", "rolling", "--node", "1").nil? }
+  renewed = swarm.status("rolling")["nodes"].map { |node| node["pid"] }
+  must("renew node 1 only") { one_of.zip(renewed).map { |a, b| a == b } == [true, false, true] }
+  must("know its nodes") { swarm.skep("restart", "--node", "7")&.include?("no node 7, but 0, 1, 2") }
+
+  swarm.await("node_replacing", times: 4) # of the restarts before
   swarm.signal(:USR2)
   swarm.await("node_replacing")
   victim = swarm.status("rolling")["nodes"].last["pid"]
   swarm.kill(victim)
-  swarm.await("restart_done")
+  swarm.await("restart_done", times: 2)
   swarm.follow("all three are ready") do
     swarm.status("rolling")["nodes"].map { |node| node["state"] } == %w[ready] * 3
   end

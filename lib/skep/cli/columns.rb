@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
+require "skep/cli/text"
+
 # Rows under a head, in columns as wide as they have to be; what is nil is a dash. Numbers stand to
-# the right.
+# the right. What others have named is shown as it is spelt, and moves no cursor.
 #
 #   puts Columns.new(%w[topic lag], [["orders", 1234], ["refunds", nil]])
 module Skep
@@ -15,11 +17,13 @@ module Skep
         @numbers = head.each_index.select do |index|
           rows.all? { |row| row[index].nil? || row[index].is_a?(Numeric) }
         end
-        @rows = [head, *rows].map { |row| row.map { |cell| cell.nil? ? "-" : cell.to_s } }
+        @rows = [head, *rows].map do |row|
+          row.map { |cell| cell.nil? ? "-" : Text.clean(cell) }
+        end
       end
 
       def to_s #: () -> String
-        widths = @rows.transpose.map { |column| column.map(&:size).max }
+        widths = @rows.transpose.map { |column| column.map { |cell| Text.width(cell) }.max }
         @rows.map { |row| line(row, widths) }.join("\n")
       end
 
@@ -27,7 +31,7 @@ module Skep
 
       def line(row, widths)
         row.zip(widths).map.with_index do |(cell, width), index|
-          @numbers.include?(index) ? cell.rjust(width) : cell.ljust(width)
+          @numbers.include?(index) ? Text.rjust(cell, width) : Text.ljust(cell, width)
         end.join(GAP).rstrip
       end
     end

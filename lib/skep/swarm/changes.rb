@@ -5,6 +5,7 @@
 #
 #   changes = Changes.new(supervisor, foundry)
 #   changes.restart { |why| … }      # nil: done; else a sentence that says why not
+#   changes.restart(3) { |why| … }   # node 3 only
 #   changes.reload { |why| … }
 #   changes.scale(6)                 # => nil, or that sentence
 module Skep
@@ -15,10 +16,11 @@ module Skep
         @foundry = foundry
       end
 
-      # Renews all nodes, one after the other.
-      def restart(&done) #: () ?{ (String?) -> void } -> void
-        change("restart", done) do |over|
-          Rolling.new(manager, "restart") do |seat|
+      # Renews all nodes, one after the other, or the one with this id.
+      def restart(id = :all, &done) #: (?untyped) ?{ (String?) -> void } -> void
+        seats = manager.seats.select { |seat| seat.id == id } unless id == :all || unready
+        change("restart", done, seats && not_renewable(id, seats.first)) do |over|
+          Rolling.new(manager, "restart", seats:) do |seat|
             over.call(seat && "node #{seat.label} could not be replaced; it works on")
           end.start
         end
@@ -76,6 +78,13 @@ module Skep
 
       def unready
         "it isn't running" unless @supervisor.booted? && !@supervisor.stopping?
+      end
+
+      def not_renewable(id, seat)
+        ids = manager.seats.map(&:id).first(20)
+        return "there is no node #{id.inspect}, but #{ids.join(", ")}" unless seat
+
+        "node #{id} has no process to be renewed: it is #{seat.state}" unless seat.live?
       end
 
       def not_now(program)

@@ -9,12 +9,13 @@
 module Skep
   class Swarm
     class Rolling
-      # mold: whose nodes are new already; else those that begin from now on are.
-      #: (Manager, String, ?mold: Mold?) { (Seat?) -> void } -> void
-      def initialize(manager, reason, mold: nil, &done)
+      # mold: whose nodes are new already; else those that begin from now on are. seats: only these.
+      #: (Manager, String, ?mold: Mold?, ?seats: Array[Seat]?) { (Seat?) -> void } -> void
+      def initialize(manager, reason, mold: nil, seats: nil, &done)
         @manager = manager
         @reason = reason
         @mold = mold
+        @seats = seats || manager.all
         @done = done
       end
 
@@ -28,7 +29,7 @@ module Skep
       private
 
       def by_load
-        @manager.all.sort_by { |seat| [seat.helper? ? 1 : 0, @manager.load(seat), seat.id || 0] }
+        @seats.sort_by { |seat| [seat.helper? ? 1 : 0, @manager.load(seat), seat.id || 0] }
       end
 
       def step

@@ -48,7 +48,7 @@ module Skep
       def stop = soon("stop") { @supervisor.stop } #: () -> void
       def quiet = soon("quiet") { @supervisor.quiet } #: () -> void
       def backtraces = soon("backtraces") { @supervisor.backtraces } #: () -> void
-      def restart = lasting("restart") #: () -> void
+      def restart = lasting("restart", @facts.fetch("node", :all)) #: () -> void
       def reload = lasting("reload") #: () -> void
 
       # If it comes to that the next program answers.
@@ -84,10 +84,10 @@ module Skep
         @answer.call({ done: name })
       end
 
-      def lasting(name)
+      def lasting(name, *which)
         waits = @facts["wait"] != false
         soon_or_later = ->(why) { @answer.call(result(name, why)) if waits }
-        @supervisor.loop.after(0) { @supervisor.changes.public_send(name, &soon_or_later) }
+        @supervisor.loop.after(0) { @supervisor.changes.public_send(name, *which, &soon_or_later) }
         @answer.call({ done: name }) unless waits
       end
 

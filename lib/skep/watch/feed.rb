@@ -20,20 +20,22 @@ module Skep
       attr_reader :lost #: Integer
       attr_reader :error #: String?
 
-      def initialize(socket) #: (UNIXSocket) -> void
+      def initialize(socket) #: (Socket) -> void
         @socket = socket
         @rest = String.new(encoding: Encoding::BINARY)
         @lost = 0
         @seq = nil
       end
 
-      def to_io = @socket #: () -> UNIXSocket
+      def to_io = @socket #: () -> Socket
       def ended? = @ended ? true : false #: () -> bool
       def close = @socket.close #: () -> void
 
+      def ask = @socket.write(Status.line(command: "follow")) #: () -> void
+
       # Asks, and waits so many seconds for the answer; returns why not, nil when all is well.
       def begin(seconds) #: (Float) -> String?
-        @socket.write(Status.line(command: "follow"))
+        ask
         deadline = OS.now + seconds
         until (line = @rest.slice!(/\A.*\n/)) || ended?
           return "it is silent" unless @socket.wait_readable([deadline - OS.now, 0].max)
@@ -50,7 +52,7 @@ module Skep
         *lines, @rest = @rest.split("\n", -1)
         @rest ||= String.new(encoding: Encoding::BINARY)
         facts = lines.map { |line| JSON.parse(line.force_encoding("UTF-8"), max_nesting: false) }
-        facts.select { |event| event["seq"] ? count(event) : missed(event) }
+        facts.select { |event| event["seq"] ? count(event) : aside(event) }
       end
 
       private
@@ -75,7 +77,9 @@ module Skep
         @seq = event["seq"]
       end
 
-      def missed(facts)
+      # Where it begins, or why it ends.
+      def aside(facts)
+        @seq = facts.dig("follow", "seq") || @seq
         @error = facts["error"]
         @lost += facts["missed"].to_i
         false

@@ -34,7 +34,7 @@ module Skep
       #: (String, ?seconds: Float?, **untyped) -> Hash[String, untyped]
       def ask(command, seconds: SECONDS, **facts)
         guard do
-          socket = UNIXSocket.new(@path)
+          socket = Connection.open(@path, seconds)
           socket.write(Status.line(command:, **facts))
           JSON.parse(read(socket, seconds), max_nesting: false)
         ensure
@@ -44,10 +44,15 @@ module Skep
 
       # All events from here on, the caller's to close. Raises Failed, or Refused.
       def follow #: () -> Feed
-        feed = guard { Feed.new(UNIXSocket.new(@path)) }
+        feed = guard { Feed.new(Connection.open(@path, SECONDS)) }
         error = feed.begin(SECONDS) or return feed
         feed.close
         raise Refused.new(path: @path, error:)
+      end
+
+      # The same, and never waits: what the swarm answers is told by the feed.
+      def follow_soon #: () -> Feed
+        guard { Feed.new(Connection.try(@path)).tap(&:ask) }
       end
 
       private
