@@ -9,7 +9,8 @@ require "skep/cli/command"
 # that is asked for is loaded: a supervisor is thin.
 module Skep
   module CLI
-    COMMANDS = { "run" => :Run, "check" => :Check, "status" => :Status, "restart" => :Restart,
+    COMMANDS = { "run" => :Run, "check" => :Check, "status" => :Status, "top" => :Top,
+                 "restart" => :Restart,
                  "scale" => :Scale, "quiet" => :Quiet, "stop" => :Stop, "reload" => :Reload,
                  "upgrade" => :Upgrade, "doctor" => :Doctor, "chaos" => :Chaos, "bench" => :Bench,
                  "kafka" => :Kafka, "demo" => :Demo }.freeze

@@ -30,7 +30,7 @@ Scenario.play do
   must("renew one node") { swarm.skep("restart", "rolling", "--node", "1").nil? }
   renewed = swarm.status("rolling")["nodes"].map { |node| node["pid"] }
   must("renew node 1 only") { one_of.zip(renewed).map { |a, b| a == b } == [true, false, true] }
-  must("know its nodes") { swarm.skep("restart", "--node", "7")&.include?("no node 7, but 0, 1, 2") }
+  must("know its nodes") { swarm.skep("restart", "--node", "7")&.include?("no node 7, but 0") }
 
   swarm.await("node_replacing", times: 4) # of the restarts before
   swarm.signal(:USR2)

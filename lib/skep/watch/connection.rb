@@ -8,9 +8,9 @@ require "socket"
 #   Connection.open(path, 10.0)     # waits so long where many others ask too
 #   Connection.try(path)            # never waits: Errno::EAGAIN where many others ask
 #
-# A full queue lets connect(2) fail with EAGAIN, after SO_SNDTIMEO if it may block; unix(7), socket(7).
-# Ruby takes that for a connection under way, and then for one that is made: hence the look at who
-# is there.
+# A full queue lets connect(2) fail with EAGAIN, after SO_SNDTIMEO if it may block: unix(7),
+# socket(7). Ruby takes that for a connection under way, and then for one that is made: hence the
+# look at who is there.
 module Skep
   module Watch
     module Connection
@@ -33,7 +33,7 @@ module Skep
 
       # Of the process that listens, as this one sees it (0: it doesn't); nil where that isn't told.
       def pid_of(socket) #: (Socket) -> Integer?
-        socket.getsockopt(:SOCKET, :PEERCRED).unpack1("l")
+        socket.getsockopt(:SOCKET, :PEERCRED).unpack("l").first
       rescue SystemCallError, SocketError # not on this system
         nil
       end

@@ -14,7 +14,10 @@ module Skep
       private_constant :SECONDS
 
       class Failed < Skep::Error
+        attr_reader :error #: String, why
+
         def initialize(path:, error:)
+          @error = error
           super("no swarm answers at #{path}, #{error}: " \
                 "is it running? name it, or its socket with --control PATH")
         end
