@@ -126,7 +126,7 @@ module Skep
           joined: node&.joined? || false, restarts:, deaths: deaths.counts,
           crash_loop: looping?, last_exit: exit_facts,
           memory:, beat_age:, unhealthy:, last_hang: hang_facts,
-          work: { done:, **(node&.work || @last_work || {}) } }
+          work: { "done" => done, **(node&.work || @last_work || {}) } } # the work may tell its own
       end
 
       def inspect = "#<#{self.class} #{label} #{state}>" #: () -> String
