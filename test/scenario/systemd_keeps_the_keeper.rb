@@ -1,0 +1,108 @@
+# frozen_string_literal: true
+
+# Under a real systemd, by the unit of examples/systemd: "started" means that nodes are ready, a
+# reload is one for systemd too, a supervisor that is stuck is killed and begins anew, nothing is
+# left of what was, and the journal has fields. Takes root and systemd; elsewhere there is nothing
+# to show.
+require_relative "scenario"
+require_relative "support/own_systemd"
+
+UNIT = File.expand_path("../../examples/systemd/skep@.service", __dir__)
+
+# Where things are here, and less time.
+HERE = <<~INI
+  [Service]
+  WorkingDirectory=#{OwnSystemd::OURS}
+  ExecStart=
+  ExecStart=#{RbConfig.ruby} #{OwnSystemd::CODE}/exe/skep run swarm.rb
+  ExecReload=
+  ExecReload=#{RbConfig.ruby} #{OwnSystemd::CODE}/exe/skep reload %i
+  User=nobody
+  Group=nogroup
+  WatchdogSec=3
+  RestartSec=0
+INI
+
+SWARM = <<~'RUBY'
+  Skep.swarm "billing", nodes: 2, stop_timeout: 5 do |swarm|
+    swarm.work do |child|
+      child.event(:hidden, words: ENV.keys.grep(/NOTIFY|WATCHDOG/))
+      child.ready!
+      child.wait until child.stopping?
+    end
+  end
+RUBY
+
+Scenario.play do
+  unless OwnSystemd.possible?
+    puts "skipped: no systemd can be had"
+    next
+  end
+
+  systemd = OwnSystemd.new(directory)
+  at_end { systemd.stop }
+  file = File.join(directory, "swarm.rb")
+  File.write(file, SWARM)
+  systemd.unit("skep@.service", File.read(UNIT))
+  systemd.unit("skep@.service.d/here.conf", HERE)
+  systemd.start
+  billing = "skep@billing.service"
+  told = -> { systemd.journal("-u", billing).last(20).map { |entry| entry["MESSAGE"] } }
+  shows = ->(property) { systemd.show(billing, property) }
+  does = lambda do |*words|
+    said, done = systemd.ctl(*words, billing)
+    done or raise Failed, "#{words.join(" ")}: #{said} #{told.call}"
+  end
+  named = lambda do |role|
+    systemd.processes(billing).grep(->(pid) {
+ command_line(pid).start_with?("skep billing #{role}") })
+  end
+  ready = -> { named.call("node").size == 2 && shows.call("StatusText") == "2 nodes ready" }
+  send = ->(signal, pid) { Skep.pidfd(pid).then { |fd| fd.signal(signal).tap { fd.close } } }
+
+  faults, sound = Open3.capture2e("systemd-analyze", "verify", UNIT)
+  must("be a unit without fault: #{faults}") { sound.success? && faults.empty? }
+  exposed, sealed = Open3.capture2e("systemd-analyze", "security", "--offline=true",
+                                    "--threshold=20", UNIT)
+  must("be shut off from the host: #{exposed}") { sealed.success? }
+
+  does.call("start")
+  must("be active with ready nodes: #{told.call}", &ready)
+  hidden = systemd.journal("SKEP_EVENT=hidden").map { |entry| entry["SKEP_WORDS"] }
+  must("speak for itself, not by its nodes: #{hidden}") { hidden == %w[[] []] }
+
+  send.call(:KILL, named.call("node").first)
+  systemd.follow("its end in the journal") { systemd.journal("SKEP_EVENT=node_died").any? }
+  death = systemd.journal("SKEP_EVENT=node_died").first
+  facts = %w[SKEP_SWARM SKEP_SIGNAL PRIORITY SYSLOG_IDENTIFIER _SYSTEMD_UNIT]
+  must("tell of a death by fields: #{death}") do
+    death.values_at(*facts) == ["billing", "KILL", "4", "skep", billing]
+  end
+  systemd.follow("another node", &ready)
+
+  before = named.call("node")
+  does.call("reload")
+  must("have new nodes after a reload") { (named.call("node") & before).empty? }
+  File.write(file, "raise 'broken'")
+  must("fail a reload of a broken file") { !systemd.ctl("reload", billing).last }
+  must("work on: #{shows.call("StatusText")}") do
+    shows.call("ActiveState") == "active" &&
+      shows.call("StatusText").start_with?("2 nodes ready; the last reload failed: ")
+  end
+  File.write(file, SWARM)
+
+  all = systemd.processes(billing)
+  supervisor = shows.call("MainPID")
+  must("not have been restarted yet") { shows.call("NRestarts") == "0" }
+  send.call(:STOP, named.call("supervisor").first)
+  systemd.follow("a new supervisor") do
+    shows.call("NRestarts") == "1" && shows.call("ActiveState") == "active"
+  end
+  must("be another process") { shows.call("MainPID") != supervisor }
+  must("leave nothing of what was") { (systemd.processes(billing) & all).empty? }
+  must("be ready again: #{told.call}", &ready)
+
+  does.call("stop")
+  must("end well: #{told.call}") { shows.call("Result") == "success" }
+  must("leave nothing") { systemd.processes(billing).empty? }
+end
