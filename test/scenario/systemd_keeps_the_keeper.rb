@@ -23,10 +23,19 @@ HERE = <<~INI
   RestartSec=0
 INI
 
+SOCKET = <<~INI
+  [Socket]
+  ListenStream=#{OwnSystemd::OURS}/web.sock
+INI
+
 SWARM = <<~'RUBY'
+  require "socket"
+
   Skep.swarm "billing", nodes: 2, stop_timeout: 5 do |swarm|
     swarm.work do |child|
       child.event(:hidden, words: ENV.keys.grep(/NOTIFY|WATCHDOG/))
+      server = UNIXServer.for_fd(3) # of the socket unit
+      Thread.new { loop { server.accept.then { |one| one.puts(Process.pid) && one.close } } }
       child.ready!
       child.wait until child.stopping?
     end
@@ -45,6 +54,7 @@ Scenario.play do
   File.write(file, SWARM)
   systemd.unit("skep@.service", File.read(UNIT))
   systemd.unit("skep@.service.d/here.conf", HERE)
+  systemd.unit("skep@.socket", SOCKET)
   systemd.start
   billing = "skep@billing.service"
   told = -> { systemd.journal("-u", billing).last(20).map { |entry| entry["MESSAGE"] } }
@@ -66,11 +76,14 @@ Scenario.play do
                                     "--threshold=20", UNIT)
   must("be shut off from the host: #{exposed}") { sealed.success? }
 
+  systemd.ctl("start", "skep@billing.socket")
   does.call("start")
   must("be active with ready nodes: #{told.call}", &ready)
   hidden = systemd.journal("SKEP_EVENT=hidden").map { |entry| entry["SKEP_WORDS"] }
   must("speak for itself, not by its nodes: #{hidden}") { hidden == %w[[] []] }
 
+  ask = -> { UNIXSocket.open(File.join(directory, "web.sock")) { |socket| socket.gets.to_i } }
+  must("hand its socket to the nodes") { ask.call.positive? }
   send.call(:KILL, named.call("node").first)
   systemd.follow("its end in the journal") { systemd.journal("SKEP_EVENT=node_died").any? }
   death = systemd.journal("SKEP_EVENT=node_died").first
@@ -83,6 +96,7 @@ Scenario.play do
   before = named.call("node")
   does.call("reload")
   must("have new nodes after a reload") { (named.call("node") & before).empty? }
+  must("hand it to a new mold's as well") { ask.call.positive? }
   File.write(file, "raise 'broken'")
   must("fail a reload of a broken file") { !systemd.ctl("reload", billing).last }
   must("work on: #{shows.call("StatusText")}") do

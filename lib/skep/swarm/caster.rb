@@ -3,7 +3,8 @@
 # The mold's own view of itself: it loads the swarm file,
 # warms up, and then casts nodes until its channel ends.
 #
-#   ruby -rskep -e Skep::Swarm::Caster.main   # executed by the supervisor, channel: descriptor 3
+#   ruby -rskep -e Skep::Swarm::Caster.main   # executed by the supervisor, channel: descriptor 3,
+#                                             # or the first after the Sockets
 #
 # | the supervisor says | the mold does and answers |
 # |---|---|
@@ -19,20 +20,22 @@
 module Skep
   class Swarm
     class Caster
-      CHANNEL_FD = 3
-
       # The executed mold's whole program;
       # its arguments are the swarm file and what is the file's own.
       def self.main #: () -> bot
         LastHeap.leave
-        socket = UNIXSocket.for_fd(CHANNEL_FD)
+        socket = UNIXSocket.for_fd(channel_fd)
         socket.close_on_exec = true
         serve(Channel.new(socket), file: ARGV.shift)
       end
 
+      def self.channel_fd = Sockets::FIRST + Sockets.count #: () -> Integer
+
       # A mold from here to its end; no at_exit hook runs, for it did no work.
       #: (Channel, ?swarm: Swarm?, ?file: String?) -> bot
       def self.serve(channel, swarm: nil, file: nil)
+        Sockets.shut
+        Sockets.announce
         new(channel, swarm:, file:).run
         exit!(0)
       rescue Exception => e # the last word of a process that can't go on

@@ -55,6 +55,7 @@ module Skep
 
       def take_seat
         ENV["SKEP_NODE_ID"] = @child.id&.to_s
+        Sockets.announce
         entitle
         @tenure&.begin
       end

@@ -31,7 +31,8 @@ module Skep
           OS::Headroom.check
           ours, theirs = Channel.pair
           pid = Process.spawn(@last_heap.environment, *command, in: ::File::NULL, pgroup: true,
-                              Caster::CHANNEL_FD => theirs, close_others: true)
+                              Caster.channel_fd => theirs, close_others: true,
+                              **Sockets.redirects)
           theirs.close
           ours.send("load", { "mold" => number, "supervisor" => Process.pid })
           [pid, ours]

@@ -37,6 +37,7 @@ module Skep
       # Runs the swarm to its end and returns the exit code.
       def run #: () -> Integer
         keep_on do
+          Sockets.take
           open
           @boot.watch
           @foundry.start

@@ -31,7 +31,7 @@ module Skep
         handover.write({
           "started_at" => started_at, "state" => state, "plain" => @plain,
           "signals" => handover.signals.map { |io| handover.lend(io) },
-          **@premises.keep(handover),
+          "sockets" => Sockets.ios.map { |io| handover.lend(io) }, **@premises.keep(handover),
           "places" => @manager.seats.map { |seat| [seat.id, seat.task] },
           "foundry" => @foundry.keep(handover), "manager" => @manager.keep(handover),
           "observers" => @observers.keep(handover)
@@ -42,6 +42,7 @@ module Skep
 
       def take_over(handover)
         open
+        Sockets.shut
         @office.take_over(handover)
         @started_at, @plain = handover["started_at"], handover["plain"]
         @course.recall(handover["state"])

@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+# The sockets that the swarm was started with, as systemd does it (LISTEN_FDS; a .socket unit): they
+# stay open in supervisor, molds and nodes, at the numbers from 3 on, and whatever a node runs finds
+# them by the same words, LISTEN_FDS, LISTEN_FDNAMES and LISTEN_PID: its own.
+#
+#   Sockets.take         # in the supervisor, before anything else
+#   Sockets.redirects    # => {3 => io, …}, for whom it executes
+#   Sockets.announce     # in a mold and in a node
+#   Sockets.ios          # => [io, …]
+#
+# What a node itself executes doesn't get them. sd_listen_fds(3).
+module Skep
+  class Swarm
+    module Sockets
+      FIRST = 3
+      WORDS = %w[LISTEN_FDS LISTEN_FDNAMES].freeze
+      OURS = "SKEP_"
+      private_constant :WORDS, :OURS
+
+      class << self
+        # Ours are those that came for this very process.
+        def take(env = ENV, pid: Process.pid) #: (?untyped, ?pid: Integer) -> void
+          given = env["LISTEN_PID"].to_i == pid ? WORDS.to_h { |word| [word, env[word]] } : {}
+          WORDS.each { |word| env[OURS + word] = given[word] }
+          WORDS.each { |word| env.delete(word) } if given.any?
+          env.delete("LISTEN_PID") if given.any?
+          shut
+        end
+
+        def count(env = ENV) = env["#{OURS}LISTEN_FDS"].to_i #: (?untyped) -> Integer
+
+        def ios(env = ENV) #: (?untyped) -> Array[IO]
+          Array.new(count(env)) { |index| IO.for_fd(FIRST + index, autoclose: false) }
+        rescue SystemCallError # somebody has closed one
+          []
+        end
+
+        def redirects = ios.to_h { |io| [io.fileno, io] } #: () -> Hash[Integer, IO]
+
+        # Whoever this process executes gets none of them, unless it is told to.
+        def shut = ios.each { |io| io.close_on_exec = true } #: () -> void
+
+        def announce(env = ENV) #: (?untyped) -> void
+          return if count(env).zero?
+
+          WORDS.each { |word| env[word] = env[OURS + word] }
+          env["LISTEN_PID"] = Process.pid.to_s
+        end
+      end
+    end
+    private_constant :Sockets
+  end
+end
