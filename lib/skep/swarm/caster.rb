@@ -36,6 +36,7 @@ module Skep
       def self.serve(channel, swarm: nil, file: nil)
         Sockets.shut
         Sockets.announce
+        $stdout.sync = true # else what a node prints comes by the page, to whom it is a log
         new(channel, swarm:, file:).run
         exit!(0)
       rescue Exception => e # the last word of a process that can't go on

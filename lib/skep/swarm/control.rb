@@ -23,7 +23,7 @@ module Skep
         @ancestry = ancestry
         @orphan_timeout = orphan_timeout
         @deadline = nil
-        @asked = 0
+        @insistence = Insistence.new
         @wake, @waker = OS.pipe
       end
 
@@ -124,10 +124,17 @@ module Skep
 
       def signal(name)
         case name
-        when "TERM", "INT" then (@asked += 1) > 1 ? exit!(FORCED) : @child.__stop
+        when "TERM", "INT" then stop(name)
         when "QUIT" then exit!(FORCED)
         when "TSTP" then @child.__quiet
         when "TTIN" then backtraces
+        end
+      end
+
+      def stop(name)
+        case @insistence.of(name, OS.now)
+        when :first then @child.__stop
+        when :again then exit!(FORCED)
         end
       end
 

@@ -13,13 +13,9 @@ module Skep
       # does no harm, Ruby may need it, and the new program looks for itself.
       HELD = (SIGNALS - %w[CHLD]).freeze
 
-      # A repeat this soon is the same signal: timeout(1), shells and foreman send it to both the
-      # process and its group.
-      SAME_SECONDS = 0.05
-      private_constant :SAME_SECONDS
-
       def initialize(supervisor) #: (Supervisor) -> void
         @supervisor = supervisor
+        @insistence = Insistence.new
       end
 
       def obey(name) #: (String) -> void
@@ -38,11 +34,11 @@ module Skep
       private
 
       def stop(name)
-        return if @asked_at && OS.now - @asked_at < SAME_SECONDS
+        insistence = @insistence.of(name, OS.now)
+        return if insistence == :same
 
-        again = !@asked_at.nil?
-        @asked_at = OS.now
-        again || @supervisor.stopping? ? @supervisor.force(name) : @supervisor.stop(name)
+        again = insistence == :again || @supervisor.stopping?
+        again ? @supervisor.force(name) : @supervisor.stop(name)
       end
     end
   end
