@@ -11,11 +11,15 @@ module Skep
     class Consumer < Client
       include Offsets
 
+      # What the cluster has taken of it: the offset last committed of each partition.
+      attr_reader :accepted #: Hash[[String, Integer], Integer]
+
       def initialize(settings) #: (Hash[String, String]) -> void
         @group, @name = settings.values_at("group.id", "group.instance.id")
         @stays = @name && !Protocol.new(settings).brokers?
         super(settings, type: Native::CONSUMER)
         @reset = settings.fetch("auto.offset.reset", "largest")
+        @accepted = {}
       end
 
       def subscribe(topics) #: (Array[String]) -> void
@@ -45,9 +49,12 @@ module Skep
       # Were the partitions taken away without asking?
       def lost? = !Native.assignment_lost(handle).zero? #: () -> bool
 
-      # A partition about to be assigned; see Partition.
+      # A partition about to be assigned; see Partition. Without forwarding its messages stay in its
+      # queue, instead of joining all others in the consumer's.
       def partition(topic, number, **how) #: (String, Integer, **untyped) -> Partition
-        Partition.new(Native.queue_get_partition(handle, topic, number), topic, number, **how)
+        queue = Native.queue_get_partition(handle, topic, number)
+        Native.queue_forward(queue, nil)
+        Partition.new(queue, topic, number, **how)
       end
 
       # Notes the offset to commit next; of a partition that has just been revoked it is no more
@@ -63,7 +70,16 @@ module Skep
         PartitionList.make(offsets) do |list|
           milliseconds = (seconds * 1000).ceil
           check_error(Native.seek_partitions(handle, list.pointer, milliseconds), "a seek")
+          list.to_a.each { |_, _, _, code| check(code, "a seek") }
         end
+      end
+
+      # The same, which is committed first: a node that dies meanwhile is succeeded by one that
+      # begins there. (What was stored before would be committed again.)
+      def move(offsets, seconds) #: (Array[[String, Integer, Integer]], Numeric) -> void
+        offsets.each { |place| store(*place) }
+        check(commit(offsets, seconds), "a commit")
+        seek(offsets, seconds)
       end
 
       # Commits these offsets and waits for the answer, an error code; 0 is success.
@@ -76,9 +92,17 @@ module Skep
         end
         return code unless code.zero?
 
-        answers.wait(seconds, &:code) || Codes::TIMED_OUT
+        answers.wait(seconds) { |event| accept(event) } || Codes::TIMED_OUT
       ensure
         answers&.close
+      end
+
+      # The answer to a commit: its error code.
+      def accept(event) #: (Event) -> Integer
+        event.list.to_a.each do |topic, number, offset, code|
+          @accepted[[topic, number]] = offset if code.zero? && event.code.zero?
+        end
+        event.code
       end
 
       # Leaves the group for good, also as a static member, serving the last revocation, for so many

@@ -121,6 +121,12 @@ module Skep
       # The partitions it has, as [topic, number].
       def keys = @lock.synchronize { held.map(&:key) } #: () -> Array[[String, Integer]]
 
+      # Of these the ones of which something is in hand since before they were taken back.
+      #: (Array[[String, Integer]]) -> Array[[String, Integer]]
+      def leftover(keys)
+        @lock.synchronize { @partitions.values.select(&:busy?).map(&:key) & keys }
+      end
+
       # Through which their messages come.
       def intakes = @lock.synchronize { held.map(&:intake) } #: () -> Array[Intake]
 

@@ -77,7 +77,8 @@ module Skep
       end
 
       COMMIT_SECONDS = 5.0
-      LATE = "done, but the partition went elsewhere meanwhile, where these messages come again"
+      LATE = "done, but the partition went meanwhile: these messages come again, unless it comes " \
+             "back to this node"
       UNDONE = "given up: the partition went elsewhere meanwhile, where these messages come again"
       private_constant :COMMIT_SECONDS, :LATE, :UNDONE
     end

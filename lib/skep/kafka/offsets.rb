@@ -8,13 +8,16 @@
 #   consumer.ends([["orders", 3]], 2.0)        # => { ["orders", 3] => 1250 }, asks
 #   consumer.committed([["orders", 3]], 2.0)   # the group's, asks
 #   consumer.starts([["orders", 3]], 2.0)      # where who has committed nothing begins, asks
+#   consumer.find(["orders", 3], :beginning, 2.0)   # => 17; or :end, or a Time; asks, and raises
+#                                              # CallFailed without an answer
 module Skep
   module Kafka
     module Offsets
       BEGINNING, END_ = -2, -1 # RD_KAFKA_OFFSET_BEGINNING, RD_KAFKA_OFFSET_END
       RESETS = { "earliest" => BEGINNING, "smallest" => BEGINNING, "beginning" => BEGINNING,
                  "latest" => END_, "largest" => END_, "end" => END_ }.freeze
-      private_constant :BEGINNING, :END_, :RESETS
+      PLACES = { beginning: BEGINNING, end: END_ }.freeze
+      private_constant :BEGINNING, :END_, :RESETS, :PLACES
 
       def end_of(topic, number) #: (String, Integer) -> Integer?
         words = FFI::MemoryPointer.new(:int64, 2)
@@ -33,6 +36,20 @@ module Skep
         where = RESETS[@reset] or return {}
         look_up(:offsets_for_times, keys, where, seconds)
       end
+
+      # Of a Time: its first message of then or later; the end where there is none.
+      #: ([String, Integer], Symbol | Time, Numeric) -> Integer
+      def find(key, place, seconds)
+        where = PLACES.fetch(place) { (place.to_r * 1000).to_i }
+        offset = PartitionList.make([[*key, where]]) do |list|
+          check(Native.offsets_for_times(handle, list.pointer, (seconds * 1000).to_i), SEARCH)
+          list.to_a.first.then { |_, _, found, code| check(code, SEARCH) || found }
+        end
+        offset.negative? && place != :end ? find(key, :end, seconds) : offset
+      end
+
+      SEARCH = "the search for an offset"
+      private_constant :SEARCH
 
       private
 

@@ -32,21 +32,24 @@ module Skep
 
       # order: makes a Sequence or a Keyring; seeking: called with topic, number and place, gives
       # the offset; limit: messages a read at most; max_wait: seconds for which fewer may wait for
-      # more.
-      def initialize(queue, topic, number, id:, bell:, order:, seeking:, limit:, max_wait:)
+      # more; trail: where it is noted how far this process has come (Trails), and start: where it
+      # begins by that.
+      def initialize(queue, topic, number, id:, bell:, order:, seeking:, limit:, max_wait:,
+                     trail: Trails::Trail.new, start: nil)
         @queue, @topic, @number, @id = queue, topic, number, id
         @order, @seeking = order, seeking
-        @limit, @max_wait = limit, max_wait
+        @limit, @max_wait, @trail = limit, max_wait, trail
+        @bell = bell
         @intake = Intake.new(open_reader(limit), topic, number)
         @state = :idle
         @in_hand = 0
-        @more = true
-        start_anew
-        watch(bell)
+        @more = @new = true
+        start_anew(start)
       end
 
       # What is read from here on isn't known to anybody yet.
       def begin_reading #: () -> void
+        begin_anew if @new
         @rung = false
         @errors = []
         @room = [@plan.room, @limit].min unless gathering?
@@ -71,7 +74,10 @@ module Skep
 
       # Of a strand's batch what is up to that offset.
       #: (Strand, Integer) -> void
-      def done(strand, offset) = @plan.done(strand.batch, offset, after: strand.marked)
+      def done(strand, offset)
+        @plan.done(strand.batch, offset, after: strand.marked)
+        @trail.position = position
+      end
 
       def release(strand) = @plan.release(strand) #: (Strand) -> void
 
@@ -127,12 +133,15 @@ module Skep
         @start = start
       end
 
-      # Without forwarding the messages stay here, instead of joining all others in the consumer's
-      # queue.
-      def watch(bell)
-        Native.queue_forward(@queue, nil)
-        bell.told_by(@queue, id)
+      # The queue is its predecessor's, too, whose end silences it: only from here on it rings for
+      # this one. What the predecessor has done at last isn't done again.
+      def begin_anew
+        @new = false
+        listen
+        @place ||= @trail.position if (@trail.position || 0) > (@start || 0)
       end
+
+      def listen = @bell.told_by(@queue, id)
 
       def gather
         held = @gathered.sum(&:size)
@@ -160,6 +169,7 @@ module Skep
 
       def go
         start_anew(@intake.anew { @seeking.call(topic, number, @place) })
+        @trail.position = @start
         @place = nil
       rescue CallFailed => e # the cluster doesn't answer: asked again, since what was read is gone
         @errors = [[Codes::STATE, e.message]]

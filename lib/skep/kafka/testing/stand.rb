@@ -45,7 +45,7 @@ module Skep
         private
 
         def open_reader(_limit) = @queue
-        def watch(_bell) = nil
+        def listen = nil
       end
       private_constant :Stand
     end
