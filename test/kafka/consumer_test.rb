@@ -33,6 +33,14 @@ module Skep
         [gate, opener].compact.each(&:close)
       end
 
+      test "says what became of each partition of a seek" do
+        broker(orders: 8)
+        join
+        error = assert_raises(CallFailed) { consumer.seek([["others", 0, 0]], 10) }
+
+        assert_match(/refused a seek/, error.message)
+      end
+
       private
 
       def consumer

@@ -5,6 +5,10 @@ require "kafka/support/kafka_case"
 # What a handler can say of its batch: that part of it is done, not now, and from there; and what
 # never reaches a handler.
 class KafkaFlowTest < KafkaCase
+  OFFSET_COMMIT = 8
+  INVALID_SIZE = 28
+  private_constant :OFFSET_COMMIT, :INVALID_SIZE
+
   def setup
     super
     broker(orders: 2, dead: 1)
@@ -109,6 +113,22 @@ class KafkaFlowTest < KafkaCase
         facts.values_at(:to, :offset)
       }
     end
+  end
+
+  test "moves only once the place is committed, and tries until it is" do
+    fill(10)
+    seen = []
+    events = play({ max_wait: 60, batch: 5 }) do |batch, child|
+      seen << batch.first_offset
+      next child.stop! if seen.size == 2
+
+      @broker.fail_next(OFFSET_COMMIT, INVALID_SIZE)
+      batch.seek(3)
+    end
+
+    assert_equal [0, 3], seen
+    assert_equal 1, named(events, "kafka_seek").size
+    assert_match(/refused a commit/, named(events, "kafka_error").first[:message])
   end
 
   test "has committed the place it was sent to, though nothing has been done there" do
