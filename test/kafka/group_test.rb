@@ -108,6 +108,26 @@ class KafkaGroupTest < KafkaCase
     end
   end
 
+  test "leaves before it is killed for a handler that doesn't end" do
+    broker(orders: 1)
+    feed("orders", [%w[k v]])
+    gone, teller = IO.pipe
+    told = lambda do |name, facts, _|
+      teller.write("!") if name == "kafka_rebalance" && facts[:change] == "revoked"
+    end
+    events = play(told:) do |_, child|
+      child.time_left = 0
+      child.stop!
+      wait_readable(gone)
+    end
+
+    assert_equal %w[kafka_farewell kafka_revoked_in_hand],
+                 events.map(&:first) & %w[kafka_farewell kafka_revoked_in_hand]
+    assert_equal %w[v], again
+  ensure
+    [gone, teller].each(&:close)
+  end
+
   test "tells once that the broker is gone and once that it is back, and goes on" do
     member_at_work do |one, file|
       @broker.down!

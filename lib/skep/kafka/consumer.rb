@@ -10,6 +10,7 @@ module Skep
   module Kafka
     class Consumer < Client
       include Offsets
+      include Membership
 
       # What the cluster has taken of it: the offset last committed of each partition.
       attr_reader :accepted #: Hash[[String, Integer], Integer]
@@ -105,65 +106,13 @@ module Skep
         event.code
       end
 
-      # Leaves the group for good, also as a static member, serving the last revocation, for so many
-      # seconds at most. Before `leave`, since a static member that closes keeps its place. (In the
-      # new protocol librdkafka has no such thing: a named member keeps its place in any case.)
-      def withdraw(seconds, &) #: (Numeric) { (Event) -> void } -> void
-        return unless @stays
-
-        # What wishes to join must be let in first, or it would be a member from then on. (Where its
-        # topics don't exist it never will be.)
-        deadline = OS.now + (seconds / 2)
-        serve_until(deadline, &) while !member? && OS.now < deadline
-        deadline += seconds / 2
-        check(Native.unsubscribe(handle), "leaving the group")
-        serve_until(deadline, &) while member? && OS.now < deadline
-      end
-
-      # Leaves the group if it must (a static member doesn't), serving the last revocation, for so
-      # many seconds at most. Has it?
-      def leave(seconds, &) #: (Numeric) { (Event) -> void } -> bool
-        deadline = OS.now + seconds
-        check_error(Native.consumer_close_queue(handle, control.pointer), "closing the consumer")
-        until (closed = Native.consumer_closed(handle) == 1) || (left = deadline - OS.now).negative?
-          control.wait([left, 0.1].max) { |event| hear_last(event, &) }
-        end
-        closed
-      end
-
       private
-
-      # Who leaves in the midst of a rebalance is asked twice to give up what it has. The first
-      # answer is taken for everything; for another one librdkafka has nobody left, and whoever
-      # gives it may wait for ever.
-      def hear_last(event)
-        return if event.kind == :rebalance && @answered
-
-        yield event
-        @answered ||= event.kind == :rebalance
-      end
 
       def failure(code, text)
         return super unless [Codes::FENCED, Codes::NAME_KEPT].include?(code)
 
         NameTaken.new(name: @name, group: @group, cause: Native.err2str(code),
                       kept: code == Codes::NAME_KEPT)
-      end
-
-      LOOK_EVERY = 0.05 # seconds; librdkafka doesn't tell when it has joined or left
-      private_constant :LOOK_EVERY
-
-      def serve_until(deadline, &)
-        control.wait((deadline - OS.now).clamp(0, LOOK_EVERY), &)
-      end
-
-      # Does the group know it? It has an id then, from the answer to its wish to join until it says
-      # that it leaves.
-      def member?
-        id = Native.memberid(handle)
-        !id.null? && !id.read_string.empty?
-      ensure
-        Native.mem_free(handle, id) if id
       end
 
       def cooperative? = Native.rebalance_protocol(handle) == "COOPERATIVE"

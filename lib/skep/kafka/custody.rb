@@ -7,6 +7,7 @@
 #   custody.take(list)            # assigned to us
 #   custody.give_up(list)         # to be others'; or lost already
 #   custody.give_up_all(list)     # at the client's end
+#   custody.drop                  # before we leave for good, with something in hand
 #   custody.lose                  # librdkafka has given up
 #   custody.begin_again(topics)   # those were deleted and made again
 #   custody.commit_settled        # what is done, once the group has settled; the block serves it
@@ -54,6 +55,11 @@ module Skep
         @desk.revoke(held, 0)
         @consumer.unassign(list)
         tell("revoked", held)
+      end
+
+      # At once, whatever is in hand: what is done is committed, and no more of it will be.
+      def drop #: () -> void
+        committed(@consumer.commit(@desk.revoke(@desk.keys, 0), COMMIT_SECONDS))
       end
 
       # Nothing more will be committed.

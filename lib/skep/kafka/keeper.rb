@@ -25,6 +25,7 @@ module Skep
         @outage = Outage.new(tools)
         @namesakes, @gaps = Namesakes.new(@consumer), Gaps.new(tools)
         @custody = Custody.new(tools, @gaps)
+        @farewell = Farewell.new(tools, @custody)
         @wake, @waker = OS.pipe
       end
 
@@ -36,7 +37,7 @@ module Skep
         @waker.close
         @thread.close
         @wake.close
-        [@outage, @namesakes, @gaps].each(&:close)
+        [@outage, @namesakes, @gaps, @farewell].each(&:close)
       end
 
       # Deals with one event of the client's. Called on the thread, and at the end by whoever
@@ -84,14 +85,15 @@ module Skep
       end
 
       def wait
-        ios = [@consumer.control, @namesakes, @gaps, @outage].filter_map(&:io)
-        seconds = [poll_every, @outage.seconds_left, @gaps.seconds_left].compact.min
+        ios = [@consumer.control, @namesakes, @gaps, @outage, @farewell].filter_map(&:io)
+        seconds = [poll_every, *[@outage, @gaps, @farewell].filter_map(&:seconds_left)].min
         readable, = IO.select([@wake, *ios], nil, nil, seconds)
         readable || []
       end
 
       def look(readable)
         @gaps.look(@desk.intakes)
+        @farewell.look { |event| hear(event) }
         readable.include?(@outage.io) ? @outage.over : @outage.look
         @custody.begin_again(@namesakes.found) if readable.include?(@namesakes.io)
       end

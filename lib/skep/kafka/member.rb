@@ -141,7 +141,7 @@ module Skep
 
       # Its partitions wait for whoever comes by its name, unless nobody will.
       def part
-        if @child.for_good?
+        if @child.for_good? && @consumer.stays?
           @consumer.withdraw(LEAVE_SECONDS) { |event| event.kind == :error || @keeper.hear(event) }
         end
         @consumer.leave(LEAVE_SECONDS) { |event| @keeper.hear_last(event) }

@@ -51,6 +51,7 @@ class FakeChild
   def __lend(producer) = @producer = producer
 
   def stopping? = @stopping ? true : false
+  def on_stop(&block) = (@hooks ||= []) << block
   def for_good? = false
   def quiet? = @quiet || stopping?
 
@@ -65,7 +66,7 @@ class FakeChild
     []
   end
 
-  def stop! = wake { @stopping = true }
+  def stop! = wake { (@stopping = true) && @hooks&.each(&:call) }
   def quiet! = wake { @quiet = true }
   def close = [@wake, @waker].each(&:close)
 

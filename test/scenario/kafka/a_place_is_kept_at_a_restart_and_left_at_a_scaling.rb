@@ -2,15 +2,21 @@
 
 # Two swarms, as on two hosts, share a group. A rolling restart of one moves no partition of either:
 # each new node takes its predecessor's place, which a static member keeps when it closes. One that
-# was scaled away leaves the group, so that the others have its partitions at once. Waiting for the
-# session, a minute here, would be seen.
+# was scaled away leaves the group, so that the others have its partitions at once, even if its
+# handler doesn't end and it has to be killed. Waiting for the session, a minute here, would be seen.
 require_relative "scenario"
 
 KafkaScenario.play do
   topic = topic("orders", 8)
-  kafka = { "session.timeout.ms" => "60000" }
-  swarm = run_swarm(reader(topic, nodes: 2, kafka:))
-  others = run_swarm(reader(topic, nodes: 2, kafka:).sub("\"readers\"", "\"others\""))
+  body = <<~'RUBY'
+    if child.swarm == "others" && batch.any? { |message| message.key == "stuck" }
+      child.event(:stuck)
+      child.wait(60) && IO.select(nil, nil, nil, 60)
+    end
+  RUBY
+  source = reader(topic, nodes: 2, kafka: { "session.timeout.ms" => "60000" }, body:)
+  swarm = run_swarm(source)
+  others = run_swarm(source.sub("\"readers\"", "\"others\"").sub("stop_timeout: 20", "stop_timeout: 3"))
   share(8, swarm, others, among: 4)
   feed(topic, (0...2_000).map { |n| [n.to_s, "v", n % 8] })
 
@@ -29,5 +35,12 @@ KafkaScenario.play do
   feed(topic, (4_000...4_800).map { |n| [n.to_s, "v", n % 8] })
   await_keys(4_800)
   must("handle each message") { keys.uniq.sort == (0...4_800).to_a }
-  must("end with 0") { [swarm, others].all? { |one| one.stop.exitstatus.zero? } }
+
+  feed(topic, (0...8).map { |n| ["stuck", "v", n] })
+  others.await("stuck", times: 2)
+  must("shrink") { others.skep("scale", "others", "1").nil? }
+  others.await("node_died") { |event| event["reason"] == "stop_timeout" }
+  share(8, swarm, others, among: 2)
+  must("end with 0") { swarm.stop.exitstatus.zero? }
+  must("end by force") { others.stop.exitstatus == 2 }
 end
