@@ -219,9 +219,10 @@ module Skep
         Struct.new(:ats, :__spot) { def at(number) = ats << number }.new([], spot)
       end
 
-      # [key, payload, headers], all into the one partition.
+      # [key, payload, headers], all into the one partition, and all at once.
       def produce(items)
-        writer = Writer.new({ "bootstrap.servers" => @broker.bootstrap_servers })
+        writer = Writer.new({ "bootstrap.servers" => @broker.bootstrap_servers,
+                              "linger.ms" => "200" })
         items.each { |key, payload, headers| writer.put("orders", key, payload, headers) }
         assert_equal [0, items.size], [writer.flush(10), writer.delivered]
       ensure

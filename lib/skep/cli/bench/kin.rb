@@ -43,6 +43,8 @@ module Skep
             rescue Errno::ENOENT, Errno::ESRCH # the thread has ended
               nil
             end
+          rescue Errno::ESRCH # the process has, while it was listed
+            []
           end
         end
       end
