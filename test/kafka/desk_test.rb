@@ -13,7 +13,7 @@ module Skep
         attr_accessor :in_hand
 
         def begin_reading = self.rung = false
-        def read = self.retry_at = waits
+        def read(&) = self.retry_at = waits
         def errors = []
         def partition = self
         def busy? = in_hand.positive? || state == :busy

@@ -110,6 +110,36 @@ class KafkaQuarantineTest < KafkaCase
     end
   end
 
+  test "leaves told what was in hand when an exception ends it as it is asked for a key" do
+    broker(orders: 1)
+    feed("orders", %w[a bad c].map { |payload| [payload, payload] })
+    ordered_by = ->(message) { message.key == "bad" ? raise(NoMemoryError) : message.key }
+    [1, 2].each do |threads|
+      events = []
+      note = ->(name, facts, _) { events << facts if name == "in_hand" }
+      assert_raises(NoMemoryError) { play({ threads:, ordered_by: }, told: note) { flunk } }
+
+      assert_equal ["orders/0/0-2", 1], [events.last[:text], @child.given_out]
+    end
+  end
+
+  test "isn't asked for a guilty one's key, and for a suspect's with that alone in hand" do
+    broker(orders: 1, dead: 1)
+    feed("orders", %w[a bad c].map { |payload| [payload, payload] })
+    asked = []
+    done = []
+    ordered_by = ->(message) { asked << message.key && message.key }
+    events = play({ ordered_by:, dead_letter: "dead" }, suspects: guilty) do |batch, child|
+      done.concat(batch.payloads)
+      child.stop! if done.sort == %w[a c]
+    end
+
+    assert_equal %w[a c], asked
+    assert_equal(%w[bad], named(events, "dead_lettered").map { letter.payload })
+    assert_equal %w[orders/0/0-0 orders/0/2-2],
+                 named(events, "in_hand").filter_map { |facts| facts[:text] }.first(2)
+  end
+
   private
 
   def guilty

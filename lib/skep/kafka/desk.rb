@@ -37,11 +37,13 @@ module Skep
         end
       end
 
-      # Waits for a strand if told to; nil when there is none, or the desk has closed.
-      def take(wait: true) #: (?wait: bool) -> Strand?
+      # Waits for a strand if told to; nil when there is none, or the desk has closed. The block is
+      # asked for the keys of what is read.
+      #: (?wait: bool) ?{ (Batch) -> Array[untyped] } -> Strand?
+      def take(wait: true, &keys)
         while wait || !@ready.empty?
           found = @ready.pop or return
-          strand = found.is_a?(Strand) ? resume(found) : draw(found)
+          strand = found.is_a?(Strand) ? resume(found) : draw(found, &keys)
           return strand if strand
         end
       end
@@ -171,10 +173,10 @@ module Skep
       end
 
       # Reading needs no lock: a busy partition is with one thread only.
-      def draw(partition)
+      def draw(partition, &keys)
         return unless @lock.synchronize { begin_with(partition) }
 
-        partition.read
+        partition.read(&keys)
         partition.errors.each { |code, text| @problem&.call(partition, code, text) }
         @lock.synchronize { strand_of(partition) }
       ensure

@@ -4,10 +4,10 @@
 # A key that is in hand, or that failed and rests, holds up its own messages and no others, until
 # the partition is `ahead` messages, or BYTES, beyond the lowest unfinished one.
 #
-#   order = Keyring.new(->(message) { message.key }, limit: 500, threads: 5, ahead: 5_000)
+#   order = Keyring.new(limit: 500, threads: 5, ahead: 5_000)
 #
 # The rest is as with Sequence. Messages without a key (nil) wait for nobody.
-# For one thread at a time, but for `keys`, which asks the user's code.
+# For one thread at a time, but for `keys`, whose block may ask the user's code (Asker).
 module Skep
   module Kafka
     class Keyring
@@ -15,9 +15,8 @@ module Skep
       private_constant :BYTES
 
       # limit: messages a strand at most; threads: between so many is what waits shared out.
-      #: (^(Message) -> untyped, limit: Integer, threads: Integer, ahead: Integer) -> void
-      def initialize(key_of, limit:, threads:, ahead:)
-        @key_of = key_of
+      #: (limit: Integer, threads: Integer, ahead: Integer) -> void
+      def initialize(limit:, threads:, ahead:)
         @limit, @threads, @ahead = limit, threads, ahead
         @progress = Progress.new
         @free = {}  # key => messages, of keys that nobody has in hand
@@ -39,15 +38,11 @@ module Skep
       # What a haul is kept as: its messages must stay the same ones.
       def unpack(haul) = haul.to_a #: (Haul) -> Array[Message]
 
-      # One for each message. Where it can't be told there is none, and the error of that comes
-      # again when the message is given to the handler.
-      def keys(messages) #: (Array[Message]) -> Array[untyped]
-        messages.map do |message|
-          key = @key_of.call(message)
-          key.nil? ? message : key
-        rescue StandardError, ScriptError # the user's: Sieve asks once more, and fails with it
-          message
-        end
+      # One for each message; one that has none is its own. The block knows them where they aren't
+      # the messages' keys.
+      #: (Array[Message]) ?{ (Array[Message]) -> Array[untyped] } -> Array[untyped]
+      def keys(messages)
+        block_given? ? yield(messages) : messages.map { |message| message.key || message }
       end
 
       def put(messages, keys, bytes:) #: (Array[Message], Array[untyped], bytes: Integer) -> void

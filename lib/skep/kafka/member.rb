@@ -83,7 +83,7 @@ module Skep
 
       def start(worker, number)
         Threads::Background.new("kafka.worker.#{number}") do
-          while (strand = @desk.take)
+          while (strand = worker.take)
             worker.work(strand)
           end
         rescue Exception => e # SystemExit, NoMemoryError …: the main thread raises it
@@ -104,7 +104,7 @@ module Skep
 
       def turn
         look
-        strand = @desk.take(wait: false) if @threads.empty?
+        strand = @workers.first.take(wait: false) if @threads.empty?
         strand ? @workers.first.work(strand) : wait(@desk.next_deadline)
       end
 

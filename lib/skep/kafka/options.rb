@@ -60,7 +60,7 @@ module Skep
       def order #: () -> (Sequence | Keyring)
         return Sequence.new(limit: batch) if ordered_by == :partition
 
-        Keyring.new(key_of, limit: batch, threads:, ahead:)
+        Keyring.new(limit: batch, threads:, ahead:)
       end
 
       # What tells the key of a message.

@@ -55,11 +55,12 @@ module Skep
         @room = [@plan.room, @limit].min unless gathering?
       end
 
-      # Reads what has come in. Where that is still to grow, retry_at says until when.
-      def read #: () -> void
+      # Reads what has come in. Where that is still to grow, retry_at says until when. The block is
+      # asked for the keys of a batch, where they aren't its messages' own.
+      def read(&keys) #: () ?{ (Batch) -> Array[untyped] } -> void
         return go if seeking? && in_hand.zero?
 
-        gather if @room.positive? && !seeking?
+        gather(&keys) if @room.positive? && !seeking?
       end
 
       # Messages to work on, which are out from here on.
@@ -143,7 +144,7 @@ module Skep
 
       def listen = @bell.told_by(@queue, id)
 
-      def gather
+      def gather(&keys)
         held = @gathered.sum(&:size)
         haul, @errors, count = @intake.read(@room - held)
         @more = held + count >= @room
@@ -151,13 +152,14 @@ module Skep
         @gathered << haul unless haul.empty?
         return if @gathered.empty?
 
-        @more || OS.now >= @due ? unpack : @retry_at = @due
+        @more || OS.now >= @due ? unpack(&keys) : @retry_at = @due
       end
 
       def unpack
         haul = Haul.join(@gathered)
         messages = @plan.unpack(haul)
-        @unpacked = [messages, @plan.keys(messages), haul.bytes]
+        ask = ->(some) { yield Batch.new(topic, number, some) } if block_given?
+        @unpacked = [messages, @plan.keys(messages, &ask), haul.bytes]
         @gathered = []
       end
 

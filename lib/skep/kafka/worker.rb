@@ -3,7 +3,8 @@
 # Does one batch: hands it to the user's handler, notes it as done, or sees to its next try.
 #
 #   worker = Worker.new(tools, handler, thread: 1)
-#   worker.work(desk.take)
+#   strand = worker.take         # from the desk; nil when that has closed
+#   worker.work(strand)
 #
 # A batch counts as done when the handler returned, not before: after a crash it comes again, then
 # message by message, and one that has crashed its node too often isn't handed to it (Poison).
@@ -20,9 +21,12 @@ module Skep
         @ledger = Ledger.new(tools, @child, @poison, @outputs)
         @setback = Setback.new(tools, @child, @ledger, @outputs)
         @sentence = Sentence.new(tools, @poison, @ledger, @setback)
-        @sieve = Sieve.new(tools.options)
+        @sieve, @asker = Sieve.new(tools.options), asker(tools)
         @handler = handler
       end
+
+      # Waits for a strand if told to.
+      def take(wait: true) = @desk.take(wait:, &@asker) #: (?wait: bool) -> Strand?
 
       # Works on a strand just taken from the desk, and gives it back.
       def work(strand) #: (Strand) -> void
@@ -36,6 +40,12 @@ module Skep
       end
 
       private
+
+      def asker(tools)
+        return unless tools.options.ordered_by.respond_to?(:call)
+
+        Asker.new(tools.options, @child, @poison, @gate).method(:call)
+      end
 
       # Of a batch that may have crashed a node what may have done it comes alone.
       def isolate(strand)

@@ -19,7 +19,7 @@ class FakeChild
   end
 
   attr_writer :time_left # from its stop on
-  attr_reader :id, :swarm, :mold, :caution
+  attr_reader :id, :swarm, :mold, :caution, :given_out
 
   # suspects: as a supervisor would tell them.
   def initialize(id: 0, swarm: "test", suspects: [], &told)
@@ -36,7 +36,7 @@ class FakeChild
   def lane(thread) = thread.zero? ? self : Lane.new(self, thread)
   def joined!(joined = true, **facts) = tell("joined", joined:, **facts)
   def beat = nil
-  def at(number) = nil
+  def at(number) = @given_out = number
   def busy(**) = yield
   def event(name, level: :info, **facts) = tell(name.to_s, level:, **facts)
   def in_hand(text, thread: 0) = tell("in_hand", text:, thread:)

@@ -3,7 +3,8 @@
 # Two swarms, as on two hosts, share a group. A rolling restart of one moves no partition of either:
 # each new node takes its predecessor's place, which a static member keeps when it closes. One that
 # was scaled away leaves the group, so that the others have its partitions at once, even if its
-# handler doesn't end and it has to be killed. Waiting for the session, a minute here, would be seen.
+# handler doesn't end and it has to be killed. Waiting for the session, a minute here, would be
+# seen.
 require_relative "scenario"
 
 KafkaScenario.play do
@@ -16,7 +17,8 @@ KafkaScenario.play do
   RUBY
   source = reader(topic, nodes: 2, kafka: { "session.timeout.ms" => "60000" }, body:)
   swarm = run_swarm(source)
-  others = run_swarm(source.sub("\"readers\"", "\"others\"").sub("stop_timeout: 20", "stop_timeout: 3"))
+  others = run_swarm(source.sub("\"readers\"", "\"others\"")
+                           .sub("stop_timeout: 20", "stop_timeout: 3"))
   share(8, swarm, others, among: 4)
   feed(topic, (0...2_000).map { |n| [n.to_s, "v", n % 8] })
 

@@ -65,7 +65,7 @@ module Skep
 
         def turn
           @desk.listen
-          taken = @desk.take(wait: false)
+          taken = @worker.take(wait: false)
           return @worker.work(taken) if taken
 
           over_at = @desk.next_deadline
