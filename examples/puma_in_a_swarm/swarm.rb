@@ -1,0 +1,28 @@
+# frozen_string_literal: true
+
+# A web server: each node is a Puma of one process, all of them on one port. README.md: what skep
+# does for it that Puma's own cluster doesn't.
+#
+#   ./listen 9292 bundle exec skep run swarm.rb
+require "socket"
+
+nodes = Integer(ENV.fetch("NODES", "2"))
+Skep.swarm "web", nodes:, liveness_timeout: 60 do |swarm|
+  swarm.preload do
+    require "puma"
+    require "puma/server"
+    require_relative "app"
+  end
+
+  swarm.work do |child|
+    puma = Puma::Server.new(APP, nil, min_threads: 1, max_threads: 5)
+    puma.binder.inherit_tcp_listener(nil, nil, TCPServer.for_fd(3))
+    puma.run
+    child.ready!
+    until child.stopping?
+      child.work = { totals: { requests: puma.stats[:requests_count] } }
+      child.wait(10)
+    end
+    puma.stop(true) # accepts no more, and answers whom it has accepted
+  end
+end

@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+# examples/puma_in_a_swarm under load, while its nodes are renewed, its supervisor becomes another
+# program and its code is reloaded: each request is answered.
+require_relative "../scenario"
+require "fileutils"
+require "socket"
+
+FOLDER = File.expand_path("../../../examples/puma_in_a_swarm", __dir__)
+CLIENTS = 2
+
+# Asks again and again, a connection each time; counts what is answered and keeps what isn't.
+class Client
+  attr_reader :answered, :failures
+
+  def initialize(port)
+    @answered = 0
+    @failures = []
+    @thread = Thread.new { ask(port) until @over }
+  end
+
+  def stop
+    @over = true
+    @thread.join(Scenario::SECONDS)
+  end
+
+  private
+
+  def ask(port)
+    answer = TCPSocket.open("127.0.0.1", port) do |socket|
+      socket.write("GET /#{@answered} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+      socket.wait_readable(Scenario::SECONDS) && socket.read
+    end
+    right = answer&.match?(%r{\AHTTP/1.1 200 .*/#{@answered} by \d}m)
+    right ? @answered += 1 : @failures << answer
+  rescue SystemCallError => e
+    @failures << e.message
+  end
+end
+
+Scenario.play do
+  port = TCPServer.open(0) { |server| server.addr[1] }
+  swarm = run_swarm(nil, under: [RbConfig.ruby, "#{FOLDER}/listen", port.to_s],
+                         prepare: ->(place) { FileUtils.cp_r("#{FOLDER}/.", place) })
+  swarm.await("node_ready", times: 2)
+  clients = Array.new(CLIENTS) { Client.new(port) }
+
+  socket = Skep::Watch::Query.new(File.join(swarm.directory, "web.sock"))
+  %w[restart upgrade reload].each do |name|
+    before = clients.sum(&:answered)
+    answer = socket.ask(name, seconds: Scenario::SECONDS)
+    must("#{name}: #{answer}; #{swarm.account}") { answer["done"] == name }
+    swarm.follow("requests are answered after it") { clients.sum(&:answered) > before + 20 }
+  end
+  clients.each(&:stop)
+
+  failures = clients.flat_map(&:failures)
+  must("answer all, not fail #{failures.size}: #{failures.first(3)}") { failures.empty? }
+  must("end well: #{swarm.account}") { swarm.stop.exitstatus.zero? }
+  puts "#{clients.sum(&:answered)} requests, all answered"
+end
