@@ -19,6 +19,7 @@ HERE = <<~INI
   ExecReload=#{RbConfig.ruby} #{OwnSystemd::CODE}/exe/skep reload %i
   User=nobody
   Group=nogroup
+  ProtectHome=read-only
   WatchdogSec=3
   RestartSec=0
 INI

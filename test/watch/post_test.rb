@@ -47,6 +47,13 @@ class PostTest < Skep::TestCase
     assert_equal ["told", 0], [read, @post.lost]
   end
 
+  test "does no harm where there can't be any" do
+    post = Skep::Watch::Post.new("/#{"long" * 50}")
+    post.put("lost")
+
+    assert_equal 1, post.lost
+  end
+
   test "finds the next who listens when the first has gone" do
     listen
     @post.put("one")

@@ -106,9 +106,9 @@ module Skep
       def look
         return begin_stop if @supervisor.stopping? && !@stopping
         return begin_work if !@ready && !@stopping && Standing.booted?(@supervisor)
-        return if @post.waits? || line == @told
+        return look_by(@told_at + PAUSE) if OS.now < @told_at + PAUSE
 
-        OS.now < @told_at + PAUSE ? look_by(@told_at + PAUSE) : say
+        say unless @post.waits? || line == @told
       end
 
       def begin_stop

@@ -26,7 +26,7 @@ module Skep
       attr_reader :lost #: Integer
 
       def initialize(path) #: (String) -> void
-        @address = Addrinfo.unix(path.sub(/\A@/, "\0"), :DGRAM)
+        @path = path.sub(/\A@/, "\0")
         @letters = []
         @bytes = @lost = @telling = 0
       end
@@ -74,7 +74,7 @@ module Skep
         rest_no_more
       rescue IO::WaitWritable
         wait_for_room
-      rescue SystemCallError # nobody listens, or not any more: it may be another one next time
+      rescue SystemCallError, ArgumentError # nobody listens (any more), or the path is too long
         @lost += @letters.size + @telling
         @letters.clear
         @bytes = 0
@@ -105,8 +105,8 @@ module Skep
 
       def socket
         @socket ||= Socket.new(:UNIX, :DGRAM).tap do |socket|
-          socket.connect(@address)
-        rescue SystemCallError
+          socket.connect(Addrinfo.unix(@path, :DGRAM))
+        rescue SystemCallError, ArgumentError
           socket.close
           raise
         end
