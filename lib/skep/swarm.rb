@@ -85,6 +85,11 @@ module Skep
     class << self
       def watch_with(&maker) = @watchers << maker #: () { () -> untyped } -> void
       def observers = @watchers.map(&:call) #: () -> Array[untyped]
+
+      # What the helper serves with: `prepare(config)` is called in the mold, `start(socket, line)`
+      # in the helper, and `close` of what that returns at its end.
+      def serve_with(service) = @service = service #: (untyped) -> void
+      attr_reader :service #: untyped
     end
 
     private
@@ -140,6 +145,7 @@ require "skep/swarm/backtraces"
 require "skep/swarm/insistence"
 require "skep/swarm/control"
 require "skep/swarm/identity"
+require "skep/swarm/line"
 require "skep/swarm/listener"
 require "skep/swarm/tenure"
 require "skep/swarm/standby"
@@ -152,6 +158,8 @@ require "skep/swarm/offspring"
 require "skep/swarm/caster"
 require "skep/swarm/exit"
 require "skep/swarm/deaths"
+require "skep/swarm/causes"
+require "skep/swarm/recoveries"
 require "skep/swarm/claim"
 require "skep/swarm/seat"
 require "skep/swarm/node"
@@ -168,6 +176,7 @@ require "skep/swarm/lease"
 require "skep/swarm/strangers"
 require "skep/swarm/observer"
 require "skep/swarm/observers"
+require "skep/swarm/tally"
 require "skep/swarm/complaints"
 require "skep/swarm/signs"
 require "skep/swarm/oom_kills"

@@ -27,6 +27,20 @@ class TotalsTest < Skep::TestCase
     assert_equal({}, totals.of(0, []))
   end
 
+  test "adds up how long things took, over all lives" do
+    totals = Skep::Swarm::Totals.new
+    totals.keep_of(Node.new(0, { "handler" => times(0.001, 0.002) }))
+    totals.keep_of(Node.new(0, { "handler" => "long" }))
+    live = [Node.new(0, { "handler" => times(0.002) }), Node.new(1, { "handler" => times(9.0) }),
+            Node.new(0, { "handler" => { "count" => 1, "sum" => 1, "buckets" => [[nil, 1]] } })]
+    assert_equal [[0.001, 1], [0.002, 2]], totals.handler(0, live)["buckets"]
+    assert_nil totals.handler(2, live)
+
+    again = Skep::Swarm::Totals.new.recall(JSON.parse(JSON.generate(totals.keep)))
+    assert_equal 2, again.handler(0, [])["count"]
+    assert_nil Skep::Swarm::Totals.new.recall({ "past" => {} }).handler(0, [])
+  end
+
   test "has no room for ever more names" do
     totals = Skep::Swarm::Totals.new
     50.times { |n| totals.keep_of(node(0, **(0..9).to_h { |m| [:"#{n}/#{m}", 1] })) }
@@ -41,6 +55,12 @@ class TotalsTest < Skep::TestCase
   end
 
   private
+
+  def times(*seconds)
+    durations = Skep::Swarm::Durations.new
+    seconds.each { |one| durations.add((one * 1e9).round) }
+    durations.to_plain
+  end
 
   def node(task, **totals) = Node.new(task, { "totals" => totals.transform_keys(&:to_s) })
 end

@@ -18,12 +18,20 @@ module Skep
     class Durations
       LEAST, MOST = 1_000, 10**13 # nanoseconds
       FINEST = 100
-      private_constant :LEAST, :MOST, :FINEST
+      BUCKETS = 1_000
+      private_constant :LEAST, :MOST, :FINEST, :BUCKETS
 
       class << self
         # What all of these plain ones come to.
         def merge(plain) #: (Array[Hash[String, untyped]]) -> Durations
           plain.each_with_object(new) { |one, all| all.merge(one) }
+        end
+
+        # Is it a plain one, whoever says so? Its buckets are as they come from here.
+        def plain?(value) #: (untyped) -> bool
+          value.is_a?(Hash) && value["count"].is_a?(Integer) && value["sum"].is_a?(Numeric) &&
+            value["buckets"].is_a?(Array) && value["buckets"].size < BUCKETS &&
+            value["buckets"].all? { |bound, count| bound.is_a?(Numeric) && count.is_a?(Integer) }
         end
 
         # The upper end of the bucket for so many nanoseconds.

@@ -12,17 +12,20 @@
 module Skep
   class Swarm
     class Endings
+      attr_reader :recoveries #: Recoveries
+
       def initialize(manager, registrar, config, loop:, tell:)
         @manager = manager
         @registrar = registrar
         @config = config
         @loop = loop
         @tell = tell
+        @recoveries = Recoveries.new
       end
 
       # Who follows it however it ended is forked first, as its successor.
       def gone(node) #: (Node) -> void
-        node.channel.drain
+        hear_out(node)
         @registrar.suspicions.charge(node)
         return if @manager.stopping? || @registrar.replacements.of(node.seat)
 
@@ -30,7 +33,7 @@ module Skep
       end
 
       def settle(node, exit) #: (Node, Exit) -> void
-        node.channel.drain
+        hear_out(node)
         @registrar.inquest.over(node)
         node.blame(OomKills::REASON) if !node.killed? && @manager.surroundings.oom?(exit)
         @manager.spares.lose(node)
@@ -88,6 +91,12 @@ module Skep
       end
 
       private
+
+      # Its last words come before the news of its end.
+      def hear_out(node)
+        node.channel.drain
+        recoveries.lost(node, OS.now)
+      end
 
       # It runs on and nobody can tell it anything: it has closed all its descriptors, or executed
       # another program.

@@ -60,6 +60,7 @@ module Skep
         when "backtraces" then @registrar.inquest.testify(node, threads(frame))
         when "work" then node.report(frame["facts"])
         when "judged" then @registrar.suspicions.judged(frame)
+        when "ask" then @registrar.asked(node, frame["number"])
         end
       end
 

@@ -83,6 +83,9 @@ module Skep
       # Passes an event on to the helper, if users' blocks want it.
       def overheard(name, facts) = @helper&.tell(name, facts) #: (String, Hash) -> void
 
+      # Lends the helper a socket to serve at (Helper#serve).
+      def serve(...) = @helper&.serve(...) #: (BasicSocket, ?anew: bool) -> void
+
       # Boots a successor for the seat's node, from the current mold or another. When it is ready
       # the old one is stopped; where it can't begin the old one stays. The block is told which.
       #: (Seat, String, **untyped) ?{ (bool succeeded) -> void } -> void
@@ -104,6 +107,7 @@ module Skep
       # Stops this seat's node for good.
       def remove(seat, reason) #: (Seat, String) -> void
         @seats.delete(seat)&.give_up
+        registrar.recoveries.forget(seat)
         spares.retell
         @replacements.failed(seat)
         seat.nodes.each { |node| @replacements.retire(node, reason) }
@@ -117,7 +121,8 @@ module Skep
           "reserves" => spares.reserves.map { |seat| seat.keep(handover) },
           "suspects" => registrar.suspicions.keep,
           "surroundings" => surroundings.keep, "watchman" => registrar.watchman.keep,
-          "renewals" => upkeep.renewals.keep, "totals" => totals.keep }
+          "renewals" => upkeep.renewals.keep, "totals" => totals.keep,
+          "recoveries" => registrar.recoveries.keep }
       end
 
       def recall(plain) #: (Hash[String, untyped]) -> void
@@ -129,6 +134,7 @@ module Skep
         registrar.watchman.recall(plain["watchman"])
         upkeep.renewals.recall(plain["renewals"])
         totals.recall(plain["totals"]) if plain["totals"]
+        registrar.recoveries.recall(plain["recoveries"]) if plain["recoveries"]
       end
 
       # Asks every node to end; what is left at stop_timeout is killed.
@@ -167,6 +173,14 @@ module Skep
       def emptied(mold) = roster.of(mold).empty? && @supervisor.emptied(mold) #: (Mold) -> void
 
       def warm(node) = @supervisor.warm(node) #: (Node) -> void
+
+      # How things stand, for the helper.
+      def answer(node, number) #: (Node, Integer) -> void
+        return unless node.helper?
+
+        facts = { "number" => number, "status" => @supervisor.snapshot }
+        node.channel.send("answer", facts, may_drop: true)
+      end
 
       # A node came to its end by us.
       def killed #: () -> void

@@ -28,6 +28,7 @@ module Skep
       attr_reader :endings #: Endings
 
       def upkeep = @manager.upkeep #: () -> Upkeep
+      def recoveries = endings.recoveries #: () -> Recoveries
 
       def initialize(manager, config, loop:, page:, cells:, tell:)
         @manager = manager
@@ -86,6 +87,7 @@ module Skep
         node.ready(OS.now)
         @manager.booted unless node.helper?
         tell(:node_ready, node, seconds: node.took.round(6))
+        recoveries.ready(node, OS.now)
         @watchman.watch(node)
         upkeep.watch(node)
         @succession.outlive(node)
@@ -102,6 +104,9 @@ module Skep
         @replacements.ready(node)
         @boots.pump
       end
+
+      # The helper wants to know how things stand.
+      def asked(node, number) = @manager.answer(node, number) #: (Node, Integer) -> void
 
       # It has done enough to be worth forking from.
       def warm(node) = @manager.warm(node) #: (Node) -> void

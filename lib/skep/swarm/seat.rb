@@ -36,6 +36,7 @@ module Skep
         @claim = claim
         @state = :dead
         @deaths = Deaths.new
+        @causes = Causes.new
         @begun = 0
       end
 
@@ -71,11 +72,12 @@ module Skep
         return @successor = node if @node
 
         @node = node
-        @begun += 1
+        begin_anew
       end
 
       def keep(handover) #: (Handover) -> Hash[String, untyped]
-        { **super(), "id" => id, "task" => task, "state" => @state, "deaths" => deaths.keep,
+        { **super(), "id" => id, "task" => task, "state" => @state,
+          "deaths" => deaths.keep, "causes" => @causes.keep,
           "last_exit" => last_exit&.to_plain, "last_mold" => @last_mold&.number,
           "waits_until" => (wait_timer.deadline if wait_timer&.pending?),
           "node" => node&.keep(handover) }
@@ -88,6 +90,7 @@ module Skep
         @state = plain["state"].to_sym
         @last_exit = plain["last_exit"] && Exit.from(plain["last_exit"])
         @deaths.recall(plain["deaths"])
+        @causes.recall(plain["causes"]) if plain["causes"]
         super(plain)
         @last_hang = last_hang&.transform_keys(&:to_sym)
         self
@@ -106,10 +109,11 @@ module Skep
       def leave(node, exit, now, within:)
         return (@successor = nil) || :unchanged if node == @successor
 
+        @causes.ended(node, exit)
         remember(node, exit) if exit
         died(node.kind_of_death, now, within) unless node.retired?
         @node, @successor = @successor, nil
-        @begun += 1 if @node
+        begin_anew if @node
         @state = :dead
         @node ? :held : :free
       end
@@ -122,8 +126,9 @@ module Skep
 
       # One node of `skep status --json`.
       def to_plain(memory:, beat_age:, done:, unhealthy:) #: (**untyped) -> Hash[Symbol, untyped]
-        { id:, pid:, mold: (mold || @last_mold)&.number, state:,
-          joined: node&.joined? || false, restarts:, deaths: deaths.counts,
+        { id:, pid:, task:, mold: (mold || @last_mold)&.number, state:,
+          joined: node&.joined? || false, restarts:, restarts_by: @causes.counts,
+          deaths: deaths.counts,
           crash_loop: looping?, last_exit: exit_facts,
           memory:, beat_age:, unhealthy:, last_hang: hang_facts,
           work: { "done" => done, **(node&.work || @last_work || {}) } } # the work may tell its own
@@ -132,6 +137,11 @@ module Skep
       def inspect = "#<#{self.class} #{label} #{state}>" #: () -> String
 
       private
+
+      def begin_anew
+        @begun += 1
+        @causes.begun
+      end
 
       def remember(node, exit)
         @last_exit = exit

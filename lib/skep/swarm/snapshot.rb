@@ -17,12 +17,26 @@ module Skep
           skep: VERSION, ruby: RUBY_VERSION,
           crash_loop: @manager&.seats&.any?(&:looping?) || false,
           uptime: (OS.now - @supervisor.started_at).round(3),
+          supervisor: vitals, events: @supervisor.tally.counts,
+          recovery: @manager&.registrar&.recoveries&.to_plain,
           suspects: @manager ? suspects : [],
           works: @manager ? works : [],
           nodes: @manager ? shown.map { |seat| view(seat) } : [] }
       end
 
       private
+
+      # What it takes to supervise.
+      def vitals
+        { memory: { rss: OS::Resident.of&.rss }, descriptors: descriptors,
+          cpu: Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) }
+      end
+
+      def descriptors
+        Dir.children("/proc/self/fd").size - 1 # without the one to look with
+      rescue SystemCallError # none is left to look with, or there is no /proc
+        nil
+      end
 
       # What was in hand at crashes.
       def suspects
@@ -36,7 +50,8 @@ module Skep
       def works
         @supervisor.config.tasks.each_with_index.map do |task, index|
           { work: index, **task["facts"].slice("kind", "group", "topics"),
-            totals: @manager.totals.of(index, @manager.roster.nodes) }
+            totals: @manager.totals.of(index, @manager.roster.nodes),
+            handler: @manager.totals.handler(index, @manager.roster.nodes) }
         end
       end
 

@@ -149,6 +149,7 @@ module Skep
       end
 
       def arrive(node)
+        @registrar.recoveries.ready(node, OS.now, took: node.stepped_in)
         @tell.call(:spare_stepped_in, node, seconds: node.stepped_in)
         publish(node)
       end

@@ -23,13 +23,14 @@ module Skep
       attr_reader :started_at #: Float
       attr_reader :manager #: Manager?
       attr_reader :arguments #: Array[String]?, of the `skep run` that began it
+      attr_reader :tally #: Tally
 
       # overrides: options that the command line sets over the file's.
       def initialize(origin, overrides: {}, observers: [], arguments: nil)
         @arguments = arguments
         @origin = origin
         @overrides = overrides
-        @observers = Observers.new(observers)
+        @observers = Observers.new([@tally = Tally.new, *observers])
         @course = Course.new
         @boot = FirstBoot.new(self, overrides["boot_timeout"] || Option::ALL[:boot_timeout].value)
       end
@@ -206,7 +207,7 @@ module Skep
         @observers.configured(self)
         emit(:swarm_started, :info, { pid: Process.pid, nodes: config.placement.size,
                                       skep: VERSION, ruby: RUBY_VERSION })
-        config.warnings.each { |sentence| emit(:option_pending, :warn, { message: sentence }) }
+        config.warnings.each { |sentence| emit(:option_idle, :warn, { message: sentence }) }
       end
 
       def code = @course.code(@manager&.outcome, killed: @manager&.killed?)

@@ -1,11 +1,13 @@
 # frozen_string_literal: true
 
 # What the nodes of each kind of work have done in all, over the lives of all of them: their works
-# tell "totals", a name and a number each, and what one last told is kept when it ends.
+# tell "totals", a name and a number each, and "handler", how long things took (Durations' plain
+# ones), and what one last told is kept when it ends.
 #
 #   totals = Totals.new
 #   totals.keep_of(node)            # it has ended
 #   totals.of(0, live)              # => { "messages" => 1234 } of work 0, these nodes' included
+#   totals.handler(0, live)         # => Durations' plain one of the same; nil: none was told
 #
 # What the names mean only the work knows.
 module Skep
@@ -13,18 +15,21 @@ module Skep
     class Totals
       include Kept
 
-      KEPT = %i[past].freeze
+      KEPT = %i[past handled].freeze
       MOST = 64 # names that one work may have
       private_constant :MOST
 
       def initialize #: () -> void
         @past = {}
+        @handled = {}
       end
 
       def keep_of(node) #: (Node) -> void
         return unless node.task
 
-        @past[node.task.to_s] = add(@past.fetch(node.task.to_s, {}), told(node))
+        task = node.task.to_s
+        @past[task] = add(@past.fetch(task, {}), told(node))
+        @handled[task] = handler(node.task, [node])
       end
 
       #: (Integer, Array[Node]) -> Hash[String, Numeric]
@@ -32,6 +37,16 @@ module Skep
         now = nodes.select { |node| node.task == task }.map { |node| told(node) }
         now.reduce(@past.fetch(task.to_s, {})) { |sum, one| add(sum, one) }
       end
+
+      #: (Integer, Array[Node]) -> Hash[String, untyped]?
+      def handler(task, nodes)
+        now = nodes.select { |node| node.task == task }.map { |node| node.work["handler"] }
+        all = [@handled[task.to_s], *now].select { |one| Durations.plain?(one) }
+        Durations.merge(all).to_plain if all.any?
+      end
+
+      # By an older skep: it knew of no times.
+      def recall(plain) = super({ "handled" => {}, **plain }) #: (Hash[String, untyped]) -> self
 
       def inspect = "#<#{self.class} #{@past}>" #: () -> String
 
