@@ -25,7 +25,10 @@ require "skep/watch/standing"
 require "skep/watch/watchdog"
 require "skep/watch/notify"
 require "skep/watch/question"
+require "skep/watch/metrics"
 
 Skep::Swarm.watch_with { Skep::Watch::Log.new }
 Skep::Swarm.watch_with { Skep::Watch::Status.new }
 Skep::Swarm.watch_with { Skep::Watch::Notify.new }
+Skep::Swarm.watch_with { Skep::Watch::Metrics::Door.new }
+Skep::Swarm.serve_with(Skep::Watch::Metrics)

@@ -37,11 +37,23 @@ class CliTest < Skep::TestCase
   end
 
   test "checks a file: all errors, all warnings" do
-    code, _, err = check("Skep.swarm('a', nodes: 0, nope: 1, metrics: 'x') { |one| one.work { } }")
+    code, _, err = check("Skep.swarm('a', nodes: 0, nope: 1, spares: 1, restart: :never) " \
+                         "{ |one| one.work { } }")
 
     assert_equal 1, code
     assert_equal 3, err.lines.size
-    assert_match(/warning: metrics has no effect yet/, err)
+    assert_match(/warning: spares has no effect with restart :never/, err)
+  end
+
+  test "says which gem an option lacks" do
+    Dir.mktmpdir do |directory|
+      file = "#{directory}/swarm.rb"
+      File.write(file, "Skep.swarm('a', metrics: '[::1]:0') { |one| one.work { } }")
+      program = "require \"skep/cli\"; exit(Skep::CLI.start([\"check\", #{file.inspect}]))"
+      _, err, status = run_program(program, env: { "RUBYOPT" => "--disable=gems" })
+      assert_equal 1, status.exitstatus
+      assert_match(/: metrics: it is served by the gem puma, which isn't there: add `gem/, err)
+    end
   end
 
   test "says that a file is good" do

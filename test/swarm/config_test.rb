@@ -33,12 +33,23 @@ class ConfigTest < Skep::TestCase
                  Skep::Swarm::Config.new("a/b", {}, tasks: [WORK]).errors.join)
   end
 
-  test "warns of what has no effect yet" do
-    config = config({ memory_limit: "512M", metrics: "127.0.0.1:9394" })
+  test "warns of what has no effect beside something else" do
+    config = config({ memory_limit: "512M", spares: 1, restart: :never })
 
     assert_predicate config, :valid?
     assert_equal 536_870_912, config.memory_limit
-    assert_equal 1, config.warnings.size
+    assert_equal ["spares has no effect with restart :never: none of them ever steps in"],
+                 config.warnings
+  end
+
+  test "takes addresses that nobody must be asked for" do
+    %w[127.0.0.1:9394 [::1]:0 [::]:9394 localhost:80 unix:/run/billing.metrics].each do |good|
+      assert_empty config({ metrics: good }).errors
+    end
+    ["9394", "metrics.example.com:9394", "127.0.0.1:65536", "unix:relative", "", 1].each do |bad|
+      assert_match(/\Ametrics: #{Regexp.escape(bad.inspect)} can't be: give an address such as/,
+                   config({ metrics: bad }).errors.join)
+    end
   end
 
   test "reads false as false" do

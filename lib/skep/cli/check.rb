@@ -16,13 +16,22 @@ module Skep
         file = argument("FILE")
         nothing_more
         plain = Swarm::Loader.new(file).swarm.__to_plain
-        report(file, Swarm::Config.new(plain["name"], plain["options"], tasks: plain["tasks"]))
+        config = Swarm::Config.new(plain["name"], plain["options"], tasks: plain["tasks"])
+        report(file, config, [*config.errors, *lacks(config)])
       end
 
-      def report(file, config)
-        config.errors.each { |sentence| err.puts("skep: #{file}: #{sentence}") }
+      # A gem that an option needs.
+      def lacks(config)
+        Swarm.service.prepare(config)
+        []
+      rescue Skep::Error => e
+        [e.message]
+      end
+
+      def report(file, config, errors)
+        errors.each { |sentence| err.puts("skep: #{file}: #{sentence}") }
         config.warnings.each { |sentence| err.puts("skep: #{file}: warning: #{sentence}") }
-        return 1 unless config.valid?
+        return 1 if errors.any?
 
         out.puts("#{file}: swarm #{config.name}, #{config.placement.size} nodes, good to run")
         0

@@ -28,6 +28,7 @@ module Skep
       def declare_options(parser)
         set(parser, "--nodes N", Integer, "nodes instead of the file's")
         set(parser, "--control PATH", String, "the status socket's path")
+        set(parser, "--metrics ADDRESS", String, "where metrics are served, IP:PORT or unix:/PATH")
         set(parser, "--log FILE", String, "log to a file instead of stdout")
         set(parser, "--log-level LEVEL", String, "debug, info, warn or error")
         set(parser, "--log-format FORMAT", String, "text, json or journal")

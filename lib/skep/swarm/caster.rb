@@ -146,6 +146,7 @@ module Skep
         @page = OS::Page.open(frame.ios.first, @cells.total)
         entitle
         preload
+        prepare_service
         findings = guard
         tell_of(Skep.warmup(huge_pages: @config.huge_pages, reshare: @config.reshare), started,
                 findings)
@@ -162,6 +163,13 @@ module Skep
         %i[preload warm].each { |name| hooks(name) }
         @signals.renew # whatever the application has put in their place
         OS::Lifeline.renew
+      end
+
+      # What the helper is to serve with is loaded once, here.
+      def prepare_service
+        Swarm.service&.prepare(@config)
+      rescue Skep::Error => e
+        raise Loader::Refused.new(file: @swarm.name, what: e.message)
       end
 
       def hooks(name)

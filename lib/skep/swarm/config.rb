@@ -43,7 +43,8 @@ module Skep
         tasks.each_with_index.flat_map { |task, index| [index] * (task["nodes"] || nodes) }
       end
 
-      def helper? = events.any? #: () -> bool
+      # Is there something for the helper to do?
+      def helper? = events.any? || !metrics.nil? #: () -> bool
 
       # Worker threads of the widest kind of work.
       def threads = tasks.map { |task| task["threads"] || 1 }.max || 1 #: () -> Integer
@@ -78,8 +79,6 @@ module Skep
         value = option.read(given)
         if value.nil?
           @errors << "#{key}: #{given.inspect} can't be: give #{option.expected}"
-        elsif option.pending?
-          @warnings << "#{key} has no effect yet in skep #{VERSION}"
         end
         plain(value)
       end
@@ -103,6 +102,7 @@ module Skep
         check_name
         check_tasks
         check_log
+        check_spares
       end
 
       def check_name
@@ -123,6 +123,12 @@ module Skep
 
           @errors << "nodes: #{count.inspect} of a work can't be: give a whole number from 1 on"
         end
+      end
+
+      def check_spares
+        return unless spares.to_i.positive? && restart == :never
+
+        @warnings << "spares has no effect with restart :never: none of them ever steps in"
       end
 
       def check_log

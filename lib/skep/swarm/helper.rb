@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
-# The seat of the helper: a node that does no work but runs the users' event blocks (its own view is
-# Listener).
+# The seat of the helper: a node that does no work but runs the users' event blocks and serves
+# metrics (its own view is Listener).
 #
 #   helper = Helper.new(%w[node_died])
 #   helper.tell("node_died", facts)      # kept until there is a process to tell
+#   helper.serve(socket)                 # lent to its process, and to each that follows
 #
 # It is booted, replaced and stopped as others are, goes last, and counts as none.
 module Skep
@@ -24,6 +25,7 @@ module Skep
 
       def take(node)
         super
+        lend(node)
         @untold.shift(UNTOLD).each { |name, facts| tell(name, facts) }
       end
 
@@ -32,6 +34,12 @@ module Skep
       def recall(plain, node, last_mold) #: (Hash[String, untyped], Node?, Mold?) -> self
         @untold = plain["untold"]
         super
+      end
+
+      # anew: those that there are don't have it yet.
+      def serve(socket, anew: true) #: (BasicSocket, ?anew: bool) -> void
+        @socket = socket
+        nodes.each { |node| lend(node) } if anew
       end
 
       def tell(name, facts) #: (String, Hash) -> void
@@ -43,6 +51,10 @@ module Skep
 
       # The last to go: it has heard of every node's end.
       def leave_last = nodes.each { |node| node.stop unless node.state == :stopping } #: () -> void
+
+      private
+
+      def lend(node) = @socket && node.channel.send("serve", {}, lend: [@socket])
     end
   end
 end

@@ -31,7 +31,7 @@ module Skep
                            placed: birth["placed"], warm_after: config.refork_after,
                            suspects: birth["suspects"], stop_timeout: config.stop_timeout)
         @page, @cells = page, cells
-        @listener = Listener.new(swarm.listeners, @child) if helper?
+        listen_to(swarm.listeners) if helper?
       end
 
       # Lives it and returns the exit status.
@@ -124,6 +124,10 @@ module Skep
         when "chaos" then Mischief.do(frame["order"], frame["bytes"]) if @config.chaos
         else (@listener || @standby)&.hear(frame)
         end
+      end
+
+      def listen_to(listeners)
+        @listener = Listener.new(listeners, @child, line: Line.new(method(:report)))
       end
 
       def listen = @listener.run

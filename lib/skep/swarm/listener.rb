@@ -1,24 +1,32 @@
 # frozen_string_literal: true
 
 # What the helper process does:
-# runs the users' event blocks, `swarm.on(:event) { |facts| … }`, one event after another.
+# runs the users' event blocks, `swarm.on(:event) { |facts| … }`, one event after another, and lets
+# a service serve at the socket that the supervisor lends (Swarm.serve_with).
 #
-#   Listener.new(swarm.listeners, child).run   # until stop, and all that was heard before is told
+#   Listener.new(swarm.listeners, child, line:).run
+#                       # until stop, and all that was heard before is told
 #
 # A block that raises is an event itself, and the next one is run all the same.
 module Skep
   class Swarm
     class Listener
-      def initialize(listeners, child) #: (Hash[String, Array[Proc]], Child) -> void
+      #: (Hash[String, Array[Proc]], Child, line: Line, ?service: untyped) -> void
+      def initialize(listeners, child, line:, service: Swarm.service)
         @listeners = listeners
         @child = child
+        @line = line
+        @service = service
         @inbox = Threads::Inbox.new
         child.on_stop { @inbox.close }
       end
 
       # The control thread's side.
       def hear(frame) #: (Channel::Frame) -> void
-        @inbox.push(frame) if frame.type == "event" && !@inbox.closed?
+        case frame.type
+        when "answer" then @line.hear(frame)
+        when "event", "serve" then @inbox.push(frame) unless @inbox.closed?
+        end
       end
 
       def run #: () -> void
@@ -26,11 +34,26 @@ module Skep
         until @inbox.closed? && @inbox.empty?
           frame = @inbox.pop(timeout: @child.beat_every)
           @child.beat
-          tell(frame["name"], frame["facts"]) if frame
+          obey(frame) if frame
         end
+      ensure
+        @server&.close
       end
 
       private
+
+      def obey(frame)
+        frame.type == "serve" ? serve(frame.ios.first) : tell(frame["name"], frame["facts"])
+      end
+
+      def serve(socket)
+        raise Errno::EMFILE unless socket
+
+        @server&.close
+        @server = @service.start(socket, @line)
+      rescue StandardError, LoadError => e # a library's: it is told, and the blocks still run
+        @child.event(:metrics_failed, level: :error, error: "#{e.class}: #{e.message}")
+      end
 
       def tell(name, facts)
         @listeners.fetch(name, []).each { |block| guard(name) { block.call(facts) } }

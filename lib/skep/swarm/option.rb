@@ -11,16 +11,13 @@ require "etc"
 # What an option makes happen is not decided here.
 module Skep
   class Swarm
-    Option = Struct.new(:default, :expected, :reader, :since) do
+    Option = Struct.new(:default, :expected, :reader) do
       def value = default.respond_to?(:call) ? default.call : default #: () -> untyped
 
       # The value in its proper type, or nil when it isn't one.
       def read(value) #: (untyped) -> untyped
         reader.call(value)
       end
-
-      # Accepted, checked, and without effect so far.
-      def pending? = since == :pending #: () -> bool
     end
 
     class Option
@@ -30,37 +27,37 @@ module Skep
       class << self
         private
 
-        def count(default, from: 0, to: MOST, since: nil)
+        def count(default, from: 0, to: MOST)
           new(default, "a whole number from #{from} to #{to}",
-              ->(value) { value if value.is_a?(Integer) && value.between?(from, to) }, since)
+              ->(value) { value if value.is_a?(Integer) && value.between?(from, to) })
         end
 
-        def seconds(default, since: nil, none: false)
+        def seconds(default, none: false)
           new(default, "a number of seconds above 0", lambda { |value|
             value.to_f if value.is_a?(Numeric) && value.positive? && value <= MOST
-          }, since).freeze.then { |option| none ? optional(option) : option }
+          }).freeze.then { |option| none ? optional(option) : option }
         end
 
-        def one_of(default, *values, since: nil)
+        def one_of(default, *values)
           new(default, "one of #{values.map(&:inspect).join(', ')}",
-              ->(value) { values.find { |held| held.to_s == value.to_s } }, since)
+              ->(value) { values.find { |held| held.to_s == value.to_s } })
         end
 
-        def flag(default, since: nil)
+        def flag(default)
           new(default, "true or false",
-              ->(value) { { "true" => [true], "false" => [false] }[value.to_s] }, since)
+              ->(value) { { "true" => [true], "false" => [false] }[value.to_s] })
         end
 
-        def text(default, expected, since: nil)
-          new(default, expected, ->(value) { value if value.is_a?(String) && !value.empty? }, since)
+        def text(default, expected)
+          new(default, expected, ->(value) { value if value.is_a?(String) && !value.empty? })
         end
 
-        def size(since: nil)
+        def size
           units = { "" => 1, "K" => 1024, "M" => 1024**2, "G" => 1024**3 }
           new(nil, 'a size such as "512M" or a number of bytes', lambda { |value|
             match = value.to_s.match(/\A(\d+)\s*([KMG]?)i?B?\z/i)
             match && match[1].to_i.positive? ? match[1].to_i * units[match[2].upcase] : nil
-          }, since)
+          })
         end
 
         def status
@@ -75,7 +72,16 @@ module Skep
               ->(value) { value if value.is_a?(Integer) && value.between?(0, 0o777) })
         end
 
-        def optional(option) = new(nil, option.expected, option.reader, option.since)
+        # No name that must be looked up: the supervisor itself binds it, and never waits.
+        def address
+          examples = '"127.0.0.1:9394", "[::]:9394" or "unix:/path"'
+          new(nil, "an address such as #{examples}", lambda { |value|
+            port = value.to_s[/\A(?:localhost|[\d.]+|\[\h*:[\h:.]*\]):(\d{1,5})\z/, 1]
+            value if port ? port.to_i <= 65_535 : value.to_s.match?(%r{\Aunix:/\S})
+          })
+        end
+
+        def optional(option) = new(nil, option.expected, option.reader)
       end
 
       ALL = {
@@ -101,7 +107,7 @@ module Skep
         huge_pages: flag([true]),
         reshare: flag([false]),
         control: text(nil, "a path for the status socket"),
-        metrics: text(nil, "an address such as \"127.0.0.1:9394\"", since: :pending),
+        metrics: address,
         log: text(nil, "a file's path (stdout when not given)"),
         log_level: one_of(:info, :debug, :info, :warn, :error),
         log_format: one_of(:auto, :auto, :text, :json, :journal),

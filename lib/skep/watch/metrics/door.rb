@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+# The supervisor's part: it binds the address, and lends the socket to the helper and to each that
+# follows it. So nobody is refused while one helper follows another: who connects meanwhile waits in
+# the socket's queue. It accepts nobody itself.
+#
+#   Door.new    # one of those who watch a swarm
+#
+# An address that can't be had costs the swarm nothing: it is told, and tried again.
+module Skep
+  module Watch
+    module Metrics
+      class Door < Swarm::Observer
+        AGAIN = 1.0 # seconds
+        WHY = { Errno::EADDRINUSE => "somebody else has it",
+                Errno::EACCES => "this user may not",
+                Errno::EADDRNOTAVAIL => "it is no address of this host" }.freeze
+        private_constant :AGAIN, :WHY
+
+        def configured(supervisor) #: (Swarm::Supervisor) -> void
+          know(supervisor)
+          supervisor.loop.after(0) { open } if @address # the swarm's own news come first
+        end
+
+        def keep(handover) #: (Swarm::Handover) -> Integer?
+          @socket && handover.lend(@socket)
+        end
+
+        #: (Swarm::Supervisor, Integer?, Swarm::Handover) -> void
+        def resumed(supervisor, kept, handover)
+          return configured(supervisor) unless kept
+
+          know(supervisor)
+          @socket = handover.take(kept, kind)
+          supervisor.manager.serve(@socket, anew: false)
+        end
+
+        def disown = @socket&.close #: () -> void
+
+        def closed #: () -> void
+          return unless @socket
+
+          @address.clear
+          @socket.close
+        end
+
+        private
+
+        def know(supervisor)
+          @supervisor = supervisor
+          @text = supervisor.config.metrics
+          @address = @text && Address.new(@text)
+        end
+
+        def kind = @text.start_with?("unix:") ? UNIXServer : TCPServer
+
+        def open
+          @socket = @address.listen
+          @supervisor.emit(:metrics_listening, :info, { address: Address.of(@socket) })
+          @supervisor.manager.serve(@socket)
+        rescue SystemCallError => e
+          complain(e)
+          @supervisor.loop.after(AGAIN) { open unless @supervisor.stopping? }
+        end
+
+        # Once, until it is another reason.
+        def complain(error)
+          why = WHY.fetch(error.class) { error.message.sub(/ - .*/, "").downcase }
+          return if @complaint == why
+
+          @complaint = why
+          message = "metrics can't be served at #{@text}: #{why}; " \
+                    "free it, which is noticed, or name another with metrics:"
+          @supervisor.emit(:metrics_unavailable, :error, { address: @text, message: })
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require_relative "../scenario"
+require "net/http"
+require "socket"
+
+# What scenarios of metrics share: a swarm that serves them, asked as Prometheus asks it.
+#
+#   MetricsScenario.play do
+#     swarm = run_swarm(…)                  # with metrics: "127.0.0.1:0"
+#     address(swarm)                        # => where it serves, from the log
+#     get("/readyz")                        # => [503, "not ready: it is booting\n"]
+#     scrape                                # => { 'skep_nodes{state="ready"}' => 2.0, … }
+#     counters(scrape)                      # those that only ever grow
+#   end
+class MetricsScenario < Scenario
+  def address(swarm)
+    @host, @port = swarm.await("metrics_listening")["address"].split(":")
+  end
+
+  # One connection each. Raises where it is refused or cut.
+  def get(path)
+    how = [@host, @port.to_i, nil, { read_timeout: SECONDS }]
+    answer = Net::HTTP.start(*how) { |http| http.get(path) }
+    [answer.code.to_i, answer.body]
+  end
+
+  # The first such answer; asks again when the swarm has said something, or a few times a second.
+  def await_answer(swarm, path, code)
+    answer = nil
+    swarm.follow("#{path} answers #{code}, not #{answer}") { (answer = get(path)).first == code }
+    answer.last
+  end
+
+  def page
+    code, body = get("/metrics")
+    must("answer with figures, not #{code} #{body}") { code == 200 }
+    body
+  end
+
+  def scrape(text = page)
+    text.lines.reject { |line| line.start_with?("#") }.to_h do |line|
+      series, _, value = line.rpartition(" ")
+      [series, Float(value)]
+    end
+  end
+
+  # What a node's process counts ends with it.
+  def counters(figures)
+    figures.select do |series, _|
+      series.match?(/_(?:total|count|sum|bucket)(?:\{|\z)/) &&
+        !series.match?(/\Askep_node_(?:done|cpu)/)
+    end
+  end
+
+  # Nothing counted is ever taken back.
+  def must_grow(before, after, where)
+    shrunk = counters(before).reject { |series, value| after.fetch(series, 0) >= value }
+    must("count on #{where}: #{shrunk} became #{after.slice(*shrunk.keys)}") { shrunk.empty? }
+  end
+
+  def pid_of(swarm, node)
+    ready = swarm.events.select { |one| one["event"] == "node_ready" && one["node"] == node }
+    ready.last["pid"]
+  end
+
+  # Kills its process; returns once another one is ready.
+  def replace(swarm, node)
+    before = pid_of(swarm, node)
+    swarm.kill(before)
+    swarm.follow("#{node} is back") { pid_of(swarm, node) != before }
+  end
+end

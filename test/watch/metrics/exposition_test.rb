@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "snapshots"
+
+class ExpositionTest < Skep::TestCase
+  ROOT = File.expand_path("../../..", __dir__)
+  ROW = /^\| `(skep_\w+)` \| (\w+) \| ([^|]*) \| ([^|]*) \|$/
+  private_constant :ROOT, :ROW
+
+  test "writes what each metric is before its series, in the catalog's order" do
+    exposition = Skep::Watch::Metrics::Exposition.new
+    exposition.put("skep_suspects", 1)
+    exposition.put("skep_uptime_seconds", 2.5)
+    assert_equal <<~TEXT, exposition.to_s
+      # HELP skep_uptime_seconds Time since the swarm was started.
+      # TYPE skep_uptime_seconds gauge
+      skep_uptime_seconds 2.5
+      # HELP skep_suspects Things that were in hand when nodes crashed, and may be to blame.
+      # TYPE skep_suspects gauge
+      skep_suspects 1
+    TEXT
+  end
+
+  test "escapes what a label may hold" do
+    exposition = Skep::Watch::Metrics::Exposition.new
+    exposition.put("skep_events_total", 1, event: "a\\b\n\"c\"\xFF")
+    assert_includes exposition.to_s, "skep_events_total{event=\"a\\\\b\\n\\\"c\\\"\uFFFD\"} 1\n"
+  end
+
+  test "puts flags as 1 and 0, and nothing that is no number" do
+    exposition = Skep::Watch::Metrics::Exposition.new
+    [true, false, nil, "many", [1]].each_with_index do |value, node|
+      exposition.put("skep_node_joined", value, node:)
+    end
+    assert_equal ['skep_node_joined{node="0"} 1', 'skep_node_joined{node="1"} 0'],
+                 exposition.to_s.lines(chomp: true).grep_v(/^#/)
+  end
+
+  test "adds a histogram's buckets up to what Prometheus wants" do
+    exposition = Skep::Watch::Metrics::Exposition.new
+    durations = Skep::Swarm::Durations.new
+    [4_000_000, 5_000_000, 5_100_000, 7_000_000_000_000].each { |one| durations.add(one) }
+    exposition.put("skep_recovery_seconds", durations.to_plain)
+    text = exposition.to_s
+    ['bucket{le="0.005"} 2', 'bucket{le="0.01"} 3', 'bucket{le="1800.0"} 3', 'bucket{le="+Inf"} 4',
+     "sum 7000.0141", "count 4"].each do |line|
+      assert_includes text, "skep_recovery_seconds_#{line}\n"
+    end
+  end
+
+  test "is what docs/metrics.md says there is" do
+    rows = File.read("#{ROOT}/docs/metrics.md", encoding: "UTF-8").scan(ROW)
+    told = rows.map { |name, type, labels, help| [name, type, labels.delete("`").strip, help] }
+    there = Skep::Watch::Metrics::Catalog::ALL.map do |name, metric|
+      [name, metric.type, metric.labels.join(", "), metric.help.delete_suffix(".")]
+    end
+    assert_equal there, told
+  end
+
+  # Else a query is always empty.
+  test "has all that the dashboard asks for" do
+    asked = File.read("#{ROOT}/examples/grafana/skep.json").scan(/skep_\w+/).uniq
+    refute_empty asked
+    names = asked.map { |name| name.sub(/_(bucket|sum|count)\z/, "") }
+    assert_empty names - Skep::Watch::Metrics::Catalog::ALL.keys
+  end
+
+  test "has a dashboard whose panels don't lie over each other, and ask any data source" do
+    dashboard = JSON.parse(File.read("#{ROOT}/examples/grafana/skep.json"))
+    cells = dashboard["panels"].flat_map do |panel|
+      x, y, w, h = panel["gridPos"].values_at("x", "y", "w", "h")
+      [*x...(x + w)].product([*y...(y + h)])
+    end
+    assert_equal cells.uniq.size, cells.size
+    assert_operator cells.map(&:first).max, :<, 24
+    assert_equal dashboard["panels"].size, dashboard["panels"].map { |panel| panel["id"] }.uniq.size
+    sources = dashboard["panels"].filter_map { |panel| panel.dig("datasource", "uid") }
+    assert_equal ["${datasource}"], sources.uniq
+  end
+end
