@@ -90,6 +90,11 @@ module Skep
       # in the helper, and `close` of what that returns at its end.
       def serve_with(service) = @service = service #: (untyped) -> void
       attr_reader :service #: untyped
+
+      # Whom the helper passes every event on to: `wanted?` is asked in the mold once the
+      # application is loaded, `tell(name, facts)` is called in the helper.
+      def pass_on_with(bridge) = @bridge = bridge #: (untyped) -> void
+      attr_reader :bridge #: untyped
     end
 
     private

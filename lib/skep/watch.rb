@@ -26,9 +26,12 @@ require "skep/watch/watchdog"
 require "skep/watch/notify"
 require "skep/watch/question"
 require "skep/watch/metrics"
+require "skep/watch/events"
+require "skep/watch/notifications"
 
 Skep::Swarm.watch_with { Skep::Watch::Log.new }
 Skep::Swarm.watch_with { Skep::Watch::Status.new }
 Skep::Swarm.watch_with { Skep::Watch::Notify.new }
 Skep::Swarm.watch_with { Skep::Watch::Metrics::Door.new }
 Skep::Swarm.serve_with(Skep::Watch::Metrics)
+Skep::Swarm.pass_on_with(Skep::Watch::Notifications)

@@ -155,6 +155,7 @@ module Skep
       def tell_of(warmup, started, findings)
         @channel.send("ready", { "seconds" => OS.now - started, "findings" => findings,
                                  "warmup" => warmup.to_plain,
+                                 "passes_on" => Swarm.bridge&.wanted?,
                                  "slots" => GC.stat(:heap_live_slots) })
       end
 

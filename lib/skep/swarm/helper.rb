@@ -1,10 +1,11 @@
 # frozen_string_literal: true
 
-# The seat of the helper: a node that does no work but runs the users' event blocks and serves
-# metrics (its own view is Listener).
+# The seat of the helper: a node that does no work but runs the users' event blocks, passes events
+# on and serves metrics (its own view is Listener).
 #
 #   helper = Helper.new(%w[node_died])
 #   helper.tell("node_died", facts)      # kept until there is a process to tell
+#   helper.hear_all                      # all events are for it, from here on
 #   helper.serve(socket)                 # lent to its process, and to each that follows
 #
 # It is booted, replaced and stopped as others are, goes last, and counts as none.
@@ -29,12 +30,16 @@ module Skep
         @untold.shift(UNTOLD).each { |name, facts| tell(name, facts) }
       end
 
-      def keep(handover) = { **super, "untold" => @untold } #: (Handover) -> Hash[String, untyped]
+      def keep(handover) #: (Handover) -> Hash[String, untyped]
+        { **super, "untold" => @untold, "hears_all" => @hears_all }
+      end
 
       def recall(plain, node, last_mold) #: (Hash[String, untyped], Node?, Mold?) -> self
-        @untold = plain["untold"]
+        @untold, @hears_all = plain.values_at("untold", "hears_all")
         super
       end
+
+      def hear_all = @hears_all = true #: () -> void
 
       # anew: those that there are don't have it yet.
       def serve(socket, anew: true) #: (BasicSocket, ?anew: bool) -> void
@@ -43,7 +48,7 @@ module Skep
       end
 
       def tell(name, facts) #: (String, Hash) -> void
-        return unless @events.include?(name)
+        return unless @hears_all || @events.include?(name)
         return @untold.size < UNTOLD && @untold << [name, facts] unless live?
 
         node.channel.send("event", { "name" => name, "facts" => facts }, may_drop: true)

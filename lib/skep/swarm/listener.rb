@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
 # What the helper process does:
-# runs the users' event blocks, `swarm.on(:event) { |facts| … }`, one event after another, and lets
-# a service serve at the socket that the supervisor lends (Swarm.serve_with).
+# runs the users' event blocks, `swarm.on(:event) { |facts| … }`, one event after another, passes
+# each on (Swarm.pass_on_with), and lets a service serve at the socket that the supervisor lends
+# (Swarm.serve_with).
 #
 #   Listener.new(swarm.listeners, child, line:).run
 #                       # until stop, and all that was heard before is told
@@ -11,12 +12,12 @@
 module Skep
   class Swarm
     class Listener
-      #: (Hash[String, Array[Proc]], Child, line: Line, ?service: untyped) -> void
-      def initialize(listeners, child, line:, service: Swarm.service)
+      #: (Hash[String, Array[Proc]], Child, line: Line, ?service: untyped, ?bridge: untyped) -> void
+      def initialize(listeners, child, line:, service: Swarm.service, bridge: Swarm.bridge)
         @listeners = listeners
         @child = child
         @line = line
-        @service = service
+        @service, @bridge = service, bridge
         @inbox = Threads::Inbox.new
         child.on_stop { @inbox.close }
       end
@@ -56,13 +57,14 @@ module Skep
       end
 
       def tell(name, facts)
-        @listeners.fetch(name, []).each { |block| guard(name) { block.call(facts) } }
+        @listeners.fetch(name, []).each { |block| guard("on(#{name})") { block.call(facts) } }
+        guard("#{name}.skep") { @bridge&.tell(name, facts) }
       end
 
-      def guard(name)
+      def guard(hook)
         yield
       rescue StandardError => e # a user's block: its failure is told, and the others still run
-        @child.event(:hook_failed, level: :error, hook: "on(#{name})",
+        @child.event(:hook_failed, level: :error, hook:,
                                    error: "#{e.class}: #{e.message}", at: e.backtrace&.first)
       end
     end

@@ -78,7 +78,24 @@ module Skep
         @boots.mold = mold
       end
 
-      def start = all.each { |seat| @boots.enqueue(seat) } #: () -> void
+      def start #: () -> void
+        @started = true
+        all.each { |seat| @boots.enqueue(seat) }
+      end
+
+      # All events are for the helper, of which there is one from here on.
+      def pass_on #: () -> void
+        employ
+        @helper.hear_all
+        attend
+      end
+
+      # Boots the helper, if it isn't there and is to be.
+      def attend #: () -> void
+        return if !@helper || !@started || stopping? || @helper.live? || @helper.waiting?
+
+        @boots.enqueue(@helper)
+      end
 
       # Passes an event on to the helper, if users' blocks want it.
       def overheard(name, facts) = @helper&.tell(name, facts) #: (String, Hash) -> void
@@ -126,7 +143,8 @@ module Skep
       end
 
       def recall(plain) #: (Hash[String, untyped]) -> void
-        @ever_ready = true
+        @started = @ever_ready = true
+        employ if plain["helper"]
         @quiet = plain["quiet"]
         roster.recall(plain["roster"])
         surroundings.recall(plain["surroundings"])
@@ -225,8 +243,10 @@ module Skep
         @spares = Spares.new(@config, self, **shared)
         places = kept || @config.placement.each_with_index.map { |task, id| [id, task] }
         @seats = places.map { |id, task| seat(id, task, fresh: kept.nil?) }
-        @helper = Helper.new(@config.events) if @config.helper?
+        employ if @config.helper?
       end
+
+      def employ = @helper ||= Helper.new(@config.events)
 
       def seat(id, task, fresh: true) = Seat.new(id, task, spares.claim(id, fresh:))
 

@@ -67,6 +67,7 @@ module Skep
         @tell.call(:mold_ready, :info, mold, seconds: frame["seconds"].round(3))
         frame["findings"].each { |finding| @tell.call(:fork_guard, :warn, mold, message: finding) }
         warmed(mold, frame)
+        @supervisor.manager.pass_on if frame["passes_on"]
         mold.trial ? mold.trial.ready : @supervisor.mold_ready(mold)
       end
 

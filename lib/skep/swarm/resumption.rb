@@ -35,14 +35,16 @@ module Skep
         kept.each { |seat, facts| fill(seat, facts) }
         @manager.mold = @molds[plain["mold"]]
         kept.each { |seat, facts| go_on(seat, facts) }
+        @manager.attend
       end
 
       private
 
-      # Each seat with what was kept of it.
+      # Each seat with what was kept of it. The helper may be a new one.
       def seats(plain)
         kept = [plain["helper"], *plain["seats"], *plain["reserves"]].compact
-        @manager.all.zip(kept).to_h.compare_by_identity
+        seats = @manager.all.reject { |seat| seat.helper? && plain["helper"].nil? }
+        seats.zip(kept).to_h.compare_by_identity
       end
 
       def fill(seat, facts)

@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+# The names of all events that skep tells (docs/events.md has what they mean; a test compares them
+# with it and with the code). A work's own come under the names it gives them.
+#
+#   Events::NAMES.include?("node_died")
+module Skep
+  module Watch
+    module Events
+      NAMES = %w[
+        swarm_started swarm_stopping swarm_forced swarm_quiet swarm_stopped swarm_scaled
+        restart_begun reload_begun refork_begun upgrade_begun upgrade_done restart_done
+        reload_done refork_done restart_failed reload_failed refork_failed upgrade_failed
+        restart_refused reload_refused upgrade_refused reload_ignored option_idle mold_booting
+        mold_ready mold_warmed mold_died mold_refused mold_hung mold_garbled fork_guard
+        fork_failed node_forked node_ready node_joined node_left node_failed node_over_limit
+        node_leaking swarm_over_budget budget_too_small memory_pressure memory_lowered node_died
+        work_suspected spare_ready spare_stepped_in node_hung node_unhealthy node_healthy
+        supervisor_late node_backtraces node_became_mold node_replacing node_replaced
+        replacement_failed node_waiting node_done crash_loop crash_loop_over hook_failed
+        node_deaf node_unkillable node_garbled metrics_listening metrics_unavailable
+        metrics_failed events_dropped
+        kafka_rebalance kafka_name_taken kafka_unreachable kafka_lost kafka_back
+        kafka_topic_missing kafka_error kafka_commit_failed kafka_refused kafka_topic_remade
+        kafka_offset_reset messages_lost kafka_unreadable kafka_readable kafka_log
+        kafka_not_delivered kafka_transaction_waits kafka_transactional_id_taken
+        kafka_revoked_in_hand kafka_held kafka_paused kafka_seek handler_failed dead_lettered
+        message_suspected message_convicted
+      ].freeze
+    end
+  end
+end

@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/watch"
+
+# docs/events.md is API: it has every event that the code tells, and no other.
+class EventsTest < Skep::TestCase
+  ROOT = File.expand_path("../..", __dir__)
+  NAMES = Skep::Watch::Events::NAMES
+  # What is told, up to its first comma: `tell(:node_ready, node, …)`, `emit(a ? :b : :c, …)`.
+  TOLD = /\b(?:tell|emit|event|told|tell\.call|told\.call)\(\s*([^,()]*:"?[a-z][^,()]*)/
+  CHANGES = %w[restart reload refork upgrade].product(%w[begun done failed refused])
+                                             .map { |parts| parts.join("_") }
+  private_constant :ROOT, :NAMES, :TOLD, :CHANGES
+
+  test "are all in the table, once each" do
+    rows = File.read("#{ROOT}/docs/events.md", encoding: "UTF-8").lines.grep(/^\| `/)
+    named = rows.flat_map { |row| row.split("|")[1].scan(/`(\w+)`/).flatten }
+    assert_equal NAMES.sort, named.uniq.sort
+    assert_equal %w[node_unhealthy], named.tally.select { |_, times| times > 1 }.keys
+  end
+
+  test "are told under no other name" do
+    told = code.scan(TOLD).flatten.flat_map { |text| text.scan(/(?<![:\w]):(\w+)/) }.flatten.uniq
+    assert_operator told.size, :>, 50
+    assert_empty told - NAMES
+  end
+
+  test "are all told by some code" do
+    untold = (NAMES - CHANGES).reject { |name| code.match?(/[:"]#{name}\b/) }
+    assert_empty untold
+    assert_match(/:"\#{name}_(?:begun|done|failed|refused)"/, code)
+  end
+
+  private
+
+  def code
+    files = Dir.glob("#{ROOT}/lib/skep/{swarm,kafka,watch}{.rb,/**/*.rb}")
+    files -= ["#{ROOT}/lib/skep/watch/events.rb"]
+    @code ||= files.flat_map { |file| File.readlines(file, encoding: "UTF-8") }
+                   .grep_v(/^\s*#/).join
+  end
+end
