@@ -17,6 +17,12 @@ class LogTest < Skep::TestCase
     assert_match(/\A#{time} WARN  node_died #{facts}\n\z/, line)
   end
 
+  test "writes one line, whatever names a work gives" do
+    log(log_format: :text).event("paid\n2026 ERROR", :info, { "to\nwhom": "me" })
+
+    assert_match(/ INFO  "paid\\n2026 ERROR" swarm=a "to\\nwhom"=me\n\z/, line)
+  end
+
   test "writes JSON with a monotonic time" do
     log(log_format: :json).event("node_ready", :info, { node: 0, seconds: 0.5 })
     facts = JSON.parse(line)

@@ -12,9 +12,10 @@ module Skep
 
       module_function
 
+      # A work gives its events and facts the names it likes: they must not pass for another line.
       def of(name, facts) #: (String, Hash[Symbol, untyped]) -> String
-        words = facts.except(*DETAILS).map { |key, value| "#{key}=#{word(value)}" }
-        [[name, *words].join(" "), *details(facts)].join("\n")
+        words = facts.except(*DETAILS).map { |key, value| "#{word(key.to_s)}=#{word(value)}" }
+        [[word(name), *words].join(" "), *details(facts)].join("\n")
       end
 
       # Where a node's threads are: as it says itself, and as the kernel does.
