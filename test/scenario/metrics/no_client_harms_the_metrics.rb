@@ -6,7 +6,9 @@ require_relative "scenario"
 
 MetricsScenario.play do
   swarm = run_swarm(<<~RUBY)
-    Skep.swarm "assailed", nodes: 1, metrics: "127.0.0.1:0" do |swarm|
+    user = "nobody" if Process.uid.zero? # to whom the status socket is closed
+    Skep.swarm "assailed", nodes: 1, metrics: "127.0.0.1:0", user: do |swarm|
+      swarm.preload { Process.setrlimit(:NOFILE, 64) }
       swarm.work { |child| child.ready!; child.wait until child.stopping? }
     end
   RUBY
@@ -40,7 +42,6 @@ MetricsScenario.play do
     resident.call < small + 24_000_000
   end
 
-  limit(helper, "nofile", 64)
   silent = Array.new(100) { TCPSocket.new(@host, @port) }
   silent.each { |client| client.write("GET /met") }
   slow = silent.pop
