@@ -17,8 +17,8 @@ Gem::Specification.new do |spec|
   spec.bindir = "exe"
   spec.executables = ["skep"]
   spec.files = Dir.chdir(__dir__) do
-    Dir["lib/**/*.{rb,c}", "ext/skep/**/*.{c,h,rb}", "ext/skep/depend", "exe/*", "docs/**/*.md",
-        "*.md", "LICENSE"]
+    Dir["lib/**/*.{rb,c}", "lib/skep/watch/web/files/*", "ext/skep/**/*.{c,h,rb}",
+        "ext/skep/depend", "exe/*", "docs/**/*.md", "*.md", "LICENSE"]
   end
   spec.metadata["rubygems_mfa_required"] = "true"
 end

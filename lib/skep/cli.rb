@@ -13,7 +13,7 @@ module Skep
                  "restart" => :Restart,
                  "scale" => :Scale, "quiet" => :Quiet, "stop" => :Stop, "reload" => :Reload,
                  "upgrade" => :Upgrade, "doctor" => :Doctor, "chaos" => :Chaos, "bench" => :Bench,
-                 "kafka" => :Kafka, "demo" => :Demo }.freeze
+                 "kafka" => :Kafka, "web" => :Web, "demo" => :Demo }.freeze
 
     # The command line itself was wrong.
     class Misuse < Skep::Error

@@ -1,0 +1,47 @@
+// Elements, made and changed without ever reading text as HTML: what nodes, topics and errors are
+// called is shown as it is.
+//
+//   make("td", { class: "number" }, "12")
+//   set(cell, "13")            // touches nothing where nothing changes
+//   keyed(parent, ["0", "1"], makeRow)   // one child a key, in that order
+
+const SVG = "http://www.w3.org/2000/svg"
+
+export const find = (id) => document.getElementById(id)
+
+export function make(tag, attributes = {}, ...children) {
+  return fill(document.createElement(tag), attributes, children)
+}
+
+export function draw(tag, attributes = {}, ...children) {
+  return fill(document.createElementNS(SVG, tag), attributes, children)
+}
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) mark(element, name, value)
+  element.append(...children.filter((child) => child != null))
+  return element
+}
+
+export function mark(element, name, value) {
+  if (value == null || value === false) return element.removeAttribute(name)
+  if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value)
+}
+
+export function set(element, text) {
+  const wanted = text == null ? "" : String(text)
+  if (element.textContent !== wanted) element.textContent = wanted
+}
+
+export function keyed(parent, keys, create) {
+  const there = (parent.keyed ??= new Map())
+  for (const [key, child] of there) {
+    if (!keys.includes(key)) { child.remove(); there.delete(key) }
+  }
+  keys.forEach((key, index) => {
+    if (!there.has(key)) there.set(key, create(key))
+    const child = there.get(key)
+    if (parent.children[index] !== child) parent.insertBefore(child, parent.children[index] ?? null)
+  })
+  return there
+}

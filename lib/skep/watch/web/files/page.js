@@ -1,0 +1,93 @@
+// The page: it listens to one stream of events for all swarms while somebody looks, and shows one.
+
+import { showCards } from "./cards.js"
+import { forget, setUpDeeds, showDeeds } from "./deeds.js"
+import { find, keyed, make, mark, set } from "./dom.js"
+import { showEvents, showSuspects } from "./events.js"
+import * as format from "./format.js"
+import { badge, showNodes } from "./nodes.js"
+import { showPartitions } from "./partitions.js"
+import { current, swarms, take } from "./state.js"
+
+let stream = null
+let due = false
+
+function listen() {
+  stream = new EventSource("live")
+  stream.addEventListener("message", ({ data }) => {
+    const told = JSON.parse(data)
+    told.swarms ? swarms.clear() : take(told)
+    soon()
+  })
+  stream.addEventListener("open", () => live("live", "good"))
+  stream.addEventListener("error", () => {
+    if (stream.readyState === EventSource.CLOSED) return location.reload() // logged out, or full
+    live("the page's server is away", "bad")
+  })
+}
+
+function live(text, tone) {
+  set(find("live"), text)
+  mark(find("live"), "class", `live ${tone}`)
+}
+
+// Once for all that has come before the next picture.
+function soon() {
+  if (due) return
+  due = true
+  requestAnimationFrame(() => { due = false; show() })
+}
+
+function show() {
+  const known = current()
+  find("nothing").hidden = Boolean(known)
+  find("swarm").hidden = !known
+  showSwarms(known)
+  if (!known) return
+  const { view, history, events } = known
+  showHead(known.name, view)
+  showAlarm(view)
+  if (view.nodes) showCards(view, history)
+  showNodes(view)
+  showPartitions(view)
+  showSuspects(view.suspects)
+  showEvents(events)
+  showDeeds(view)
+}
+
+function showSwarms(known) {
+  const links = keyed(find("swarms"), swarms.size > 1 ? [...swarms.keys()] : [], (name) =>
+    make("a", { href: `${location.pathname}#${encodeURIComponent(name)}` }, make("i"), name))
+  for (const [name, link] of links) {
+    mark(link, "aria-current", known?.name === name ? "page" : null)
+    mark(link.firstChild, "class", trouble(swarms.get(name)?.view ?? {}) ? "bad" : "good")
+  }
+}
+
+const trouble = (view) => view.away || view.crash_loop
+
+function showHead(name, view) {
+  const state = view.away ? "away" : view.state
+  document.title = `${trouble(view) ? "⚠ " : ""}${name} · skep`
+  set(find("name"), name)
+  badge(find("state"), state, format.tone(state))
+  set(find("about"), view.pid == null ? "" :
+    `up ${format.span(view.uptime)} · pid ${view.pid} · skep ${view.skep} · ruby ${view.ruby}`)
+  find("swarm").classList.toggle("away", Boolean(view.away))
+}
+
+function showAlarm(view) {
+  const loops = Object.entries(view.nodes ?? {}).filter(([, node]) => node.crash_loop).map(([id]) => id)
+  const text = view.away ? `Swarm ${current().name} is away: ${view.away}. What is shown is what was last known; it is looked for.` :
+    view.crash_loop ? `Crash loop: node ${loops.join(", ")} keeps dying and is started again later each time.` : ""
+  set(find("alarm"), text)
+  find("alarm").hidden = !text
+}
+
+// Nobody is asked anything while nobody looks.
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) { stream?.close(); stream = null } else if (!stream) listen()
+})
+addEventListener("hashchange", () => { forget(); location.reload() })
+setUpDeeds()
+if (!document.hidden) listen()

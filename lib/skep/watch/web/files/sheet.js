@@ -1,0 +1,52 @@
+// A table whose rows are known by a key and change in place. On a narrow screen a row is a card:
+// each cell has the name of its column with it.
+//
+//   const sheet = new Sheet(find("nodes"), "Nodes", [{ title: "Node", show: (cell, row) => set(cell, row.id) }])
+//   sheet.show({ "0": row })
+
+import { keyed, make } from "./dom.js"
+
+export class Sheet {
+  constructor(place, title, columns, under = null) {
+    this.columns = columns
+    this.under = under
+    this.open = new Set()
+    this.body = make("tbody", { role: "rowgroup" })
+    const heads = columns.map(({ title: head, number }) =>
+      make("th", { scope: "col", role: "columnheader", class: number ? "number" : null }, head))
+    place.append(make("table", { role: "table", "aria-label": title },
+                      make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...heads)), this.body))
+  }
+
+  show(rows) {
+    const keys = Object.keys(rows).flatMap((key) => (this.under ? [key, `${key} `] : [key]))
+    const there = keyed(this.body, keys, (key) => (key.endsWith(" ") ? this.second(key.trimEnd()) : this.first(key)))
+    for (const [key, row] of Object.entries(rows)) {
+      const cells = there.get(key).children
+      this.columns.forEach((column, index) => column.show(cells[index], row, key))
+      if (this.under && this.open.has(key)) this.under(there.get(`${key} `).firstChild, row, key)
+    }
+  }
+
+  // What is under a row is made when somebody looks.
+  toggle(key, row) {
+    const closing = this.open.has(key)
+    closing ? this.open.delete(key) : this.open.add(key)
+    const second = this.body.keyed.get(`${key} `)
+    second.hidden = closing
+    if (!closing) this.under(second.firstChild, row, key)
+    return !closing
+  }
+
+  first() {
+    const cells = this.columns.map(({ title, number, name }) =>
+      make("td", { role: "cell", "data-title": title, class: [name, number && "number"].filter(Boolean).join(" ") }))
+    return make("tr", { role: "row" }, ...cells)
+  }
+
+  second() {
+    const row = make("tr", { role: "row", class: "under" }, make("td", { role: "cell", colspan: this.columns.length }))
+    row.hidden = true
+    return row
+  }
+}

@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+require "json"
+require "socket"
+
+module Skep
+  module Watch
+    class Web
+      # One question to a swarm's status socket, within a loop: it never waits.
+      #
+      #   Wire.new(loop, path, "status") { |facts| … }            # facts of each line; nil: the end
+      #   wire = Wire.new(loop, path, "follow", seconds: nil) { |facts| … }
+      #   wire.close                                              # nothing more is heard
+      #
+      # Raises SystemCallError or ArgumentError where nobody listens. Who is silent for so many
+      # seconds, or says more than MOST in a line, has come to his end.
+      class Wire
+        SECONDS = 10.0
+        PIECE = 262_144
+        MOST = 64 * 1024 * 1024
+        private_constant :SECONDS, :PIECE, :MOST
+
+        #: (OS::Loop, String, String, ?seconds: Float?) { (Hash?) -> void } -> void
+        def initialize(loop, path, command, seconds: SECONDS, &hear)
+          @hear = hear
+          @buffer = String.new(encoding: Encoding::BINARY)
+          @socket = Socket.new(:UNIX, :STREAM)
+          @socket.connect_nonblock(Socket.sockaddr_un(path))
+          @socket.write_nonblock(Status.line(command:))
+          @watch = loop.watch(@socket) { read }
+          @timer = loop.after(seconds) { finish } if seconds
+        rescue SystemCallError, ArgumentError
+          @socket&.close
+          raise
+        end
+
+        def close #: () -> void
+          return if @socket.closed?
+
+          [@watch, @timer].compact.each(&:cancel)
+          @socket.close
+        end
+
+        private
+
+        def read
+          bytes = @socket.read_nonblock(PIECE, exception: false)
+          return if bytes == :wait_readable
+          return finish if bytes.nil? || @buffer.bytesize > MOST
+
+          @buffer << bytes
+          while !@socket.closed? && (line = @buffer.slice!(/\A.*\n/))
+            @hear.call(JSON.parse(line.force_encoding("UTF-8"), max_nesting: false))
+          end
+        rescue SystemCallError, JSON::ParserError # it has gone, or is no swarm
+          finish
+        end
+
+        def finish
+          close
+          @hear.call(nil)
+        end
+      end
+      private_constant :Wire
+    end
+  end
+end

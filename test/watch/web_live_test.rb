@@ -1,0 +1,193 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tmpdir"
+require "skep/web"
+
+# The stream of an open page, of a swarm whose socket a thread answers.
+class WebLiveTest < Skep::TestCase
+  # Answers status with `uptime`, keeps followers, counts who asks.
+  class Swarm
+    attr_reader :asked, :followers
+    attr_accessor :uptime, :facts
+
+    def initialize(path)
+      @server = UNIXServer.new(path)
+      @asked = Queue.new
+      @followers = Queue.new
+      @uptime = 1
+      @facts = {}
+      @thread = Thread.new { serve while true }
+    end
+
+    def serve
+      client = @server.accept
+      command = JSON.parse(client.gets)["command"]
+      @asked << command
+      return follow(client) if command == "follow"
+
+      client.puts(JSON.generate(v: 1, status:))
+      client.close
+    rescue SystemCallError, NoMethodError # it went without a word
+      client.close
+    end
+
+    def status
+      { name: "hive", state: "running", uptime: @uptime, nodes: [
+        { id: 0, state: "ready", memory: { uss: 3, pss: 5 }, work: { done: 1, **@facts } }
+      ] }
+    end
+
+    def follow(client)
+      client.puts(JSON.generate(v: 1, follow: { seq: 1 }))
+      @followers << client
+    end
+
+    def close
+      @thread.kill.join
+      @server.close
+      @followers.pop.close until @followers.empty?
+    end
+  end
+
+  def setup
+    @directory = Dir.mktmpdir
+    @path = "#{@directory}/hive.sock"
+    @swarm = Swarm.new(@path)
+    @web = Skep::Web.new(control: @path, every: 0.1)
+    @pages = []
+  end
+
+  def teardown
+    @pages.each(&:close)
+    @web.close
+    @swarm&.close
+    FileUtils.remove_entry(@directory)
+  end
+
+  test "tells all there is to a page that opens, then what has changed" do
+    page = open
+    assert_equal ["hive"], heard(page)["swarms"]
+    assert_equal "it is being looked for", heard(page).dig("is", "away")
+    changes = heard(page)["changes"]
+    assert_equal [nil, 1, 3, 2], [changes["away"], changes["uptime"],
+                                  *changes["sums"].values_at("own", "shared")]
+    @swarm.uptime = 2
+    assert_equal 2, changed(page) { |facts| facts["uptime"] }
+  end
+
+  test "tells each event, and then what it has changed" do
+    page = open
+    known(page)
+    @swarm.uptime = 7
+    follower = @swarm.followers.pop
+    follower.puts(JSON.generate(v: 1, seq: 2, time: "2026-01-01T00:00:00Z", level: "warn",
+                                event: "node_died", node: 0, pid: 9, signal: "KILL"))
+    event = heard_with(page, "event")
+    assert_equal ["node_died", "0", "signal=KILL"], event.values_at("event", "node", "text")
+    assert_equal 7, changed(page) { |facts| facts["uptime"] }
+  ensure
+    follower&.close
+  end
+
+  test "asks once, for however many pages, and nobody once the last one is closed" do
+    pages = [open, open]
+    pages.each { |page| known(page) }
+    follower = @swarm.followers.pop
+    pages.each(&:close)
+    assert_nil wait_readable(follower).gets
+    assert_empty @swarm.followers
+  ensure
+    follower&.close
+  end
+
+  test "shows when the swarm is away, and when it is back" do
+    page = open
+    known(page)
+    @swarm.close
+    assert_match(/no such swarm/, changed(page) { |facts| facts["away"] })
+    File.unlink(@path)
+    @swarm = Swarm.new(@path)
+    assert(changed(page) { |facts| facts.key?("away") && facts["away"].nil? })
+  end
+
+  test "goes on where the server keeps its socket" do
+    _, headers, body = live({})
+    assert_equal "text/event-stream", headers["content-type"]
+    reader, writer = Skep::OS.pipe
+    sending = Thread.new { body.each { |text| writer.write(text) } }
+    assert_equal ["hive"], heard(reader)["swarms"]
+    @web.close
+    sending.join
+  ensure
+    [reader, writer].each(&:close)
+  end
+
+  test "closes a page that doesn't read" do
+    loop = Skep::OS::Loop.new
+    here, there = UNIXSocket.pair
+    gone = []
+    page = page_class.new(here, loop) { |one| gone << one }
+    frame = "data: #{"x" * 100_000}\n\n"
+    100.times { page.put(frame) }
+    assert_equal [[page], true], [gone, here.closed?]
+  ensure
+    loop.close
+    there.close
+  end
+
+  test "serves pages of its own in a forked child" do
+    page = open
+    known(page)
+    pid, reader = in_child do |writer|
+      own = open
+      @swarm.uptime = 0 # its thread isn't here
+      writer.puts(known(own))
+    end
+    assert_equal "1", wait_readable(reader).gets.chomp
+    Process.wait(pid)
+    @swarm.uptime = 3
+    assert_equal 3, changed(page) { |facts| facts["uptime"] }
+  end
+
+  private
+
+  def page_class = Skep::Watch::Web.const_get(:Page)
+
+  def live(env)
+    @web.call({ "REQUEST_METHOD" => "GET", "PATH_INFO" => "/live", "HTTP_HOST" => "x", **env })
+  end
+
+  # The browser's end of a page that opens.
+  def open
+    here, there = UNIXSocket.pair
+    live("rack.hijack?" => true)[1].fetch("rack.hijack").call(there)
+    @pages << here
+    here
+  end
+
+  def heard(page)
+    loop do
+      line = wait_readable(page).gets or flunk "the page was closed"
+      return JSON.parse(line.delete_prefix("data: ")) if line.start_with?("data: ")
+    end
+  end
+
+  def heard_with(page, key)
+    loop { heard(page).then { |facts| return facts[key] if facts[key] } }
+  end
+
+  # What the block finds in changes.
+  def changed(page)
+    loop { yield(heard_with(page, "changes"))&.then { |found| return found } }
+  end
+
+  # The uptime, once it is told.
+  def known(page)
+    loop do
+      facts = heard(page)
+      up = (facts["is"] || facts["changes"] || {})["uptime"]
+      return up if up
+    end
+  end
+end
