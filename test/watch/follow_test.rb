@@ -57,6 +57,13 @@ class FollowTest < Skep::TestCase
     assert_equal "late", JSON.parse(line(client))["event"]
   end
 
+  test "makes room for the next one as soon as one goes" do
+    20.times { followed.tap { |client| line(client) }.close }
+    3.times { @loop.turn(0) }
+
+    assert JSON.parse(line(followed)).key?("follow")
+  end
+
   test "drops who doesn't read, and tells how much was missed" do
     client = followed
     line(client)

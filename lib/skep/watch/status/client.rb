@@ -130,10 +130,18 @@ module Skep
 
         # It may still read.
         def closed_its_side
-          return close unless @answered
+          return close if !@answered || gone?
 
           @deaf = true
           @watch.read = false
+        end
+
+        # Both of its sides: sending nothing is refused then.
+        def gone?
+          @socket.send("", 0)
+          false
+        rescue SystemCallError # EPIPE, or ECONNRESET
+          true
         end
 
         def answer
