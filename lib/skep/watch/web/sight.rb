@@ -56,22 +56,23 @@ module Skep
           away("no such swarm is running")
         end
 
-        # Eight may follow a swarm: else its status is all there is.
         def follow
           @feed ||= Wire.new(@loop, @path, "follow", seconds: nil) { |event| hear(event) }
         end
 
         def hear(event)
           return followed_to_the_end if event.nil?
+          return @alone = true if event["error"] # it lets nobody else follow
           return unless event["event"]
 
           @tell.call({ swarm: @name, event: @news.add(event) })
           ask_within(SOON)
         end
 
+        # Where nobody else may follow its status is all there is, and tells it late.
         def followed_to_the_end
           @feed = nil
-          ask_within(SOON)
+          @alone ? @alone = false : ask_within(SOON)
         end
 
         def answer(answer)

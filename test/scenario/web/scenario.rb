@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+require_relative "../scenario"
+require_relative "../support/browser"
+
+# What scenarios of the page share: `skep web` on a real swarm, and a browser that looks at it.
+#
+#   WebScenario.play do
+#     swarm = run_swarm(IDLE)
+#     url = serve(swarm, "--user", "ada", "--password-file", password)
+#     browse { |browser| browser.page.visit(url) }
+#   end
+class WebScenario < Scenario
+  def self.play
+    super
+  rescue Browser::Failed => e
+    warn "FAILED #{File.basename($PROGRAM_NAME, ".rb")}: #{e.message}"
+    exit 1
+  end
+
+  # The page's address once it is served.
+  def serve(swarm, *arguments)
+    out, writer = IO.pipe
+    errors = "#{directory}/web.log"
+    @web = Skep.pidfd(Process.spawn({ "SKEP_RUN_DIR" => swarm.directory }, RbConfig.ruby,
+                                    RunningSwarm::SKEP, "web", "--port", "0", *arguments,
+                                    out: writer, err: errors, pgroup: true))
+    writer.close
+    at_end { end_web(out) }
+    out.wait_readable(SECONDS)
+    out.gets.to_s[%r{http://\S+/}] or raise Failed, "skep web isn't there: #{File.read(errors)}"
+  end
+
+  def web_pid = @web.pid
+  def web_log = File.read("#{directory}/web.log")
+
+  def password
+    "#{directory}/password".tap { |path| File.write(path, "open sesame\n", perm: 0o600) }
+  end
+
+  def browse(&block) = Browser.open(directory, &block)
+
+  def log_in(page, url)
+    page.visit(url)
+    page.type("[name=user]", "ada")
+    page.type("[name=password]", "open sesame")
+    page.leave { page.press("button.main") }
+  end
+
+  # Ends it as a person would; a failure where it doesn't.
+  def stop_web
+    @web.signal(:TERM)
+    status = @web.wait(timeout: SECONDS) or raise Failed, "skep web doesn't end"
+    must("end with 0, not #{status}") { status.success? }
+  end
+
+  private
+
+  def end_web(out)
+    @web.signal(:KILL) if @web.alive?
+    @web.wait(timeout: SECONDS)
+    [@web, out].each(&:close)
+  end
+end

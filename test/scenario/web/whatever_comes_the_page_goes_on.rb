@@ -1,0 +1,133 @@
+# frozen_string_literal: true
+
+# Whatever is sent to it, `skep web` goes on, grows by nothing and disturbs no swarm: requests that
+# mean nothing, connections that say half of one, browsers that read nothing of a stream and go.
+#
+#   SECONDS=300 SEED=42 ruby -Ilib -Itest test/scenario/web/whatever_comes_the_page_goes_on.rb
+require_relative "scenario"
+
+class Fuzz
+  PATHS = %w[/ /live /deeds /login /logout /threads /page.css /page.js /.. /%00 /%ff //x /live/ *].freeze
+  HEADS = ["Host: localhost", "Host: evil", "Cookie: skep_web=a~b; =; ;",
+           "Content-Length: 99999999", "Content-Length: -1", "Transfer-Encoding: chunked", "Origin: null", "X-Skep-Token: \xFF",
+           "Content-Type: application/json", "Sec-Fetch-Site: cross-site", "Range: bytes=0-1",
+           "If-None-Match: \"x\"", "Accept: text/event-stream", "Connection: close"].freeze
+  METHODS = %w[GET GET GET POST POST HEAD PUT DELETE OPTIONS TRACE nonsense].freeze
+
+  attr_reader :done
+
+  def initialize(url, random)
+    @port = url[/:(\d+)/, 1].to_i
+    @random = random
+    @open = []
+    @done = Hash.new(0)
+  end
+
+  def turn
+    deed = %i[request request garbage half stream slow].sample(random: @random)
+    @done[deed] += 1
+    send(deed)
+    @open.shift.close while @open.size > 40
+  rescue SystemCallError, EOFError # it was refused
+    @done[:refused] += 1
+  end
+
+  def close = @open.each(&:close)
+
+  private
+
+  def connect = TCPSocket.new("127.0.0.1", @port)
+
+  def text(close: true)
+    query = "?#{@random.bytes(@random.rand(20)).unpack1("H*")}=%#{@random.rand(300)}"
+    heads = HEADS.sample(@random.rand(5), random: @random)
+    ["#{METHODS.sample(random: @random)} #{PATHS.sample(random: @random)}#{query} HTTP/1.1",
+     "Host: localhost", *heads, *("Connection: close" if close), "", body].map(&:b).join("\r\n")
+  end
+
+  def body = @random.bytes(@random.rand(3) * 3000)
+
+  def request
+    socket = connect
+    socket.write(text)
+    socket.wait_readable(0.3) && socket.read_nonblock(100_000)
+  ensure
+    socket&.close
+  end
+
+  def garbage
+    socket = connect
+    socket.write(@random.bytes(@random.rand(1..5000)))
+  ensure
+    socket&.close
+  end
+
+  def half
+    @open << connect
+    @open.last.write(text.byteslice(0, @random.rand(1..60)))
+  end
+
+  # Reads the beginning, and goes.
+  def stream
+    socket = connect
+    socket.write("GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    socket.readpartial(@random.rand(1..5000))
+  ensure
+    socket&.close
+  end
+
+  # Reads nothing, and stays.
+  def slow
+    socket = connect
+    socket.setsockopt(:SOCKET, :RCVBUF, 1)
+    socket.write("GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    @open << socket
+  end
+end
+
+SECONDS = Float(ENV.fetch("SECONDS", "5"))
+SEED = Integer(ENV.fetch("SEED", rand(1 << 32).to_s))
+
+def fds(pid) = Dir.children("/proc/#{pid}/fd").size
+def private_bytes(pid) = Skep::OS::Memory.of(pid).uss
+
+WebScenario.play do
+  swarm = run_swarm(IDLE)
+  swarm.await("node_ready", times: 3)
+  url = serve(swarm)
+  random = Random.new(SEED)
+  supervisor = fds(swarm.pid)
+
+  # What it has once all of its code has run.
+  warm = Fuzz.new(url, random)
+  deadline = Skep::OS.now + (SECONDS / 4)
+  warm.turn while Skep::OS.now < deadline
+  warm.close
+  before = private_bytes(web_pid)
+
+  fuzz = Fuzz.new(url, random)
+  deadline = Skep::OS.now + SECONDS
+  fuzz.turn while Skep::OS.now < deadline
+  fuzz.close
+
+  # It answers, to a page that opens now too.
+  page = TCPSocket.new("127.0.0.1", url[/:(\d+)/, 1].to_i)
+  page.write("GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+  told = +""
+  told << page.readpartial(65_536) until told.include?("\"uptime\"") || !page.wait_readable(20)
+  must("tell a new page of the swarm, seed #{SEED}") { told.include?("\"uptime\"") }
+  page.close
+
+  swarm.follow("it lets go of all connections, seed #{SEED}") { fds(web_pid) <= 20 }
+  swarm.follow("the supervisor too, seed #{SEED}") { fds(swarm.pid) <= supervisor }
+  grown = (private_bytes(web_pid) - before) / 1_048_576.0
+  must("grow by little, not #{grown.round(1)} MiB, seed #{SEED}") { grown < 12 }
+  restarts = swarm.status("idle")["nodes"].sum { |node| node["restarts"] }
+  must("lose no node, seed #{SEED}") { restarts.zero? }
+  must("have no error of its own: #{web_log.lines.grep(/Error|exception/i).first(3)}") do
+    web_log.lines.grep(/skep\/watch|NoMethod|TypeError/).empty?
+  end
+  puts "#{SECONDS} s, seed #{SEED}: #{fuzz.done.sort.map { |deed| deed.join(" ") }.join(", ")}; " \
+       "descriptors #{fds(web_pid)}, private memory +#{grown.round(1)} MiB"
+  stop_web
+end
