@@ -32,7 +32,7 @@ class WebScenario < Scenario
   end
 
   def web_pid = @web.pid
-  def web_log = File.read("#{directory}/web.log")
+  def web_log = File.read("#{directory}/web.log").scrub
 
   def password
     "#{directory}/password".tap { |path| File.write(path, "open sesame\n", perm: 0o600) }

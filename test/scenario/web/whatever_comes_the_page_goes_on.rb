@@ -7,9 +7,11 @@
 require_relative "scenario"
 
 class Fuzz
-  PATHS = %w[/ /live /deeds /login /logout /threads /page.css /page.js /.. /%00 /%ff //x /live/ *].freeze
+  PATHS = %w[/ /live /deeds /login /logout /threads /page.css /page.js /.. /%00 /%ff //x
+             /live/ *].freeze
   HEADS = ["Host: localhost", "Host: evil", "Cookie: skep_web=a~b; =; ;",
-           "Content-Length: 99999999", "Content-Length: -1", "Transfer-Encoding: chunked", "Origin: null", "X-Skep-Token: \xFF",
+           "Content-Length: 99999999", "Content-Length: -1", "Transfer-Encoding: chunked",
+           "Origin: null", "X-Skep-Token: \xFF",
            "Content-Type: application/json", "Sec-Fetch-Site: cross-site", "Range: bytes=0-1",
            "If-None-Match: \"x\"", "Accept: text/event-stream", "Connection: close"].freeze
   METHODS = %w[GET GET GET POST POST HEAD PUT DELETE OPTIONS TRACE nonsense].freeze
