@@ -42,7 +42,13 @@ module Skep
 
       def once(status)
         view = View.new(status:, figures: Meter.new.take(status, OS.now, pids: false))
-        out.puts(Frame.new(Paint.new(colours: false)).plain(view, columns: PLAIN_COLUMNS))
+        out.puts(Frame.new(Paint.new(colours: false)).plain(view, columns:))
+      end
+
+      def columns
+        return PLAIN_COLUMNS unless out.tty?
+
+        out.winsize.last.then { |columns| columns.positive? ? columns : PLAIN_COLUMNS }
       end
     end
   end

@@ -83,9 +83,8 @@ class TopPartsTest < Skep::TestCase
 
   test "does the rest at once" do
     view, wire, acts = acting
-    acts.press("+")
-    acts.press("b")
-    assert_equal [["scale", { nodes: 3 }], ["backtraces", {}]], wire.told
+    %w[+ + b].each { |key| acts.press(key) }
+    assert_equal [["scale", { nodes: 3 }], ["scale", { nodes: 4 }], ["backtraces", {}]], wire.told
     assert_equal "backtraces: done", view.message
     acts.press("j")
     assert_equal 1, view.selected

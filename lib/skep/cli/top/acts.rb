@@ -15,7 +15,8 @@ module Skep
         KEYS = { "r" => :renew, "R" => :renew_all, "+" => :more, "-" => :fewer, "s" => :stop,
                  "Q" => :quiet, "b" => :backtraces, "?" => :help, "q" => :leave,
                  "\r" => :facts, "\n" => :facts }.freeze
-        private_constant :STEPS, :KEYS
+        SCALING = 2.0 # seconds
+        private_constant :STEPS, :KEYS, :SCALING
 
         def initialize(view, wire) #: (View, Wire) -> void
           @view = view
@@ -80,14 +81,24 @@ module Skep
           ask("renew all nodes, one after the other?") { tell("restart", "all nodes renewed") }
         end
 
-        def more = scale(@view.seats.size + 1)
+        def more = scale(seats + 1)
 
         def fewer
-          nodes = @view.seats.size - 1
+          nodes = seats - 1
           ask("go on with #{nodes} nodes?") { scale(nodes) }
         end
 
-        def scale(nodes) = tell("scale", "scale to #{nodes} nodes", nodes:)
+        # As many as were last asked for, until that is seen.
+        def seats
+          wanted, at = @wanted
+          wanted && OS.now - at < SCALING ? wanted : @view.seats.size
+        end
+
+        def scale(nodes)
+          @wanted = [nodes, OS.now]
+          tell("scale", "scale to #{nodes} nodes", nodes:)
+        end
+
         def stop = ask("stop swarm #{Text.clean(@view.status["name"])}?") { tell("stop", "stop") }
         def quiet = ask("take no more work (quiet)?") { tell("quiet", "quiet") }
         def help = @view.panel = Panel.help

@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+require "fileutils"
+
+# A shell in a real terminal, tmux's, seen as a person sees it.
+#
+#   terminal = Terminal.new(directory, rows: 24, columns: 80, env: { "SKEP_RUN_DIR" => directory })
+#   terminal.type("skep top", "Enter")
+#   terminal.await("a table") { |screen| screen.include?("ready") }    # => the screen's lines
+#   terminal.resize(40, 120)
+#   terminal.close
+class Terminal
+  SECONDS = 20.0
+  PROMPT = "ready> "
+
+  class Late < StandardError
+  end
+
+  # Why there is none here; nil if there is.
+  def self.lacking
+    "it needs tmux: bin/setup scenario" unless system("tmux", "-V", out: File::NULL, err: File::NULL)
+  rescue SystemCallError
+    "it needs tmux: bin/setup scenario"
+  end
+
+  def initialize(directory, rows:, columns:, env:)
+    @socket = File.join(directory, "tmux")
+    File.mkfifo(fifo = File.join(directory, "screen"))
+    @changes = File.open(fifo, File::RDWR | File::NONBLOCK) # no writer is no end
+    shell = ["env", "PS1=#{PROMPT}", *env.map { |name, value| "#{name}=#{value}" },
+             "bash", "--norc", "--noprofile", "-i"]
+    tmux("-f", File::NULL, "new-session", "-d", "-x", columns.to_s, "-y", rows.to_s, *shell)
+    tmux("pipe-pane", "cat > #{fifo}")
+    await("a prompt") { |lines| lines.include?(PROMPT.rstrip) }
+  end
+
+  # Names of keys as tmux has them, or text.
+  def type(*keys) = tmux("send-keys", *keys)
+
+  def resize(rows, columns) = tmux("resize-window", "-x", columns.to_s, "-y", rows.to_s)
+
+  def lines = tmux("capture-pane", "-p").lines(chomp: true).map(&:rstrip)
+
+  # With its colours.
+  def painted = tmux("capture-pane", "-e", "-p")
+
+  # Looks whenever something was written.
+  def await(what, seconds: SECONDS)
+    deadline = Skep::OS.now + seconds
+    until yield(shown = lines)
+      @changes.wait_readable([deadline - Skep::OS.now, 0].max) or
+        raise Late, "no #{what} within #{seconds} s, but:\n#{shown.join("\n")}"
+      @changes.read_nonblock(1 << 20, exception: false)
+    end
+    shown
+  end
+
+  # What a command prints, when the shell is back.
+  def run(command)
+    over = "over #{@runs = @runs.to_i + 1}"
+    type("clear; #{command}; echo #{over}", "Enter")
+    await("end of #{command}") { |lines| lines.any?(over) && lines.include?(PROMPT.rstrip) }
+      .take_while { |line| line != over }
+  end
+
+  def close
+    tmux("kill-server")
+    @changes.close
+  end
+
+  private
+
+  def tmux(*arguments)
+    IO.popen({ "TMUX" => nil, "LC_ALL" => "C.UTF-8" }, ["tmux", "-S", @socket, *arguments],
+             external_encoding: "UTF-8", &:read)
+  end
+end

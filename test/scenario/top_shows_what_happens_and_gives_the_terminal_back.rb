@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+# `skep top` in a real terminal: a killed node is seen with its successor, keys do what they say and
+# ask first, another size is drawn at once, a swarm that goes and comes back is waited for; and
+# whatever ends it or suspends it, the terminal is as it was before.
+require_relative "scenario"
+require_relative "support/terminal"
+
+SHOWN = <<~RUBY
+  Skep.swarm "shown", nodes: 3, restarts: 1_000_000 do |swarm|
+    swarm.work { |child| child.ready!; child.wait until child.stopping? }
+  end
+RUBY
+TOP = "#{RbConfig.ruby} -w -I#{$LOAD_PATH.first} #{Scenario::RunningSwarm::SKEP} top"
+
+# The pids of nodes that are ready, by the table's lines.
+def ready(lines) = lines.filter_map { |line| line[/\A(?:> |  )\d+ +(\d+) +ready /, 1]&.to_i }
+
+def asked(terminal, key, question)
+  terminal.type(key)
+  terminal.await(question) { |lines| lines.last == "#{question} y/n" }
+end
+
+# Presses a key, and answers; then the last line is this.
+def does(terminal, key, answer, said)
+  terminal.type(key, answer)
+  terminal.await(said) { |lines| lines.last == said }
+end
+
+# The terminal's settings, once the shell is back on its screen.
+def left(terminal)
+  terminal.await("the shell") { |all| ready(all).empty? && all.any?(/\A#{Terminal::PROMPT.rstrip}/) }
+  terminal.run("stty -g")
+end
+
+Scenario.play do
+  why = Terminal.lacking
+  next puts("skipped top_shows_what_happens_and_gives_the_terminal_back: #{why}") if why
+
+  swarm = run_swarm(SHOWN)
+  swarm.await("node_ready", times: 3)
+  env = { "SKEP_RUN_DIR" => swarm.directory, "TERM" => "screen-256color", "LC_ALL" => "C.UTF-8" }
+  terminal = Terminal.new(directory, rows: 24, columns: 80, env:)
+  at_end { terminal.close }
+  before = terminal.run("stty -g")
+
+  terminal.type(TOP, "Enter")
+  pids = ready(terminal.await("three nodes") { |lines| ready(lines).size == 3 })
+  must("show who they are") { pids == swarm.status("shown")["nodes"].map { |node| node["pid"] } }
+  terminal.type("j")
+  terminal.await("the second chosen") { |lines| lines.any?(/\A> 1 /) }
+  swarm.kill(pids[1])
+  lines = terminal.await("its successor") { |all| ready(all).size == 3 && ready(all) != pids }
+  must("show how it ended: #{lines}") { lines.any?(/\A> 1 .* SIGKILL/) }
+  must("tell it") { lines.any?(/node_died .*pid=#{pids[1]} signal=KILL/) }
+  asked(terminal, "r", "renew node 1?")
+  does(terminal, "n", "", "nothing was done")
+  does(terminal, "r", "y", "node 1 renewed: done")
+  does(terminal, "+", "", "scale to 4 nodes: done")
+  does(terminal, "-", "y", "scale to 3 nodes: done")
+  terminal.type("b")
+  terminal.await("backtraces") { |all| all.first == "where threads are" }
+  terminal.type("x")
+
+  terminal.resize(40, 140)
+  terminal.await("more columns") { |all| all.size > 30 && all.any?(/last exit/) }
+  terminal.resize(12, 60)
+  terminal.await("fewer") { |all| all.any?(/ rst /) && all[11].start_with?("q quit") }
+  terminal.resize(24, 80)
+
+  terminal.type("C-z")
+  must("leave the terminal at ^Z") { left(terminal) == before }
+  terminal.type("fg", "Enter")
+  terminal.await("the table again") { |all| ready(all).size == 3 }
+  must("paint") { terminal.painted.match?(/\e\[3[1-6]m/) }
+
+  swarm.stop
+  terminal.await("its absence") { |all| all.any?(/doesn't answer.*; waiting for it/) }
+  swarm = run_swarm(nil, in_directory: swarm.directory)
+  swarm.await("node_ready", times: 3)
+  pids = swarm.status("shown")["nodes"].map { |node| node["pid"] }
+  terminal.await("the next one") { |all| ready(all) == pids && all.none?(/waiting for it/) }
+  terminal.type("C-c")
+  must("leave the terminal at ^C") { left(terminal) == before }
+
+  terminal.type("sh -c 'echo $$ > #{directory}/pid; NO_COLOR=1 exec #{TOP}'", "Enter")
+  terminal.await("the table") { |all| ready(all).size == 3 }
+  must("paint nothing with NO_COLOR") { !terminal.painted.match?(/\e\[(?!0|39|49)\d/) }
+  swarm.kill(Integer(File.read("#{directory}/pid")), :TERM)
+  must("leave the terminal at TERM") { left(terminal) == before }
+
+  ["#{TOP} | cat", "TERM=dumb #{TOP}", "#{TOP} --once", "#{TOP} < /dev/null"].each do |command|
+    must("print it once: #{command}") { ready(terminal.run(command)).size == 3 }
+  end
+  must("stop with 0") { swarm.stop.exitstatus == 0 }
+end
