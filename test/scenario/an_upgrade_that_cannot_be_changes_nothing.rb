@@ -79,10 +79,12 @@ Scenario.play do
   refuses(swarm, lacking, /can't take over: .*no_such_gem/)
   refuses(swarm, newer, /skep 99\.9 can't go on .* its format is 1 and not 2: stop the swarm/)
   refuses(swarm, program("no.rb", "exit 3"), /can't take over: exit status 3/)
+  refuses(swarm, program("yes.rb", "exit 0"), /can't take over: it is no skep/)
+  refuses(swarm, "#{directory}/no\0body", /no such program/)
   refuses(swarm, "#{directory}/nobody", /no such program: .*nobody/)
   refuses(swarm, "exe/skep", /no such program/)
   must("tell each") do
-    swarm.await("upgrade_failed", times: 4) && swarm.await("upgrade_refused", times: 2)
+    swarm.await("upgrade_failed", times: 5) && swarm.await("upgrade_refused", times: 3)
   end
   must("exit with 1: #{swarm.skep("upgrade", "nobody")}") do
     swarm.skep("upgrade", "nobody").lines.size == 1
@@ -113,7 +115,7 @@ Scenario.play do
 
   stuck = program("stuck.rb", "IO.select(nil)")
   asker = Thread.new { ask(swarm, stuck) }
-  swarm.await("upgrade_begun", times: 6)
+  swarm.await("upgrade_begun", times: 7)
   nodes = pids(swarm)
   swarm.kill(nodes.last)
   must("answer deaths meanwhile") do
@@ -137,7 +139,8 @@ Scenario.play do
   last = run_swarm(SOURCE)
   last.await("node_ready", times: 2)
   nodes = pids(last)
-  liar = program("liar.rb", "exit(Process.ppid == #{last.pid})") # its trial's parent it is
+  able = "warn #{Skep::Swarm::Upgrade::ABLE.inspect}; "
+  liar = program("liar.rb", "#{able}exit(Process.ppid == #{last.pid})") # its trial's parent it is
   must("not answer") do
     ask(last, liar)
     false

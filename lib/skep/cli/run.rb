@@ -60,7 +60,11 @@ module Skep
 
       def resume
         handover = Swarm::Handover.read(options[:handed_over])
-        supervisor(handover.trial? ? [] : Swarm.observers).resume(handover)
+        return supervisor.resume(handover) unless handover.trial?
+
+        supervisor([]).resume(handover).tap do |code|
+          err.puts(Swarm::Upgrade::ABLE) if code.zero?
+        end
       end
 
       # As they are given to the program that follows this one.

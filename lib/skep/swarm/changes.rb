@@ -82,7 +82,7 @@ module Skep
 
       def not_renewable(id, seat)
         ids = manager.seats.map(&:id).first(20)
-        return "there is no node #{id.inspect}, but #{ids.join(", ")}" unless seat
+        return "there is no node #{id.inspect[0, 100]}, but #{ids.join(", ")}" unless seat
 
         "node #{id} has no process to be renewed: it is #{seat.state}" unless seat.live?
       end

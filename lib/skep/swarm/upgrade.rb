@@ -19,6 +19,7 @@ require "rbconfig"
 module Skep
   class Swarm
     class Upgrade
+      ABLE = "skep can go on from here" # what a trial says in the end; other programs don't
       TRIAL_SECONDS = 30.0
       WAIT_SECONDS = 10.0
       TEXT = 65_536
@@ -29,7 +30,7 @@ module Skep
         return "it takes skep's C extension" unless OS::HeldSignals.supported?
 
         usable = program.is_a?(Array) && program.size == 2 && program.all? do |path|
-          path.is_a?(String) && path.start_with?("/") && File.file?(path)
+          path.is_a?(String) && path.start_with?("/") && !path.include?("\0") && File.file?(path)
         end
         "there is no such program: #{Array(program).join(" ")}" unless usable
       end
@@ -98,7 +99,7 @@ module Skep
         status = @pidfd.wait(timeout: 0) or return
         hear
         clear
-        return fail(complaint(status)) unless status.success?
+        return fail(complaint(status)) unless status.success? && @said.include?(ABLE)
 
         @watches = [@loop.after(WAIT_SECONDS) { fail(obstacle) }]
         @ready = true
@@ -106,7 +107,8 @@ module Skep
       end
 
       def complaint(status)
-        first = @said.lines.map(&:strip).reject(&:empty?).first || Exit.of(status).to_s
+        first = @said.lines.map(&:strip).reject(&:empty?).first
+        first ||= status.success? ? "it is no skep, or another one" : Exit.of(status).to_s
         "the new program can't take over: #{Plain.text(first.delete_prefix("skep: "))}"
       end
 

@@ -14,7 +14,8 @@ module Skep
     class Commands
       NAMES = %w[status follow stop quiet backtraces restart reload upgrade scale chaos].freeze
       NO_REQUEST = 'a request is one line of JSON, such as {"v":1,"command":"status"}'
-      private_constant :NO_REQUEST
+      MOST = 100 # characters of what isn't known
+      private_constant :NO_REQUEST, :MOST
 
       # follow: makes the client a follower, and returns the answer for it.
       #: (Swarm::Supervisor, String, follow: ^() -> Hash) { (Hash) -> void } -> void
@@ -31,7 +32,7 @@ module Skep
       end
 
       def self.unknown(command) #: (untyped) -> String
-        "there is no command #{command.inspect}: there are #{NAMES.join(", ")}"
+        "there is no command #{command.inspect[0, MOST]}: there are #{NAMES.join(", ")}"
       end
       private_class_method :unknown
 
@@ -53,10 +54,7 @@ module Skep
 
       # If it comes to that the next program answers.
       def upgrade #: () -> void
-        program = @facts["program"]
-        @supervisor.loop.after(0) do
-          @supervisor.changes.upgrade(program) { |why| @answer.call({ error: why }) }
-        end
+        later { @supervisor.changes.upgrade(@facts["program"]) { |why| refuse(why) } }
       end
 
       def scale #: () -> void
@@ -79,15 +77,27 @@ module Skep
         "swarm #{@supervisor.config.name} takes no orders to hang or leak: give it `chaos: true`"
       end
 
+      # Within the loop, not within this client's turn. What comes over the socket must not end the
+      # swarm, whatever it makes of it.
+      def later
+        @supervisor.loop.after(0) do
+          yield
+        rescue StandardError => e
+          refuse("that can't be done: #{e.message} (#{e.class})")
+        end
+      end
+
+      def refuse(why) = @answer.call({ error: why })
+
       def soon(name, &act)
-        @supervisor.loop.after(0, &act)
+        later(&act)
         @answer.call({ done: name })
       end
 
       def lasting(name, *which)
         waits = @facts["wait"] != false
         soon_or_later = ->(why) { @answer.call(result(name, why)) if waits }
-        @supervisor.loop.after(0) { @supervisor.changes.public_send(name, *which, &soon_or_later) }
+        later { @supervisor.changes.public_send(name, *which, &soon_or_later) }
         @answer.call({ done: name }) unless waits
       end
 
