@@ -134,7 +134,8 @@ class FollowTest < Skep::TestCase
     socket = UNIXSocket.new(@path)
     @ours << socket
     socket.write(%({"v":1,"command":"follow"}\n))
-    3.times { @loop.turn(0) }
+    by = deadline(10)
+    @loop.turn(0.01) until socket.wait_readable(0) || seconds_until(by).zero?
     socket
   end
 

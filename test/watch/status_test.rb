@@ -9,6 +9,10 @@ class StatusTest < Skep::TestCase
   Supervisor = Struct.new(:loop, :config, :stopped) do
     def snapshot = { name: "a", nodes: [], secret: "s" }
     def stop = self.stopped = true
+    def changes = @changes ||= Changes.new
+  end
+  Changes = Struct.new(:done) do
+    def restart(_, &done) = self.done = done
   end
 
   def setup
@@ -62,6 +66,34 @@ class StatusTest < Skep::TestCase
 
     assert asked('{"command":"status"}').key?("status")
     silent.close
+  end
+
+  test "answers who asks, though as many as may be there say nothing or don't read" do
+    silent = Array.new(100) do |index|
+      UNIXSocket.new(@path).tap do |client|
+        client.puts('{"command":"status"}') if index.odd?
+        @supervisor.loop.turn(0)
+      end
+    end
+    assert_equal "a", asked('{"v":1,"command":"status"}')["status"]["name"]
+  ensure
+    silent.each(&:close)
+  end
+
+  test "answers who waits for the end of a restart, whoever else comes" do
+    waiting = UNIXSocket.new(@path)
+    waiting.puts('{"command":"restart"}')
+    3.times { @supervisor.loop.turn(0) }
+    others = Array.new(100) { UNIXSocket.new(@path).tap { @supervisor.loop.turn(0) } }
+    @supervisor.changes.done.call(nil)
+    assert_equal({ "v" => 1, "done" => "restart" }, JSON.parse(waiting.read))
+  ensure
+    [waiting, *others].each(&:close)
+  end
+
+  test "answers what can't be done with a sentence" do
+    def (@supervisor.changes).restart(*) = raise(ArgumentError, "no")
+    assert_match(/can't be done: no \(ArgumentError\)/, asked('{"command":"restart"}')["error"])
   end
 
   test "is the owner's alone, and gone at the end" do

@@ -23,8 +23,7 @@ module Skep
       VERSION = 1
       CLIENTS = 64
       FOLLOWERS = 8
-      FULL_SECONDS = 0.2 # where there is no descriptor for a client
-      private_constant :CLIENTS, :FOLLOWERS, :FULL_SECONDS
+      private_constant :CLIENTS, :FOLLOWERS
 
       class Unusable < Skep::Error
         def initialize(path:, error:)
@@ -57,7 +56,7 @@ module Skep
         @supervisor = supervisor
         @path = supervisor.config.control_path
         @server = listen
-        @door = supervisor.loop.watch(@server) { accept }
+        open_door
       end
 
       # Nobody who asks or follows is to notice.
@@ -73,7 +72,7 @@ module Skep
         @path = supervisor.config.control_path
         @seq += kept["seq"]
         @server = handover.take(kept["server"], UNIXServer)
-        @door = supervisor.loop.watch(@server) { accept }
+        open_door
         kept["clients"].each { |client| resume(client, handover) }
       end
 
@@ -89,33 +88,33 @@ module Skep
 
       private
 
+      def open_door
+        @door = Door.new(@server, @supervisor.loop) { |socket| let_in(socket) }
+      end
+
       def listen
         File.unlink(@path) if File.socket?(@path) # a leftover: we hold the name's lease
         before = File.umask(0o177)
-        UNIXServer.new(@path)
+        UNIXServer.new(@path).tap { |server| server.listen(Door.queue) }
       rescue SystemCallError, ArgumentError => e # ArgumentError: longer than a socket's may be
         raise Unusable.new(path: @path, error: e.message.sub(/ - .*/, "").downcase)
       ensure
         File.umask(before) if before
       end
 
-      def accept
-        socket = @server.accept_nonblock(exception: false)
-        return if socket == :wait_readable
-        return socket.close if @clients.size >= CLIENTS
-
-        serve(socket)
-      rescue Errno::EMFILE, Errno::ENFILE # it waits, and so do we: it would be told of all the time
-        @door.read = false
-        @supervisor.loop.after(FULL_SECONDS) { @door.read = true }
-      rescue SystemCallError # the client has gone
-        nil
+      def let_in(socket)
+        make_room if @clients.size >= CLIENTS
+        @clients.size >= CLIENTS ? socket.close : serve(socket)
       end
+
+      # Who has said nothing for the longest time, or doesn't read what it asked for, isn't to keep
+      # out who does.
+      def make_room = @clients.find(&:idle?)&.close
 
       def serve(socket)
         ended = @clients.method(:delete)
         client = Client.new(socket, @supervisor.loop, ended:) do |one, request|
-          respond(one, request)
+          @door.spend { respond(one, request) }
         end
         @clients << client
         client
@@ -156,3 +155,4 @@ module Skep
 end
 
 require "skep/watch/status/client"
+require "skep/watch/status/door"

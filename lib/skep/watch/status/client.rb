@@ -16,9 +16,10 @@ module Skep
     class Status
       class Client
         REQUEST_BYTES = 65_536
+        PIECE = 4096
         BACKLOG = 1024 * 1024
         SECONDS = 5.0 # to ask, and to read an answer
-        private_constant :REQUEST_BYTES, :BACKLOG, :SECONDS
+        private_constant :REQUEST_BYTES, :PIECE, :BACKLOG, :SECONDS
 
         #: (UNIXSocket, OS::Loop, ended: ^(Client) -> void) { (Client, String) -> void } -> void
         def initialize(socket, loop, ended:, &respond)
@@ -36,6 +37,9 @@ module Skep
 
         # It has asked, and has no answer yet.
         def waits? = @answered && !@follows && !@leaving #: () -> bool
+
+        # It neither waits for an answer nor follows: it may be closed.
+        def idle? = !waits? && !follows? #: () -> bool
 
         def keep(handover) #: (Swarm::Handover) -> Hash[String, untyped]
           { "socket" => handover.lend(@socket), "request" => [@request].pack("m0"),
@@ -119,7 +123,7 @@ module Skep
         def hear
           return close if @deaf # what is left to hear is its end
 
-          bytes = @socket.read_nonblock(REQUEST_BYTES, exception: false)
+          bytes = @socket.read_nonblock(PIECE, exception: false)
           return if bytes == :wait_readable
           return closed_its_side if bytes.nil?
           return close if @answered || @request.bytesize > REQUEST_BYTES

@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+require "json"
+require "socket"
+
+# Clients of a status socket that mean no good, in a process of their own, until a moment.
+#
+#   siege = Siege.new("/run/skep/a.sock", Skep::OS.now + 5.0, seed: 7)
+#   siege.wait      # => { "storm" => 20_000, … }: how often each did its worst
+#
+# None of them knows a command that it has the right to: what happens to the swarm is its failure.
+class Siege
+  KINDS = %i[garbage wrong deep partial storm crowd flood slow deaf bytewise].freeze
+  HELD = 24 # connections that one kind keeps open
+  PIECE = "x" * 65_536
+  WRONG = ['{"command":"scale","nodes":%s}', '{"command":"restart","node":%s}',
+           '{"command":"upgrade","program":%s}', '{"command":%s}', '{"command":"chaos","node":%s}',
+           '{"v":%s}', '{"command":"restart","node":{"a":%s}}', "[%s]", "%s"].freeze
+  FACTS = ["null", "-1", "1e400", "9" * 20_000, "0.5", '"x"', '"\u0000"', '["/\u0000","/b"]',
+           '["/bin","/etc"]', "{}", "[[]]", "true", "\"\xFF\xC3\"", '"\ud800"', "NaN", "1e-400",
+           "\"#{"y" * 60_000}\"", "-0", '{"command":"stop"}', "\u202E"].map(&:b).freeze
+  private_constant :KINDS, :HELD, :PIECE, :WRONG, :FACTS
+
+  def initialize(path, ends, seed:)
+    @path = path
+    @ends = ends
+    @seed = seed
+    @reader, writer = IO.pipe
+    @pid = fork do
+      @reader.close
+      writer.write(JSON.generate(besiege))
+      exit!(0)
+    end
+    writer.close
+  end
+
+  def wait
+    JSON.parse(@reader.read).tap { Process.wait(@pid) }
+  ensure
+    @reader.close
+  end
+
+  private
+
+  def besiege
+    KINDS.each_with_index.map do |kind, index|
+      Thread.new { [kind, repeat(kind, Random.new(@seed + index))] }
+    end.to_h(&:value)
+  end
+
+  def repeat(kind, random)
+    held = []
+    count = 0
+    while Skep::OS.now < @ends
+      attempt { send(kind, random, held) }
+      attempt { held.shift.close } while held.size > HELD
+      count += 1
+    end
+    count
+  end
+
+  # Refused, dropped, no room: as it should be.
+  def attempt
+    yield
+  rescue SystemCallError, IOError
+    nil
+  end
+
+  def connect = UNIXSocket.new(@path)
+
+  def say(bytes, socket = connect)
+    socket.write(bytes)
+    socket.wait_readable(0.5) && socket.read
+  ensure
+    socket&.close
+  end
+
+  def garbage(random, _held) = say("#{random.bytes(random.rand(1..4096))}\n")
+  def wrong(random, _held) = say("#{WRONG.sample(random:).b.sub("%s") { FACTS.sample(random:) }}\n")
+  def storm(_random, _held) = connect.close
+  def bytewise(_random, _held) = connect.then { |one| 200.times { one.write("[") } && one.close }
+
+  def deep(random, _held)
+    open, close = [["[", "]"], ['{"a":', "}"]].sample(random:)
+    depth = random.rand(1..10_000)
+    say("#{'{"command":' if random.rand < 0.5}#{open * depth}1#{close * depth}\n")
+  end
+
+  # A part of a request, and then nothing, or the rest of another.
+  def partial(random, held)
+    held << connect.tap { |one| one.write('{"v":1,"command":"sta') }
+    held.sample(random:).write('tus"}') if random.rand < 0.5
+  end
+
+  def crowd(_random, _held)
+    crowd = Array.new(1000) { connect }
+  ensure
+    crowd&.each(&:close)
+  end
+
+  def flood(_random, _held)
+    socket = connect
+    1600.times { socket.write(PIECE) } # 100 MB, if it is let
+  ensure
+    socket&.close
+  end
+
+  # An answer that isn't read.
+  def slow(_random, held) = held << connect.tap { |one| one.write(%({"command":"status"}\n)) }
+
+  # Events that aren't read.
+  def deaf(_random, held)
+    held << connect.tap { |one| one.write(%({"command":"follow"}\n)) }
+    held.last.wait_readable(0.2)
+  end
+end
