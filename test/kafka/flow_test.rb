@@ -115,6 +115,17 @@ class KafkaFlowTest < KafkaCase
     end
   end
 
+  test "goes on at the end where nothing is as young as the handler says" do
+    fill(10)
+    asked = nil
+    feed_more = ->(name, _, _) { fill(5) if name == "kafka_seek" }
+    events = play({ max_wait: 60, batch: 5 }, told: feed_more) do |batch, child|
+      asked ? child.stop! : batch.seek(asked = Time.now + 3600)
+    end
+
+    assert_equal [10], named(events, "kafka_seek").map { |facts| facts[:offset] }
+  end
+
   test "moves only once the place is committed, and tries until it is" do
     fill(10)
     seen = []
