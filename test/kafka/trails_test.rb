@@ -29,6 +29,14 @@ module Skep
         assert_equal({ KEY => 200 }, starts(done: 200, accepted: 100, committed: 150))
       end
 
+      test "obeys who sets it back below what others had done by then" do
+        starts(done: 200, accepted: 100, committed: 150)
+        @cluster.offsets = { KEY => 120 }
+        assert_empty @trails.starts([KEY])
+        @trails[KEY].position = 140
+        assert_equal({ KEY => 140 }, @trails.starts([KEY]))
+      end
+
       test "goes on behind its own where nobody has ever committed anything" do
         assert_equal({ KEY => 200 }, starts(done: 200, accepted: nil, committed: nil))
       end
@@ -94,11 +102,12 @@ module Skep
       # What they would be for a partition that was done so far when it went.
       def starts(done:, accepted:, committed: nil, answer: true, busy: [], transactional: false)
         @told = []
-        cluster = Cluster.new({ KEY => accepted }.compact, {})
-        @trails = trails(cluster, Hands.new([]), transactional)
+        @cluster = Cluster.new({}, {})
+        @trails = trails(@cluster, Hands.new([]), transactional)
         @trails.starts([KEY])
         (@before = @trails[KEY]).position = done
-        cluster.offsets = answer ? { KEY => committed }.compact : nil
+        @cluster.accepted.update({ KEY => accepted }.compact)
+        @cluster.offsets = answer ? { KEY => committed }.compact : nil
         @hands.busy = busy
         @trails.starts([KEY])
       end

@@ -38,12 +38,13 @@ module Skep
         committed = back.empty? ? {} : @consumer.committed(back, SECONDS)
         followed = committed ? back.reject { |key| set_back?(key, committed[key]) } : []
         (keys - followed).each { |key| begin_anew(key) }
-        follow(followed, committed)
+        follow(followed, committed || {})
       end
 
       # What was done of it counts for nothing.
       def begin_anew(key) #: ([String, Integer]) -> void
         @trails[key] = Trail.new
+        @consumer.accepted.delete(key)
       end
 
       private
@@ -62,6 +63,7 @@ module Skep
         starts = keys.to_h { |key| [key, [committed[key], self[key].position].compact.max] }.compact
         ahead = starts.select { |key, offset| offset != committed[key] }
         tell(ahead, committed) if ahead.any?
+        @consumer.accepted.update(committed.slice(*keys)) # whoever did it
         starts
       end
 
