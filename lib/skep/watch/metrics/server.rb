@@ -14,7 +14,8 @@ module Skep
         # For one thread that may wait for the supervisor there are others that needn't.
         OPTIONS = { min_threads: 0, max_threads: 4, environment: "production", workers: 0,
                     first_data_timeout: 5, persistent_timeout: 20, force_shutdown_after: 1,
-                    http_content_length_limit: 16_384, raise_exception_on_sigterm: false }.freeze
+                    http_content_length_limit: 16_384, raise_exception_on_sigterm: false,
+                    reaping_time: nil, auto_trim_time: nil }.freeze # who is idle sleeps
         FULL_SECONDS = 0.1
         private_constant :OPTIONS, :FULL_SECONDS
 
