@@ -45,6 +45,16 @@ class CliTest < Skep::TestCase
     assert_match(/warning: spares has no effect with restart :never/, err)
   end
 
+  test "wonders about events that are nearly skep's" do
+    code, _, err = check("Skep.swarm('a') do |one|\n" \
+                         "  %i[node_diedd node_died order_paid].each { |name| one.on(name) { } }\n" \
+                         "  one.work { }\nend")
+
+    assert_equal 0, code
+    assert_equal 1, err.lines.size
+    assert_match(/: on\(:node_diedd\): skep tells no such event: did you mean node_died\?/, err)
+  end
+
   test "says which gem an option lacks" do
     Dir.mktmpdir do |directory|
       file = "#{directory}/swarm.rb"

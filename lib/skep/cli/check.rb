@@ -17,7 +17,8 @@ module Skep
         nothing_more
         plain = Swarm::Loader.new(file).swarm.__to_plain
         config = Swarm::Config.new(plain["name"], plain["options"], tasks: plain["tasks"])
-        report(file, config, [*config.errors, *lacks(config)])
+        report(file, config, [*config.errors, *lacks(config)],
+               [*config.warnings, *misspelt(plain["events"])])
       end
 
       # A gem that an option needs.
@@ -28,9 +29,20 @@ module Skep
         [e.message]
       end
 
-      def report(file, config, errors)
+      # A work tells events under names of its own, but one that is nearly skep's is a slip.
+      def misspelt(events)
+        return [] unless defined?(DidYouMean)
+
+        names = DidYouMean::SpellChecker.new(dictionary: Watch::Events::NAMES)
+        (events - Watch::Events::NAMES).filter_map do |name|
+          near = names.correct(name).first
+          "on(:#{name}): skep tells no such event: did you mean #{near}?" if near
+        end
+      end
+
+      def report(file, config, errors, warnings)
         errors.each { |sentence| err.puts("skep: #{file}: #{sentence}") }
-        config.warnings.each { |sentence| err.puts("skep: #{file}: warning: #{sentence}") }
+        warnings.each { |sentence| err.puts("skep: #{file}: warning: #{sentence}") }
         return 1 if errors.any?
 
         out.puts("#{file}: swarm #{config.name}, #{config.placement.size} nodes, good to run")
