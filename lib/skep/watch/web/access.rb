@@ -26,7 +26,8 @@ module Skep
 
         def self.set_cookie(request, value) #: (Request, String) -> Hash[String, String]
           secure = "; Secure" if request.secure?
-          { "set-cookie" => "#{cookie(request)}=#{value}; Path=#{request.script}/; HttpOnly; " \
+          path = request.script.empty? ? "/" : request.script
+          { "set-cookie" => "#{cookie(request)}=#{value}; Path=#{path}; HttpOnly; " \
                             "SameSite=Lax#{secure}" }
         end
 

@@ -19,7 +19,8 @@ find("cards").append(...Object.values(cards).map((card) => card.element))
 
 export function showCards(view, history) {
   const sums = view.sums ?? {}
-  const restarts = Object.values(view.nodes ?? {}).reduce((sum, node) => sum + node.restarts, 0)
+  const nodes = Object.entries(view.nodes ?? {}).filter(([id]) => /^\d+$/.test(id)) // but spares
+  const restarts = nodes.reduce((sum, [, node]) => sum + node.restarts, 0)
   cards.nodes.show(format.count(sums.ready), `of ${sums.nodes ?? 0}`,
                    [sums.spares && `${sums.spares} spare`, `${format.count(restarts)} restarts`].filter(Boolean).join(", "))
   cards.rate.show(format.count(sums.rate), "a second", top(history, "rate", (value) => `at most ${format.count(value)}`))
@@ -41,7 +42,7 @@ function top(history, line, say) {
 function showStrip(nodes) {
   const there = keyed(strip, Object.keys(nodes), () => make("i"))
   for (const [id, node] of Object.entries(nodes)) {
-    mark(there.get(id), "class", node.unhealthy ? "bad" : format.tone(node.state))
+    mark(there.get(id), "class", node.unhealthy || node.crash_loop ? "bad" : format.tone(node.state))
     mark(there.get(id), "title", `${id}: ${node.state}`)
   }
 }

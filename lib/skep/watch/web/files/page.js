@@ -79,7 +79,8 @@ function showHead(name, view) {
 function showAlarm(view) {
   const loops = Object.entries(view.nodes ?? {}).filter(([, node]) => node.crash_loop).map(([id]) => id)
   const text = view.away ? `Swarm ${current().name} is away: ${view.away}. What is shown is what was last known; it is looked for.` :
-    view.crash_loop ? `Crash loop: node ${loops.join(", ")} keeps dying and is started again later each time.` : ""
+    !view.crash_loop ? "" : loops.length === 1 ? `Crash loop: node ${loops[0]} keeps dying, and is started again later each time.` :
+    `Crash loop: nodes ${loops.join(", ")} keep dying, and are started again later each time.`
   set(find("alarm"), text)
   find("alarm").hidden = !text
 }

@@ -21,7 +21,7 @@ const sheet = new Sheet(find("partitions"), "Partitions", [
   { title: "Lag", name: "spark", number: true, show: line("lag") },
   { title: "A second", name: "spark", number: true, show: line("rate") },
   { title: "Position", number: true, show: text((row) => (row.position == null ? format.NONE : row.position.toLocaleString("en-US"))) },
-  { title: "A batch", number: true, show: text((row) => (row.p50 == null ? format.NONE : `${format.span(row.p50)} … ${format.span(row.p99)}`)) },
+  { title: "Batch, p50 … p99", number: true, show: text((row) => (row.p50 == null ? format.NONE : `${format.span(row.p50)} … ${format.span(row.p99)}`)) },
   { title: "Retries", number: true, show: text((row) => format.count(row.retries)) },
   { title: "Dead letters", number: true, show: text((row) => format.count(row.dead_letters)) },
   { title: "Skipped", number: true, show: text((row) => format.count(row.skipped)) },
