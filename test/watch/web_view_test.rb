@@ -50,6 +50,16 @@ class WebViewTest < Skep::TestCase
     assert_equal [nil, 5.0, 7.5, 0.0, nil, 2.0], rates
   end
 
+  test "tells what part of a processor a process takes, once it was seen twice" do
+    processor = Web.const_get(:Processor).new
+    pids = { "0" => Process.pid, "1" => nil, "2" => "x" }
+    assert_empty processor.of(pids, 1.0)
+    began = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+    nil while Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) < began + 0.05
+    assert_operator processor.of(pids, 2.0).fetch("0"), :>=, 0.03
+    assert_empty processor.of({ "0" => Process.ppid }, 3.0)
+  end
+
   test "makes of two hashes what leads from the one to the other" do
     before = { "a" => 1, "b" => { "c" => 1, "d" => 2 }, "e" => [1], "f" => {} }
     after = { "b" => { "c" => 1, "d" => 3 }, "e" => [2], "f" => {}, "g" => { "h" => 1 } }

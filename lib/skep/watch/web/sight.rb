@@ -27,6 +27,7 @@ module Skep
           @view = { "away" => "it is being looked for" }
           @series = Series.new
           @pace = Pace.new
+          @processor = Processor.new
           @news = News.new
         end
 
@@ -78,6 +79,7 @@ module Skep
         def answer(answer)
           return if @question.nil? # it was told, and this is the end of the line
 
+          @peer = @question.peer
           @question.close
           @question = nil
           answer&.key?("status") ? see(answer["status"]) : away("it doesn't answer")
@@ -85,11 +87,18 @@ module Skep
 
         def see(status)
           now = OS.now
-          view = View.new(status, @pace, now)
+          view = View.new(status, @pace, now, cpu: cpu(status, now))
           show(view.to_h)
           point = @series.add(view.numbers, now)
           @tell.call({ swarm: @name, point: }) if point
           ask_within([@every, (now - @asked_at) * PRICE].max)
+        end
+
+        # In another container pids are others'.
+        def cpu(status, now)
+          return {} unless @peer == status["pid"]
+
+          @processor.of(status["nodes"].to_h { |node| [node["id"].to_s, node["pid"]] }, now)
         end
 
         def show(view)

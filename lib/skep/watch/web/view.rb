@@ -10,8 +10,8 @@ module Skep
       #   view.to_h       # without nulls, as Patch wants it
       #   view.numbers    # => {"own" => 12_345_678, "lag" => 3, "node/0" => …}
       class View
-        NODE = %w[pid mold state joined restarts deaths crash_loop last_exit beat_age unhealthy
-                  cpu].freeze
+        NODE = %w[pid mold state joined restarts deaths crash_loop last_exit beat_age
+                  unhealthy].freeze
         SWARM = %w[name pid state skep ruby crash_loop uptime].freeze
         MEMORY = %w[rss pss uss shared swap].freeze
         SHOWN = %w[done messages rate lag partitions handler totals].freeze # elsewhere
@@ -19,9 +19,10 @@ module Skep
         TEXT = 200
         private_constant :NODE, :SWARM, :MEMORY, :SHOWN, :FACTS, :TEXT
 
-        #: (Hash[String, untyped], Pace, Float) -> void
-        def initialize(status, pace, now)
+        #: (Hash[String, untyped], Pace, Float, ?cpu: Hash[String, Float]) -> void
+        def initialize(status, pace, now, cpu: {})
           @status = status
+          @cpu = cpu
           @nodes = status["nodes"].to_h { |node| [node["id"].to_s, node] }
           @rates = @nodes.to_h { |id, node| [id, rate(id, node, pace, now)] }
           pace.keep(@nodes.keys)
@@ -72,7 +73,8 @@ module Skep
 
         def node(id, node)
           memory = node["memory"]
-          { **node.slice(*NODE), "rate" => @rates[id], "done" => number(node["work"]["done"]),
+          { **node.slice(*NODE), "cpu" => @cpu[id], "rate" => @rates[id],
+            "done" => number(node["work"]["done"]),
             "memory" => memory && memory.slice(*MEMORY), "decay" => memory && memory["decay"],
             "hang" => node["last_hang"]&.slice("pid", "seconds_ago", "why"),
             "facts" => facts(node["work"]) }

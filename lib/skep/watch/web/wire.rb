@@ -10,6 +10,7 @@ module Skep
       #
       #   Wire.new(loop, path, "status") { |facts| … }            # facts of each line; nil: the end
       #   wire = Wire.new(loop, path, "follow", seconds: nil) { |facts| … }
+      #   wire.peer                                               # => its pid
       #   wire.close                                              # nothing more is heard
       #
       # Raises SystemCallError or ArgumentError where nobody listens. Who is silent for so many
@@ -32,6 +33,15 @@ module Skep
         rescue SystemCallError, ArgumentError
           @socket&.close
           raise
+        end
+
+        # Who listens there, where that is told and in this process' own /proc.
+        def peer #: () -> Integer?
+          return unless Socket.const_defined?(:SO_PEERCRED)
+
+          @socket.getsockopt(:SOCKET, :PEERCRED).data.unpack1("i")
+        rescue SystemCallError # it has gone
+          nil
         end
 
         def close #: () -> void
