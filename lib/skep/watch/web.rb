@@ -111,5 +111,7 @@ module Skep
   end
 end
 
-%w[request reply files badges visitor attempts access shell swarms deed series pace processor view
-   partitions patch news wire sight page stream hub].each { |part| require "skep/watch/web/#{part}" }
+%w[request reply files badges visitor attempts access shell swarms deed
+   series pace processor view partitions patch news wire sight page stream hub].each do |part|
+  require "skep/watch/web/#{part}"
+end

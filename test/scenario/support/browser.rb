@@ -106,6 +106,9 @@ class Browser
 
   # One tab.
   class Page
+    KEYS = { "Tab" => 9, "Enter" => 13, "Escape" => 27 }.freeze
+    private_constant :KEYS
+
     def initialize(browser, session)
       @browser = browser
       @session = session
@@ -161,16 +164,23 @@ class Browser
 
     # A real click in its middle.
     def press(selector)
-      x, y = evaluate(<<~SCRIPT)
-        (() => {
-          const place = document.querySelector(#{selector.to_json})
-          place.scrollIntoView({ block: "center", behavior: "instant" })
-          const { left, top, width, height } = place.getBoundingClientRect()
-          return [left + width / 2, top + height / 2]
-        })()
-      SCRIPT
+      x, y = middle(selector)
       %w[mousePressed mouseReleased].each do |type|
         call("Input.dispatchMouseEvent", type:, x:, y:, button: "left", clickCount: 1)
+      end
+    end
+
+    def point(selector)
+      x, y = middle(selector)
+      call("Input.dispatchMouseEvent", type: "mouseMoved", x:, y:)
+    end
+
+    # "Enter", "Escape", …, to what has the focus.
+    def key(name)
+      %w[keyDown keyUp].each do |type|
+        text = name == "Enter" && type == "keyDown" ? { text: "\r" } : {}
+        call("Input.dispatchKeyEvent", type:, key: name, code: name,
+                                       windowsVirtualKeyCode: KEYS.fetch(name), **text)
       end
     end
 
@@ -204,6 +214,17 @@ class Browser
     end
 
     private
+
+    def middle(selector)
+      evaluate(<<~SCRIPT)
+        (() => {
+          const place = document.querySelector(#{selector.to_json})
+          place.scrollIntoView({ block: "center", behavior: "instant" })
+          const { left, top, width, height } = place.getBoundingClientRect()
+          return [left + width / 2, top + height / 2]
+        })()
+      SCRIPT
+    end
 
     def said = evaluate("document.body.innerText.slice(0, 600)").inspect
   end

@@ -87,7 +87,7 @@ class Fuzz
   end
 end
 
-SECONDS = Float(ENV.fetch("SECONDS", "5"))
+SECONDS = Float(ENV.fetch("SECONDS", "4"))
 SEED = Integer(ENV.fetch("SEED", rand(1 << 32).to_s))
 
 def fds(pid) = Dir.children("/proc/#{pid}/fd").size

@@ -7,13 +7,17 @@ import * as format from "./format.js"
 
 const strip = make("div", { class: "strip", role: "img", "aria-label": "state of each node" })
 const legend = (tone, text) => make("span", { class: `legend ${tone}` }, text)
+const before = (seconds) => (seconds ? `${format.span(seconds)} ago` : "just now")
 const cards = {
   nodes: new Card("Nodes ready", strip),
-  rate: new Card("Throughput", new Chart([{ line: "rate", tone: "rate" }], { title: "throughput over time" })),
-  lag: new Card("Lag", new Chart([{ line: "lag", tone: "lag" }], { title: "lag over time" })),
+  rate: new Card("Throughput", new Chart([{ line: "rate", tone: "rate" }], { title: "throughput over time" }),
+                 { tell: ([rate], ago) => `${format.count(rate)} a second ${before(ago)}` }),
+  lag: new Card("Lag", new Chart([{ line: "lag", tone: "lag" }], { title: "lag over time" }),
+                { tell: ([lag], ago) => `${format.count(lag)} ${before(ago)}` }),
   memory: new Card("Memory", new Chart([{ line: "own", tone: "own" }, { line: "shared", tone: "shared" }],
                                        { stacked: true, title: "memory over time, private and shared" }),
-                   [legend("own", "private"), legend("shared", "shared")]),
+                   { legend: [legend("own", "private"), legend("shared", "shared")],
+                     tell: ([own, shared], ago) => `${format.bytes(own)} + ${format.bytes(shared)} ${before(ago)}` }),
 }
 find("cards").append(...Object.values(cards).map((card) => card.element))
 

@@ -52,8 +52,17 @@ export class Chart {
     const sums = this.stacked ? stack(lines) : lines
     const top = Math.max(1e-9, ...sums.flat().filter((value) => value != null)) * 1.12
     sums.forEach((line, index) => this.path(this.drawn[index], line, index ? sums[index - 1] : null, top))
-    this.top = top / 1.12
+    this.lines = lines
+    this.step = history.step
     this.seconds = lines[0].length * history.step
+  }
+
+  // What was where the pointer is, and how many seconds ago.
+  at(event) {
+    const { left, width } = this.svg.getBoundingClientRect()
+    const last = this.lines[0].length - 1
+    const index = Math.min(last, Math.max(0, Math.round(((event.clientX - left) / width) * last)))
+    return [this.lines.map((line) => line[index]), (last - index) * this.step]
   }
 
   path({ area, line }, values, below, top) {
@@ -85,13 +94,15 @@ function stretches(values) {
 
 // A number with its chart: a card.
 export class Card {
-  constructor(title, chart, legend = []) {
+  // tell: of values and how long ago they were, while a pointer is over the chart.
+  constructor(title, chart, { legend = [], tell } = {}) {
     this.chart = chart
     this.value = make("p", { class: "big" })
     this.note = make("p", { class: "muted" })
     this.foot = make("span")
     this.element = make("article", { class: "card" }, make("h2", {}, title), this.value, this.note,
                         chart.svg ?? chart, make("p", { class: "foot" }, this.foot, ...legend))
+    if (tell) this.follow(chart, tell)
   }
 
   show(value, unit, note) {
@@ -99,6 +110,19 @@ export class Card {
       this.value.replaceChildren(value, unit ? make("small", {}, ` ${unit}`) : "")
       this.value.dataset.shown = `${value} ${unit}`
     }
-    set(this.note, note)
+    this.usual = note
+    if (!this.pointed) set(this.note, note)
+  }
+
+  follow(chart, tell) {
+    chart.svg.addEventListener("pointermove", (event) => {
+      const [values, ago] = chart.at(event)
+      this.pointed = true
+      set(this.note, values[0] == null ? "not known" : tell(values, ago))
+    })
+    chart.svg.addEventListener("pointerleave", () => {
+      this.pointed = false
+      set(this.note, this.usual)
+    })
   }
 }

@@ -35,8 +35,9 @@ export function set(element, text) {
 
 export function keyed(parent, keys, create) {
   const there = (parent.keyed ??= new Map())
+  const wanted = new Set(keys)
   for (const [key, child] of there) {
-    if (!keys.includes(key)) { child.remove(); there.delete(key) }
+    if (!wanted.has(key)) { child.remove(); there.delete(key) }
   }
   keys.forEach((key, index) => {
     if (!there.has(key)) there.set(key, create(key))

@@ -7,6 +7,7 @@ import { showEvents, showSuspects } from "./events.js"
 import * as format from "./format.js"
 import { badge, showNodes } from "./nodes.js"
 import { showPartitions } from "./partitions.js"
+import { clear } from "./sheet.js"
 import { current, swarms, take } from "./state.js"
 
 let stream = null
@@ -21,9 +22,17 @@ function listen() {
   })
   stream.addEventListener("open", () => live("live", "good"))
   stream.addEventListener("error", () => {
-    if (stream.readyState === EventSource.CLOSED) return location.reload() // logged out, or full
+    if (stream.readyState === EventSource.CLOSED) return refused()
     live("the page's server is away", "bad")
   })
+}
+
+// Logged out: the page leads to the way in. Else too many look, and one of them may go.
+async function refused() {
+  const { status } = await fetch("threads").catch(() => ({}))
+  if (status === 401) return location.reload()
+  live("too many pages are open, or the page's server is away", "bad")
+  setTimeout(() => document.hidden || listen(), 5000)
 }
 
 function live(text, tone) {
@@ -89,6 +98,6 @@ function showAlarm(view) {
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) { stream?.close(); stream = null } else if (!stream) listen()
 })
-addEventListener("hashchange", () => { forget(); location.reload() })
+addEventListener("hashchange", () => { forget(); clear(); show() })
 setUpDeeds()
 if (!document.hidden) listen()

@@ -6,8 +6,14 @@
 
 import { keyed, make } from "./dom.js"
 
+const sheets = []
+
+// Another swarm's rows have the same keys.
+export const clear = () => sheets.forEach((sheet) => sheet.clear())
+
 export class Sheet {
   constructor(place, title, columns, under = null) {
+    sheets.push(this)
     this.columns = columns
     this.under = under
     this.open = new Set()
@@ -16,6 +22,12 @@ export class Sheet {
       make("th", { scope: "col", role: "columnheader", class: number ? "number" : null }, head))
     place.append(make("table", { role: "table", "aria-label": title },
                       make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, ...heads)), this.body))
+  }
+
+  clear() {
+    this.body.replaceChildren()
+    this.body.keyed?.clear()
+    this.open.clear()
   }
 
   show(rows) {
