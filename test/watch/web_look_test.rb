@@ -7,8 +7,9 @@ require "skep/web"
 class WebLookTest < Skep::TestCase
   FILES = File.expand_path("../../lib/skep/watch/web/files", __dir__)
   ON = { "ground" => %w[ink soft good bad], "sheet" => %w[ink soft warn bad],
-         "hover" => %w[ink soft], "main" => %w[on-main], "good-pale" => %w[good], "busy-pale" => %w[busy],
-         "warn-pale" => %w[warn], "bad-pale" => %w[bad], "calm-pale" => %w[ink soft calm] }.freeze
+         "hover" => %w[ink soft], "main" => %w[on-main], "calm-pale" => %w[ink soft calm],
+         "good-pale" => %w[good], "busy-pale" => %w[busy], "warn-pale" => %w[warn],
+         "bad-pale" => %w[bad] }.freeze
   private_constant :FILES, :ON
 
   # WCAG 2.1, 1.4.3: 4.5 to 1 for text of the usual size.
