@@ -18,7 +18,7 @@ Gem::Specification.new do |spec|
   spec.executables = ["skep"]
   spec.files = Dir.chdir(__dir__) do
     Dir["lib/**/*.{rb,c}", "lib/skep/watch/web/files/*", "ext/skep/**/*.{c,h,rb}",
-        "ext/skep/depend", "exe/*", "docs/**/*.md", "*.md", "LICENSE"]
+        "ext/skep/depend", "exe/*", "docs/**/*.md", "man/*.1", "*.md", "LICENSE"]
   end
   spec.metadata["rubygems_mfa_required"] = "true"
 end

@@ -3,6 +3,7 @@
 require "optparse"
 require "skep/watch"
 require "skep/cli/command"
+require "skep/cli/nearest"
 
 # The command line: `skep COMMAND …`. Each command is a class with a `run` that returns the exit
 # code; what a person did wrong comes as one sentence on stderr and exit code 1. Only the command
@@ -13,7 +14,8 @@ module Skep
                  "restart" => :Restart,
                  "scale" => :Scale, "quiet" => :Quiet, "stop" => :Stop, "reload" => :Reload,
                  "upgrade" => :Upgrade, "doctor" => :Doctor, "chaos" => :Chaos, "bench" => :Bench,
-                 "kafka" => :Kafka, "web" => :Web, "demo" => :Demo }.freeze
+                 "kafka" => :Kafka, "web" => :Web, "demo" => :Demo, "completion" => :Completion,
+                 "man" => :Man }.freeze
 
     # The command line itself was wrong.
     class Misuse < Skep::Error
@@ -23,7 +25,7 @@ module Skep
       # Runs a command and returns its exit code.
       def start(argv, out: $stdout, err: $stderr) #: (Array[String], ?out: IO, ?err: IO) -> Integer
         name, *rest = argv
-        return help(out) if [nil, "help", "--help", "-h"].include?(name)
+        return help(out, *rest) if [nil, "help", "--help", "-h"].include?(name)
         return version(out) if %w[version --version -v].include?(name)
 
         command(name).new(rest, out:, err:).run
@@ -35,17 +37,24 @@ module Skep
       # The class of a command.
       def command(name) #: (String) -> Class
         constant = COMMANDS[name] or
-          raise Misuse, "there is no command #{name.inspect}: `skep help` lists those there are"
+          raise Misuse, "there is no command #{name.inspect}: #{instead_of(name)}"
         require "skep/cli/#{name}"
         const_get(constant)
       end
 
       private
 
-      def help(out)
+      def instead_of(name)
+        nearest = Nearest.to(name, COMMANDS.keys)
+        nearest ? "did you mean #{nearest}?" : "`skep help` lists those there are"
+      end
+
+      def help(out, name = nil, *)
+        return command(name).new(["--help"], out:, err: out).run if name
+
         out.puts("usage: skep COMMAND [options]", "")
-        COMMANDS.each_key { |name| out.puts("  #{name.ljust(8)} #{command(name)::PURPOSE}") }
-        out.puts("", "`skep COMMAND --help` tells more of one.")
+        COMMANDS.each_key { |name| out.puts("  #{name.ljust(10)} #{command(name)::PURPOSE}") }
+        out.puts("", "`skep help COMMAND` tells more of one, and `skep man` of all.")
         0
       end
 

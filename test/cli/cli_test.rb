@@ -3,7 +3,9 @@
 require "test_helper"
 require "stringio"
 require "tmpdir"
+require "shellwords"
 require "skep/cli"
+require "skep/cli/manual"
 
 class CliTest < Skep::TestCase
   test "lists its commands" do
@@ -13,12 +15,23 @@ class CliTest < Skep::TestCase
     Skep::CLI::COMMANDS.each_key { |name| assert_match(/^  #{name} /, out) }
   end
 
-  test "helps with each command" do
+  test "helps with each command, and gives an example" do
     Skep::CLI::COMMANDS.each_key do |name|
       code, out, = skep(name, "--help")
 
-      assert_equal 0, code
-      assert_match(/\Ausage: skep #{name}/, out)
+      assert_equal [0, out], [code, skep("help", name)[1]]
+      assert_match(/\Ausage: skep #{name}.*^    +-h, --help .*^examples:\n  .*skep #{name}/m, out)
+    end
+  end
+
+  test "gives examples that are right" do
+    Skep::CLI::Manual.entries.each do |entry|
+      entry.examples.each do |line|
+        words = Shellwords.split(line[/skep #{entry.name}([^|>&]*)/, 1])
+        assert Skep::CLI.command(entry.name).new(words, out: nil, err: nil), line
+      end
+      flags = entry.usage.scan(/--[\w-]+/)
+      assert_empty flags - entry.options.flat_map(&:names), entry.usage
     end
   end
 
@@ -27,7 +40,14 @@ class CliTest < Skep::TestCase
       %w[run] => /FILE is missing/,
       %w[run a.rb --nods 3] => /invalid option: --nods/,
       %w[run a.rb --nodes x] => /invalid argument: --nodes x/,
-      %w[status nobody] => /no swarm answers at/,
+      %w[status nobody] => /no swarm called nobody runs here/,
+      %w[status --control /nowhere] => /no swarm answers at/,
+      %w[staus] => /no command "staus": did you mean status\?/,
+      %w[help staus] => /did you mean status\?/,
+      %w[completion tcsh] => /nothing for "tcsh", but for bash, zsh, fish/,
+      %w[scale many] => /"many" is no number of nodes/,
+      %w[restart --node x] => /invalid argument: --node x/,
+      %w[top a b --once] => /no swarm called a runs here/,
       %w[check no/such.rb] => /there is no such file/ }.each do |argv, sentence|
       code, _, err = skep(*argv)
 

@@ -5,6 +5,8 @@
 module Skep
   module CLI
     module Asking
+      TAKES = :swarm
+
       private
 
       def declare(parser)
@@ -20,20 +22,49 @@ module Skep
       end
 
       def control_path
-        options[:control] ||
-          (@arguments.any? ? File.join(directory, "#{@arguments.shift}.sock") : the_only_one)
+        options[:control] || (named? ? named(@arguments.shift) : the_only_one)
+      end
+
+      # Is it said which swarm is meant?
+      def named? = options[:control] || @arguments.any?
+
+      def named(name)
+        path = File.join(directory, "#{name}.sock")
+        return path if File.socket?(path)
+
+        raise Misuse, "no swarm called #{name} runs here: #{others(name)}"
+      end
+
+      def others(name)
+        names = running.map { |path| name_of(path) }
+        nearest = Nearest.to(name, names)
+        return "did you mean #{nearest}?" if nearest
+
+        names.empty? ? "none does" : "there are #{names.join(", ")}"
       end
 
       def the_only_one
-        sockets = Dir.glob(File.join(directory, "*.sock"))
-        return sockets.first if sockets.size == 1
-        raise Misuse, "no swarm runs here: name its socket with --control PATH" if sockets.empty?
+        paths = running
+        return paths.first if paths.one?
+        raise Misuse, "no swarm runs here: name its socket with --control PATH" if paths.empty?
 
-        names = sockets.map { |path| File.basename(path, ".sock") }.sort
-        raise Misuse, "several swarms run here: name one of #{names.join(', ')}"
+        names = paths.map { |path| name_of(path) }
+        raise Misuse, "several swarms run here: name one of #{names.join(", ")}"
       end
 
+      def running = Dir.glob(File.join(directory, "*.sock")).sort.select { |path| listens?(path) }
+      def name_of(path) = File.basename(path, ".sock")
       def directory = Swarm::Config.run_directory
+
+      # A supervisor that was killed leaves its socket.
+      def listens?(path)
+        Watch::Connection.try(path).close
+        true
+      rescue Errno::EAGAIN # many ask
+        true
+      rescue SystemCallError, ArgumentError
+        false
+      end
     end
   end
 end

@@ -16,6 +16,7 @@ module Skep
                   "threads" => :Threads, "pool" => :Pool, "map" => :Map,
                   "recovery" => :Recovery, "supervise" => :Supervise,
                   "refork" => :Refork, "kafka" => :Kafka }.freeze
+      TAKES = BENCHES.keys.freeze
 
       # The bench can't go on; the message is the sentence to print.
       class Failed < Skep::Error

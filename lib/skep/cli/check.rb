@@ -7,6 +7,7 @@ module Skep
     class Check < Command
       PURPOSE = "check a swarm file: every error and warning at once"
       USAGE = "skep check FILE"
+      TAKES = :file
       EXAMPLES = ["skep check swarm.rb"].freeze
 
       private

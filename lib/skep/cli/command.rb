@@ -11,6 +11,7 @@ module Skep
   module CLI
     class Command
       EXAMPLES = [].freeze
+      TAKES = nil # what its arguments are, for completion: :swarm, :file, or words
 
       def initialize(argv, out:, err:) #: (Array[String], out: IO, err: IO) -> void
         @out = out
@@ -27,6 +28,9 @@ module Skep
 
         perform
       end
+
+      # Its options, as OptionParser has them.
+      def switches = parser.top.list.grep(OptionParser::Switch) #: () -> Array[OptionParser::Switch]
 
       private
 

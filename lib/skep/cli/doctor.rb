@@ -14,6 +14,7 @@ module Skep
     class Doctor < Command
       PURPOSE = "find what is unsafe to carry across a fork"
       USAGE = "skep doctor (FILE [options] [-- ARGUMENTS FOR THE FILE] | --pid PID) [--json]"
+      TAKES = :file
       EXAMPLES = ["skep doctor swarm.rb", "skep doctor config/environment.rb --json",
                   "skep doctor --pid 4242"].freeze
       SECONDS = 60.0

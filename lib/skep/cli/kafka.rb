@@ -18,6 +18,7 @@ module Skep
                   "skep kafka lag billing --config client.properties --json",
                   "skep kafka lag --file swarm.rb",
                   "skep kafka lag billing --brokers k1:9093 --set security.protocol=ssl"].freeze
+      TAKES = %w[lag].freeze
       HEAD = %w[topic partition committed end lag member client host].freeze
       SECONDS = 15.0
       private_constant :HEAD, :SECONDS

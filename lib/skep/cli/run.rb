@@ -7,6 +7,7 @@ module Skep
     class Run < Command
       PURPOSE = "run the swarm that a file describes"
       USAGE = "skep run FILE [options] [-- ARGUMENTS FOR THE FILE]"
+      TAKES = :file
       EXAMPLES = ["skep run swarm.rb", "skep run swarm.rb --nodes 2 --log-format json",
                   "skep run --inline swarm.rb"].freeze
 

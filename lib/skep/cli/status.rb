@@ -4,7 +4,8 @@ require "skep/cli/asking"
 require "skep/cli/columns"
 
 # `skep status [NAME]`: what a running swarm is doing, as a table or as one line of JSON; with
-# --partitions also each partition that its nodes read.
+# --partitions also each partition that its nodes read. Where several run and none is named it lists
+# them all.
 module Skep
   module CLI
     class Status < Command
@@ -16,7 +17,8 @@ module Skep
                   "skep status billing --partitions"].freeze
       COLUMNS = %w[node pid mold state joined restarts uss shared beat done last\ exit].freeze
       SUSPECTS = 5
-      private_constant :COLUMNS, :SUSPECTS
+      SECONDS = 2.0
+      private_constant :COLUMNS, :SUSPECTS, :SECONDS
 
       private
 
@@ -27,10 +29,27 @@ module Skep
       end
 
       def perform
+        return list(running) if !named? && running.size > 1
+
         status = ask("status").fetch("status")
         nothing_more
         options[:json] ? out.puts(JSON.generate(status)) : table(status)
         0
+      end
+
+      def list(paths)
+        told = paths.map { |path| [name_of(path), soon(path)] }
+        lines = told.filter_map { |_, status| JSON.generate(status) if status }
+        out.puts(options[:json] ? lines : Several.new(told))
+        0
+      end
+
+      # One that is stopped isn't to keep the others from being shown.
+      def soon(path)
+        ask("status", path:, seconds: SECONDS)["status"]
+      rescue Watch::Query::Failed, Misuse => e
+        err.puts("skep: #{e.message}")
+        nil
       end
 
       def table(status)
@@ -44,7 +63,7 @@ module Skep
 
       def groups(all)
         all.each do |group|
-          out.puts(group.to_s)
+          out.puts(group.to_s.lines.map { |line| Text.clean(line.chomp) })
           out.puts(Columns.new(Group::HEAD, group.rows)) if options[:partitions]
         end
       end
@@ -56,8 +75,8 @@ module Skep
       end
 
       def suspect(one)
-        "suspect: #{one["in_hand"]}, crashes #{one["crashes"]}, alone #{one["alone"]} " \
-          "(#{one["ends"].join("; ")})"
+        Text.clean("suspect: #{one["in_hand"]}, crashes #{one["crashes"]}, " \
+                   "alone #{one["alone"]} (#{one["ends"].join("; ")})")
       end
 
       def row(node)
@@ -81,3 +100,4 @@ module Skep
 end
 
 require "skep/cli/status/group"
+require "skep/cli/status/several"

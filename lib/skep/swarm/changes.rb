@@ -18,7 +18,7 @@ module Skep
 
       # Renews all nodes, one after the other, or the one with this id.
       def restart(id = :all, &done) #: (?untyped) ?{ (String?) -> void } -> void
-        seats = manager.seats.select { |seat| seat.id == id } unless id == :all || unready
+        seats = manager.seats.select { |seat| seat.id.eql?(id) } unless id == :all || unready
         change("restart", done, seats && not_renewable(id, seats.first)) do |over|
           Rolling.new(manager, "restart", seats:) do |seat|
             over.call(seat && "node #{seat.label} could not be replaced; it works on")

@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+module Skep
+  module CLI
+    class Status < Command
+      # All swarms of a host, a line each.
+      #
+      #   puts Several.new([["billing", status], ["mail", nil]])      # mail doesn't answer
+      class Several
+        HEAD = ["swarm", "state", "nodes", "ready", "restarts", "lag", "up", "pid"].freeze
+        private_constant :HEAD
+
+        def initialize(told) #: (Array[[String, Hash[String, untyped]?]]) -> void
+          @rows = told.map do |name, status|
+            status ? row(name, status) : [name, "silent", *[nil] * 6]
+          end
+        end
+
+        def to_s = Columns.new(HEAD, @rows).to_s #: () -> String
+
+        private
+
+        def row(name, status)
+          nodes = status["nodes"].select { |node| node["id"].is_a?(Integer) }
+          lags = nodes.filter_map { |node| node["work"]["lag"] }.grep(Numeric)
+          [name, status["crash_loop"] ? "crash loop" : status["state"], nodes.size,
+           nodes.count { |node| node["state"] == "ready" },
+           nodes.sum { |node| node["restarts"] }, (lags.sum if lags.any?),
+           "#{status["uptime"].round} s", status["pid"]]
+        end
+      end
+      private_constant :Several
+    end
+  end
+end

@@ -1,0 +1,43 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/cli"
+require "stringio"
+
+class ManTest < Skep::TestCase
+  ROOT = File.expand_path("../..", __dir__)
+  private_constant :ROOT
+
+  test "the gem's page is what the commands say today: else `rake man`" do
+    assert_equal page, File.read("#{ROOT}/man/skep.1", encoding: "UTF-8")
+    assert_includes Gem::Specification.load("#{ROOT}/skep.gemspec").files, "man/skep.1"
+  end
+
+  test "tells of every command, option and exit code" do
+    text = page.gsub("\\-", "-")
+    Skep::CLI::Manual.entries.each do |entry|
+      assert_includes text, ".SS #{entry.usage}\n"
+      entry.options.flat_map(&:names).each { |name| assert_includes text, name }
+    end
+    (0..4).each { |code| assert_includes text, ".B #{code}\n" }
+  end
+
+  { "man" => %w[man --warnings=w -l], "mandoc" => %w[mandoc -T lint -W error] }.each do |tool, how|
+    test "#{tool} has nothing against it" do
+      next pass unless system("command -v #{tool} > /dev/null")
+
+      env = { "MANPAGER" => "cat" }
+      out, err, status = run_command(env, *how, "#{ROOT}/man/skep.1", timeout: 30)
+      assert_predicate status, :success?, out + err
+      assert_equal "", err
+    end
+  end
+
+  private
+
+  def page
+    out = StringIO.new
+    assert_equal 0, Skep::CLI.start(%w[man], out:, err: out)
+    out.string
+  end
+end
