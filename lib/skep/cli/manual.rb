@@ -35,7 +35,7 @@ module Skep
       def entry(name) #: (String) -> Entry
         command = CLI.command(name)
         Entry.new(name, command::PURPOSE, command::USAGE, command::EXAMPLES, options(command),
-                  command::TAKES)
+                  command::TAKES || (:swarm if command::USAGE.include?("[NAME")))
       end
 
       def options(command)
