@@ -62,7 +62,7 @@ Scenario.play do
   shows = ->(property) { systemd.show(billing, property) }
   does = lambda do |*words|
     said, done = systemd.ctl(*words, billing)
-    done or raise Failed, "#{words.join(" ")}: #{said} #{told.call}"
+    done or raise Scenario::Failed, "#{words.join(" ")}: #{said} #{told.call}"
   end
   named = lambda do |role|
     systemd.processes(billing).grep(->(pid) {

@@ -47,11 +47,11 @@ class OwnSystemd
     mount -o remount,bind,ro /
     exec env -i PATH="$PATH" container=skep SYSTEMD_UNIT_PATH=/run/ours/units \
       NOTIFY_SOCKET=/run/ours/booted SYSTEMD_PROC_CMDLINE= \
-      systemd --system --log-target=journal --show-status=no
+      /lib/systemd/systemd --system --log-target=journal --show-status=no
   SH
 
   def self.possible?
-    Process.uid.zero? && cgroup2 && system("systemd", "--version", out: File::NULL) &&
+    Process.uid.zero? && cgroup2 && File.executable?("/lib/systemd/systemd") &&
       system(*UNSHARE, "true", err: File::NULL)
   end
 
@@ -143,7 +143,7 @@ class OwnSystemd
 
   def init = File.read("/proc/#{@outer.pid}/task/#{@outer.pid}/children").split.first
 
-  def inside = ["nsenter", "-t", init, "--pid", "--mount", "--cgroup"]
+  def inside = ["nsenter", "-t", init, "--pid", "--mount", "--cgroup", "--root"]
 
   def hear(socket, word)
     deadline = Skep::OS.now + SECONDS
