@@ -14,6 +14,7 @@ module Skep
       def initialize
         @io, @cord = OS.pipe
         @cord.nonblock = true
+        @read = +"" # a new one would be 64 KiB each time
       end
 
       # Lets librdkafka ring with this number when something comes into the empty queue.
@@ -27,7 +28,7 @@ module Skep
 
       # The numbers rung since the last time, each once.
       def heard #: () -> Array[Integer]
-        rung = @io.read_nonblock(65_536, exception: false)
+        rung = @io.read_nonblock(65_536, @read, exception: false)
         rung.is_a?(String) ? rung.unpack("L*").uniq : []
       end
 

@@ -187,8 +187,9 @@ module Skep
       def begin_with(partition)
         return false if partition.revoked
 
-        same = @partitions.values.select { |one| one.key == partition.key }
-        before = (same - [partition]).any?(&:busy?)
+        before = @partitions.each_value.any? do |one|
+          one.busy? && !one.equal?(partition) && one.key == partition.key
+        end
         partition.state = before ? :idle : :busy
         partition.begin_reading unless before
         !before
