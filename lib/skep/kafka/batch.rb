@@ -110,6 +110,9 @@ module Skep
       # The same for events.
       def place = { topic:, partition:, offset: first_offset, last_offset: } #: () -> Hash
 
+      # What it holds in memory, nearly.
+      def __bytes = @haul.bytes #: () -> Integer
+
       # The same messages as batches of one, for finding the one that can't be done.
       #: () -> Array[Batch]
       def split = messages.map { |message| __of([message]) }

@@ -59,7 +59,7 @@ module Skep
       def tools
         tools = Tools.new(options: @options, child: @child, report: @report, consumer: @consumer,
                           desk: @desk = Desk.new(&@report.method(:unreadable)), gate: Gate.new,
-                          dead_letter: @dead_letter = dead_letter)
+                          dead_letter: @dead_letter = dead_letter, leeway: Leeway.new)
         @meter = tools.meter = Meter.new(tools)
         @outputs = tools.outputs = Outputs.new(tools)
         tools

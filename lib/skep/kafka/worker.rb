@@ -16,7 +16,7 @@ module Skep
         @child = tools.child.lane(thread)
         @outputs = tools.outputs.of(@child, thread)
         @report = tools.report
-        @desk, @gate, @meter = tools.desk, tools.gate, tools.meter
+        @desk, @gate, @meter, @leeway = tools.desk, tools.gate, tools.meter, tools.leeway
         @poison = Poison.new(@child.caution)
         @ledger = Ledger.new(tools, @child, @poison, @outputs)
         @setback = Setback.new(tools, @child, @ledger, @outputs)
@@ -103,6 +103,7 @@ module Skep
         out = strand.batch.size - given.size
         @meter.count(given, :filtered, out) if out.positive?
         @ledger.finish(strand)
+        @leeway.passed(given)
       end
     end
     private_constant :Worker
