@@ -66,9 +66,12 @@ class CliTest < Skep::TestCase
   end
 
   test "wonders about events that are nearly skep's" do
-    code, _, err = check("Skep.swarm('a') do |one|\n" \
-                         "  %i[node_diedd node_died order_paid].each { |name| one.on(name) { } }\n" \
-                         "  one.work { }\nend")
+    code, _, err = check(<<~RUBY)
+      Skep.swarm("a") do |one|
+        %i[node_diedd node_died order_paid].each { |name| one.on(name) { } }
+        one.work { }
+      end
+    RUBY
 
     assert_equal 0, code
     assert_equal 1, err.lines.size
