@@ -44,14 +44,7 @@ module Skep
         def peers = Keeper::PEERS.map { |keeper| row(keeper, keeper.name, SMALL, 0) }
 
         def spare(heap, mebibytes)
-          return unspared(heap) if Swarm::Option::ALL[:spares].pending?
-
           row(Keeper::OURS, SPARE, heap, mebibytes, { **OFTEN, spares: 1 }, SPARE_PAUSE)
-        end
-
-        def unspared(heap)
-          Contender.new("#{SPARE}, #{heap}", group: heap,
-                                             skipped: "skep #{VERSION} keeps no spares yet")
         end
 
         def row(keeper, name, heap, mebibytes, options = {}, pause = 0.02)
