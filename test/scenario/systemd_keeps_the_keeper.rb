@@ -120,4 +120,12 @@ Scenario.play do
   does.call("stop")
   must("end well: #{told.call}") { shows.call("Result") == "success" }
   must("leave nothing") { systemd.processes(billing).empty? }
+
+  File.write(file, "raise 'broken'")
+  must("not start with a broken file") { !systemd.ctl("start", billing).last }
+  errors = -> { systemd.journal("-u", billing, "-p", "err").map { |entry| entry["MESSAGE"] } }
+  systemd.follow("why, as an error") { errors.call.grep(/\Askep: swarm.rb: .*broken/).any? }
+  must("not try again: #{told.call}") do
+    shows.call("ActiveState") == "failed" && shows.call("NRestarts") == "0"
+  end
 end

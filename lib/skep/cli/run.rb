@@ -55,7 +55,8 @@ module Skep
 
         runner = options[:inline] ? inline : supervisor
         code = runner.run
-        runner.failures.each { |sentence| err.puts("skep: #{sentence}") }
+        level = "<3>" if Watch::Journal.new.behind?(err) # an error's, sd-daemon(3)
+        runner.failures.each { |sentence| err.puts("#{level}skep: #{sentence}") }
         code
       end
 
