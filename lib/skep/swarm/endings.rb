@@ -40,8 +40,7 @@ module Skep
         heir = heir_of(node)
         standing = dismiss(node, exit)
         tell_of(node, exit) if node.pid # of who was never forked nobody has heard
-        heir ? @manager.spares.step_in(heir, node.seat) : node.seat.settled
-        @manager.stopping? ? @manager.check : follow(node, standing, heir)
+        pass_on(node, standing, heir)
         @manager.emptied(node.mold)
       end
 
@@ -96,6 +95,15 @@ module Skep
       def hear_out(node)
         node.channel.drain
         recoveries.lost(node, OS.now)
+      end
+
+      # What waited for its end to be written down: at once where nobody holds the seat, else when
+      # who followed has it.
+      def pass_on(node, standing, heir)
+        @manager.spares.step_in(heir, node.seat) if heir
+        node.seat.settled unless heir || standing == :held
+        @manager.stopping? ? @manager.check : follow(node, standing, heir)
+        node.seat.settled if standing == :held
       end
 
       # It runs on and nobody can tell it anything: it has closed all its descriptors, or executed

@@ -32,8 +32,10 @@ module Skep
       #:   -> void
       def begin(seat, reason, **how, &done)
         return done&.call(false) if @over || of(seat) || !seat.live?
-        # A spare has just followed its node, which isn't written down yet.
-        return seat.when_settled { self.begin(seat, reason, **how, &done) } if seat.claim.shut
+        # Its node has just been followed, which isn't written down yet.
+        if seat.claim.shut || seat.followed?
+          return seat.when_settled { self.begin(seat, reason, **how, &done) }
+        end
 
         replace(seat, reason, **how, &done)
       end

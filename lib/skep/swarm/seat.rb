@@ -96,12 +96,20 @@ module Skep
         self
       end
 
+      # Its holder is gone, which isn't written down yet, and who follows is being forked.
+      def follow #: () -> void
+        @followed = true
+      end
+
+      def followed? = @followed ? true : false #: () -> bool
+
       # Runs the block once the end of the process that holds it is written down.
-      def when_settled(&block) = @pending = block #: () { () -> void } -> void
+      #: () { () -> void } -> void
+      def when_settled(&block) = (@pending ||= []) << block
 
       def settled #: () -> void
         pending, @pending = @pending, nil
-        pending&.call
+        pending&.each(&:call)
       end
 
       # A process of its has ended; no exit: it lives on as something else.
@@ -110,6 +118,7 @@ module Skep
         return (@successor = nil) || :unchanged if node == @successor
 
         @causes.ended(node, exit)
+        @followed = false
         remember(node, exit) if exit
         died(node.kind_of_death, now, within) unless node.retired?
         @node, @successor = @successor, nil

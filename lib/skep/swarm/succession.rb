@@ -42,7 +42,10 @@ module Skep
       end
 
       def anticipate(node) #: (Node) -> void
-        @boots.enqueue(node.seat) if certain?(node.seat, node)
+        return unless certain?(node.seat, node)
+
+        node.seat.follow
+        @boots.enqueue(node.seat)
       end
 
       def outlive(node) #: (Node) -> void
