@@ -55,9 +55,12 @@ module Skep
           here = @marked && index == @view.index
           parts = pieces(@cells[index]) { |column| column == BAR ? bar(node) : nil }
           parts[widths_before(2)].push(look(node)) if look(node)
-          mark = here ? MARK : " " * MARK.size
-          @paint.line([[mark], *parts], @columns, also: (:reverse if here))
+          parts = [[here ? MARK : " " * MARK.size], *parts]
+          @paint.line(here ? parts.map { |part| chosen(part) } : parts, @columns)
         end
+
+        # A bar stays what it is.
+        def chosen(part) = part.include?(:blue) ? part : [part.first, :reverse]
 
         def look(node) = node["unhealthy"] ? :yellow : STATES.fetch(node["state"], :yellow)
 
