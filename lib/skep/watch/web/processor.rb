@@ -40,7 +40,7 @@ module Skep
         def part(before, (ticks, now, *who))
           return unless before && before[2..] == who && now > before[1]
 
-          ((ticks - before[0]) / @hertz.to_f / (now - before[1])).round(2)
+          ((ticks - before[0]) / @hertz.to_f / (now - before[1])).round(3)
         end
       end
       private_constant :Processor

@@ -13,7 +13,7 @@ const sheet = new Sheet(find("nodes"), "Nodes", [
   { title: "State", name: "state", show: showState },
   { title: "Pid", number: true, show: text((row) => row.pid ?? format.NONE) },
   { title: "Last beat", number: true, show: text((row) => format.beat(row.beat_age)) },
-  { title: "CPU", name: "cpu", number: true, show: text((row) => (row.cpu == null ? format.NONE : `${Math.round(row.cpu * 100)} %`)) },
+  { title: "CPU", name: "cpu", number: true, show: text((row) => (row.cpu == null ? format.NONE : `${format.count(row.cpu * 100)} %`)) },
   { title: "A second", number: true, show: text((row) => format.count(row.rate)) },
   { title: "Memory", name: "memory", show: showMemory },
   { title: "Restarts", number: true, show: text((row) => format.count(row.restarts)) },
