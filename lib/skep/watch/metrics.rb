@@ -16,7 +16,7 @@
 module Skep
   module Watch
     module Metrics
-      PARTS = %w[catalog exposition readings work_readings facts readiness app server].freeze
+      PARTS = %w[catalog exposition readings work_readings facts readiness app gate server].freeze
       OLDEST = 6
       private_constant :PARTS, :OLDEST
 

@@ -5,8 +5,8 @@
 #   server = Server.new(app).serve(socket)    # the socket is its own from here on
 #   server.close
 #
-# What a client may do is bounded: so many seconds for a request, a body of some bytes, and as many
-# connections as this process has descriptors.
+# What clients may do is bounded: so many connections at a time (Gate), so many seconds for a
+# request, a body of some bytes. Nobody is told of what they do wrong but they themselves.
 module Skep
   module Watch
     module Metrics
@@ -16,34 +16,32 @@ module Skep
                     first_data_timeout: 5, persistent_timeout: 20, force_shutdown_after: 1,
                     http_content_length_limit: 16_384, raise_exception_on_sigterm: false,
                     reaping_time: nil, auto_trim_time: nil }.freeze # who is idle sleeps
-        FULL_SECONDS = 0.1
-        private_constant :OPTIONS, :FULL_SECONDS
+        private_constant :OPTIONS
 
-        # Puma's news are nobody's; without a descriptor it would try to accept all the time.
-        class Silence < Puma::LogWriter
-          #: (IO stop) -> void
-          def initialize(stop)
-            super(Puma::NullIO.new, Puma::NullIO.new)
-            @stop = stop
-          end
-
-          def unknown_error(error, *) #: (Exception, *untyped) -> void
-            full = error.is_a?(Errno::EMFILE) || error.is_a?(Errno::ENFILE)
-            @stop.wait_readable(FULL_SECONDS) if full
+        # One that says nothing of its clients on stderr.
+        class Discreet < Puma::Server
+          # Who has gone needn't be answered.
+          def process_client(...) #: (*untyped) -> untyped
+            super
+          rescue Puma::ConnectionError
+            false
           end
         end
-        private_constant :Silence
+        private_constant :Discreet
 
         def initialize(app) #: (untyped) -> void
           @stop, @stopper = OS.pipe
-          @puma = Puma::Server.new(app, nil, { **OPTIONS, log_writer: Silence.new(@stop) })
+          log_writer = Puma::LogWriter.new(Puma::NullIO.new, Puma::NullIO.new)
+          @puma = Discreet.new(app, nil, { **OPTIONS, log_writer: })
         end
 
         def serve(socket) #: (BasicSocket) -> self
-          binder, number = @puma.binder, socket.fileno
+          unix = socket.local_address.unix?
           socket.autoclose = false # its number is in other hands from here on
-          socket.local_address.unix? ? binder.inherit_unix_listener(nil, number)
-                                     : binder.inherit_tcp_listener(nil, nil, number)
+          listener = (unix ? UNIXServer : TCPServer).for_fd(socket.fileno).extend(Gate)
+          listener.guard(@stop)
+          @puma.binder.ios << listener
+          @puma.binder.envs[listener] = { **@puma.binder.proto_env, "REMOTE_ADDR" => "" } if unix
           @puma.run
           self
         end
