@@ -20,11 +20,11 @@ module Skep
 
         # One that says nothing of its clients on stderr.
         class Discreet < Puma::Server
-          # Who has gone needn't be answered.
-          def process_client(...) #: (*untyped) -> untyped
+          # Who has gone isn't answered that it was wrong. Puma's threads would stumble over it.
+          def client_error(...) #: (*untyped) -> untyped
             super
           rescue Puma::ConnectionError
-            false
+            nil
           end
         end
         private_constant :Discreet
