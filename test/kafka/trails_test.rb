@@ -7,13 +7,15 @@ module Skep
     # Where a partition begins that comes back to a process which has had it before.
     class TrailsTest < ::KafkaCase
       KEY = ["orders", 3].freeze
+      JOIN_GROUP = 11
+      FENCED = 82
       Cluster = Struct.new(:accepted, :offsets) do
         def committed(keys, _) = offsets&.slice(*keys)
       end
       Hands = Struct.new(:busy) do
         def leftover(keys) = busy & keys
       end
-      private_constant :KEY, :Cluster, :Hands
+      private_constant :KEY, :JOIN_GROUP, :FENCED, :Cluster, :Hands
 
       test "goes on behind what was done here, and tells how much that spares" do
         assert_equal({ KEY => 200 }, starts(done: 200, accepted: 100, committed: 100))
@@ -78,6 +80,23 @@ module Skep
         assert_empty again
       end
 
+      test "joins once more by its name where the group takes it for two, and does nothing twice" do
+        broker(orders: 1)
+        feed("orders", (0...100).map { |n| ["k", n.to_s] })
+        @fence = true
+        seen = []
+        more = { kafka: quick[:kafka].merge("group.instance.id" => "us"), commit_every: 600 }
+        events = play(more, told: method(:lose)) do |batch, child|
+          seen.concat(batch.payloads)
+          @broker.down! if seen.size == 100
+          child.stop! if seen.include?("last")
+        end
+
+        assert_equal [*(0...100).map(&:to_s), "last"], seen
+        assert_equal(%w[us-0], named(events, "kafka_fenced_itself").map { |facts| facts[:name] })
+        assert_empty named(events, "kafka_name_taken")
+      end
+
       test "doesn't do again what was in hand when its session ended, once that is done" do
         broker(orders: 1)
         feed("orders", (0...6).map { |n| ["k", n.to_s] })
@@ -118,7 +137,7 @@ module Skep
         told = @told
         report.define_singleton_method(:tell) { |name, **facts| told << [name, facts] }
         options = Options.new(transactional:)
-        Trails.new(Tools.new(consumer:, desk:, report:, options:))
+        Trails.new(Tools.new(consumer:, desk:, report:, options:, past: Trails.past))
       end
 
       # A session that ends soon.
@@ -131,6 +150,7 @@ module Skep
       def lose(name, facts, _child)
         return unless name == "kafka_rebalance"
 
+        @broker.fail_next(JOIN_GROUP, FENCED) if facts[:change] == "lost" && @fence
         @broker.up! if facts[:change] == "lost"
         came_back if facts[:change] == "assigned" && (@times = @times.to_i + 1) == 2
       end

@@ -15,12 +15,13 @@ module Skep
       # What the cluster has taken of it: the offset last committed of each partition.
       attr_reader :accepted #: Hash[[String, Integer], Integer]
 
-      def initialize(settings) #: (Hash[String, String]) -> void
+      #: (Hash[String, String], ?accepted: Hash[[String, Integer], Integer]) -> void
+      def initialize(settings, accepted: {})
         @group, @name = settings.values_at("group.id", "group.instance.id")
         @stays = @name && !Protocol.new(settings).brokers?
         super(settings, type: Native::CONSUMER)
         @reset = settings.fetch("auto.offset.reset", "largest")
-        @accepted = {}
+        @accepted = accepted
       end
 
       def subscribe(topics) #: (Array[String]) -> void

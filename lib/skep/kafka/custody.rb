@@ -12,6 +12,7 @@
 #   custody.begin_again(topics)   # those were deleted and made again
 #   custody.commit_settled        # what is done, once the group has settled; the block serves it
 #   custody.joined?               # has it ever had any?
+#   custody.away?                 # has it lost what it had, and got nothing since?
 module Skep
   module Kafka
     class Custody
@@ -29,6 +30,7 @@ module Skep
       end
 
       def joined? = @joined ? true : false #: () -> bool
+      def away? = @away ? true : false #: () -> bool
 
       # Each partition's queue is turned to the desk before the assignment, so that no message goes
       # elsewhere.
@@ -39,11 +41,12 @@ module Skep
         @consumer.assign(list)
         starts.each { |key, offset| @consumer.store(*key, offset) }
         @joined = true
+        @away = false
         tell("assigned", list.keys)
       end
 
       def give_up(list) #: (PartitionList) -> void
-        lost = @consumer.lost?
+        @away = lost = @consumer.lost?
         done = @desk.revoke(list.keys, lost ? 0 : FINISH_SECONDS)
         committed(@consumer.commit(done, COMMIT_SECONDS)) unless lost
         @consumer.unassign(list)

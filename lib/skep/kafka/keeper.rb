@@ -126,8 +126,14 @@ module Skep
       # librdkafka has given up, and will commit nothing more.
       def fall(event)
         error = @consumer.fatal || failed(event)
+        away = @custody.away?
         @custody.lose
-        raise error
+        raise away && error.is_a?(NameTaken) ? itself(error) : error
+      end
+
+      # It had lost its place: who has it now is most likely itself.
+      def itself(error)
+        FencedItself.new(name: error.name, group: @options.group, cause: error.why)
       end
 
       def commit_settled

@@ -13,10 +13,10 @@ module Skep
       LEAVE_SECONDS = 10.0
       private_constant :LEAVE_SECONDS
 
-      # nameless: whatever its settings say.
-      #: (Options, Child, Proc, ?nameless: bool) -> void
-      def initialize(options, child, handler, nameless: false)
-        @nameless = nameless
+      # nameless: whatever its settings say; past: what its process has done as a member before.
+      #: (Options, Child, Proc, ?nameless: bool, ?past: Trails::Past) -> void
+      def initialize(options, child, handler, nameless: false, past: Trails.past)
+        @nameless, @past = nameless, past
         @options = options
         @child = child
         @handler = handler
@@ -31,13 +31,23 @@ module Skep
       rescue NameTaken => e
         @report.tell(:kafka_name_taken, level: :error, group: @options.group, name: e.name,
                                         error: e.message)
-        Member.new(@options, @child, @handler, nameless: true).run unless @child.stopping?
+        go_on(nameless: true)
+      rescue FencedItself => e
+        @report.tell(:kafka_fenced_itself, level: :warn, group: @options.group, name: e.name,
+                                           error: e.message)
+        go_on(nameless: false)
       end
 
       private
 
+      def go_on(nameless:)
+        return if @child.stopping?
+
+        Member.new(@options, @child, @handler, nameless:, past: @past).run
+      end
+
       def take_part
-        @consumer = Consumer.new(settings)
+        @consumer = Consumer.new(settings, accepted: @past.accepted)
         return unless Boot.new(@options, @child, @consumer, @report).call
 
         @child.ready!
@@ -59,7 +69,8 @@ module Skep
       def tools
         tools = Tools.new(options: @options, child: @child, report: @report, consumer: @consumer,
                           desk: @desk = Desk.new(&@report.method(:unreadable)), gate: Gate.new,
-                          dead_letter: @dead_letter = dead_letter, leeway: Leeway.new)
+                          dead_letter: @dead_letter = dead_letter, leeway: Leeway.new,
+                          past: @past)
         @meter = tools.meter = Meter.new(tools)
         @outputs = tools.outputs = Outputs.new(tools)
         tools

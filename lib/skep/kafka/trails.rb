@@ -18,14 +18,19 @@ module Skep
       # position: the offset after what this process has done.
       Trail = Struct.new(:position)
 
+      # What a client leaves the next one of its process.
+      Past = Struct.new(:trails, :accepted)
+
       SECONDS = 5.0
       private_constant :SECONDS
+
+      def self.past = Past.new({}, {}) #: () -> Past, where there is none
 
       def initialize(tools) #: (Tools) -> void
         @consumer, @desk, @report = tools.consumer, tools.desk, tools.report
         # A transaction's offset is committed with it: nothing is ahead of that.
         @ahead = !tools.options.transactional
-        @trails = {}
+        @trails = tools.past.trails
       end
 
       def [](key) = @trails.fetch(key) #: ([String, Integer]) -> Trail

@@ -38,13 +38,28 @@ module Skep
       private_constant :NEWCOMER, :KEPT
 
       attr_reader :name #: String
+      attr_reader :why #: String, librdkafka's words
 
       # kept: it was there before us.
       #: (name: String, group: String, cause: String, ?kept: bool) -> void
       def initialize(name:, group:, cause:, kept: false)
         @name = name
+        @why = cause
         super("another client is in the group #{group} as #{name} (#{cause}): " \
               "#{kept ? KEPT : NEWCOMER}. Until its next start this node has no name there")
+      end
+    end
+
+    # What a member still had to tell came after it had lost its place and joined again by its name:
+    # the broker takes that for another's.
+    class FencedItself < Error
+      attr_reader :name #: String
+
+      #: (name: String, group: String, cause: String) -> void
+      def initialize(name:, group:, cause:)
+        @name = name
+        super("the group #{group} takes #{name} for two clients, as it had lost its place and " \
+              "came back (#{cause}): it joins once more by that name")
       end
     end
 
