@@ -12,11 +12,13 @@ module Skep
       module Gate
         MOST = 1_000
         FULL_SECONDS = 0.05
-        private_constant :MOST, :FULL_SECONDS
+        FEW = 32
+        private_constant :MOST, :FULL_SECONDS, :FEW
 
         def guard(stop) #: (IO) -> void
           @stop = stop
           @open = []
+          @sweep_at = FEW
         end
 
         # Without a descriptor, too, it would be tried again at once, and again.
@@ -30,10 +32,12 @@ module Skep
 
         private
 
+        # Those that have gone are forgotten before there are twice as many.
         def full?
-          return false if @open.size < MOST
+          return false if @open.size < @sweep_at
 
           @open.reject!(&:closed?)
+          @sweep_at = (@open.size * 2).clamp(FEW, MOST)
           @open.size >= MOST
         end
 
