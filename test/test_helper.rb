@@ -16,6 +16,7 @@ $LOAD_PATH.unshift(__dir__)
 
 require "minitest/autorun"
 require "support/strict_warnings"
+require "support/hang_watch"
 require "support/leaks"
 require "support/processes"
 require "support/test_case"

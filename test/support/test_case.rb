@@ -1,16 +1,11 @@
 # frozen_string_literal: true
 
-require "timeout"
-
 module Skep
   # Every test's class. A test is a sentence, asserts something, leaves nothing behind (Leaks), and
   # comes to its end: one that hangs fails with the place where it did.
   class TestCase < Minitest::Test
     include Leaks
     include Processes
-
-    Hangs = Class.new(StandardError)
-    private_constant :Hangs
 
     # Seconds; far beyond what the slowest test takes on the slowest machine.
     def self.longest = 240 #: () -> Numeric
@@ -23,10 +18,7 @@ module Skep
       define_method(name, &block)
     end
 
-    def run #: () -> Minitest::Result
-      longest = self.class.longest
-      Timeout.timeout(longest, Hangs, "no end after #{longest} s") { super }
-    end
+    def run = HangWatch.over(self.class.longest) { super } #: () -> Minitest::Result
 
     #: () -> void
     def after_teardown
