@@ -6,7 +6,9 @@ module Skep
   module Kafka
     # A member of a group as far as the client goes, in this process.
     class ConsumerTest < ::KafkaCase
-      COOPERATIVE = { "partition.assignment.strategy": "cooperative-sticky" }.freeze
+      # With a session that a busy machine hardly outlasts.
+      COOPERATIVE = { "partition.assignment.strategy": "cooperative-sticky",
+                      "session.timeout.ms": 6_000 }.freeze
       private_constant :COOPERATIVE
 
       def teardown
@@ -44,7 +46,8 @@ module Skep
       private
 
       def consumer
-        @consumer ||= Consumer.new({ **@broker.settings, **COOPERATIVE, "group.id": "readers" }
+        @consumer ||= Consumer.new({ **@broker.settings.transform_keys(&:to_sym), **COOPERATIVE,
+                                     "group.id": "readers" }
                                    .to_h { |name, value| [name.to_s, value.to_s] })
       end
 
@@ -71,7 +74,7 @@ module Skep
         gate.read(1)
         child = FakeChild.new
         trap("TERM") { child.stop! }
-        kafka = { **@broker.settings, **COOPERATIVE }
+        kafka = { **@broker.settings.transform_keys(&:to_sym), **COOPERATIVE }
         Source.new(**options(kafka:)).run(child, proc {})
       end
     end
