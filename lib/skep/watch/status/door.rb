@@ -29,14 +29,17 @@ module Skep
           @watch = loop.watch(server) { accept }
         end
 
+        # Processor time: a supervisor that was stopped meanwhile, or had to wait, hasn't spent it.
         def spend #: () { () -> void } -> void
-          began = OS.now
+          began = spent
           yield
         ensure
-          @spent += OS.now - began
+          @spent += spent - began
         end
 
         private
+
+        def spent = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
 
         def accept
           spend do
