@@ -64,6 +64,10 @@ Scenario.play do
   Skep.pidfd(pid).signal(:KILL)
   Process.wait(pid)
   gone(pids)
-  (own - [mold]).each { |child| Skep.pidfd(child).signal(:KILL) if File.exist?("/proc/#{child}") }
+  (own - [mold]).each do |child|
+    Skep.pidfd(child).signal(:KILL)
+  rescue Errno::ESRCH # it has ended by itself
+    nil
+  end
   reader.close
 end

@@ -175,8 +175,7 @@ class Scenario
     def close
       return if @pidfd.closed?
 
-      @pidfd.signal(:KILL) if @pidfd.alive?
-      @pidfd.wait(timeout: SECONDS)
+      Scenario.kill(@pidfd)
       [@pidfd, @reader].each(&:close)
     end
 
@@ -205,6 +204,15 @@ class Scenario
   rescue Failed => e
     warn "FAILED #{File.basename($PROGRAM_NAME, '.rb')}: #{e.message}"
     exit 1
+  end
+
+  # Ends a process, or finds that it has ended just now.
+  def self.kill(pidfd, group: false)
+    pidfd.signal(:KILL, group:)
+  rescue Errno::ESRCH
+    nil
+  ensure
+    pidfd.wait(timeout: SECONDS)
   end
 
   attr_accessor :directory

@@ -136,8 +136,7 @@ class GemScenario < Scenario
 
   # Its workers end with it, as it leads their group.
   def end_puma(puma)
-    puma.pidfd.signal(:KILL, group: true) if puma.pidfd.alive?
-    puma.pidfd.wait(timeout: SECONDS)
+    Scenario.kill(puma.pidfd, group: true) if puma.pidfd.alive?
     puma.pidfd.close
     puma.reading.join(SECONDS)
   end

@@ -37,8 +37,7 @@ class Foreman
   def terminate = @pidfd.signal(:TERM)
 
   def close
-    @pidfd.signal(:KILL) if @pidfd.alive?
-    @pidfd.wait(timeout: Scenario::SECONDS)
+    Scenario.kill(@pidfd)
     [@pidfd, @in, @out].each(&:close)
   end
 end

@@ -57,8 +57,7 @@ class WebScenario < Scenario
   private
 
   def end_web(out)
-    @web.signal(:KILL) if @web.alive?
-    @web.wait(timeout: SECONDS)
+    Scenario.kill(@web)
     [@web, out].each(&:close)
   end
 end

@@ -75,8 +75,7 @@ class Prometheus
   end
 
   def stop
-    @pidfd.signal(:KILL) if @pidfd.alive?
-    @pidfd.wait(timeout: SECONDS)
+    Scenario.kill(@pidfd)
     @pidfd.close
   end
 
