@@ -71,9 +71,9 @@ module Skep
       end
 
       def join_after(gate)
-        gate.read(1)
         child = FakeChild.new
         trap("TERM") { child.stop! }
+        gate.read(1)
         kafka = { **@broker.settings.transform_keys(&:to_sym), **COOPERATIVE }
         Source.new(**options(kafka:)).run(child, proc {})
       end
