@@ -140,9 +140,9 @@ module Skep
         Trails.new(Tools.new(consumer:, desk:, report:, options:, past: Trails.past))
       end
 
-      # A session that ends soon.
+      # A session that ends soon, and not because the machine is busy.
       def quick
-        { kafka: @broker.settings.merge("session.timeout.ms" => 500,
+        { kafka: @broker.settings.merge("session.timeout.ms" => 1_500,
                                         "reconnect.backoff.max.ms" => 100) }
       end
 
