@@ -55,11 +55,16 @@ class ExampleScenario < Scenario
     feed&.close
   end
 
-  # nodes: how many; the rest is its environment.
-  def run_example(name, nodes: 2, **env)
-    kafka = { "BROKERS" => broker.address, "KAFKA" => JSON.generate(broker.settings) }
-    copy = ->(place) { FileUtils.cp_r("#{EXAMPLES}/#{name}/.", place) }
-    run_swarm(nil, prepare: copy, env: { **kafka, "NODES" => nodes.to_s, **env })
+  # nodes: how many; kafka: does it read from one; files: what lies beside its own; options: what is
+  # written otherwise in its swarm.rb; the rest is its environment.
+  def run_example(name, nodes: 2, kafka: true, files: {}, options: {}, **env)
+    env = { "BROKERS" => broker.address, "KAFKA" => JSON.generate(broker.settings), **env } if kafka
+    copy = lambda do |place|
+      FileUtils.cp_r("#{EXAMPLES}/#{name}/.", place)
+      files.each { |file, text| File.write("#{place}/#{file}", text) }
+      change("#{place}/swarm.rb", options)
+    end
+    run_swarm(nil, prepare: copy, env: { "NODES" => nodes.to_s, **env })
   end
 
   # Kills a node at each of these moments: when so much is done, as the block tells.
@@ -78,6 +83,12 @@ class ExampleScenario < Scenario
       swarm.events.filter_map { |event| event["pid"] if event["event"] == name }
     end
     ready - died
+  end
+
+  def change(file, words)
+    text = File.read(file)
+    words.each { |from, to| text.sub!(from, to) or raise Failed, "no #{from} in #{file}" }
+    File.write(file, text)
   end
 
   def stop_well(swarm) = must("end with 0") { swarm.stop.exitstatus.zero? }

@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+# What Karafka's own events tell of a node: which batch each thread has in hand, whether all
+# listeners poll, and which partitions it has. The supervisor judges by that.
+#
+#   watch = Watch.new(child, threads: 5).begin
+#   watch.complaint    # what is wrong with the listeners, in words, or nil
+#   watch.over?        # Karafka has stopped
+#
+# A thread that has a batch in hand owes the supervisor signs: `Watch.lane.beat` between messages,
+# `Watch.lane.busy(for: 600) { … }` around what takes longer than liveness_timeout.
+class Watch
+  PATIENCE = 30.0 # seconds
+
+  def self.lane = Thread.current[:karafka_lane]
+
+  def initialize(child, threads:)
+    @child = child
+    @free = Thread::Queue.new
+    (1..threads).each { |number| @free.push(child.lane(number)) }
+    @working = 0
+    @polled = {}
+    @lock = Mutex.new
+  end
+
+  def begin
+    on("consumer.consume") { |event| take(event[:caller]) }
+    on("consumer.consumed") { |event| Watch.lane&.count(event[:caller].messages.size) }
+    on("worker.completed") { give_back if Watch.lane }
+    on("connection.listener.fetch_loop") { |event| heard { @polled[event[:caller].id] = now } }
+    on("connection.listener.stopped") { |event| heard { @polled.delete(event[:caller].id) } }
+    on("rebalance.partitions_assigned") { |event| @child.joined!(partitions: names(event[:tpl])) }
+    on("app.stopped") { @over = true }
+    self
+  end
+
+  def over? = @over
+
+  # While a handler works, its listener waits.
+  def complaint
+    silent = heard { @working.positive? ? 0 : @polled.count { |_, at| now - at > PATIENCE } }
+    "#{silent} listeners of Karafka's poll no more" if silent.positive?
+  end
+
+  private
+
+  def take(consumer)
+    heard { @working += 1 }
+    lane = Thread.current[:karafka_lane] = @free.pop
+    range = consumer.messages.metadata.then { |one| "#{one.first_offset}-#{one.last_offset}" }
+    lane.in_hand("#{consumer.topic.name}/#{consumer.partition}/#{range}")
+  end
+
+  def give_back
+    lane, Thread.current[:karafka_lane] = Watch.lane, nil
+    lane.in_hand(nil)
+    @free.push(lane)
+    heard do
+      @working -= 1
+      @polled.transform_values! { now }
+    end
+  end
+
+  def names(list)
+    list.to_h.transform_values { |partitions| partitions.map(&:partition) }
+  end
+
+  def on(name, &block) = Karafka.monitor.subscribe(name, &block)
+  def heard(&block) = @lock.synchronize(&block)
+  def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+end

@@ -1,0 +1,23 @@
+# frozen_string_literal: true
+
+# An application's own karafka.rb, but for the name, which is this node's.
+class KarafkaApp < Karafka::App
+  setup do |config|
+    config.client_id = "ledger"
+    config.logger = Logger.new($stdout, level: :warn)
+    config.kafka = {
+      "bootstrap.servers": ENV.fetch("BROKERS"),
+      "auto.offset.reset": "earliest",
+      "group.instance.id": "ledger-#{Socket.gethostname}-#{ENV.fetch("SKEP_NODE_ID")}",
+      **JSON.parse(ENV.fetch("KAFKA", "{}"), symbolize_names: true)
+    }.compact
+    config.concurrency = Integer(ENV.fetch("THREADS", "2")) # KarafkaNode's threads
+    config.shutdown_timeout = 25_000 # less than the swarm's stop_timeout
+  end
+
+  routes.draw do
+    consumer_group "ledger" do
+      topic(:orders) { consumer OrdersConsumer }
+    end
+  end
+end

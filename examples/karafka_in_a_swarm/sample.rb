@@ -1,0 +1,29 @@
+# frozen_string_literal: true
+
+require "json"
+
+# Orders for examples/try, and what the ledger has of them.
+module Sample
+  TOPICS = { "orders" => 8 }.freeze
+  TOPIC = "orders"
+  ORDERS = 20_000
+
+  class << self
+    # Karafka begins a log of its own in its root.
+    def environment(scratch) = { "LEDGER" => ledger(scratch), "KARAFKA_ROOT_DIR" => scratch }
+
+    def messages
+      Array.new(ORDERS) { |id| [id.to_s, JSON.generate(id:, cents: 100 + (id * 7 % 10_000))] }
+    end
+
+    def result(scratch, _)
+      lines = File.exist?(ledger(scratch)) ? File.readlines(ledger(scratch), chomp: true) : []
+      orders = lines.uniq.size
+      "#{orders} of #{ORDERS} orders are in the ledger, #{lines.size - orders} came again"
+    end
+
+    private
+
+    def ledger(scratch) = "#{scratch}/ledger.txt"
+  end
+end

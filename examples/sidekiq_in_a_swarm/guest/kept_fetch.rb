@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+require "sidekiq/fetch"
+
+# How Sidekiq's threads get jobs here: by moving each to a list of this process' own (KeptJobs),
+# where it stays until it is done. Sidekiq's own BasicFetch has them in memory alone, and a process
+# that is killed takes them with it.
+class KeptFetch < Sidekiq::BasicFetch
+  WAIT = 1.0 # seconds; by so much a stop may be late
+
+  Job = Struct.new(:queue, :job, :fetch) do
+    def queue_name = queue.delete_prefix("queue:")
+    def acknowledge = fetch.done(job)
+    def requeue = fetch.bulk_requeue([self])
+  end
+
+  def setup(kept) = @kept = kept
+
+  def retrieve_work
+    @kept.hands.take(nil)
+    queue, job = redis { |redis| first(redis, queues_cmd) }
+    return unless job
+
+    @kept.hands.take(job)
+    Job.new(queue, job, self)
+  end
+
+  def done(job)
+    redis { |redis| redis.call("LREM", @kept.list, 1, job) }
+    @kept.hands.take(nil)
+  end
+
+  # Where that fails they stay in the list, and whoever comes next has them.
+  def bulk_requeue(jobs)
+    redis { |redis| jobs.each { |job| @kept.push_back(redis, job.job, job.queue) } }
+  rescue RedisClient::Error => e
+    logger.warn("#{jobs.size} jobs are pushed back later: #{e.message}")
+  end
+
+  private
+
+  # The first there is in the order of the queues, else what comes to one of them.
+  def first(redis, queues)
+    queues.each do |queue|
+      job = redis.call("LMOVE", queue, @kept.list, "RIGHT", "LEFT")
+      return [queue, job] if job
+    end
+    await(redis, queues.sample, WAIT / queues.size)
+  end
+
+  def await(redis, queue, seconds)
+    [queue, redis.blocking_call(seconds, "BLMOVE", queue, @kept.list, "RIGHT", "LEFT", seconds)]
+  end
+end

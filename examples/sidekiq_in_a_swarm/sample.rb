@@ -1,0 +1,21 @@
+# frozen_string_literal: true
+
+require "sidekiq"
+require_relative "jobs"
+
+# Numbers for examples/try, each with so many primes below it.
+module Sample
+  JOBS = 2_000
+
+  class << self
+    def environment(_) = {}
+
+    def enqueue(url)
+      Sidekiq.configure_client { |config| config.redis = { url: } }
+      CountPrimes.perform_bulk(Array.new(JOBS) { |number| [number, 5_000 + number] })
+      JOBS
+    end
+
+    def result(_, redis) = "#{redis.ask("HLEN", "primes")} of #{JOBS} jobs are done"
+  end
+end
