@@ -94,7 +94,7 @@ module Skep
         @boot_timer&.cancel # of one that booted before an upgrade there is none
         @ready_at = now
         seat.refusal = nil
-        @state = :ready if @state == :booting
+        @state = @quiet ? :quiet : :ready if @state == :booting
       end
 
       # Booted, and waiting for a seat.
@@ -116,6 +116,7 @@ module Skep
       def report(facts) = @work = facts #: (Hash) -> void
 
       def quiet #: () -> void
+        @quiet = true
         @state = :quiet if @state == :ready
         @channel.send("quiet")
       end
