@@ -61,6 +61,8 @@ class KarafkaNode
   end
 
   def judge(child, complaint)
-    complaint ? child.unhealthy!(complaint) : child.healthy!
+    child.unhealthy!(complaint) if complaint
+    child.healthy! if @complaint && complaint.nil?
+    @complaint = complaint
   end
 end

@@ -7,7 +7,7 @@ require "sidekiq/api"
 #
 #   chain.prepend(Turns::Middleware, Turns.new(child, threads: 5))
 #
-# Stuck is who takes longer than `sidekiq_options longest: SECONDS` and then gives no sign (`beat`).
+# Stuck is who takes longer than `sidekiq_options longest: SECONDS`, and than liveness_timeout.
 # A job that was in hand when a process crashed works alone the next time, so that it is known who
 # is to blame: CRASHES of those, and it is put to Sidekiq's dead jobs.
 class Turns
