@@ -4,7 +4,7 @@ require "json"
 require "skep/cli/columns"
 
 # `skep kafka lag GROUP`: how far behind a consumer group is, whoever its members are. It asks the
-# cluster: no swarm has to run.
+# cluster: no swarm has to run. `skep kafka broker TOPIC … -- COMMAND` is a cluster to try on.
 #
 # Which cluster, and with what secrets, is said by librdkafka's settings: on the command line (where
 # others can read it), in files of lines such as `sasl.password=…`, or in a swarm file. The later
@@ -12,16 +12,26 @@ require "skep/cli/columns"
 module Skep
   module CLI
     class Kafka < Command
-      PURPOSE = "ask a Kafka cluster: how far behind is a group?"
-      USAGE = "skep kafka lag GROUP [--brokers LIST | --config FILE | --file SWARM] [--json]"
+      PURPOSE = "ask a Kafka cluster how far behind a group is, or run a command beside one"
+      USAGE = "skep kafka lag GROUP [--brokers LIST | --config FILE | --file SWARM] [--json], " \
+              "skep kafka broker TOPIC[:PARTITIONS] … -- COMMAND"
       EXAMPLES = ["skep kafka lag billing --brokers kafka-1:9092,kafka-2:9092",
                   "skep kafka lag billing --config client.properties --json",
                   "skep kafka lag --file swarm.rb",
-                  "skep kafka lag billing --brokers k1:9093 --set security.protocol=ssl"].freeze
-      TAKES = %w[lag].freeze
+                  "skep kafka lag billing --brokers k1:9093 --set security.protocol=ssl",
+                  "seq 1000 | skep kafka broker orders -- skep run swarm.rb"].freeze
+      TAKES = %w[lag broker].freeze
       HEAD = %w[topic partition committed end lag member client host].freeze
       SECONDS = 15.0
       private_constant :HEAD, :SECONDS
+
+      # What follows -- is another's command line.
+      def initialize(argv, **)
+        words = argv.take_while { |word| word != "--" }
+        @command = argv.drop(words.size + 1)
+        argv = words
+        super
+      end
 
       private
 
@@ -47,9 +57,23 @@ module Skep
       end
 
       def perform
-        verb = argument("what to ask")
-        raise Misuse, "there is no `skep kafka #{verb}`: usage: #{USAGE}" unless verb == "lag"
+        case verb = argument("what to ask")
+        when "lag" then lag
+        when "broker" then broker
+        else raise Misuse, "there is no `skep kafka #{verb}`: usage: #{USAGE}"
+        end
+      end
 
+      def broker
+        require "skep"
+        require "skep/kafka"
+        topics = [argument("TOPIC"), *@arguments]
+        raise Misuse, "the command is missing: usage: #{USAGE}" if @command.empty?
+
+        Broker.new(topics, @command, input: $stdin).run
+      end
+
+      def lag
         require "skep/kafka"
         seconds = options.fetch(:timeout, SECONDS)
         raise Misuse, "--timeout must be more than 0" unless seconds.positive?
@@ -83,3 +107,4 @@ module Skep
 end
 
 require "skep/cli/kafka/clusters"
+require "skep/cli/kafka/broker"

@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+# `skep kafka broker TOPIC … -- COMMAND`, as a person runs it.
+class KafkaBrokerCommandTest < KafkaCase
+  ROOT = File.expand_path("../..", __dir__)
+  SKEP = [RbConfig.ruby, "-w", "-I#{ROOT}/lib", "#{ROOT}/exe/skep", "kafka", "broker"].freeze
+  READER = <<~RUBY
+    require "skep"
+    require "skep/kafka"
+    require "kafka/support/fake_child"
+    child = FakeChild.new { |*| nil }
+    got = []
+    source = Skep::Kafka::Source.new(kafka: JSON.parse(ENV.fetch("KAFKA")), group: "g", topics: "t")
+    source.run(child, lambda do |batch, _|
+      got.concat(batch.payloads)
+      child.stop! if got.size == 3
+    end)
+    puts got.sort.inspect, JSON.parse(ENV.fetch("KAFKA"))["bootstrap.servers"] == ENV.fetch("BROKERS")
+    exit 7
+  RUBY
+  private_constant :ROOT, :SKEP, :READER
+
+  test "runs a command beside a broker, gives it lines as messages, ends as it did" do
+    reader = [RbConfig.ruby, "-I#{ROOT}/lib", "-I#{ROOT}/test", "-e", READER]
+    out, err, status = typed("a\\nb\\n\\nlast", "t:2", "t.dead", "--", *reader)
+
+    assert_equal ["#{%w[a b last].inspect}\ntrue\n", ""], [out, err]
+    assert_equal 7, status.exitstatus
+  end
+
+  test "passes a signal on, and ends when its command has" do
+    waits = "trap 'echo told; exit 3' TERM; kill -TERM $PPID; while :; do read x < #{never}; done"
+    out, err, status = typed("", "t", "--", "bash", "-c", waits)
+
+    assert_equal ["told\n", ""], [out, err]
+    assert_equal 3, status.exitstatus
+  end
+
+  test "says in a sentence what is wrong" do
+    { %w[] => /TOPIC is missing/, %w[t] => /command is missing/,
+      %w[t:0 -- true] => /"t:0" is no topic: write NAME or NAME:PARTITIONS/,
+      %w[t -- /no/where] => %r{can't run /no/where: no such file} }.each do |arguments, sentence|
+      out, err, status = typed("", *arguments)
+      assert_equal ["", 1, 1], [out, err.lines.size, status.exitstatus], err
+      assert_match sentence, err
+    end
+  end
+
+  private
+
+  # What is said, and how it ends, when that is the input.
+  def typed(input, *arguments)
+    run_command({}, "sh", "-c", "printf '#{input}' | exec \"$@\"", "sh", *SKEP, *arguments,
+                timeout: SECONDS)
+  end
+
+  # A pipe that nobody writes to.
+  def never
+    @never ||= File.join(@directory = Dir.mktmpdir, "never").tap { |path| File.mkfifo(path) }
+  end
+
+  def teardown = @directory && FileUtils.remove_entry(@directory)
+end
