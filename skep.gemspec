@@ -17,8 +17,8 @@ Gem::Specification.new do |spec|
   spec.bindir = "exe"
   spec.executables = ["skep"]
   spec.files = Dir.chdir(__dir__) do
-    Dir["lib/**/*.{rb,c}", "lib/skep/watch/web/files/*", "ext/skep/**/*.{c,h,rb}",
-        "ext/skep/depend", "exe/*", "docs/**/*.md", "man/*.1", "*.md", "LICENSE"]
+    Dir["lib/**/*", "ext/skep/**/*.{c,h,rb}", "ext/skep/depend", "exe/*", "docs/**/*.md",
+        "man/*.1", "*.md", "LICENSE"].select { |path| File.file?(path) && !path.end_with?(".so") }
   end
   spec.metadata["rubygems_mfa_required"] = "true"
 end

@@ -66,7 +66,7 @@ class DocsTest < Skep::TestCase
   private
 
   def files(pattern) = Dir.glob(pattern, base: ROOT).sort
-  def pages = files("{*.md,{docs,examples}/**/*.md}")
+  def pages = files("{*.md,{docs,examples,ext}/**/*.md}")
   def text(path) = File.read(File.join(ROOT, path), encoding: "UTF-8")
   def prose(page) = text(page).gsub(BLOCK, "").gsub(/`[^`\n]*`/) { |code| code.tr("[]()", "    ") }
 

@@ -6,7 +6,7 @@
 #   mkdir -p tmp/build && cd tmp/build && ruby ../../ext/skep/extconf.rb && make
 #
 #   SKEP_WERROR=1            warnings are errors
-#   SKEP_SANITIZE=address    a build for AddressSanitizer; README.md tells how to test with it
+#   SKEP_SANITIZE=address    a build for AddressSanitizer; CONTRIBUTING.md tells how to test with it
 
 # Raised when there is nothing to build with, or for.
 NothingToBuild = Class.new(StandardError)

@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+require "test_helper"
+
+# What is in the gem: all that runs, its guides, and nothing else. That it installs and works alone
+# is shown by test/scenario/the_readme_leads_to_a_swarm.rb.
+class GemTest < Skep::TestCase
+  ROOT = File.expand_path("..", __dir__)
+  KINDS = %w[lib/ ext/skep/ exe/skep docs/ man/skep.1 README.md CHANGELOG.md CONTRIBUTING.md
+             LICENSE].freeze
+  RUNS = %w[lib/skep/watch/web/files/page.js lib/skep/cli/completion/zsh.rb man/skep.1 exe/skep
+            lib/skep/cli/bench/fork/in_c.rb ext/skep/extconf.rb ext/skep/depend].freeze
+  private_constant :ROOT, :KINDS, :RUNS
+
+  test "has all that is in lib and ext" do
+    there = Dir.glob("{lib,ext}/**/*", base: ROOT).select { |path| File.file?("#{ROOT}/#{path}") }
+
+    assert_empty there.grep_v(/\.(?:so|md)\z/) - files
+    assert_empty RUNS - files
+  end
+
+  test "has the guides, and nothing of ours that isn't for users" do
+    assert_empty(files.reject { |path| path.start_with?(*KINDS) })
+    assert_empty files.grep(%r{\.(?:so|o|png)\z|(?:\A|/)(?:test|tmp|vendor)/})
+    assert_includes files, "docs/README.md"
+  end
+
+  test "needs no other gem" do
+    assert_empty spec.runtime_dependencies
+    assert_equal %w[skep], spec.executables
+  end
+
+  private
+
+  def spec = @spec ||= Gem::Specification.load("#{ROOT}/skep.gemspec")
+  def files = spec.files
+end

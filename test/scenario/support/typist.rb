@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+require "open3"
+
+# Types commands, in a directory and an environment.
+#
+#   typist = Typist.new(directory, "PATH" => path)
+#   typist.type("skep status")               # => what it prints; Typist::Refused if it fails
+#   run = typist.start("skep run hello.rb")  # goes on meanwhile
+#   run.await(/node_ready/, times: 2)        # => the output up to there, or Typist::Late
+#   run.interrupt                            # Ctrl-C, and its end: a Process::Status
+#   run.ended                                # its end, which something else has seen to
+#   typist.close
+class Typist
+  SECONDS = 60.0
+
+  class Refused < StandardError
+  end
+
+  class Late < StandardError
+  end
+
+  # A command that goes on.
+  class Run
+    attr_reader :said
+
+    def initialize(env, directory, command)
+      @said = +""
+      @reader, writer = IO.pipe
+      pid = Process.spawn(env, "bash", "-c", command, chdir: directory, in: File::NULL,
+                                                      %i[out err] => writer, pgroup: true,
+                                                      unsetenv_others: true)
+      writer.close
+      @pidfd = Skep.pidfd(pid)
+    end
+
+    def await(pattern, times: 1)
+      deadline = Skep::OS.now + SECONDS
+      until said.scan(pattern).size >= times
+        @reader.wait_readable([deadline - Skep::OS.now, 0].max) or late(pattern)
+        said << @reader.readpartial(65_536)
+      end
+      said
+    rescue EOFError
+      late(pattern)
+    end
+
+    def interrupt
+      @pidfd.signal(:INT, group: true)
+      ended
+    end
+
+    def ended
+      said << @reader.read
+      @pidfd.wait(timeout: SECONDS) || late("its end")
+    end
+
+    def close
+      @pidfd.signal(:KILL, group: true)
+    rescue Errno::ESRCH
+      nil
+    ensure
+      @pidfd.wait(timeout: SECONDS)
+      [@pidfd, @reader].each(&:close)
+    end
+
+    private
+
+    def late(what) = raise(Late, "no #{what} within #{SECONDS} s, but:\n#{said}")
+  end
+
+  def initialize(directory, env)
+    @directory = directory
+    @env = env
+    @runs = []
+  end
+
+  def type(command)
+    said, status = Open3.capture2e(@env, "bash", "-c", command, chdir: @directory,
+                                                                unsetenv_others: true)
+    status.success? ? said : raise(Refused, "#{command}: #{status}\n#{said}")
+  end
+
+  def start(command) = Run.new(@env, @directory, command).tap { |run| @runs << run }
+  def close = @runs.each(&:close)
+end
