@@ -55,16 +55,15 @@ module Skep
     Process.singleton_class.prepend(Hook)
   end
 
-  # Skep.pid, the number of this process, at the price of an empty method in C.
-  #
-  #: () -> Integer
-  #
-  # Skep.generation, how many forks lie between this process and the one that loaded skep, where it
-  # is 0. In a process that was forked behind Ruby's back the first to ask runs the children's
-  # callbacks, once however many such forks there were; not in a trap handler nor in a Ractor of its
-  # own, where they wait for the next who asks.
-  #
-  #: () -> Integer
+  # @!method self.pid
+  #   The number of this process, at the price of an empty method in C.
+  #   @return [Integer]
+  # @!method self.generation
+  #   How many forks lie between this process and the one that loaded skep, where it is 0. In a
+  #   process that was forked behind Ruby's back the first to ask runs the children's callbacks,
+  #   once however many such forks there were; not in a trap handler nor in a Ractor of its own,
+  #   where they wait for the next who asks.
+  #   @return [Integer]
   extend OS::Generation::Facade
 
   # Has blocks called around every fork of this process and of its descendants: `before` in the

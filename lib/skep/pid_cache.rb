@@ -24,6 +24,7 @@ module Skep
     #: () -> bool
     def self.active? = @active
 
+    # What was done, or why nothing, in a sentence.
     #: () -> String
     def self.status = @status
 

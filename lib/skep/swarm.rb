@@ -19,10 +19,10 @@ module Skep
     HOOKS = %i[preload warm on_boot on_exit].freeze
     private_constant :HOOKS
 
-    attr_reader :name #: String
-    attr_reader :options #: Hash[Symbol, untyped]
-    attr_reader :tasks #: Array[Task]
-    attr_reader :listeners #: Hash[String, Array[Proc]]
+    attr_reader :name #: String, what it is called
+    attr_reader :options #: Hash[Symbol, untyped], as they were given, unchecked
+    attr_reader :tasks #: Array[Task], the kinds of work it was given
+    attr_reader :listeners #: Hash[String, Array[Proc]], by event
 
     def initialize(name, **options) #: (String, **untyped) { (Swarm) -> void } -> void
       @name = name.to_s
@@ -83,18 +83,19 @@ module Skep
     @watchers = []
 
     class << self
+      # The block makes one for each supervisor.
       def watch_with(&maker) = @watchers << maker #: () { () -> untyped } -> void
-      def observers = @watchers.map(&:call) #: () -> Array[untyped]
+      def observers = @watchers.map(&:call) #: () -> Array[untyped], new ones, for a supervisor
 
       # What the helper serves with: `prepare(config)` is called in the mold, `start(socket, line)`
       # in the helper, and `close` of what that returns at its end.
       def serve_with(service) = @service = service #: (untyped) -> void
-      attr_reader :service #: untyped
+      attr_reader :service #: untyped, see serve_with
 
       # Whom the helper passes every event on to: `wanted?` is asked in the mold once the
       # application is loaded, `tell(name, facts)` is called in the helper.
       def pass_on_with(bridge) = @bridge = bridge #: (untyped) -> void
-      attr_reader :bridge #: untyped
+      attr_reader :bridge #: untyped, see pass_on_with
     end
 
     private

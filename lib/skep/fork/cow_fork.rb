@@ -38,6 +38,7 @@ module Skep
 
       # For Warmup: one that the program does by itself needn't be done again.
       module Note
+        # Whoever warms up, the forks that follow know of it.
         #: () -> Warmup::Report
         def run = super.tap { |report| CowFork.note(report) }
       end
@@ -45,8 +46,9 @@ module Skep
       @lock ||= Mutex.new
 
       class << self
-        attr_reader :report #: Warmup::Report?
+        attr_reader :report #: Warmup::Report?, what the last warmup did; nil: there was none
 
+        # Warms the heap up, lets its youngest objects grow old, or leaves it alone: what pays now.
         #: () -> void
         def prepare
           return unless Ractor.current.equal?(Ractor.main) && @lock.try_lock

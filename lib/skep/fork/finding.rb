@@ -18,6 +18,7 @@ module Skep
         freeze
       end
 
+      # Would it break in a child?
       #: () -> bool
       def breaks? = severity == :breaks
 

@@ -24,6 +24,7 @@ module Skep
       #: () -> void
       def cancel = @callbacks.__cancel(self)
 
+      # Will none of its callbacks run any more?
       #: () -> bool
       def cancelled? = !@callbacks.__include?(self)
 

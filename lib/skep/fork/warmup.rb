@@ -35,6 +35,7 @@ module Skep
         @reshare = reshare
       end
 
+      # Does it, and says what was done, step by step.
       #: () -> Report
       def run
         started = OS.now

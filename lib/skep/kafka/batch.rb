@@ -21,8 +21,8 @@ module Skep
       PLACES = %i[beginning end].freeze
       private_constant :PLACES
 
-      attr_reader :topic #: String
-      attr_reader :partition #: Integer
+      attr_reader :topic #: String, all of them are from it
+      attr_reader :partition #: Integer, and from that one
 
       def initialize(topic, partition, messages) #: (String, Integer, Enumerable[Message]) -> void
         @topic = topic
@@ -96,10 +96,10 @@ module Skep
       # Some of its messages, as a batch.
       def __of(some) = Batch.new(topic, partition, some) #: (Array[Message]) -> Batch
 
-      def messages = @messages ||= @haul.to_a.freeze #: () -> Array[Message]
-      def size = @haul.size #: () -> Integer
-      def first_offset = @haul.first_offset #: () -> Integer
-      def last_offset = @haul.last_offset #: () -> Integer
+      def messages = @messages ||= @haul.to_a.freeze #: () -> Array[Message], in their order
+      def size = @haul.size #: () -> Integer, how many
+      def first_offset = @haul.first_offset #: () -> Integer, of its first message
+      def last_offset = @haul.last_offset #: () -> Integer, of its last message
 
       # What they say, at less than the price of Messages.
       def payloads = @haul.payloads #: () -> Array[String?]

@@ -16,9 +16,9 @@ module Skep
     end
 
     class Delivery
-      attr_reader :topic #: String
-      attr_reader :error #: NotDelivered?
-      attr_reader :place #: Place?
+      attr_reader :topic #: String, where it was sent to
+      attr_reader :error #: NotDelivered?, why it isn't there; nil: it is, or nobody knows yet
+      attr_reader :place #: Place?, where it lies; nil: nowhere, or nobody knows yet
 
       # claimed: somebody will ask.
       def initialize(topic, outbox, claimed: false) #: (String, Outbox, ?claimed: bool) -> void
@@ -39,11 +39,11 @@ module Skep
         raise error || NotDelivered.new(topic:, cause: "no answer within #{timeout} s")
       end
 
-      def done? = !(place || error).nil? #: () -> bool
+      def done? = !(place || error).nil? #: () -> bool, has it arrived, or failed?
 
       # Did a wait raise its error?
       def heard? = @heard ? true : false #: () -> bool
-      def claimed? = @claimed #: () -> bool
+      def claimed? = @claimed #: () -> bool, does somebody wait for it?
 
       def inspect #: () -> String
         "#<Skep::Kafka::Delivery #{place || "#{topic} #{error ? "failed" : "on its way"}"}>"

@@ -21,9 +21,11 @@ module Skep
       PROGRAM = "require \"skep/kafka\"; Skep::Kafka::MockCluster.serve(owner: %d)"
       private_constant :SECONDS, :PROGRAM
 
-      attr_reader :pid #: Integer
-      attr_reader :bootstrap_servers #: String
+      attr_reader :pid #: Integer, of its process; nil once it is stopped
+      attr_reader :bootstrap_servers #: String, its address, HOST:PORT
 
+      # topics: names, each with its number of partitions; nodes: how many brokers.
+      # Raises GemMissing without the client, NoBroker where they don't come up.
       #: (?topics: Hash[String, Integer], ?nodes: Integer) -> EmbeddedBroker
       def self.start(topics: {}, nodes: 1) = new(topics:, nodes:)
 
@@ -44,6 +46,7 @@ module Skep
           "session.timeout.ms" => 1600, "heartbeat.interval.ms" => 100, "check.crcs" => false }
       end
 
+      # Makes a topic of so many partitions.
       #: (String, Integer) -> void
       def create_topic(name, partitions) = command("topic", name, partitions)
 
@@ -61,7 +64,7 @@ module Skep
 
       # All brokers stop listening and drop their connections, or come back.
       def down! = command("down") #: () -> void
-      def up! = command("up") #: () -> void
+      def up! = command("up") #: () -> void, they listen again
 
       # Ends it and waits for its end.
       def stop #: () -> void

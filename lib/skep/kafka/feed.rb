@@ -62,7 +62,7 @@ module Skep
         arrived(before)
       end
 
-      def close = @writer.close #: () -> void
+      def close = @writer.close #: () -> void, once what is on its way has gone
       def inspect = "#<Skep::Kafka::Feed #{@topic} brokers=#{@brokers}>" #: () -> String
 
       private

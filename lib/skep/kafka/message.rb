@@ -11,12 +11,12 @@
 module Skep
   module Kafka
     class Message
-      attr_reader :topic #: String
-      attr_reader :partition #: Integer
-      attr_reader :offset #: Integer
-      attr_reader :key #: String?
-      attr_reader :payload #: String?
-      attr_reader :headers #: Hash[String, String?]
+      attr_reader :topic #: String, it was read from
+      attr_reader :partition #: Integer, of the topic
+      attr_reader :offset #: Integer, its place in the partition
+      attr_reader :key #: String?, binary; nil: it has none
+      attr_reader :payload #: String?, binary; nil: a tombstone
+      attr_reader :headers #: Hash[String, String?], by name; of several of one name the last
       attr_reader :milliseconds #: Integer, the timestamp since 1970, -1 where there is none
 
       def initialize(topic, partition, offset, key, payload, milliseconds, headers)
@@ -29,6 +29,8 @@ module Skep
         @headers = headers
       end
 
+      # When it was written, or appended (the topic's message.timestamp.type says which); nil where
+      # the broker has no time.
       #: () -> Time?
       def timestamp = milliseconds.negative? ? nil : Time.at(0, milliseconds, :millisecond)
 

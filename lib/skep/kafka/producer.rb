@@ -40,7 +40,7 @@ module Skep
         start(Producer.settings(settings))
       end
 
-      def self.checked(settings) #: (Settings) -> Settings
+      def self.checked(settings) #: (Settings) -> Settings, those, or BadSource is raised
         return settings if settings.errors.empty?
 
         raise BadSource.new(sentences: settings.errors)
@@ -100,7 +100,7 @@ module Skep
       def delivered = @outbox.delivered #: () -> Integer, how many in all
       def failed = @outbox.failed #: () -> Integer, how many in all
       def waiting = @outbox.size #: () -> Integer, how many are on their way
-      def closed? = @closed ? true : false #: () -> bool
+      def closed? = @closed ? true : false #: () -> bool, does it take no more?
 
       # The error librdkafka gave up for, nil while all is well.
       def fatal = @sender.fatal #: () -> ClientFailed?

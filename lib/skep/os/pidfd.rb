@@ -41,7 +41,7 @@ module Skep
       #: () -> bool
       def self.native? = instance_method(:attach).owner == self
 
-      attr_reader :pid #: Integer
+      attr_reader :pid #: Integer, of the process
 
       #: (Integer pid, ?IO? io) -> void
       def initialize(pid, io = nil)
@@ -132,6 +132,7 @@ module Skep
         nil
       end
 
+      # Has the handle been let go?
       #: () -> bool
       def closed? = @closed || (@io ? @io.closed? : false)
 

@@ -20,15 +20,20 @@ module Skep
         @lock = Mutex.new
       end
 
-      def any? = !@known.empty? #: () -> bool
+      def any? = !@known.empty? #: () -> bool, is anything suspect?
+
+      # Each with what it was (`in_hand`, `at`), how many crashes it was in hand at, how many of
+      # them `alone`, and how those ended (`ends`).
       def suspects = @known.to_a #: () -> Array[Suspects::Suspect]
 
+      # They were done after all, and aren't suspect any more.
       #: (Array[Suspects::Suspect]) -> void
       def acquit(suspects)
         @lock.synchronize { @known.absolve(suspects.map(&:key)) }
         judge(suspects, guilty: false)
       end
 
+      # They ended those nodes: told as such, and these crashes are no crash loop.
       #: (Array[Suspects::Suspect]) -> void
       def convict(suspects) = judge(suspects, guilty: true)
 

@@ -186,7 +186,7 @@ module Skep
 
       def __calling = @calling #: () -> [Integer, BasicSocket]?
 
-      def leave = @vigil.close #: () -> void
+      def leave = @vigil.close #: () -> void, nothing waits here any more
 
       # The work's side: what `producer` is; nil takes it back.
       def __lend(producer) = @producer = producer #: (untyped) -> void

@@ -21,7 +21,7 @@ module Skep
       #: () -> void
       def self.drain = Roster.drain
 
-      attr_reader :name #: String
+      attr_reader :name #: String, as in the thread's, `skep.NAME`
 
       # `restart` says when a forked child has a thread of its own: `:lazy`, from its first push or
       # start on; `:eager`, at once; `:never`. `limit`, `full` and `inherit` are the inbox' (see
@@ -86,6 +86,7 @@ module Skep
         !alive? && @inbox.empty?
       end
 
+      # Has it a thread in this process now?
       #: () -> bool
       def alive? = @worker.alive?
 

@@ -69,15 +69,19 @@ module Skep
       #: () -> void
       def close = contents.close
 
+      # Does it take nothing more? What is in it can still be taken.
       #: () -> bool
       def closed? = contents.closed?
 
+      # How many items wait.
       #: () -> Integer
       def size = contents.size
 
+      # Does none wait?
       #: () -> bool
       def empty? = size.zero?
 
+      # Are there as many as `limit` allows?
       #: () -> bool
       def full? = contents.full?
 

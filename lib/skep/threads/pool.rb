@@ -18,7 +18,7 @@ module Skep
       RENEWAL = Mutex.new # One for all, for a moment only: Ruby frees it in a forked child.
       private_constant :RENEWAL
 
-      attr_reader :size #: Integer
+      attr_reader :size #: Integer, threads at most
 
       # `name` appears in its threads': "skep.pool.0" and on. Raises ArgumentError unless size is a
       # positive Integer.

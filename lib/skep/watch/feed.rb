@@ -17,8 +17,8 @@ module Skep
       PIECE = 65_536
       private_constant :PIECE
 
-      attr_reader :lost #: Integer
-      attr_reader :error #: String?
+      attr_reader :lost #: Integer, events that never came
+      attr_reader :error #: String?, why it ended; nil: it hasn't, or the swarm has
 
       def initialize(socket) #: (Socket) -> void
         @socket = socket
@@ -27,11 +27,11 @@ module Skep
         @seq = nil
       end
 
-      def to_io = @socket #: () -> Socket
-      def ended? = @ended ? true : false #: () -> bool
-      def close = @socket.close #: () -> void
+      def to_io = @socket #: () -> Socket, readable when there are events, or at the end
+      def ended? = @ended ? true : false #: () -> bool, will nothing more come?
+      def close = @socket.close #: () -> void, the swarm goes on
 
-      def ask = @socket.write(Status.line(command: "follow")) #: () -> void
+      def ask = @socket.write(Status.line(command: "follow")) #: () -> void, once it is connected
 
       # Asks, and waits so many seconds for the answer; returns why not, nil when all is well.
       def begin(seconds) #: (Float) -> String?
@@ -47,6 +47,7 @@ module Skep
         e.message
       end
 
+      # The events that have come since the last call, which never waits.
       def take #: () -> Array[Hash[String, untyped]]
         fill
         *lines, @rest = @rest.split("\n", -1)

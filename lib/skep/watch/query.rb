@@ -13,6 +13,7 @@ module Skep
       SECONDS = 10.0
       private_constant :SECONDS
 
+      # Nobody answers there, or not in time, or not in words that are understood.
       class Failed < Skep::Error
         attr_reader :error #: String, why
 
@@ -23,6 +24,7 @@ module Skep
         end
       end
 
+      # It answers, but its events can't be followed.
       class Refused < Skep::Error
         def initialize(path:, error:)
           super("the swarm at #{path} can't be followed: #{error}")

@@ -14,7 +14,7 @@ module Skep
     class Web
       # What isn't answered as asked: an HTTP status and a sentence.
       class Refused < Skep::Error
-        attr_reader :status #: Integer
+        attr_reader :status #: Integer, HTTP's
 
         def initialize(status, sentence)
           @status = status
@@ -38,6 +38,7 @@ module Skep
         @hub = Hub.new(@swarms, every)
       end
 
+      # Rack's: a status, headers and a body.
       def call(env) #: (Hash[String, untyped]) -> [Integer, Hash, untyped]
         request = Request.new(env)
         reply = answer(request)

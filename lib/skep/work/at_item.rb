@@ -9,8 +9,8 @@ module Skep
     LONGEST = 80
     private_constant :LONGEST
 
-    attr_reader :skep_item  #: untyped
-    attr_reader :skep_index #: Integer
+    attr_reader :skep_item  #: untyped, which the block was called with
+    attr_reader :skep_index #: Integer, its place among the items, from 0
 
     # A frozen exception stays as it is.
     #

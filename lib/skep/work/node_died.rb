@@ -7,11 +7,11 @@ module Skep
   #     e.item; e.index       # what was in hand, and its place
   #     e.signal; e.status    # "KILL" and nil, or nil and the exit status
   class NodeDied < Error
-    attr_reader :item   #: untyped
-    attr_reader :index  #: Integer
-    attr_reader :pid    #: Integer
-    attr_reader :signal #: String?
-    attr_reader :status #: Integer?
+    attr_reader :item   #: untyped, which it was at
+    attr_reader :index  #: Integer, its place among the items, from 0
+    attr_reader :pid    #: Integer, of the node
+    attr_reader :signal #: String?, its name, as "KILL"; nil: it exited
+    attr_reader :status #: Integer?, its exit status; nil: a signal ended it
 
     # `words` is what the node could say of its end, if anything.
     #

@@ -7,7 +7,7 @@ module Skep
   #   rescue Skep::NodeError => e
   #     e.error_class    # => "Payment::Refused"
   class NodeError < Error
-    attr_reader :error_class #: String
+    attr_reader :error_class #: String, its name in the node
 
     #: (error_class: String, message: String, because: String) -> void
     def initialize(error_class:, message:, because:)

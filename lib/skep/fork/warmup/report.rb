@@ -37,6 +37,7 @@ module Skep
         def megabytes(bytes) = bytes ? format("%.1f MB", bytes / 1e6) : "unknown"
       end
 
+      # One of its steps, the seconds it took, and what came of it or why it was skipped.
       Report::Step = Struct.new(:name, :seconds, :skipped, :note, keyword_init: true) do
         #: (**untyped) -> void
         def initialize(**)
@@ -49,6 +50,7 @@ module Skep
           format("%<name>-10s  %<seconds>7.3f s  %<outcome>s", name:, seconds:, outcome:)
         end
 
+        # What came of it, or why it was left out.
         #: () -> String
         def outcome = skipped ? "skipped: #{skipped}" : note
       end

@@ -37,7 +37,7 @@ module Skep
              "session ends, and so does one of another host of that name"
       private_constant :NEWCOMER, :KEPT
 
-      attr_reader :name #: String
+      attr_reader :name #: String, of the member
       attr_reader :why #: String, librdkafka's words
 
       # kept: it was there before us.
@@ -53,7 +53,7 @@ module Skep
     # What a member still had to tell came after it had lost its place and joined again by its name:
     # the broker takes that for another's.
     class FencedItself < Error
-      attr_reader :name #: String
+      attr_reader :name #: String, of the member
 
       #: (name: String, group: String, cause: String) -> void
       def initialize(name:, group:, cause:)

@@ -30,7 +30,7 @@ module Skep
         super("#{topic} didn't take #{messages} (#{cause}): #{advice}")
       end
 
-      def passing? = code.nil? || PASSING.include?(code) #: () -> bool
+      def passing? = code.nil? || PASSING.include?(code) #: () -> bool, is another try worth it?
 
       private
 
@@ -50,8 +50,8 @@ module Skep
       REFUSED = [31, 53].freeze # CLUSTER_ and TRANSACTIONAL_ID_AUTHORIZATION_FAILED
       private_constant :FENCED, :REFUSED
 
-      attr_reader :code #: Integer
-      attr_reader :text #: String
+      attr_reader :code #: Integer, librdkafka's
+      attr_reader :text #: String, librdkafka's words
 
       # Of an error object of librdkafka's, which is destroyed.
       def self.of(error, step) #: (FFI::Pointer, String) -> TransactionFailed
@@ -70,11 +70,11 @@ module Skep
               "is tried again")
       end
 
-      def passing? = true #: () -> bool
+      def passing? = true #: () -> bool, is another try worth it?
       def retriable? = @retriable #: () -> bool, with the same call
       def fatal? = @fatal #: () -> bool, for its producer
-      def fenced? = FENCED.include?(code) #: () -> bool
-      def refused? = REFUSED.include?(code) #: () -> bool
+      def fenced? = FENCED.include?(code) #: () -> bool, has another producer of that id taken over?
+      def refused? = REFUSED.include?(code) #: () -> bool, is it not allowed?
     end
 
     # A transaction took longer than the broker lets it.
@@ -92,7 +92,7 @@ module Skep
         super("#{partition} is another member's now: its messages are tried there")
       end
 
-      def passing? = true #: () -> bool
+      def passing? = true #: () -> bool, is another try worth it?
     end
 
     # child.producer was used while no batch was in hand.

@@ -17,13 +17,13 @@ module Skep
         attr_reader :mold #: Integer
         attr_reader :caution #: Swarm::Caution
         attr_reader :events #: Array[[Symbol, Symbol, Hash[Symbol, untyped]]], name, level, facts
-        attr_reader :produced #: Array[Produced]
+        attr_reader :produced #: Array[Produced], what was written by `producer`
         attr_reader :ats #: Array[Integer?], which part of a batch was at work
-        attr_reader :in_hands #: Array[String?]
+        attr_reader :in_hands #: Array[String?], what was in hand, in turn
         attr_reader :marks #: Array[Integer], offsets given to batch.mark
         attr_reader :excuses #: Array[Numeric], the seconds given to busy(for:)
         attr_reader :complaints #: Array[String], reasons given to unhealthy!
-        attr_reader :beats #: Integer
+        attr_reader :beats #: Integer, how many
         attr_reader :done #: Integer, messages counted
         attr_reader :work #: Hash?, what `skep status` would show
         attr_reader :producer #: Outlet
@@ -39,9 +39,9 @@ module Skep
         end
 
         def ready! = @ready = true
-        def ready? = @ready ? true : false
+        def ready? = @ready ? true : false #: () -> bool, was ready! called?
         def joined!(joined = true, **) = @joined = joined
-        def joined? = @joined ? true : false
+        def joined? = @joined ? true : false #: () -> bool, what joined! said last
         def take_place = !stopping?
         def for_good? = false
         def lane(_thread) = self
@@ -86,12 +86,15 @@ module Skep
 
         def on_stop(&hook) = stopping? ? hook.call : @hooks << hook
 
-        def stop!
+        # As if the swarm told it to stop: its on_stop blocks run.
+        def stop! #: () -> void
           @stopping = true
           @hooks.each(&:call).clear
         end
 
-        def quiet! = @quiet = true
+        # As if the swarm told it to be quiet.
+        def quiet! = @quiet = true #: () -> void
+
         def stopping? = @stopping ? true : false
         def quiet? = @quiet || stopping?
         def time_left = nil

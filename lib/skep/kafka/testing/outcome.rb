@@ -17,6 +17,7 @@ module Skep
       #   outcome.clean?         # is all done, at the first try?
       Outcome = Struct.new(:done, :retried, :dead_letters, :buried, :filtered, :left, :committed,
                            :child, keyword_init: true) do
+        # Was all done at the first try?
         def clean? = [retried, dead_letters, left].all?(&:empty?) #: () -> bool
 
         def inspect #: () -> String

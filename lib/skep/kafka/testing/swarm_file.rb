@@ -16,14 +16,18 @@ module Skep
           # See Testing.run.
           def run(messages, **how) = Testing.run(source, messages, **how, &handler)
 
+          # Calls the handler, once, with that batch; returns what it returns.
+          #: (Batch, ?Child) -> untyped
           def call(batch, child = Testing.child) = handler.call(batch, child)
-          def topics = source.facts[:topics]
-          def group = source.facts[:group]
+
+          def topics = source.facts[:topics] #: () -> Array[String], which it reads
+          def group = source.facts[:group] #: () -> String, the consumer group
+
           def inspect = "#<Skep::Kafka::Testing::Work #{topics.join(",")} group=#{group}>"
         end
 
-        attr_reader :swarm #: Swarm
-        attr_reader :works #: Array[Work]
+        attr_reader :swarm #: Swarm, as the file describes it
+        attr_reader :works #: Array[Work], each with `call` and `run`
 
         def initialize(path) #: (String) -> void
           @path = path

@@ -9,7 +9,7 @@ module Skep
       #   status = pidfd.wait
       #   status.exitstatus || status.termsig || "unknown"
       class Unknown
-        attr_reader :pid #: Integer?
+        attr_reader :pid #: Integer?, of the process that has ended
 
         #: (?Integer? pid) -> void
         def initialize(pid = nil)
@@ -17,18 +17,23 @@ module Skep
           freeze
         end
 
+        # Not known.
         #: () -> nil
         def exitstatus = nil
 
+        # Not known.
         #: () -> nil
         def termsig = nil
 
+        # Not known.
         #: () -> nil
         def success? = nil
 
+        # It isn't known that it has.
         #: () -> false
         def exited? = false
 
+        # It isn't known that it was.
         #: () -> false
         def signaled? = false
 
@@ -38,6 +43,7 @@ module Skep
         #: () -> String
         def inspect = "#<#{self.class} #{self}>"
 
+        # Two are equal that are of the same process.
         #: (untyped) -> bool
         def ==(other) = other.is_a?(Unknown) && other.pid == pid
       end

@@ -14,7 +14,7 @@ module Skep
       #
       # Its sentence leaves the items out, which may hold what no log should.
       class JobsFailed < Skep::Error
-        attr_reader :failures #: Array[Failure]
+        attr_reader :failures #: Array[Failure], each with its item, in the items' order
 
         #: (failures: Array[Failure], size: Integer) -> void
         def initialize(failures:, size:)

@@ -7,6 +7,7 @@ module Skep
       class ThreadKilled < Skep::Error
         # What Ruby makes of a kill of the main thread: its SystemExit, but not any other.
         module OfMain
+          # Is that the end of the main thread's own?
           #: (Exception) -> bool
           def self.===(error)
             error.is_a?(SystemExit) && !!error.backtrace&.first&.match?(/\b(?:kill|terminate)'\z/)

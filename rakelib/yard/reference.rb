@@ -1,0 +1,42 @@
+# frozen_string_literal: true
+
+require "yard"
+
+# What is in the reference, and what of it has no text.
+#
+#   Reference.new.silent     # => ["lib/skep/os.rb:12 Skep::OS.now", …]
+#   Reference.new.strangers(["README.md"])    # => ["Skep::Nobody", …], which these pages name
+class Reference
+  def initialize
+    YARD::Registry.clear
+    YARD::Logger.instance.level = YARD::Logger::ERROR
+    options = YARD::CLI::Yardoc.new
+    options.use_cache = false
+    options.parse_arguments
+    YARD.parse(options.files, options.excluded)
+    @objects = YARD::Registry.all.select { |object| public?(object) }
+  end
+
+  def silent
+    @objects.reject { |object| object.docstring.strip != "" || constructor?(object) }
+            .map { |object| "#{object.file}:#{object.line} #{object.path}" }
+  end
+
+  # Constants that these pages name, and that aren't in it.
+  def strangers(pages)
+    texts = pages.map { |page| File.read(page, encoding: "UTF-8") }
+    texts.join.scan(/\bSkep(?:::[A-Z]\w*)+/).uniq - @objects.map(&:path)
+  end
+
+  private
+
+  def public?(object)
+    return false if object.is_a?(YARD::CodeObjects::Proxy)
+
+    chain = [object, *object.namespace&.then { |namespace| [namespace, *namespace.parent] }]
+    chain.all? { |one| one.respond_to?(:visibility) ? one.visibility == :public : true }
+  end
+
+  # Its class' text tells how it is made.
+  def constructor?(object) = object.type == :method && object.name == :initialize
+end
