@@ -37,6 +37,27 @@ class StatusCommandTest < Skep::TestCase
     assert_equal "topic    lag\norders  1234\nx          -", text
   end
 
+  test "colours are for terminals that can, and for who wants them" do
+    seen = Struct.new(:tty?)
+    colours = lambda do |tty, **env|
+      Skep::CLI.const_get(:Colours).of(seen.new(tty), env: env.transform_keys(&:to_s))
+    end
+    painted = "\e[31;1mdead\e[0m"
+
+    assert_equal painted, colours.call(true, TERM: "xterm").look("dead", :red, :bold)
+    assert_equal painted, colours.call(true, NO_COLOR: "").look("dead", :red, :bold)
+    [[true, { NO_COLOR: "1" }], [true, { TERM: "dumb" }], [false, {}]].each do |tty, env|
+      assert_equal "dead", colours.call(tty, **env).look("dead", :red, :bold)
+    end
+  end
+
+  test "cells are painted as wide as they are set" do
+    columns = Skep::CLI::Columns.new(%w[a state], [["x", "up"]])
+    painted = columns.to_s { |cell, row, column| "<#{cell}#{row}#{column}>" }
+
+    assert_equal "<a0>  <state1>\n<x00>  <up   01>", painted
+  end
+
   private
 
   def node(id, partitions:, lag: 0, rate: 0.0)

@@ -11,7 +11,8 @@ SHOWN = <<~RUBY
     swarm.work { |child| child.ready!; child.wait until child.stopping? }
   end
 RUBY
-TOP = "#{RbConfig.ruby} -w -I#{$LOAD_PATH.first} #{Scenario::RunningSwarm::SKEP} top"
+SKEP = "#{RbConfig.ruby} -w -I#{$LOAD_PATH.first} #{Scenario::RunningSwarm::SKEP}"
+TOP = "#{SKEP} top"
 
 # The pids of nodes that are ready, by the table's lines.
 def ready(lines) = lines.filter_map { |line| line[/\A(?:> |  )\d+ +(\d+) +ready /, 1]&.to_i }
@@ -92,5 +93,9 @@ Scenario.play do
   ["#{TOP} | cat", "TERM=dumb #{TOP}", "#{TOP} --once", "#{TOP} < /dev/null"].each do |command|
     must("print it once: #{command}") { ready(terminal.run(command)).size == 3 }
   end
+  terminal.run("#{SKEP} status")
+  must("colour what status says") { terminal.painted.include?("\e[32mready") }
+  terminal.run("NO_COLOR=1 #{SKEP} status; #{SKEP} status | cat; TERM=dumb #{SKEP} status")
+  must("leave the colours out") { !terminal.painted.match?(/\e\[(?!0|39|49)\d/) }
   must("stop with 0") { swarm.stop.exitstatus == 0 }
 end

@@ -6,6 +6,7 @@ require "skep/cli/text"
 # the right. What others have named is shown as it is spelt, and moves no cursor.
 #
 #   puts Columns.new(%w[topic lag], [["orders", 1234], ["refunds", nil]])
+#   columns.to_s { |cell, row, column| … }    # each as wide as it is, to be painted; nil: the head
 module Skep
   module CLI
     class Columns
@@ -22,17 +23,23 @@ module Skep
         end
       end
 
-      def to_s #: () -> String
+      def to_s #: () ?{ (String, Integer?, Integer) -> String } -> String
         widths = @rows.transpose.map { |column| column.map { |cell| Text.width(cell) }.max }
-        @rows.map { |row| line(row, widths) }.join("\n")
+        @rows.map.with_index do |row, index|
+          cells = set(row, widths)
+          cells = cells.map.with_index { |cell, at| yield cell, place(index), at } if block_given?
+          cells.join(GAP).rstrip
+        end.join("\n")
       end
 
       private
 
-      def line(row, widths)
+      def place(index) = (index - 1 if index.positive?)
+
+      def set(row, widths)
         row.zip(widths).map.with_index do |(cell, width), index|
           @numbers.include?(index) ? Text.rjust(cell, width) : Text.ljust(cell, width)
-        end.join(GAP).rstrip
+        end
       end
     end
   end

@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
 require "skep/cli/asking"
+require "skep/cli/colours"
 require "skep/cli/columns"
 
 # `skep status [NAME]`: what a running swarm is doing, as a table or as one line of JSON; with
 # --partitions also each partition that its nodes read. Where several run and none is named it lists
-# them all.
+# them all. On a terminal states have colours.
 module Skep
   module CLI
     class Status < Command
@@ -18,7 +19,8 @@ module Skep
       COLUMNS = %w[node pid mold state joined restarts uss shared beat done last\ exit].freeze
       SUSPECTS = 5
       SECONDS = 2.0
-      private_constant :COLUMNS, :SUSPECTS, :SECONDS
+      STATE = COLUMNS.index("state")
+      private_constant :COLUMNS, :SUSPECTS, :SECONDS, :STATE
 
       private
 
@@ -40,7 +42,7 @@ module Skep
       def list(paths)
         told = paths.map { |path| [name_of(path), soon(path)] }
         lines = told.filter_map { |_, status| JSON.generate(status) if status }
-        out.puts(options[:json] ? lines : Several.new(told))
+        out.puts(options[:json] ? lines : Several.new(told, colours))
         0
       end
 
@@ -53,13 +55,24 @@ module Skep
       end
 
       def table(status)
-        looping = ", in a crash loop" if status["crash_loop"]
-        out.puts("#{status['name']}: #{status['state']}#{looping}, pid #{status['pid']}, " \
+        looping = ", #{colours.look("in a crash loop", :red)}" if status["crash_loop"]
+        state = colours.look(status["state"], Colours.of_state(status["state"]))
+        out.puts("#{status['name']}: #{state}#{looping}, pid #{status['pid']}, " \
                  "up #{status['uptime'].round} s, skep #{status['skep']}")
-        out.puts(Columns.new(COLUMNS, status["nodes"].map { |node| row(node) }))
+        out.puts(painted(status["nodes"]))
         groups(Group.all(status))
         suspects(status["suspects"].to_a.sort_by { |one| [-one["alone"], -one["crashes"]] })
       end
+
+      def painted(nodes)
+        Columns.new(COLUMNS, nodes.map { |node| row(node) }).to_s do |cell, row, column|
+          next colours.look(cell, :bold) unless row
+
+          column == STATE ? colours.look(cell, Colours.of_node(nodes[row])) : cell
+        end
+      end
+
+      def colours = @colours ||= Colours.of(out)
 
       def groups(all)
         all.each do |group|

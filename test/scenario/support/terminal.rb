@@ -12,6 +12,7 @@ require "fileutils"
 class Terminal
   SECONDS = 20.0
   PROMPT = "ready> "
+  BASH = %w[bash --norc --noprofile -i].freeze
 
   class Late < StandardError
   end
@@ -23,13 +24,12 @@ class Terminal
     "it needs tmux: bin/setup scenario"
   end
 
-  def initialize(directory, rows:, columns:, env:)
+  def initialize(directory, rows:, columns:, env:, shell: BASH)
     @socket = File.join(directory, "tmux")
     File.mkfifo(fifo = File.join(directory, "screen"))
     @changes = File.open(fifo, File::RDWR | File::NONBLOCK) # no writer is no end
-    shell = ["env", "PS1=#{PROMPT}", *env.map { |name, value| "#{name}=#{value}" },
-             "bash", "--norc", "--noprofile", "-i"]
-    tmux("-f", File::NULL, "new-session", "-d", "-x", columns.to_s, "-y", rows.to_s, *shell)
+    words = ["env", "PS1=#{PROMPT}", *env.map { |name, value| "#{name}=#{value}" }, *shell]
+    tmux("-f", File::NULL, "new-session", "-d", "-x", columns.to_s, "-y", rows.to_s, *words)
     tmux("pipe-pane", "cat > #{fifo}")
     await("a prompt") { |lines| lines.include?(PROMPT.rstrip) }
   end

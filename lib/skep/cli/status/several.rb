@@ -5,18 +5,26 @@ module Skep
     class Status < Command
       # All swarms of a host, a line each.
       #
-      #   puts Several.new([["billing", status], ["mail", nil]])      # mail doesn't answer
+      #   puts Several.new([["billing", status], ["mail", nil]], colours)      # mail doesn't answer
       class Several
         HEAD = ["swarm", "state", "nodes", "ready", "restarts", "lag", "up", "pid"].freeze
         private_constant :HEAD
 
-        def initialize(told) #: (Array[[String, Hash[String, untyped]?]]) -> void
+        #: (Array[[String, Hash[String, untyped]?]], Colours) -> void
+        def initialize(told, colours)
+          @colours = colours
           @rows = told.map do |name, status|
             status ? row(name, status) : [name, "silent", *[nil] * 6]
           end
         end
 
-        def to_s = Columns.new(HEAD, @rows).to_s #: () -> String
+        def to_s #: () -> String
+          Columns.new(HEAD, @rows).to_s do |cell, row, column|
+            next @colours.look(cell, :bold) unless row
+
+            column == 1 ? @colours.look(cell, Colours.of_state(cell.strip)) : cell
+          end
+        end
 
         private
 

@@ -11,18 +11,14 @@ module Skep
   module CLI
     class Top < Command
       class Paint
-        CODES = { bold: 1, dim: 2, reverse: 7, red: 31, green: 32, yellow: 33, blue: 34,
-                  cyan: 36 }.freeze
-        private_constant :CODES
-
         # What a person's environment asks for.
         def self.for(env) #: (untyped) -> Paint
-          new(colours: env["NO_COLOR"].to_s.empty?,
+          new(colours: Colours.wanted?(env),
               unicode: Encoding.find("locale") == Encoding::UTF_8)
         end
 
         def initialize(colours:, unicode: true) #: (colours: bool, ?unicode: bool) -> void
-          @colours = colours
+          @colours = Colours.new(colours)
           @unicode = unicode
           @cut = unicode ? "…" : "."
         end
@@ -37,19 +33,13 @@ module Skep
           pieces.map do |text, *looks|
             fitting = Text.fit(shown(text), left, cut: @cut)
             left -= Text.width(fitting)
-            look(fitting, [*looks, also].compact)
+            @colours.look(fitting, *looks.compact, *also)
           end.join
         end
 
         private
 
         def shown(text) = @unicode || text.ascii_only? ? text : text.gsub(/[^\x00-\x7F]/, "?")
-
-        def look(text, looks)
-          return text if !@colours || looks.empty? || text.empty?
-
-          "\e[#{looks.map { |name| CODES.fetch(name) }.join(";")}m#{text}\e[0m"
-        end
       end
       private_constant :Paint
     end

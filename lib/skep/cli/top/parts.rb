@@ -3,6 +3,7 @@
 require "json"
 require "io/console"
 require "skep/cli/text"
+require "skep/cli/colours"
 
 # What `skep top` is made of.
 %w[paint figures meter view news layout table header panel frame screen keyboard wire acts

@@ -11,8 +11,6 @@ module Skep
   module CLI
     class Top < Command
       class Table
-        STATES = { "ready" => :green, "spare" => :cyan, "quiet" => :cyan, "dead" => :red,
-                   "waiting" => :red }.freeze
         # Heading, where there is little room, columns at the least, rank (what goes first where
         # there is no room has the highest), to the right?
         Heading = Struct.new(:long, :short, :least, :rank, :right)
@@ -26,7 +24,7 @@ module Skep
         BAR_MOST = 24
         NARROW = 110 # columns of a terminal
         MARK = "> "
-        private_constant :STATES, :Heading, :HEADINGS, :BAR, :LAG, :LAST_EXIT, :BAR_MOST, :NARROW,
+        private_constant :Heading, :HEADINGS, :BAR, :LAG, :LAST_EXIT, :BAR_MOST, :NARROW,
                          :MARK
 
         #: (View, Paint, columns: Integer, ?marked: bool) -> void
@@ -54,15 +52,13 @@ module Skep
           node = @view.nodes[index]
           here = @marked && index == @view.index
           parts = pieces(@cells[index]) { |column| column == BAR ? bar(node) : nil }
-          parts[widths_before(2)].push(look(node)) if look(node)
+          parts[widths_before(2)].push(Colours.of_node(node))
           parts = [[here ? MARK : " " * MARK.size], *parts]
           @paint.line(here ? parts.map { |part| chosen(part) } : parts, @columns)
         end
 
         # A bar stays what it is.
         def chosen(part) = part.include?(:blue) ? part : [part.first, :reverse]
-
-        def look(node) = node["unhealthy"] ? :yellow : STATES.fetch(node["state"], :yellow)
 
         # The place of a column's piece: each that is shown has one, and one for the gap.
         def widths_before(column) = @widths.first(column).count(&:itself) * 2

@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+# The Tab key in a bash and in a zsh, each in a real terminal, with the scripts that
+# `skep completion` prints where docs/cli.md says they go: commands, options, words, files, and the
+# names of swarms that run. What several could be is shown.
+require_relative "scenario"
+require_relative "support/terminal"
+require "socket"
+
+# What is typed before the Tab, and what stands there then.
+TYPED = { "skep sta" => "skep status", "skep status bi" => "skep status billing",
+          "skep scale --control " => "skep scale --control swarm.rb",
+          "skep run --no" => "skep run --nodes", "skep kafka br" => "skep kafka broker",
+          "skep completion z" => "skep completion zsh",
+          "skep check sw" => "skep check swarm.rb" }.freeze
+# How each shell learns of its script.
+SHELLS = {
+  "bash" => [Terminal::BASH, "_skep.bash", ". ../completion/_skep.bash"],
+  "zsh" => [%w[zsh -f -i], "_skep",
+            "fpath=(../completion $fpath); autoload -Uz compinit; compinit -u -d ../dump"]
+}.freeze
+
+def completes(terminal, typed, whole)
+  terminal.type("-l", typed)
+  terminal.type("Tab")
+  terminal.await("#{whole.inspect} of #{typed.inspect}") do |lines|
+    lines.include?("#{Terminal::PROMPT}#{whole}")
+  end
+  terminal.type("C-u")
+end
+
+def shows(terminal, typed, choices)
+  terminal.type("-l", typed)
+  terminal.type("Tab", "Tab")
+  terminal.await("choices for #{typed.inspect}") { |lines| lines.any?(choices) }
+end
+
+Scenario.play do
+  why = Terminal.lacking
+  why ||= "it needs zsh: bin/setup scenario" unless system("command -v zsh > #{File::NULL}")
+  next puts("skipped shells_complete_what_is_typed: #{why}") if why
+
+  %w[completion run here].each { |name| Dir.mkdir("#{directory}/#{name}") }
+  File.write("#{directory}/here/swarm.rb", "")
+  sockets = %w[billing books].map { |name| UNIXServer.new("#{directory}/run/#{name}.sock") }
+  at_end { sockets.each(&:close) }
+
+  SHELLS.each do |shell, (command, script, learns)|
+    said, status = Open3.capture2e(RbConfig.ruby, Scenario::RunningSwarm::SKEP, "completion", shell)
+    must("print a script for #{shell}, not #{said}") { status.success? }
+    File.write("#{directory}/completion/#{script}", said)
+    Dir.mkdir(place = "#{directory}/#{shell}")
+    env = { "SKEP_RUN_DIR" => "#{directory}/run", "TERM" => "screen-256color" }
+    terminal = Terminal.new(place, rows: 24, columns: 100, env:, shell: command)
+    at_end { terminal.close }
+    terminal.run("cd #{directory}/here; #{learns}")
+    TYPED.each { |typed, whole| completes(terminal, typed, whole) }
+    shows(terminal, "skep status b", /billing\s+books/)
+  end
+end
