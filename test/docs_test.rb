@@ -3,6 +3,8 @@
 require "test_helper"
 require "set"
 require "ripper"
+require "skep"
+require "skep/kafka"
 require "skep/cli"
 require "skep/cli/manual"
 
@@ -61,6 +63,27 @@ class DocsTest < Skep::TestCase
       assert_equal shown(option.default), rows[name.to_s], name if shown(option.default)
     end
     assert_empty rows.keys - Skep::Swarm::Option::ALL.keys.map(&:to_s)
+  end
+
+  test "every option of a Kafka source is in its page, its default in the table" do
+    page = text("docs/kafka.md")
+    rows = table("docs/kafka.md")
+    Skep::Kafka.const_get(:Options).const_get(:DEFAULTS).each do |name, default|
+      assert_includes page, "`#{name}", "kafka.md doesn't name #{name}"
+      next unless [Integer, Float, Symbol].include?(default.class)
+
+      told = rows[name.to_s].delete(",")
+      assert_includes told, default.is_a?(Symbol) ? default.inspect : default.to_s, name
+    end
+  end
+
+  test "every option of a map is in its page" do
+    options = Skep::Work::Map.const_get(:Options)
+    named = %i[initialize flags].flat_map { |name| options.instance_method(name).parameters }
+    keys = named.filter_map { |kind, name| name if kind == :key }
+
+    assert_includes keys, :in_processes
+    assert_empty(keys.reject { |name| text("docs/map.md").match?(/^\| .*`#{name}:`/) })
   end
 
   private
