@@ -70,6 +70,7 @@ module Skep
         topics = [argument("TOPIC"), *@arguments]
         raise Misuse, "the command is missing: usage: #{USAGE}" if @command.empty?
 
+        ::Skep::Kafka::EmbeddedBroker.check
         Broker.new(topics, @command, input: $stdin).run
       end
 

@@ -12,7 +12,9 @@ module Skep
   class Swarm
     class FirstBoot
       BAD_NEWS = %i[node_failed node_died].freeze
-      private_constant :BAD_NEWS
+      SILENT = "see the log for why each one ended"
+      UNREADY = "#{SILENT}, and whether your work calls child.ready!"
+      private_constant :BAD_NEWS, :SILENT, :UNREADY
 
       def initialize(supervisor, seconds) #: (Supervisor, Float) -> void
         @supervisor = supervisor
@@ -43,13 +45,13 @@ module Skep
       def overdue
         return if @supervisor.manager&.ever_ready?
 
-        fail("no node was ready within #{limit.round(1)} s")
+        fail("no node was ready within #{limit.round(1)} s", UNREADY)
       end
 
-      def fail(what)
+      def fail(what, otherwise = SILENT)
         seats = @supervisor.manager&.seats || []
         reasons = seats.filter_map(&:refusal).uniq
-        why = reasons.any? ? ": #{reasons.join("; ")}" : ", see the log for why each one ended"
+        why = reasons.any? ? ": #{reasons.join("; ")}" : ", #{otherwise}"
         @supervisor.fail("#{@supervisor.file}: #{what}#{why}")
       end
     end

@@ -10,7 +10,8 @@ module Skep
     class GemMissing < BootError
       def initialize(gem:, cause:) #: (gem: String, cause: String) -> void
         super("Skep::Kafka needs the gem #{gem}, which can't be loaded (#{cause}): " \
-              "add `gem \"#{gem}\"` to the Gemfile and run `bundle install`")
+              "`gem install #{gem}`, or add `gem \"#{gem}\"` to the Gemfile and run " \
+              "`bundle install`")
       end
     end
 
