@@ -32,6 +32,7 @@ class Picture
               36 => "#a5d6ff" }.freeze
   PAPER, INK = "#0d1117", "#c9d1d9"
   WIDE, HIGH = 8.43, 18
+  SPACE = "\u00A0" # browsers draw several plain ones as one
 
   def initialize(text, columns)
     @lines = text.lines(chomp: true)
@@ -43,7 +44,7 @@ class Picture
     <<~SVG
       <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 #{wide} #{high}" width="#{wide}" height="#{high}">
       <rect width="100%" height="100%" rx="8" fill="#{PAPER}"/>
-      <g font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,monospace" font-size="14" fill="#{INK}" xml:space="preserve">
+      <g font-family="ui-monospace,SFMono-Regular,Menlo,Consolas,monospace" font-size="14" fill="#{INK}">
       #{@lines.each_with_index.map { |line, row| line_of(line, row) }.join("\n")}
       </g>
       </svg>
@@ -80,7 +81,7 @@ class Picture
     [(%(<rect x="#{x}" y="#{y}" width="#{width}" height="#{HIGH}" fill="#{back}"/>) if back),
      %(<text x="#{x}" y="#{y + 13}" textLength="#{width}" fill="#{ink}"),
      (%( font-weight="bold") if @looks.include?(1)), (%( opacity="0.6") if @looks.include?(2)),
-     ">#{CGI.escapeHTML(text)}</text>"].compact.join
+     ">#{CGI.escapeHTML(text).tr(" ", SPACE)}</text>"].compact.join
   end
 end
 
