@@ -55,15 +55,7 @@ module Skep
     Process.singleton_class.prepend(Hook)
   end
 
-  # @!method self.pid
-  #   The number of this process, at the price of an empty method in C.
-  #   @return [Integer]
-  # @!method self.generation
-  #   How many forks lie between this process and the one that loaded skep, where it is 0. In a
-  #   process that was forked behind Ruby's back the first to ask runs the children's callbacks,
-  #   once however many such forks there were; not in a trap handler nor in a Ractor of its own,
-  #   where they wait for the next who asks.
-  #   @return [Integer]
+  # Skep.pid and Skep.generation: see below.
   extend OS::Generation::Facade
 
   # Has blocks called around every fork of this process and of its descendants: `before` in the
@@ -82,4 +74,14 @@ module Skep
   #
   #: (?huge_pages: bool, ?reshare: bool) -> Fork::Warmup::Report
   def self.warmup(huge_pages: true, reshare: false) = Fork::Warmup.new(huge_pages:, reshare:).run
+
+  # @!method self.pid
+  #   The number of this process, at the price of an empty method in C.
+  #   @return [Integer]
+  # @!method self.generation
+  #   How many forks lie between this process and the one that loaded skep, where it is 0. In a
+  #   process that was forked behind Ruby's back the first to ask runs the children's callbacks,
+  #   once however many such forks there were; not in a trap handler nor in a Ractor of its own,
+  #   where they wait for the next who asks.
+  #   @return [Integer]
 end

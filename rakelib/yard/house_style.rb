@@ -12,6 +12,7 @@ return if defined?(HouseStyle) # YARD loads what .yardopts names each time it re
 # - Code in a comment is indented by two columns, Markdown's by four.
 # - `__name` is for other rooms: private. What every object answers is left out.
 # - A stand-in's methods without a text mean what those do that they stand in for.
+# - A link from one guide to another leads to its page.
 module HouseStyle
   ORDINARY = %i[inspect to_s dup clone _dump _load].freeze
   STAND_INS = { "Skep::Swarm::Lane" => "Skep::Swarm::Child",
@@ -104,6 +105,17 @@ module HouseStyle
   end
 end
 
+# Of guides' pages, which all lie in one folder.
+module HouseLinks
+  GUIDE = %r{href="(?:docs/)?([a-z_]+)\.md(#[^"]*)?"}
+  private_constant :GUIDE
+
+  def htmlify(text, markup = options.markup)
+    super.gsub(GUIDE) { "href=\"file.#{$1}.html#{$2}\"" }.gsub('src="docs/', 'src="')
+  end
+end
+
+YARD::Templates::Helpers::HtmlHelper.prepend(HouseLinks)
 YARD::Parser::SourceParser.after_parse_list { HouseStyle.apply }
 YARD::Tags::Library.define_tag("Signature", :rbs)
 YARD::Tags::Library.visible_tags.place(:rbs).before(:return)

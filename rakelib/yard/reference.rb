@@ -7,6 +7,9 @@ require "yard"
 #   Reference.new.silent     # => ["lib/skep/os.rb:12 Skep::OS.now", …]
 #   Reference.new.strangers(["README.md"])    # => ["Skep::Nobody", …], which these pages name
 class Reference
+  NAME = /\bSkep(?:(?:::[A-Z]\w*)+(?:\.[a-z]\w*[?!]?)?|\.[a-z]\w*[?!]?)/
+  private_constant :NAME
+
   def initialize
     YARD::Registry.clear
     YARD::Logger.instance.level = YARD::Logger::ERROR
@@ -22,10 +25,10 @@ class Reference
             .map { |object| "#{object.file}:#{object.line} #{object.path}" }
   end
 
-  # Constants that these pages name, and that aren't in it.
+  # Constants and their methods that these pages name, and that aren't in it.
   def strangers(pages)
     texts = pages.map { |page| File.read(page, encoding: "UTF-8") }
-    texts.join.scan(/\bSkep(?:::[A-Z]\w*)+/).uniq - @objects.map(&:path)
+    texts.join.scan(NAME).uniq.grep_v(/\.new\z/) - @objects.map(&:path)
   end
 
   private

@@ -46,6 +46,13 @@ module Skep
         true # "can't be called from trap context"
       end
       private_class_method :aside?
+
+      # @!method self.pid
+      #   The number of this process, cached.
+      #   @return [Integer]
+      # @!method self.count
+      #   How many forks lie between this process and the one that loaded skep; calls nobody.
+      #   @return [Integer]
     end
   end
 end
