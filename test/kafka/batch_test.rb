@@ -63,7 +63,7 @@ class BatchTest < Skep::TestCase
 
   test "knows what the handler wished for, until it is given out again" do
     @batch.pause(3)
-    assert_equal [:pause, 3], @batch.__wish
+    assert_equal [:pause, 3, :info], @batch.__wish
     @batch.seek(:beginning)
     assert_equal %i[seek beginning], @batch.__wish
     @batch.__given_to(Beats.new)

@@ -55,9 +55,9 @@ module Skep
 
       # Not now: what isn't marked comes again after so many seconds, and until then nothing else of
       # this partition (of these keys, where it is ordered by key). Counts as no failure. It takes
-      # effect when the handler returns.
-      def pause(seconds) #: (Numeric) -> void
-        return @wish = [:pause, seconds] if seconds.is_a?(Numeric) && !seconds.negative?
+      # effect when the handler returns. level: of its log line, :debug for what is quite usual.
+      def pause(seconds, level: :info) #: (Numeric, ?level: Symbol) -> void
+        return @wish = [:pause, seconds, level] if seconds.is_a?(Numeric) && !seconds.negative?
 
         raise ArgumentError, "pause takes seconds, 0 or more, not #{seconds.inspect}"
       end
@@ -81,8 +81,8 @@ module Skep
         @messages = @wish = @at = nil
       end
 
-      # What the handler asked for: [:pause, seconds] or [:seek, place].
-      def __wish = @wish #: () -> [Symbol, untyped]?
+      # What the handler asked for: [:pause, seconds, level] or [:seek, place].
+      def __wish = @wish #: () -> [Symbol, *untyped]?
 
       # The offset of the message that was given out when `each` was left by an exception.
       def __at = @at #: () -> Integer?

@@ -9,3 +9,4 @@
 require "skep/kafka/errors/boot"
 require "skep/kafka/errors/client"
 require "skep/kafka/errors/output"
+require "skep/kafka/errors/final"

@@ -5,7 +5,7 @@
 # of which the handler said "not now", or "from there", does so.
 #
 #   setback.met(strand, error, at: 41)     # at: the offset that was given out, where that is known
-#   setback.wished(strand, [:pause, 30])
+#   setback.wished(strand, [:pause, 30, :info])
 #   setback.bury(strand, error)            # at once, into the dead letter topic
 module Skep
   module Kafka
@@ -34,10 +34,10 @@ module Skep
       end
 
       # What the handler asked for, before it returned: Batch#__wish.
-      def wished(strand, wish) #: (Strand, [Symbol, untyped]) -> void
+      def wished(strand, wish) #: (Strand, [Symbol, *untyped]) -> void
         begin_again(strand)
         case wish
-        in [:pause, seconds] then pause(strand, seconds)
+        in [:pause, seconds, level] then pause(strand, seconds, level)
         in [:seek, place] then @desk.seek(strand, place)
         end
       end
@@ -82,14 +82,15 @@ module Skep
       # What only the cluster is to blame for isn't given up.
       def last?(strand, error)
         return false if error.is_a?(OutputFailed) && error.passing?
+        return false unless @options.attempts
 
-        @options.attempts && strand.failures >= @options.attempts
+        error.is_a?(Final) || strand.failures >= @options.attempts
       end
 
-      def pause(strand, seconds)
+      def pause(strand, seconds, level)
         strand.rest(seconds)
         topic, number = strand.partition.key
-        @report.tell(:kafka_paused, topic:, partition: number, seconds:,
+        @report.tell(:kafka_paused, topic:, partition: number, seconds:, level:,
                                     offset: strand.batch&.first_offset)
       end
 
