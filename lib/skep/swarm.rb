@@ -96,6 +96,17 @@ module Skep
       # application is loaded, `tell(name, facts)` is called in the helper.
       def pass_on_with(bridge) = @bridge = bridge #: (untyped) -> void
       attr_reader :bridge #: untyped, see pass_on_with
+
+      # Who runs the sources of this process' nodes, so that an application's framework may stand
+      # around their handlers: `call(source, child, handler)` ends in `source.run(child, …)`.
+      def run_with(runner) = @runner = runner #: (untyped) -> void
+      attr_reader :runner #: untyped, see run_with
+      attr_reader :bridge #: untyped, see pass_on_with
+
+      # Who runs the sources of this process' nodes, so that an application's framework may stand
+      # around their handlers: `call(source, child, handler)` ends in `source.run(child, …)`.
+      def run_with(runner) = @runner = runner #: (untyped) -> void
+      attr_reader :runner #: untyped, see run_with
     end
 
     private

@@ -5,7 +5,8 @@
 #   swarm.work { |child| … }                              # a block runs as it is
 #   swarm.work(source, nodes: 2) { |batch, child| … }     # a source feeds the handler
 #
-# A source answers `errors`, `facts`, `threads` and `run(child, handler)`; see docs/work.md.
+# A source answers `errors`, `facts`, `threads` and `run(child, handler)`; one that brings its own
+# handler answers `handler`, too, and needs no block. See docs/work.md.
 module Skep
   class Swarm
     class Task
@@ -16,7 +17,7 @@ module Skep
       def initialize(source, nodes, handler) #: (untyped, Integer?, Proc?) -> void
         @source = source
         @nodes = nodes
-        @handler = handler
+        @handler = handler || (source.handler if source.respond_to?(:handler))
       end
 
       def threads = @source ? @source.threads : 1 #: () -> Integer
@@ -29,7 +30,10 @@ module Skep
 
       # Runs the work in a child until it returns.
       def run(child) #: (Child) -> void
-        @source ? @source.run(child, @handler) : @handler.call(child)
+        return @handler.call(child) unless @source
+
+        runner = Swarm.runner || ->(source, *given) { source.run(*given) }
+        runner.call(@source, child, @handler)
       end
 
       private
