@@ -12,3 +12,5 @@ require "skep/threads"
 require "skep/swarm"
 require "skep/work"
 require "skep/watch"
+
+require "skep/rails" if defined?(::Rails::Railtie)

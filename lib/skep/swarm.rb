@@ -101,12 +101,6 @@ module Skep
       # around their handlers: `call(source, child, handler)` ends in `source.run(child, …)`.
       def run_with(runner) = @runner = runner #: (untyped) -> void
       attr_reader :runner #: untyped, see run_with
-      attr_reader :bridge #: untyped, see pass_on_with
-
-      # Who runs the sources of this process' nodes, so that an application's framework may stand
-      # around their handlers: `call(source, child, handler)` ends in `source.run(child, …)`.
-      def run_with(runner) = @runner = runner #: (untyped) -> void
-      attr_reader :runner #: untyped, see run_with
     end
 
     private

@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+# Work that does Active Job's jobs: those of the queues it is given, and those that wait for their
+# time.
+#
+#   swarm.work Skep::Rails.jobs("default", "mailers", threads: 3)
+#
+# | option | default | |
+# |---|---|---|
+# | threads | 1 | jobs at a time in a node |
+# | job_timeout | 600 | seconds; a job that takes longer hangs, and its node is replaced |
+# | ahead | 100 | jobs beyond the lowest unfinished one of a partition at most |
+# | attempts | 5 | how often a job fails before it goes to the topic of dead jobs |
+#
+# and retry_backoff, poison, commit_every, connect_timeout and producer, as Kafka::Source has them.
+module Skep
+  module Rails
+    class Jobs < Kafka::Source
+      # What is said here of a job goes by the job, not by the node.
+      OPTIONS = %i[threads attempts retry_backoff poison commit_every connect_timeout].freeze
+      private_constant :OPTIONS
+
+      attr_reader :handler #: Performer
+
+      # queues: names of Active Job's. Raises BadQueue.
+      #: (Array[String], ?job_timeout: Numeric, ?ahead: Integer, ?producer: Hash, **untyped) -> void
+      def initialize(queues, job_timeout: 600, ahead: 100, producer: {}, **options)
+        unknown = options.keys - OPTIONS
+        raise ArgumentError, "jobs take no #{unknown.join(", ")}" if unknown.any?
+
+        topics, delays = Queues.topics, Queues.delays
+        @handler = Performer.new(delays, job_timeout)
+        super(kafka: Rails.config.kafka, group: Rails.config.group,
+              topics: [*queues.map { |queue| topics.of(queue.to_s) }, *topics.delayed.keys],
+              dead_letter: topics.dead, batch: 1, ahead:, ordered_by: order(delays),
+              producer: { "linger.ms": 0, **producer }, **options)
+      end
+
+      def inspect = super.sub("Kafka::Source", "Rails::Jobs") #: () -> String
+
+      private
+
+      # Jobs go by their own keys; what waits goes one after the other.
+      def order(delays)
+        ->(message) { delays.include?(message.topic) ? message.topic : message.key }
+      end
+    end
+    private_constant :Jobs
+  end
+end
