@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+require_relative "scenario"
+
+# Whoever enqueues a job has it in Kafka afterwards, or an error: also in a process forked from one
+# that has enqueued before, as a worker of Puma's is; also when no broker answers, and when the job
+# is too large.
+RailsScenario.play do
+  install
+  write("config/initializers/zz.rb", <<~RUBY)
+    Rails.application.config.skep.enqueue_timeout = 2
+    Rails.application.config.skep.kafka[:"message.max.bytes"] = 1_000_000
+  RUBY
+  write("app/jobs/keyed_job.rb", <<~RUBY)
+    class KeyedJob < ActiveJob::Base
+      def perform(customer) = nil
+      def kafka_key = arguments.first
+    end
+  RUBY
+  write("app/jobs/note_job.rb", <<~RUBY) # Rails 7.2 asks the adapter
+    class NoteJob < ActiveJob::Base
+      self.enqueue_after_transaction_commit = Rails::VERSION::MAJOR == 7 ? :default : true
+      def perform(number) = nil
+    end
+  RUBY
+  stops = %i[down! up!]
+  said = step_by_step(<<~'RUBY') { broker.public_send(stops.shift) }
+    def failure
+      yield
+      "nothing"
+    rescue Skep::Error, NotImplementedError => e
+      "#{e.class}: #{e.message}"
+    end
+    put = ->(name, what) { puts "#{name}: #{what}" }
+
+    put.call "place", NoteJob.perform_later(1).provider_job_id.split("/").first
+    reader, writer = IO.pipe
+    child = fork do
+      writer.puts NoteJob.perform_later(2).successfully_enqueued?
+      fork { writer.puts NoteJob.perform_later(3).successfully_enqueued? }.then { |pid| Process.wait(pid) }
+    end
+    Process.wait(child)
+    writer.close
+    put.call "forked", reader.read.split.join(" ")
+    put.call "parent", NoteJob.perform_later(4).successfully_enqueued?
+    put.call "keys", 6.times.map { KeyedJob.perform_later("c").provider_job_id.split("/")[1] }.uniq.size
+    jobs = Array.new(50) { |number| NoteJob.new(number) }
+    ActiveJob.perform_all_later(jobs)
+    put.call "all", jobs.count { |job| job.successfully_enqueued? && job.provider_job_id }
+    put.call "late", NoteJob.set(wait: 3600).perform_later(1).provider_job_id.split("/").first
+    Note.transaction do
+      @job = NoteJob.perform_later(5)
+      put.call "amid", @job.provider_job_id.inspect
+    end
+    put.call "after", @job.provider_job_id.nil?
+
+    put.call "large", failure { NoteJob.perform_later("x" * 2_000_000) }
+    some = [NoteJob.new(1), NoteJob.new("x" * 2_000_000)]
+    put.call "some", failure { ActiveJob.perform_all_later(some) }
+    put.call "which", some.map(&:successfully_enqueued?).inspect
+    put.call "queue", failure { NoteJob.set(queue: "no queue").perform_later(1) }
+    put.call "own", failure { NoteJob.set(queue: "dead").perform_later(1) }
+    $stdin.gets
+    put.call "away", failure { NoteJob.perform_later(6) }
+    $stdin.gets
+    put.call "back", NoteJob.perform_later(7).successfully_enqueued?
+  RUBY
+  expected = {
+    "place" => "shop.jobs.default", "forked" => "true true", "parent" => "true", "keys" => "1",
+    "all" => "50", "late" => "shop.jobs.delay-2s", "amid" => "nil", "after" => "false",
+    "large" => /\ASkep::Rails::NotEnqueued: NoteJob wasn't enqueued: .*too large/,
+    "some" => /1 of 2 jobs weren't enqueued: .*too large/, "which" => "[true, false]",
+    "queue" => /BadQueue: .* "no queue": take letters/, "own" => /BadQueue: .* choose another/,
+    "away" => /NotEnqueued: NoteJob wasn't enqueued: .*timed out/, "back" => "true"
+  }
+  told = said.lines.to_h { |line| line.chomp.split(": ", 2) }
+  wrong = expected.reject { |name, what| what === told[name] }
+  must("tell what became of each, not #{told.slice(*wrong.keys)}: #{said}") { wrong.empty? }
+end
