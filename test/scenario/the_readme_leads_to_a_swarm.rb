@@ -54,19 +54,20 @@ Scenario.play do
   run, *steers, kafka = commands
   must("run hello.rb: #{tell}") { run == "skep run hello.rb" }
   hello = typist.start(run)
-  hello.await(/node [01] works, process \d+$/, times: 2)
+  hello.await(/^node [01] works, process \d+$/, times: 2)
+  hello.await(/ node_ready /, times: 2)
   must("check it") { typist.type("skep check hello.rb").include?("good to run") }
   first = ready(typist)
   must("have two nodes") { first.size == 2 }
   kill = Skep.pidfd(Integer(first.first))
   kill.signal(:KILL)
   kill.close
-  hello.await(/node_ready/, times: 3)
+  hello.await(/ node_ready /, times: 3)
   shown = steers.to_h { |command| [command[/\Askep (\w+)/, 1], typist.type(command)] }
   must("steer it: #{tell}") { shown.keys == %w[status restart scale stop] }
   must("show how a node ended") { shown["status"].include?("SIGKILL") }
   must("stop with 0") { hello.ended.exitstatus == 0 }
-  must("have had three nodes, not:\n#{hello.said}") { hello.said.match?(/^node 2 works/) }
+  must("have scaled to three, not:\n#{hello.said}") { hello.said.match?(/ swarm_scaled .* to=3$/) }
 
   page.snippets.each { |source| File.write("#{empty}/parts.rb", source) }
   must("run its parts") { typist.type("ruby parts.rb").include?("a child: connect again") }
