@@ -12,6 +12,8 @@ return if defined?(HouseStyle) # YARD loads what .yardopts names each time it re
 # - Code in a comment is indented by two columns, Markdown's by four.
 # - `__name` is for other rooms: private. What every object answers is left out.
 # - A stand-in's methods without a text mean what those do that they stand in for.
+# - A Struct's members mean what the Struct's text says behind them, `place.topic   # where`; they
+#   are only read.
 # - A link from one guide to another leads to its page.
 module HouseStyle
   ORDINARY = %i[inspect to_s dup clone _dump _load].freeze
@@ -20,6 +22,10 @@ module HouseStyle
   SIGNATURE = /^\s*#:\s?(.*)$/
   BEHIND = /\s#: (.+)$/
   PREFACE = /\A# frozen_string_literal: true\n(?:\n|require.*\n)*((?:#.*\n)+)/
+  # What YARD itself says of a Struct's.
+  MEMBER = lambda do |method|
+    method.docstring.all.match?(/\A(?:Returns the value of|Sets the) attribute \w+\s*(?:@|\z)/)
+  end
   TYPES = { "untyped" => "Object", "bool" => "Boolean" }.freeze
 
   module_function
@@ -29,13 +35,21 @@ module HouseStyle
     files = Hash.new { |all, path| all[path] = File.readlines(path, encoding: "UTF-8") }
     YARD::Registry.all(:method).each { |method| dress(method, files[method.file]) if method.file }
     YARD::Registry.all(:class, :module, :constant).each { |object| introduce(object) }
+    YARD::Registry.all(:method).grep(MEMBER) { |method| member(method) }
     STAND_INS.each { |stand_in, original| lend(YARD::Registry.at(stand_in), original) }
+  end
+
+  def member(method)
+    return method.visibility = :private if method.name.end_with?("=")
+
+    text = method.namespace.docstring.all[/\.#{method.name}\b *# (?:=> )?(.+)$/, 1]
+    method.docstring = text.to_s
   end
 
   def lend(stand_in, original)
     stand_in&.meths&.each do |method|
       found = YARD::Registry.at("#{original}##{method.name}")
-      next if found.nil? || method.docstring.strip != ""
+      next if found.nil? || method.name == :initialize || method.docstring.strip != ""
 
       method.docstring = found.docstring.to_raw
     end

@@ -11,6 +11,10 @@
 module Skep
   module Kafka
     # Where a message lies.
+    #
+    #   place.topic        # => String
+    #   place.partition    # => Integer
+    #   place.offset       # => Integer
     Place = Struct.new(:topic, :partition, :offset) do
       def to_s = "#{topic}/#{partition}/#{offset}" #: () -> String
     end

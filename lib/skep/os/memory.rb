@@ -7,7 +7,7 @@
 #   memory.pss      # resident, each shared page divided by the number of its sharers
 #   memory.uss      # private: what its death would give back
 #   memory.shared   # resident and shared with others
-#   memory.swap
+#   memory.swap     # written to swap space
 #   Skep::OS::Memory.trim   # malloc_trim(3)
 #   Skep::OS::Memory.fill_holes(8 << 20)   # => bytes; before a fork
 #

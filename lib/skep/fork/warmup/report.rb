@@ -5,13 +5,11 @@ module Skep
     class Warmup
       # What a warmup did.
       #
-      #   report.seconds
+      #   report.seconds          # it took
       #   report.bytes_before     # resident memory; nil where nobody can tell
-      #   report.bytes_after
-      #   report.steps.each { |step| step.name; step.seconds; step.skipped; step.note }
+      #   report.bytes_after      # the same when it was over
+      #   report.steps            # => [Step], in their order
       #   puts report             # all in a table
-      #
-      # A step was either skipped, for the reason given, or has a note on what it did.
       Report = Struct.new(:seconds, :bytes_before, :bytes_after, :steps, keyword_init: true) do
         #: (**untyped) -> void
         def initialize(**)
@@ -37,7 +35,12 @@ module Skep
         def megabytes(bytes) = bytes ? format("%.1f MB", bytes / 1e6) : "unknown"
       end
 
-      # One of its steps, the seconds it took, and what came of it or why it was skipped.
+      # One of its steps, either skipped or done.
+      #
+      #   step.name       # => Symbol
+      #   step.seconds    # it took
+      #   step.skipped    # => why it was left out; nil: it wasn't
+      #   step.note       # => what it did
       Report::Step = Struct.new(:name, :seconds, :skipped, :note, keyword_init: true) do
         #: (**untyped) -> void
         def initialize(**)

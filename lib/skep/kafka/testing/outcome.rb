@@ -7,7 +7,6 @@ module Skep
       #
       #   outcome.done           # => [Message], the handler returned, or marked them
       #   outcome.retried        # => [{ offset:, error:, attempt:, … }], each time it raised
-      #                          #       seconds: }], each time a handler raised
       #   outcome.dead_letters   # => [Produced], as they would lie in the dead letter topic
       #   outcome.buried         # => [Message], the same as they were
       #   outcome.filtered       # => [Message], those that `filter:` kept from the handler

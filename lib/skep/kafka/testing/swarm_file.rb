@@ -12,6 +12,9 @@ module Skep
       #   app.work("orders").run([…])   # => Outcome
       class SwarmFile
         # A source and its handler.
+        #
+        #   work.source     # => Source
+        #   work.handler    # => Proc, the block that swarm.work was given
         Work = Struct.new(:source, :handler) do
           # See Testing.run.
           def run(messages, **how) = Testing.run(source, messages, **how, &handler)

@@ -3,7 +3,11 @@
 module Skep
   module Threads
     class Pool
-      # One job that raised: its item, the item's place in the batch, and what it raised.
+      # One job that raised.
+      #
+      #   failure.item     # => what the block was called with
+      #   failure.index    # => its place in the batch, from 0
+      #   failure.error    # => what the job raised
       Failure = Struct.new(:item, :index, :error, keyword_init: true)
 
       # Raised by Pool#run after the batch, when some of its jobs raised. Its cause is the first
