@@ -56,6 +56,18 @@ class DocsTest < Skep::TestCase
     assert_equal Skep::CLI::Manual::EXITS, codes
   end
 
+  test "every option of a command is in the page that tells of it" do
+    hidden = %w[--help --control --handed-over]
+    { "run" => %w[cli options], "restart" => %w[cli supervision], "reload" => %w[supervision],
+      "status" => %w[status], "top" => %w[cli], "doctor" => %w[fork_safety], "chaos" => %w[chaos],
+      "bench" => %w[bench], "kafka" => %w[kafka], "web" => %w[web],
+      "demo" => %w[demo] }.each do |name, names|
+      told = names.map { |page| text("docs/#{page}.md") }.join
+      options = Skep::CLI::Manual.entry(name).options.map(&:long) - hidden
+      assert_empty(options.reject { |option| told.include?(option) }, name)
+    end
+  end
+
   test "every option of a swarm is in its table, with its default" do
     rows = table("docs/options.md")
     Skep::Swarm::Option::ALL.each do |name, option|
