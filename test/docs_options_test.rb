@@ -1,0 +1,88 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep"
+require "skep/kafka"
+require "skep/cli"
+require "skep/cli/manual"
+
+# Every option that something takes is on its page, with its default.
+class DocsOptionsTest < Skep::TestCase
+  ROOT = File.expand_path("..", __dir__)
+  private_constant :ROOT
+
+  test "all that a child answers is in the page of work" do
+    inner = %i[leave beat_every inspect]
+    answers = Skep::Swarm::Child.public_instance_methods(false).grep_v(/\A__/) - inner
+
+    page = text("docs/work.md")
+    assert_empty(answers.reject { |name| page.match?(/`(?:child\.)?#{name[/\w+/]}/) })
+  end
+
+  test "every option of a command is in the page that tells of it" do
+    hidden = %w[--help --control --handed-over]
+    { "run" => %w[cli options], "restart" => %w[cli supervision], "reload" => %w[supervision],
+      "status" => %w[status], "top" => %w[cli], "doctor" => %w[fork_safety], "chaos" => %w[chaos],
+      "bench" => %w[bench], "kafka" => %w[kafka], "web" => %w[web],
+      "demo" => %w[demo] }.each do |name, names|
+      told = names.map { |page| text("docs/#{page}.md") }.join
+      options = Skep::CLI::Manual.entry(name).options.map(&:long) - hidden
+      assert_empty(options.reject { |option| told.include?(option) }, name)
+    end
+  end
+
+  test "every option of a swarm is in its table, with its default" do
+    rows = table("docs/options.md")
+    Skep::Swarm::Option::ALL.each do |name, option|
+      assert_includes rows, name.to_s
+      assert_equal shown(option.default), rows[name.to_s], name if shown(option.default)
+    end
+    assert_empty rows.keys - Skep::Swarm::Option::ALL.keys.map(&:to_s)
+  end
+
+  test "every option of a Kafka source is in its page, its default in the table" do
+    page = text("docs/kafka.md")
+    rows = table("docs/kafka.md")
+    Skep::Kafka.const_get(:Options).const_get(:DEFAULTS).each do |name, default|
+      assert_includes page, "`#{name}", "kafka.md doesn't name #{name}"
+      next unless [Integer, Float, Symbol].include?(default.class)
+
+      told = rows[name.to_s].delete(",")
+      assert_includes told, default.is_a?(Symbol) ? default.inspect : default.to_s, name
+    end
+  end
+
+  test "every option of a map is in its page" do
+    options = Skep::Work::Map.const_get(:Options)
+    named = %i[initialize flags].flat_map { |name| options.instance_method(name).parameters }
+    keys = named.filter_map { |kind, name| name if kind == :key }
+
+    assert_includes keys, :in_processes
+    assert_empty(keys.reject { |name| text("docs/map.md").match?(/^\| .*`#{name}:`/) })
+  end
+
+  private
+
+  def text(path) = File.read(File.join(ROOT, path), encoding: "UTF-8")
+
+  # Names of the first column, each with its default.
+  def table(page)
+    text(page).scan(/^\| (`.+?`) \| (.*?) \|/).each_with_object({}) do |(names, defaults), rows|
+      names = names.scan(/`(\w+)`/).flatten
+      values = defaults.split(/, /)
+      names.each_with_index { |name, at| rows[name] = values[at] || "" }
+    end
+  end
+
+  # A default as the table has it; nil where it tells it in words.
+  def shown(default)
+    case default
+    when Proc then nil
+    when Float then default.to_i.to_s
+    when Symbol then "`#{default.inspect}`"
+    when Array then default.first.to_s
+    when nil then nil
+    else default.to_s
+    end
+  end
+end
