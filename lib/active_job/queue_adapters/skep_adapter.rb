@@ -11,7 +11,9 @@
 # A job that Kafka hasn't taken is never passed over in silence: Skep::Rails::NotEnqueued is raised,
 # which perform_later doesn't rescue. Priorities are none.
 module ActiveJob
+  # Where Active Job looks for adapters.
   module QueueAdapters
+    # Active Job's jobs by Kafka.
     class SkepAdapter < AbstractAdapter
       def initialize #: () -> void
         super

@@ -10,6 +10,7 @@
 #   raise error.extend(Skep::Kafka::Final)   # the same of an error of somebody else's
 module Skep
   module Kafka
+    # An error that includes it isn't tried again.
     module Final
     end
   end
