@@ -6,7 +6,6 @@ require_relative "scenario"
 # that has enqueued before, as a worker of Puma's is; also when no broker answers, and when the job
 # is too large.
 RailsScenario.play do
-  install
   write("config/initializers/zz.rb", <<~RUBY)
     Rails.application.config.skep.enqueue_timeout = 2
     Rails.application.config.skep.kafka[:"message.max.bytes"] = 1_000_000

@@ -5,7 +5,6 @@ require_relative "scenario"
 # In development: a job, and a handler of messages, run what their files say now, in nodes that were
 # forked before it was written.
 RailsScenario.play do
-  install
   broker.create_topic("orders", 1)
   write("swarm.rb", <<~RUBY)
     require_relative "config/boot"
@@ -31,27 +30,28 @@ RailsScenario.play do
       end
     RUBY
   end
-  send = lambda do |number|
-    in_application("NoteJob.perform_later(#{number})")
+  publish = lambda do |number|
     feed = Skep::Kafka::Feed.new(broker.bootstrap_servers, "orders")
-    feed.publish([[nil, (number + 1).to_s]])
+    feed.publish([[nil, number.to_s]])
   ensure
     feed&.close
   end
 
   said.call("before")
   swarm = run_application(env: "development")
-  send.call(0)
-  swarm.follow("the code of before has run") { noted == 2 }
-  said.call("after")
-  send.call(2)
+  publish.call(1)
+  step_by_step("NoteJob.perform_later(0)\n$stdin.gets\nNoteJob.perform_later(2)") do
+    swarm.follow("the code of before has run") { noted == 2 }
+    said.call("after")
+  end
+  publish.call(3)
   swarm.follow("the edited code has run") { noted == 4 }
   must("stop with 0") { swarm.stop.exitstatus.zero? }
 
-  rows = notes.query("SELECT number, said FROM notes ORDER BY number").split("\n")
-  must("run what the files say, not #{rows}") do
-    rows == ["0|job of before", "1|before", "2|job of after", "3|after"]
+  found = rows("SELECT number, said FROM notes ORDER BY number").map { |row| row.join(" ") }
+  must("run what the files say, not #{found}") do
+    found == ["0 job of before", "1 before", "2 job of after", "3 after"]
   end
-  pids = notes.query("SELECT count(DISTINCT pid) FROM notes").to_i
+  pids = rows("SELECT DISTINCT pid FROM notes").size
   must("do so in the same two nodes, not #{pids}") { pids == 2 }
 end

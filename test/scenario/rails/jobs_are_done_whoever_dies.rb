@@ -81,9 +81,7 @@ RailsScenario.play do
   held = File.readlines("#{root}/log/mold").map(&:split)
   must("leave the mold its connections, not #{held}") { held.size > 3 && held.uniq.one? }
   { "said" => held.first.first, "backend" => held.first.last }.each do |column, of_mold|
-    pairs = notes.query("SELECT DISTINCT pid, #{column} FROM notes").split("\n")
-                 .map { |row| row.split("|") }
-    owners = [["mold", of_mold], *pairs]
+    owners = [["mold", of_mold], *rows("SELECT DISTINCT pid, #{column} FROM notes")]
     must("never share one: #{owners}") { owners.map(&:last).uniq.size == owners.size }
     must("have had several nodes, not #{owners}") { owners.map(&:first).uniq.size > 3 }
   end

@@ -3,17 +3,17 @@
 require_relative "../scenario"
 require_relative "../../../examples/support/postgres"
 require "fileutils"
+require "pg"
 require "skep/kafka"
 
 # What scenarios of a Rails application share (`bin/setup rails` installs what these need): a small
-# but real one, made ready for skep by its own `rails generate skep:install`, on a PostgreSQL and
-# the embedded broker.
+# but real one, on a PostgreSQL and the embedded broker.
 #
 #   RailsScenario.play do
-#     install                            # by `rails generate skep:install`
+#     install                          # what a user has from `rails generate skep:install`
 #     swarm = run_application
 #     in_application("NoteJob.perform_later(1)")     # another process of it; what it printed
-#     notes.query("SELECT count(*) FROM notes")
+#     rows("SELECT number FROM notes")               # => [["1"]]
 #   end
 class RailsScenario < Scenario
   LIB = File.expand_path("../../../lib", __dir__)
@@ -44,11 +44,12 @@ class RailsScenario < Scenario
       require_relative "application"
       Rails.application.initialize!
     RUBY
-    "config/initializers/kafka.rb" => <<~RUBY, # before skep's, which only knows the brokers
-      Rails.application.config.after_initialize do |application|
-        application.config.skep.kafka.merge!(JSON.parse(ENV.fetch("KAFKA")))
+    "config/initializers/kafka.rb" => <<~RUBY, # before the generated one, which knows the brokers
+      Rails.application.configure do
+        config.skep.prefix = "shop.jobs."
+        config.skep.delays = [0.5, 2]
+        config.after_initialize { config.skep.kafka.merge!(JSON.parse(ENV.fetch("KAFKA"))) }
       end
-      Rails.application.config.skep.delays = [0.5, 2]
       Rails.error.subscribe(Class.new do
         def report(error, handled:, severity:, context:, source:)
           facts = { error: error.message, handled:, source:, job: context[:job]&.class&.name,
@@ -69,7 +70,12 @@ class RailsScenario < Scenario
         end
       end
     RUBY
-    "swarm.rb" => "require_relative \"config/skep\"\n"
+    "swarm.rb" => <<~RUBY
+      require_relative "config/boot"
+      require "skep/rails"
+      require_relative "config/environment"
+      Skep.swarm("shop", nodes: 2) { |swarm| swarm.work Skep::Rails.jobs("default", threads: 3) }
+    RUBY
   }.freeze
   private_constant :LIB, :SKEP, :TOPICS, :FILES
 
@@ -77,8 +83,6 @@ class RailsScenario < Scenario
     FILES.each { |path, text| write("#{directory}/app", path, text) }
     FileUtils.mkdir_p("#{directory}/app/log")
     super
-  rescue LoadError => e
-    raise Failed, "#{e.message}: bin/setup rails"
   end
 
   def root = "#{directory}/app"
@@ -98,7 +102,8 @@ class RailsScenario < Scenario
   def notes
     @notes ||= Postgres.start.tap do |postgres|
       at_end { postgres.stop }
-      postgres.query("CREATE TABLE notes (id serial, number int, said text, pid int, backend int)")
+      postgres.query("CREATE TABLE notes (id serial PRIMARY KEY, number int, said text, pid int, " \
+                     "backend int)")
     end
   end
 
@@ -126,6 +131,7 @@ class RailsScenario < Scenario
       Rails::Generators.invoke("skep:install")
     RUBY
     must("keep what is there") { File.read("#{root}/config/skep.rb").end_with?("# mine\n") }
+    write("swarm.rb", "require_relative \"config/skep\"\n")
   end
 
   def skep(*arguments) = application(SKEP, *arguments)
@@ -153,8 +159,11 @@ class RailsScenario < Scenario
   end
 
   # How many different notes there are.
-  def noted(where = "true")
-    Integer(notes.query("SELECT count(DISTINCT number) FROM notes WHERE #{where}"))
+  def noted = Integer(rows("SELECT count(DISTINCT number) FROM notes").first.first)
+
+  def rows(sql)
+    @database ||= PG.connect(notes.url).tap { |connection| at_end { connection.close } }
+    @database.exec(sql).values
   end
 
   # The pids of nodes that are ready, as far as the log was read.
