@@ -17,16 +17,10 @@
 require "rails"
 require "active_support/fork_tracker"
 require "skep/swarm"
+require "skep/rails/errors"
 
 module Skep
   module Rails
-    # Asked for something that the application decides before that was loaded.
-    class NoApplication < Skep::Error
-      def initialize #: () -> void
-        super("the Rails application isn't there yet: require_relative \"environment\" before it")
-      end
-    end
-
     # Work for `swarm.work`: does the jobs of these queues. threads: how many at a time in a node;
     # job_timeout: how long one may take, in seconds. See Jobs for the rest.
     #
@@ -41,7 +35,7 @@ module Skep
     # What a Rails application was told about skep: `config.skep`.
     #
     #: () -> ActiveSupport::OrderedOptions
-    def self.config = ::Rails.application.config.skep
+    def self.config = (::Rails.application || raise(NoApplication)).config.skep
 
     # Rails gives up connections in a child by a hook of its own, which may come after skep's: what
     # is registered from here on finds a child without its parent's connections.

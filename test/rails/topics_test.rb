@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "skep/kafka"
+require "skep/error"
 require "skep/rails/errors"
 require "skep/rails/topics"
 

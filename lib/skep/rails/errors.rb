@@ -1,11 +1,18 @@
 # frozen_string_literal: true
 
-# What may keep a job from being enqueued, or done.
+# What an application may be told.
 #
 #   rescue Skep::Rails::NotEnqueued => e
 #     e.jobs     # => those that weren't
 module Skep
   module Rails
+    # Asked for what the application decides, before that was loaded.
+    class NoApplication < Skep::Error
+      def initialize #: () -> void
+        super("the Rails application isn't there yet: require_relative \"environment\" before it")
+      end
+    end
+
     # Kafka didn't take a job, or didn't say in time that it did. It is no ActiveJob::EnqueueError,
     # which perform_later would turn into a false that hardly anybody looks at.
     class NotEnqueued < Skep::Error
@@ -34,8 +41,6 @@ module Skep
 
     # What lies in a queue's topic isn't a job of Active Job's.
     class NoJob < Skep::Error
-      include Kafka::Final
-
       def initialize(cause:) #: (cause: String) -> void
         super("this is no job that Active Job has serialized (#{cause}): who else writes to this " \
               "topic?")

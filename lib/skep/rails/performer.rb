@@ -58,9 +58,9 @@ module Skep
         data = JSON.parse(message.payload.to_s)
         return data if data.is_a?(Hash) && data["job_class"].is_a?(String)
 
-        raise NoJob.new(cause: "it has no job_class")
+        raise NoJob.new(cause: "it has no job_class").extend(Kafka::Final)
       rescue JSON::ParserError => e
-        raise NoJob.new(cause: e.message)
+        raise NoJob.new(cause: e.message).extend(Kafka::Final)
       end
     end
     private_constant :Performer

@@ -7,7 +7,6 @@
 require "active_job"
 require "skep/kafka"
 
-require "skep/rails/errors"
 require "skep/rails/topics"
 require "skep/rails/delays"
 require "skep/rails/courier"
