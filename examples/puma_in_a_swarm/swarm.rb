@@ -17,9 +17,11 @@ Skep.swarm "web", nodes:, liveness_timeout: 60 do |swarm|
   swarm.work do |child|
     puma = Puma::Server.new(APP, nil, min_threads: 1, max_threads: 5)
     puma.binder.inherit_tcp_listener(nil, nil, TCPServer.for_fd(3))
-    puma.run
+    accepting = puma.run
     child.ready!
     until child.stopping?
+      raise "Puma accepts no more" unless accepting.alive?
+
       child.work = { totals: { requests: puma.stats[:requests_count] } }
       child.wait(10)
     end

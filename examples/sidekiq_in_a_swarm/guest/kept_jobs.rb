@@ -36,6 +36,8 @@ class KeptJobs
 
   def leave
     call("HDEL", OWNERS, @owner) if call("LLEN", @list).zero?
+  rescue RedisClient::Error # away: who comes next finds what is left
+    nil
   end
 
   # One that isn't done, or not known to be.
