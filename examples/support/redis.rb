@@ -15,7 +15,7 @@ require "tmpdir"
 #   redis.stop
 class RedisServer
   SETTINGS = { port: 0, appendonly: "yes", appendfsync: "no", save: "" }.freeze
-  READY = /ready to accept connections/
+  READY = /ready to accept connections/i
   SECONDS = 20.0
 
   def self.start = new.tap(&:start)
@@ -61,7 +61,7 @@ class RedisServer
   def socket = "#{@directory}/redis.sock"
 
   def kill
-    @pidfd.signal(:KILL)
+    @pidfd.signal(:KILL) if @pidfd.alive?
     @pidfd.wait(timeout: SECONDS)
     @pidfd.close
   end
@@ -69,10 +69,15 @@ class RedisServer
   def await(log)
     said = +""
     until said.match?(READY)
-      log.wait_readable(SECONDS) or raise "redis-server doesn't begin: #{said}"
+      log.wait_readable(SECONDS) or give_up(said)
       said << log.readpartial(65_536)
     end
   rescue EOFError
-    raise "redis-server: #{said}"
+    give_up(said)
+  end
+
+  def give_up(said)
+    stop
+    raise "redis-server doesn't begin: #{said}"
   end
 end
