@@ -106,11 +106,18 @@ module HouseStyle
   end
 
   def introduce(object)
-    path = "lib/#{object.path.gsub("::", "/").downcase}.rb"
-    home = object.files.map(&:first).find { |file| file.delete("_") == path.delete("_") }
+    home = home_of(object)
     own = object.docstring.all unless object.path == "Skep" || object.docstring.blank?
     text = own || (home && preface(home)) || ""
     object.docstring = indented(text)
+  end
+
+  # The file that is named after it: as its whole path, or as its name.
+  def home_of(object)
+    path = "lib/#{object.path.gsub("::", "/").downcase}.rb"
+    files = object.files.map(&:first)
+    files.find { |file| file.delete("_") == path } ||
+      files.find { |file| File.basename(file).delete("_") == File.basename(path) }
   end
 
   def preface(file)

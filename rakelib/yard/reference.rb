@@ -21,7 +21,7 @@ class Reference
   end
 
   def silent
-    @objects.reject { |object| object.docstring.strip != "" || constructor?(object) }
+    @objects.reject { |object| object.docstring.strip != "" || itself?(object) }
             .map { |object| "#{object.file}:#{object.line} #{object.path}" }
   end
 
@@ -40,6 +40,8 @@ class Reference
     chain.all? { |one| one.respond_to?(:visibility) ? one.visibility == :public : true }
   end
 
-  # Its class' text tells how it is made.
-  def constructor?(object) = object.type == :method && object.name == :initialize
+  # A constructor, as its class' text tells how it is made; a module of somebody else's.
+  def itself?(object)
+    object.name == :initialize || (object.type == :module && !object.path.start_with?("Skep"))
+  end
 end

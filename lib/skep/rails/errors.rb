@@ -16,7 +16,7 @@ module Skep
     # Kafka didn't take a job, or didn't say in time that it did. It is no ActiveJob::EnqueueError,
     # which perform_later would turn into a false that hardly anybody looks at.
     class NotEnqueued < Skep::Error
-      attr_reader :jobs #: Array[ActiveJob::Base], those that weren't
+      attr_reader :jobs #: Array[ActiveJob::Base], those that Kafka hasn't taken
 
       #: (jobs: Array[ActiveJob::Base], of: Integer, cause: String) -> void
       def initialize(jobs:, of:, cause:)
