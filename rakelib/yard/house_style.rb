@@ -83,7 +83,9 @@ module HouseStyle
       depth += { "[" => 1, "(" => 1, "{" => 1, "]" => -1, ")" => -1, "}" => -1 }.fetch(char, 0)
       char == "," && depth.zero?
     end
-    cut ? [sentence[0...cut], sentence[(cut + 1)..].strip] : [sentence, nil]
+    return [sentence, nil] unless cut
+
+    [sentence[0...cut], sentence[(cut + 1)..].strip.sub(/\A[a-z]/, &:upcase)]
   end
 
   def text_of(docstring, more)
