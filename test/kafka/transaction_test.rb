@@ -88,6 +88,22 @@ class TransactionTest < KafkaCase
     assert_empty again
   end
 
+  test "a mark holds though the transaction after it can't begin" do
+    feed("orders", (0...2).map { |n| ["k", n.to_s, 0] })
+    tries = []
+    events = play({ transactional: true }) do |batch, child|
+      tries << batch.payloads
+      batch.each do |message|
+        fail_to_begin(child.producer) if tries.one?
+        batch.mark(message)
+      end
+      child.stop!
+    end
+
+    assert_equal [%w[0 1], %w[1]], tries
+    assert_match(/begin_transaction/, named(events, "handler_failed").first[:error])
+  end
+
   test "a handler that raises has its batch tried again" do
     feed("orders", [["k", "one", 0]])
     tries = 0
@@ -136,6 +152,14 @@ class TransactionTest < KafkaCase
   end
 
   private
+
+  # Once.
+  def fail_to_begin(transaction)
+    transaction.define_singleton_method(:begin) do
+      singleton_class.remove_method(:begin)
+      raise Skep::Kafka::TransactionFailed.new(step: "begin_transaction", code: -1, text: "fatal")
+    end
+  end
 
   # Copies messages to the topic out, so many tries; then the node is to stop.
   def pass_on(count, told: nil, **more)

@@ -37,8 +37,8 @@ module Skep
         return if strand.marked && offset <= strand.marked
 
         @outputs.seal(strand.partition, offset) or raise Gone.new(partition: strand.partition.to_s)
-        @outputs.begin
         @desk.mark(strand, offset) { |position| store(strand, position) }
+        @outputs.begin # where that fails, what is sealed stays done
       end
 
       # Goes on with what comes after the mark, which hasn't failed yet then.
