@@ -57,6 +57,33 @@ class KafkaKeyedTest < KafkaCase
     assert_equal 3, committed
   end
 
+  test "doesn't hold up a key of which all is marked when another one fails" do
+    feed("orders", %w[a b a a].map { |key| [key, key] })
+    play({ **KEYED, threads: 1, batch: 2, retry_backoff: 20 }) do |batch, child|
+      batch.each do |message|
+        raise "never" if message.key == "b"
+
+        batch.mark(message)
+        @seen << message.offset
+        child.stop! if @seen.size == 3
+      end
+    end
+
+    assert_equal [0, 2, 3], @seen
+  end
+
+  test "lets the key of a guilty message rest, and no other" do
+    feed("orders", (0...20).map { |n| ["k#{n % 5}", n.to_s] })
+    guilty = { "in_hand" => "orders/0/7-7", "at" => 7, "crashes" => 3, "alone" => 3,
+               "ends" => ["SIGSEGV"], "seats" => [0], "time" => Skep::OS.now }
+    play({ **KEYED, threads: 1, batch: 10, poison: :pause }, suspects: [guilty]) do |batch, child|
+      note(batch, child, 17)
+    end
+
+    assert_equal (0...20).to_a - [7, 12, 17], @seen.sort
+    @seen.group_by { |n| n % 5 }.each_value { |some| assert_equal some.sort, some }
+  end
+
   test "finds the key that fails where the handler doesn't say which it was" do
     feed("orders", (0...64).map { |n| ["k#{n % 16}", n.to_s] })
     play({ **KEYED, threads: 1, retry_backoff: 0.001 }) do |batch, child|

@@ -48,6 +48,27 @@ module Skep
         assert_equal [[0, 1, 2], [3, 4]], [offsets(here), offsets(off)]
       end
 
+      test "rests alone the next time, once others go their own way" do
+        strand = strand(%w[a b])
+        strand.divide(0)
+        _, off = strand.parts
+        strand.divide(0)
+        strand.rest(60)
+        assert_nil off.retry_at
+      end
+
+      test "lets go of a key of which nothing is left to do" do
+        strand = strand(%w[a b a])
+        strand.isolate { |message| message.offset.zero? }
+        strand.pass
+        assert_equal [strand], strand.parts
+        strand.marked = 1
+        strand.cut
+        here, over = strand.parts
+        assert_equal [[[2], %w[a]], [nil, %w[b]]],
+                     [[offsets(here), here.keys.values.uniq], [over.batch, over.keys.values]]
+      end
+
       test "stays whole where there is one key, or where it doesn't go by keys" do
         [strand(%w[a a]), Strand.new(nil, [batch(%w[a b])])].each do |strand|
           strand.divide(nil)

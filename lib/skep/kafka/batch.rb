@@ -88,9 +88,13 @@ module Skep
       def __at = @at #: () -> Integer?
 
       # What comes after that offset; nil if nothing does.
-      def __after(offset) #: (Integer) -> Batch?
-        left = messages.drop_while { |message| message.offset <= offset }
-        __of(left) if left.any?
+      #: (Integer) -> Batch?
+      def __after(offset) = __part { |message| message.offset > offset }
+
+      # Those of which the block is true; nil if there are none.
+      def __part(&) #: () { (Message) -> bool } -> Batch?
+        some = messages.select(&)
+        __of(some) if some.any?
       end
 
       # Some of its messages, as a batch.

@@ -36,6 +36,7 @@ module Skep
         @waiting.shift
         @failures = 0
         @marked = nil
+        let_go if keys && !over?
       end
 
       # What is marked isn't tried again. How many messages that were.
@@ -43,8 +44,8 @@ module Skep
         return 0 unless @marked
 
         before, left = batch.size, batch.__after(@marked)
+        @waiting.insert(1, left) if left
         pass
-        @waiting.unshift(left) if left
         before - (left&.size || 0)
       end
 
@@ -64,14 +65,11 @@ module Skep
       # offset's, at once if some of the batch went well; or half of them, after the same rest,
       # where it isn't known which one it was.
       def divide(offset, wait: true) #: (Integer?, ?wait: bool) -> void
+        @with = nil
         others = keys && @waiting.one? ? others_than(offset) : []
         return if others.empty?
 
-        theirs, @keys = keys.partition { |_, key| others.include?(key) }.map(&:to_h)
-        off, here = batch.messages.partition { |message| theirs.key?(message.offset) }
-        @waiting = [batch.__of(here)]
-        offshoot = Strand.new(partition, [batch.__of(off)], theirs, failures:)
-        @offshoots << offshoot
+        offshoot = send_off(others)
         @with = [self, *(offshoot if wait || offset.nil?)]
       end
 
@@ -83,8 +81,9 @@ module Skep
       # It, and those that go their own ways from here on.
       def parts = [self, *@offshoots.slice!(0..)] #: () -> Array[Strand]
 
-      # It rests until the node ends.
+      # It rests until the node ends; other keys than that of its batch, of one message, go on.
       def pause #: () -> void
+        send_off(keys.values.uniq - [keys[batch.first_offset]]) if keys
         @retry_at = Float::INFINITY
       end
 
@@ -94,6 +93,22 @@ module Skep
       def inspect = "#<Skep::Kafka::Strand #{batch&.label || partition} failures=#{failures}>"
 
       private
+
+      # Keys of which nothing is left to do hold up nobody.
+      def let_go
+        left = @waiting.flat_map { |batch| batch.messages.map { |message| keys[message.offset] } }
+        done = keys.values.uniq - left
+        send_off(done) if done.any?
+      end
+
+      # Those keys go their own way, each of their batches as it is here.
+      def send_off(others)
+        others = others.to_h { |key| [key, true] }
+        theirs, @keys = keys.partition { |_, key| others.key?(key) }.map(&:to_h)
+        off = @waiting.filter_map { |batch| batch.__part { |one| theirs.key?(one.offset) } }
+        @waiting = @waiting.filter_map { |batch| batch.__part { |one| @keys.key?(one.offset) } }
+        Strand.new(partition, off, theirs, failures:).tap { |offshoot| @offshoots << offshoot }
+      end
 
       def others_than(offset)
         there = batch.messages.map { |message| keys[message.offset] }.uniq
