@@ -61,6 +61,23 @@ class KafkaFlowTest < KafkaCase
     assert_equal [3] * 4, tries.values
   end
 
+  test "tries again, and sets aside, what was read, whatever the handler has made of it" do
+    broker(orders: 2, dead: 1)
+    feed("orders", [%w[key HEADbody]])
+    %i[partition key].each do |ordered_by|
+      seen = []
+      buried = ->(name, _, child) { child.stop! if name == "dead_lettered" }
+      more = { ordered_by:, group: ordered_by.to_s, dead_letter: "dead", attempts: 3 }
+      play(more, told: buried) do |batch, _|
+        seen << batch.messages.map { |one| [one.key.slice!(0, 3), one.payload.slice!(0, 4)] }
+        batch.each { |message| message.payload.clear && raise("never") }
+      end
+      assert_equal [[%w[key HEAD]]], seen.uniq
+    end
+
+    assert_equal %w[HEADbody] * 2, payloads_of("dead", 2)
+  end
+
   test "says so where a handler raises that had marked all" do
     fill(2)
     events = play do |batch, child|

@@ -198,6 +198,16 @@ skep_message_headers(VALUE self)
     return message->headers;
 }
 
+/* What was made of it before may have been changed in place. */
+static VALUE
+skep_message_anew(VALUE self)
+{
+    struct skep_message *message = skep_message_of(self);
+
+    message->payload = message->key = message->headers = 0;
+    return Qnil;
+}
+
 void
 skep_init_message(VALUE kafka)
 {
@@ -213,4 +223,5 @@ skep_init_message(VALUE kafka)
     rb_define_method(skep_message_class, "payload", skep_message_payload, 0);
     rb_define_method(skep_message_class, "key", skep_message_key, 0);
     rb_define_method(skep_message_class, "headers", skep_message_headers, 0);
+    rb_define_method(skep_message_class, "__anew", skep_message_anew, 0);
 }

@@ -97,6 +97,9 @@ module Skep
         __of(some) if some.any?
       end
 
+      # For another try: what a handler has made of its messages' strings is forgotten.
+      def __anew = messages.each(&:__anew) #: () -> void
+
       # Some of its messages, as a batch.
       def __of(some) = Batch.new(topic, partition, some) #: (Array[Message]) -> Batch
 

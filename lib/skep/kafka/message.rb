@@ -23,10 +23,9 @@ module Skep
         @topic = topic
         @partition = partition
         @offset = offset
-        @key = key
-        @payload = payload
         @milliseconds = milliseconds
-        @headers = headers
+        @read = [key, payload, headers]
+        __anew
       end
 
       # When it was written, or appended (the topic's message.timestamp.type says which); nil where
@@ -42,6 +41,12 @@ module Skep
 
       def dup = Message.new(*fields) #: () -> Message
       alias clone dup
+
+      # As it was read: a handler may have changed its strings in place.
+      def __anew #: () -> void
+        @key, @payload, headers = @read.map(&:dup)
+        @headers = headers.transform_values(&:dup).freeze
+      end
 
       def inspect #: () -> String
         size = payload ? "#{payload.bytesize} bytes" : "tombstone"

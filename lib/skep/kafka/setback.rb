@@ -77,6 +77,7 @@ module Skep
       def begin_again(strand)
         @outputs.abort
         @ledger.cut(strand)
+        strand.batch&.__anew
       end
 
       # What only the cluster is to blame for isn't given up.
