@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "kafka/support/kafka_case"
+require "skep/kafka/testing"
 
 # A producer by itself: threads, handles, failures, the end, and a fork.
 class KafkaProducerTest < KafkaCase
@@ -61,6 +62,30 @@ class KafkaProducerTest < KafkaCase
     end
     assert_match(/orders didn't take a message \(.*too large\): send less, or raise/, error.message)
     refute_predicate error, :passing?
+  end
+
+  test "refuses, with a sentence, what librdkafka would crash at or take for something else" do
+    [["payload: must be a String, or nil, not 5", ["orders", 5]],
+     ["payload: must be a String, or nil, not {", ["orders", { a: 1 }], { headers: { a: 1 } }],
+     ["key: must be a String, or nil, not :k", %w[orders v], { key: :k }],
+     ["topic: must be a topic's name, not \"\"", [nil, "v"]],
+     ["topic: must be a topic's name, not \"or\\u0000ders\"", %W[or\0ders v], { timestamp: 1 }],
+     ["topic: must be a topic's name, not String: \"tttt", ["t" * 600, "v"]],
+     ["partition: must be a partition's number, not 4294967297", %w[orders v],
+      { partition: (2**32) + 1, headers: {} }]].each do |sentence, message, more|
+      [producer, Skep::Kafka::Testing.child.producer].each do |one|
+        error = assert_raises(ArgumentError) { one.produce(*message, **more.to_h) }
+        assert_operator error.message, :start_with?, sentence
+      end
+    end
+  end
+
+  test "writes strings of any encoding as they are" do
+    wide = "é".encode("UTF-16LE")
+    producer.produce_sync("orders", wide, key: "é", headers: { "é" => wide, "b" => "\xff\0".b })
+    message = read(1).first
+    assert_equal [wide.b, "é".b, { "é" => wide.b, "b" => "\xff\0".b }],
+                 [message.payload, message.key, message.headers]
   end
 
   test "raises to who waits for a message that the broker refused, and tells nobody else" do

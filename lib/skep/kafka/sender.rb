@@ -28,12 +28,14 @@ module Skep
         @topics_lock = Mutex.new
       end
 
-      # timestamp: milliseconds since 1970; tag: what comes back with the answer.
+      # timestamp: milliseconds since 1970; tag: what comes back with the answer. Raises what
+      # Producing.check does.
       #
       #: (String, String?, String?, ?headers: Hash[String, String?]?, ?partition: Integer?,
       #:   ?timestamp: Integer?, ?tag: Integer) -> Integer
       def put(topic, key, payload, headers: nil, partition: nil, timestamp: nil, tag: 0)
         partition ||= ANY_PARTITION
+        Producing.check(topic, payload, key, partition)
         return plain(topic, key, payload, partition, tag) unless headers || timestamp
 
         texts = [["", topic], ["", payload], ["", key], *headers]
@@ -68,7 +70,7 @@ module Skep
 
       # Names and texts lie one after the other in one piece of memory for the time of the call.
       def full(texts, values)
-        bytes = texts.flatten.map { |text| "#{text}\0".b }.join
+        bytes = texts.flatten.map { |text| text.to_s.b << 0 }.join
         memory = FFI::MemoryPointer.new(:char, bytes.bytesize).put_bytes(0, bytes)
         values.concat(addressed(texts, memory.address))
         packed = values.map { |value| value.pack(VU % (value.size - 1)).ljust(VU_BYTES, "\0") }
