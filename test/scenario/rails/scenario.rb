@@ -197,7 +197,11 @@ class RailsScenario < Scenario
     pidfd = Skep.pidfd(Process.spawn("redis-server", *options, out: writer, err: writer))
     at_end { Scenario.kill(pidfd) }
     writer.close
-    reader.each_line.find { |line| line.include?("ready to accept") } or raise Failed, "no Redis"
+    said = +""
+    said << reader.readpartial(4096) while reader.wait_readable(SECONDS) && !said[/ready to accept/i]
+    must("begin, not say #{said}") { said.match?(/ready to accept/i) }
+  rescue EOFError
+    raise Failed, "Redis ended: #{said}"
   rescue Errno::ENOENT
     raise Failed, "there is no redis-server here: bin/setup rails"
   end
