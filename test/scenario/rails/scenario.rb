@@ -198,12 +198,12 @@ class RailsScenario < Scenario
     at_end { Scenario.kill(pidfd) }
     writer.close
     said = +""
-    said << reader.readpartial(4096) while reader.wait_readable(SECONDS) && !said[/ready to accept/i]
-    must("begin, not say #{said}") { said.match?(/ready to accept/i) }
-  rescue EOFError
-    raise Failed, "Redis ended: #{said}"
-  rescue Errno::ENOENT
-    raise Failed, "there is no redis-server here: bin/setup rails"
+    until said.match?(/ready to accept/i)
+      reader.wait_readable(SECONDS) or raise Failed, "Redis isn't ready: #{said}"
+      said << reader.readpartial(4096)
+    end
+  rescue EOFError, Errno::ENOENT
+    raise Failed, "there is no redis-server that runs here: bin/setup rails"
   end
 
   def application(*command)
