@@ -49,6 +49,29 @@ class ChildProducerTest < KafkaCase
     assert_empty again
   end
 
+  test "a process that the handler forks waits for no answer, and marks nothing" do
+    broker(orders: 1, out: 1)
+    feed("orders", [%w[k one]])
+    said = []
+    events = play do |batch, child|
+      delivery = child.producer.produce("out", "x")
+      pid, reader = in_child do |writer|
+        tries = [-> { delivery.wait }, -> { child.producer.flush(60) }, -> { batch.mark(0) }]
+        tries.each { |try| writer.puts(assert_raises(Skep::Error) { try.call }.message) }
+      end
+      wait_readable(reader)
+      said = reader.read.lines
+      Process.wait(pid)
+      child.stop!
+    end
+
+    assert_equal ["another process'", "another process'", "only be marked by the handler"],
+                 said.map { |line| line[/(?<=is )another process'|only be marked by the handler/] }
+    assert_empty named(events, "handler_failed")
+    assert_equal %w[x], outputs(1)
+    assert_empty again
+  end
+
   test "flush counts what isn't answered for yet" do
     broker(orders: 1, out: 1)
     feed("orders", [%w[k one]])

@@ -15,6 +15,7 @@ module Skep
         @child, @poison, @outputs = child, poison, outputs
         @report, @consumer, @desk = tools.report, tools.consumer, tools.desk
         @meter = tools.meter
+        @generation = OS::Generation.count
       end
 
       # Is it done? Not where the partition was lost before its transaction was through. Raises
@@ -34,6 +35,7 @@ module Skep
 
       # What the handler has produced so far is where it is to be then. Raises OutputFailed.
       def mark(strand, offset) #: (Strand, Integer) -> void
+        raise ForkedBatch unless @generation == OS::Generation.count
         return if strand.marked && offset <= strand.marked
 
         @outputs.seal(strand.partition, offset) or raise Gone.new(partition: strand.partition.to_s)

@@ -19,6 +19,7 @@ module Skep
         @lock = Mutex.new
         @moved = ConditionVariable.new
         @open = {}
+        @generation = OS::Generation.count
         @tags = @delivered = @failed = 0
       end
 
@@ -46,12 +47,15 @@ module Skep
         lost.each(&@lost)
       end
 
-      # Waits until the block is true, asking it at each answer.
+      # Waits until the block is true, asking it at each answer. Raises ForkedProducer where none
+      # will ever come.
       #: (Numeric?) { () -> bool } -> bool
       def wait(seconds)
         deadline = seconds && OS.now + seconds
         @lock.synchronize do
           until (done = yield) || (deadline && (left = deadline - OS.now) <= 0)
+            raise ForkedProducer unless @generation == OS::Generation.count
+
             @moved.wait(@lock, left)
           end
           done

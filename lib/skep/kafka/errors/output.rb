@@ -103,6 +103,14 @@ module Skep
       end
     end
 
+    # A batch was marked in a process that its handler has forked.
+    class ForkedBatch < Error
+      def initialize #: () -> void
+        super("this batch is in another process' hands: what is done in one that its handler has " \
+              "forked can only be marked by the handler")
+      end
+    end
+
     # A producer that was made before the fork.
     class ForkedProducer < Error
       def initialize #: () -> void
