@@ -72,6 +72,15 @@ class BatchTest < Skep::TestCase
     [-1, :middle, nil, 1.5].each { |place| assert_raises(ArgumentError) { @batch.seek(place) } }
   end
 
+  test "forgets what was made of its messages' strings" do
+    @batch.messages.each { |one| [one.key, one.payload].each(&:clear) }
+    @batch.__anew
+    assert_equal [%w[k v10], %w[k v11], %w[k v12]], (@batch.map { |one| [one.key, one.payload] })
+    Ractor.make_shareable(@batch.messages.first)
+    @batch.__anew
+    assert_equal "v10", @batch.first.payload
+  end
+
   test "gives what comes after a message" do
     assert_equal "orders/3/12-12", @batch.__after(11).label
     assert_nil @batch.__after(12)

@@ -44,6 +44,8 @@ module Skep
 
       # As it was read: a handler may have changed its strings in place.
       def __anew #: () -> void
+        return if frozen? # with its strings, as a Ractor wants it
+
         @key, @payload, headers = @read.map(&:dup)
         @headers = headers.transform_values(&:dup).freeze
       end
