@@ -139,6 +139,19 @@ class KafkaProducerTest < KafkaCase
   end
 
   # Its destruction there would wait for ever for threads that only the parent has.
+  test "flushes at its process' exit where nobody has closed it" do
+    program = <<~RUBY
+      require "skep/kafka"
+      producer = Skep::Kafka::Producer.new({ "bootstrap.servers": ARGV.first, "linger.ms": 500 })
+      fork { producer = nil } # whose exit is none of this one's
+      Process.wait
+      producer.produce("orders", "the last", partition: 0)
+    RUBY
+    said = run_program(program, [@broker.bootstrap_servers], gems: true)
+    assert_equal ["", "", true], [*said.first(2), said.last.success?]
+    assert_equal ["the last"], read(1).map(&:payload)
+  end
+
   test "is neither used nor destroyed by a forked child, which ends as if it had none" do
     producer.produce_sync("orders", "before", partition: 0)
     pid, reader = in_child do |writer|

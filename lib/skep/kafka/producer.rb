@@ -6,7 +6,7 @@
 #   producer.produce("orders", "payload", key: "k", headers: { "trace" => "1" })   # => a Delivery
 #   producer.produce_sync("orders", "payload", timeout: 5)   # => its Place, or raises NotDelivered
 #   producer.flush(10)                                       # => how many are still on their way
-#   producer.close
+#   producer.close                                           # else at the process' exit
 #
 # Handlers of a Kafka source have one, `child.producer`: this is for everybody else. It is made
 # after the fork, in the process that uses it; a forked child can't use its parent's, and never
@@ -87,6 +87,7 @@ module Skep
       def close(timeout: CLOSE_SECONDS) #: (?timeout: Numeric) -> void
         return if closed? || !home?
 
+        Unclosed.delete(self)
         flush(timeout)
         @outbox.close
         @closed = true
@@ -117,6 +118,7 @@ module Skep
         @generation = OS::Generation.count
         @wake, @waker = OS.pipe
         @thread = Threads::Background.new("kafka.producer", restart: :never) { listen }
+        Unclosed.add(self)
       end
 
       def home? = @generation == OS::Generation.count
