@@ -25,6 +25,8 @@ module Skep
         left.positive? ? batch.pause(left, level: :debug) : forward(message, data, due, child)
       end
 
+      def to_proc = method(:call).to_proc #: () -> Proc, for who takes a block
+
       private
 
       # Active Job's own road: its callbacks, its retry_on and discard_on, reloaded code.

@@ -4,7 +4,7 @@ require_relative "scenario"
 
 # Whoever enqueues a job has it in Kafka afterwards, or an error: also in a process forked from one
 # that has enqueued before, as a worker of Puma's is; also when no broker answers, and when the job
-# is too large.
+# is too large. What a node would make of it can be tried without one.
 RailsScenario.play do
   without_database
   write("config/initializers/zz.rb", <<~RUBY)
@@ -42,6 +42,11 @@ RailsScenario.play do
     ActiveJob.perform_all_later(jobs)
     put.call "all", jobs.count { |job| job.successfully_enqueued? && job.provider_job_id }
     put.call "late", NoteJob.set(wait: 3600).perform_later(1).provider_job_id.split("/").first
+    require "skep/kafka/testing"
+    work = Skep::Kafka::Testing.load("swarm.rb").work("shop.jobs.default")
+    outcome = work.run([JSON.generate(KeyedJob.new("c").serialize), "{"])
+    put.call "rehearsed", [outcome.done, outcome.dead_letters].map(&:size).inspect
+
     put.call "large", failure { NoteJob.perform_later("x" * 2_000_000) }
     some = [NoteJob.new(1), NoteJob.new("x" * 2_000_000)]
     put.call "some", failure { ActiveJob.perform_all_later(some) }
@@ -55,7 +60,7 @@ RailsScenario.play do
   RUBY
   expected = {
     "place" => "shop.jobs.default", "forked" => "true true", "parent" => "true", "keys" => "1",
-    "all" => "50", "late" => "shop.jobs.delay-2s",
+    "all" => "50", "late" => "shop.jobs.delay-2s", "rehearsed" => "[1, 1]",
     "large" => /\ASkep::Rails::NotEnqueued: NoteJob wasn't enqueued: .*too large/,
     "some" => /1 of 2 jobs weren't enqueued: .*too large/, "which" => "[true, false]",
     "queue" => /BadQueue: .* "no queue": take letters/, "own" => /BadQueue: .* choose another/,
