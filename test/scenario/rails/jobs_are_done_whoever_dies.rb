@@ -3,8 +3,8 @@
 require_relative "scenario"
 
 # A Rails application made ready by its generator: jobs enqueued by one process are done by nodes of
-# another, which are killed meanwhile. No two processes ever speak over one connection of PostgreSQL
-# or Redis, the mold's still work at the end, and what jobs raise is reported once.
+# another, one of which is killed meanwhile. No two processes ever speak over one connection of
+# PostgreSQL or Redis, the mold's still work at the end, and what jobs raise is reported once.
 RailsScenario.play do
   install
   checked = skep("check", "config/skep.rb")
@@ -54,11 +54,9 @@ RailsScenario.play do
     NoteJob.set(wait: 1).perform_later(#{jobs})
   RUBY
   step_by_step(some) do
-    [1, 100].each do |moment|
-      swarm.follow("#{moment} notes") { noted >= moment && living(swarm).any? }
-      swarm.kill(pid = living(swarm).first)
-      swarm.await("node_died") { |event| event["pid"] == pid }
-    end
+    swarm.follow("some are done") { noted >= 50 }
+    swarm.kill(pid = living(swarm).first)
+    swarm.await("node_died") { |event| event["pid"] == pid }
     swarm.follow("all but the last are done") { noted == jobs }
   end
   swarm.follow("all jobs are done, that for later too") { noted == jobs + 1 }
@@ -79,11 +77,11 @@ RailsScenario.play do
 
   # Each as what Redis calls it and what PostgreSQL does.
   held = File.readlines("#{root}/log/mold").map(&:split)
-  must("leave the mold its connections, not #{held}") { held.size > 3 && held.uniq.one? }
+  must("leave the mold its connections, not #{held}") { held.size > 2 && held.uniq.one? }
   { "said" => held.first.first, "backend" => held.first.last }.each do |column, of_mold|
     owners = [["mold", of_mold], *rows("SELECT DISTINCT pid, #{column} FROM notes")]
     must("never share one: #{owners}") { owners.map(&:last).uniq.size == owners.size }
-    must("have had several nodes, not #{owners}") { owners.map(&:first).uniq.size > 3 }
+    must("have had several nodes, not #{owners}") { owners.map(&:first).uniq.size > 2 }
   end
   born = File.readlines("#{root}/log/born", chomp: true)
   must("give who asks at its birth one of its own") { !born.include?(held.first.last) }
