@@ -22,7 +22,8 @@ module Skep
         ACCEPTS = 0x10000              # __SO_ACCEPTCON
         CONNECTED = 3                  # SS_CONNECTED
         STREAM = 1
-        private_constant :Entry, :NETWORKS, :LISTENING, :CLOSED, :ACCEPTS, :CONNECTED, :STREAM
+        LOOKS = 3
+        private_constant :Entry, :NETWORKS, :LISTENING, :CLOSED, :ACCEPTS, :CONNECTED, :STREAM, :LOOKS
 
         #: (Array[Integer] inodes, ?pid: Integer?, ?root: String) -> void
         def initialize(inodes, pid: nil, root: "/proc")
@@ -65,8 +66,8 @@ module Skep
 
         #: (String line) -> Entry?
         def unix(line)
+          note(line)
           _, _, _, flags, type, state, inode, path = line.chomp.split(" ", 8)
-          @paths[inode.to_i] = path if path
           return unless @wanted[inode]
 
           state = state.hex == CONNECTED ? :connected : :idle
@@ -75,17 +76,36 @@ module Skep
                     local: path)
         end
 
-        # The other end's path is what it was bound to: a server's, for the socket of its client.
+        #: (String line) -> nil
+        def note(line)
+          _, _, _, _, _, _, inode, path = line.chomp.split(" ", 8)
+          @paths[inode.to_i] = path
+          nil
+        end
+
+        # The kernel's lists may lack a socket where others come and go at that moment: who lacks an
+        # other end is looked for again.
         #
         #: () -> void
         def find_peers
-          unix = @entries.each_value.select { |one| one.family == "UNIX" }
-          unix.select! { |one| one.state == :connected }
-          peers = unix.any? ? UnixPeers.all : {}
-          unix.each do |entry|
-            entry.peer_inode = peers[entry.inode]
-            entry.peer = @paths[entry.peer_inode]
+          left = @entries.each_value.select { |one| one.family == "UNIX" }
+          left.select! { |one| one.state == :connected }
+          LOOKS.times do |look|
+            break if left.empty? || (peers = UnixPeers.all).empty?
+
+            read("unix") { |line| note(line) } if look.positive?
+            left.reject! { |entry| connect(entry, peers[entry.inode]) }
           end
+        end
+
+        # The other end's path is what it was bound to: a server's, for the socket of its client.
+        # Is there such an end?
+        #
+        #: (SocketTable::Entry, Integer?) -> bool
+        def connect(entry, inode)
+          entry.peer_inode = inode
+          entry.peer = @paths[inode]
+          @paths.key?(inode)
         end
 
         # "0100007F:1F90", in words of the machine's byte order.
