@@ -23,7 +23,8 @@ module Skep
         CONNECTED = 3                  # SS_CONNECTED
         STREAM = 1
         LOOKS = 3
-        private_constant :Entry, :NETWORKS, :LISTENING, :CLOSED, :ACCEPTS, :CONNECTED, :STREAM, :LOOKS
+        private_constant :Entry, :NETWORKS, :LISTENING, :CLOSED, :ACCEPTS, :CONNECTED, :STREAM,
+                         :LOOKS
 
         #: (Array[Integer] inodes, ?pid: Integer?, ?root: String) -> void
         def initialize(inodes, pid: nil, root: "/proc")
