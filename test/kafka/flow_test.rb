@@ -5,9 +5,10 @@ require "kafka/support/kafka_case"
 # What a handler can say of its batch: that part of it is done, not now, and from there; and what
 # never reaches a handler.
 class KafkaFlowTest < KafkaCase
-  OFFSET_COMMIT = 8
-  INVALID_SIZE = 28
-  private_constant :OFFSET_COMMIT, :INVALID_SIZE
+  PRODUCE, OFFSET_COMMIT, INIT_PRODUCER_ID = 0, 8, 22
+  INVALID_SIZE, TOPIC_REFUSED, CLUSTER_REFUSED = 28, 29, 31
+  private_constant :PRODUCE, :OFFSET_COMMIT, :INIT_PRODUCER_ID
+  private_constant :INVALID_SIZE, :TOPIC_REFUSED, :CLUSTER_REFUSED
 
   def setup
     super
@@ -76,6 +77,22 @@ class KafkaFlowTest < KafkaCase
     end
 
     assert_equal %w[HEADbody] * 2, payloads_of("dead", 2)
+  end
+
+  test "sets a message aside once it may, after its producer was refused for good" do
+    feed("orders", [["k", "first", 0], ["k", "second", 0]])
+    buried = 0
+    told = lambda do |name, _, child|
+      next unless name == "dead_lettered"
+      next child.stop! if (buried += 1) == 2
+
+      @broker.fail_next(PRODUCE, TOPIC_REFUSED)
+      @broker.fail_next(INIT_PRODUCER_ID, CLUSTER_REFUSED)
+    end
+    events = play({ batch: 1, dead_letter: "dead", attempts: 1 }, told:) { raise "bad" }
+
+    assert_equal [0, 1], named(events, "dead_lettered").map { |facts| facts[:offset] }
+    assert_match(/dead didn't take a message/, named(events, "handler_failed").to_s)
   end
 
   test "says so where a handler raises that had marked all" do

@@ -40,18 +40,19 @@ module Skep
 
       def write(message, headers)
         @lock.synchronize do
+          begin_anew if @writer&.fatal
           failed = writer.failed
           writer.put(@topic, message.key, message.payload, headers)
           waiting = writer.flush(SECONDS + 1)
           next if waiting.zero? && writer.failed == failed
 
           cause = writer.cause || "no answer within #{SECONDS} s"
-          begin_anew if writer.fatal
           raise NotDelivered.new(topic: @topic, cause: Secrets.scrub(cause, @settings.secrets))
         end
       end
 
-      # What made librdkafka give up (a refusal, for an idempotent producer) may have been mended.
+      # What made librdkafka give up (a refusal, for an idempotent producer), at once or some time
+      # after a message, may have been mended.
       def begin_anew
         @writer.close
         @writer = nil

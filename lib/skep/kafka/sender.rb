@@ -18,9 +18,9 @@ module Skep
       # rd_kafka_vu_t: a type (rd_kafka_vtype_t) and 64 bytes of union.
       VU = "lx4q%d"
       VU_BYTES = 72
-      TOPIC, PARTITION, VALUE, KEY, TAG, FLAGS, TIMESTAMP, HEADER = 1, 3, 4, 5, 6, 7, 8, 9
+      TOPIC, PARTITION, VALUE, KEY, TAG, FLAGS, TIMESTAMP, HEADERS = 1, 3, 4, 5, 6, 7, 8, 10
       private_constant :ANY_PARTITION, :COPY, :EVERYTHING, :VU, :VU_BYTES
-      private_constant :TOPIC, :PARTITION, :VALUE, :KEY, :TAG, :FLAGS, :TIMESTAMP, :HEADER
+      private_constant :TOPIC, :PARTITION, :VALUE, :KEY, :TAG, :FLAGS, :TIMESTAMP, :HEADERS
 
       def initialize(settings) #: (Hash[String, String]) -> void
         super(settings, type: Native::PRODUCER)
@@ -38,9 +38,9 @@ module Skep
         Producing.check(topic, payload, key, partition)
         return plain(topic, key, payload, partition, tag) unless headers || timestamp
 
-        texts = [["", topic], ["", payload], ["", key], *headers]
-        full(texts, [[PARTITION, partition], [FLAGS, COPY], [TAG, tag],
-                     *([[TIMESTAMP, timestamp]] if timestamp)])
+        values = [[PARTITION, partition], [FLAGS, COPY], [TAG, tag]]
+        values << [TIMESTAMP, timestamp] if timestamp
+        full([topic, payload, key], values, headers || {})
       end
 
       # How many messages haven't been answered for.
@@ -68,27 +68,37 @@ module Skep
         result.zero? ? 0 : Native.errno2err(FFI.errno)
       end
 
-      # Names and texts lie one after the other in one piece of memory for the time of the call.
-      def full(texts, values)
-        bytes = texts.flatten.map { |text| text.to_s.b << 0 }.join
-        memory = FFI::MemoryPointer.new(:char, bytes.bytesize).put_bytes(0, bytes)
-        values.concat(addressed(texts, memory.address))
+      # Headers are a list that stays ours until the message was taken: those that come one by one
+      # librdkafka destroys twice where it doesn't take it (2.11).
+      def full(texts, values, headers)
+        list = list_of(headers)
+        memory = FFI::MemoryPointer.from_string(texts.map { |text| text.to_s.b << 0 }.join)
+        values = [*values, *addressed(texts, memory.address), [HEADERS, list.address]]
         packed = values.map { |value| value.pack(VU % (value.size - 1)).ljust(VU_BYTES, "\0") }
         error = Native.produceva(handle, packed.join, values.size)
-        error.null? ? 0 : Native.error_code(error).tap { Native.error_destroy(error) }
+        return 0 if error.null?
+
+        Native.headers_destroy(list)
+        Native.error_code(error).tap { Native.error_destroy(error) }
       end
 
-      # The topic by its address, payload and key with their sizes, headers with a name before it.
-      def addressed(texts, address)
-        places = texts.map do |name, text|
-          value = address + name.bytesize + 1
-          placed = [address, text ? value : 0, text.to_s.bytesize]
-          address = value + text.to_s.bytesize + 1
-          placed
+      def list_of(headers)
+        list = Native.headers_new(headers.size)
+        headers.each do |name, value|
+          name, value = name.to_s.b, value&.to_s&.b
+          Native.header_add(list, name, name.bytesize, value, value.to_s.bytesize)
         end
-        (_, topic, _), (_, *payload), (_, *key), *headers = places
-        [[TOPIC, topic], [VALUE, *payload], [KEY, *key],
-         *headers.map { |header| [HEADER, *header] }]
+        list
+      end
+
+      # The three by their addresses, which lie one after the other; payload and key with sizes.
+      def addressed(texts, address)
+        topic, payload, key = texts.map do |text|
+          place = [text ? address : 0, text.to_s.bytesize]
+          address += text.to_s.bytesize + 1
+          place
+        end
+        [[TOPIC, topic.first], [VALUE, *payload], [KEY, *key]]
       end
     end
     private_constant :Sender

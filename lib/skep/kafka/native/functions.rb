@@ -64,6 +64,9 @@ module Skep
           void topic_destroy pointer
           int produce pointer int32 int buffer_in size_t buffer_in size_t uint64
           pointer produceva pointer pointer size_t
+          pointer headers_new size_t
+          int header_add pointer buffer_in ssize_t buffer_in ssize_t
+          void headers_destroy pointer
           int outq_len pointer
           int purge pointer int
           pointer AdminOptions_new pointer int
