@@ -64,35 +64,17 @@ module Skep
       end
 
       test "does nothing twice when its session ends while no broker is there" do
-        broker(orders: 1)
-        feed("orders", (0...100).map { |n| ["k", n.to_s] })
-        seen = []
-        more = { **quick, commit_every: 600, batch: 10 }
-        events = play(more, told: method(:lose)) do |batch, child|
-          seen.concat(batch.payloads)
-          @broker.down! if seen.size == 100
-          child.stop! if seen.include?("last")
-        end
+        events = play_and_lose(batch: 10)
 
-        assert_equal [*(0...100).map(&:to_s), "last"], seen
         assert_equal [{ "orders" => [0] }],
                      named(events, "kafka_resumed").map { |facts| facts[:partitions] }.uniq
         assert_empty again
       end
 
       test "joins once more by its name where the group takes it for two, and does nothing twice" do
-        broker(orders: 1)
-        feed("orders", (0...100).map { |n| ["k", n.to_s] })
         @fence = true
-        seen = []
-        more = { kafka: quick[:kafka].merge("group.instance.id" => "us"), commit_every: 600 }
-        events = play(more, told: method(:lose)) do |batch, child|
-          seen.concat(batch.payloads)
-          @broker.down! if seen.size == 100
-          child.stop! if seen.include?("last")
-        end
+        events = play_and_lose(kafka: { "group.instance.id" => "us" })
 
-        assert_equal [*(0...100).map(&:to_s), "last"], seen
         assert_equal(%w[us-0], named(events, "kafka_fenced_itself").map { |facts| facts[:name] })
         assert_empty named(events, "kafka_name_taken")
       end
@@ -140,10 +122,24 @@ module Skep
         Trails.new(Tools.new(consumer:, desk:, report:, options:, past: Trails.past))
       end
 
+      # Its partitions are lost when a hundred messages are done; each is done once. The events.
+      def play_and_lose(kafka: {}, batch: 500)
+        broker(orders: 1)
+        feed("orders", [*"0".."99"].map { |text| ["k", text] })
+        seen = []
+        more = { **quick(kafka), commit_every: 600, batch: }
+        events = play(more, told: method(:lose)) do |some, child|
+          seen.concat(some.payloads)
+          @broker.down! if seen.size == 100
+          child.stop! if seen.include?("last")
+        end
+        events.tap { assert_equal [*"0".."99", "last"], seen }
+      end
+
       # A session that ends soon, and not because the machine is busy.
-      def quick
+      def quick(kafka = {})
         { kafka: @broker.settings.merge("session.timeout.ms" => 1_500,
-                                        "reconnect.backoff.max.ms" => 100) }
+                                        "reconnect.backoff.max.ms" => 100, **kafka) }
       end
 
       # No broker until the partitions are lost; then there is one, and once they are back more.

@@ -240,6 +240,14 @@ class Scenario
     raise Failed, "it must #{what}" unless yield
   end
 
+  # The pids of nodes that are ready, as far as the log was read.
+  def living(swarm)
+    ready, died = %w[node_ready node_died].map do |name|
+      swarm.events.filter_map { |event| event["pid"] if event["event"] == name }
+    end
+    ready - died
+  end
+
   # Waits for the end of processes that aren't ours.
   def gone(pids, seconds: 10.0)
     pids.each do |pid|

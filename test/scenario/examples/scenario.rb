@@ -77,14 +77,6 @@ class ExampleScenario < Scenario
     end
   end
 
-  # The pids of nodes that are ready, as far as the log was read.
-  def living(swarm)
-    ready, died = %w[node_ready node_died].map do |name|
-      swarm.events.filter_map { |event| event["pid"] if event["event"] == name }
-    end
-    ready - died
-  end
-
   def change(file, words)
     text = File.read(file)
     words.each { |from, to| text.sub!(from, to) or raise Failed, "no #{from} in #{file}" }

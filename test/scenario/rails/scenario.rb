@@ -170,14 +170,6 @@ class RailsScenario < Scenario
     @database.exec(sql).values
   end
 
-  # The pids of nodes that are ready, as far as the log was read.
-  def living(swarm)
-    ready, died = %w[node_ready node_died].map do |name|
-      swarm.events.filter_map { |event| event["pid"] if event["event"] == name }
-    end
-    ready - died
-  end
-
   # What Rails.error was told.
   def reported
     File.readlines("#{root}/log/errors").map { |line| JSON.parse(line) }
