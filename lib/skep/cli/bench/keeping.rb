@@ -32,7 +32,8 @@ module Skep
         def self.refusal #: () -> String?
           return if OS::Prctl.supported? && OS::Pidfd.native?
 
-          "kills only what it is sure of, which takes Linux 5.4 and skep's C part"
+          "kills only what it is sure of, which takes Linux 5.4 and skep's C part, which in a " \
+            "checkout `bundle exec rake compile` builds"
         end
 
         #: (Keeper, **untyped) { (Keeping) -> untyped } -> untyped
