@@ -152,7 +152,7 @@ class Scenario
     def account
       facts = %w[event node pid signal message error]
       told = events.last(15).map { |event| event.values_at(*facts).compact.join(" ") }
-      "events: #{told}, stderr: #{stderr.lines.first(12)}"
+      "#{"it has ended, " unless @pidfd.alive?}events: #{told}, stderr: #{stderr.lines.first(12)}"
     end
 
     # The reader of its log goes.

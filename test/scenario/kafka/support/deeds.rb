@@ -67,7 +67,12 @@ class Deeds
   end
 
   def scale(nodes) = @swarm.skep("scale", nodes.to_s)
-  def restart = @swarm.signal(:USR2)
+
+  # Whoever has only just been executed hears no signal yet, and this one would end it.
+  def restart
+    @swarm.follow("it hears signals") { @swarm.events.any? }
+    @swarm.signal(:USR2)
+  end
 
   private
 
