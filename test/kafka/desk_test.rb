@@ -9,18 +9,18 @@ module Skep
       # What the desk asks of a partition: of `strands` it gives one a draw, one at a time unless
       # `wide`.
       Stub = Struct.new(:id, :key, :state, :rung, :retry_at, :revoked, :position, :gathering,
-                        :strands, :wide, :waits, :place, keyword_init: true) do
+                        :strands, :wide, :waits, :place, :plan, keyword_init: true) do
         attr_accessor :in_hand
 
         def begin_reading = self.rung = false
-        def read(&) = self.retry_at = waits
         def errors = []
         def partition = self
         def busy? = in_hand.positive? || state == :busy
         def gathering? = gathering
         def seeking? = !place.nil?
         def seek(place) = self.place = place
-        def more? = strands.positive? && (wide || in_hand.zero?)
+        def stale?(strand) = !strand.plan.equal?(plan)
+        def more? = seeking? ? in_hand.zero? : strands.positive? && (wide || in_hand.zero?)
         def done(_strand, offset) = self.position = offset + 1
         def release(strand) = (self.released ||= []) << strand
         def progress = position && [*key, position]
@@ -28,12 +28,32 @@ module Skep
 
         attr_accessor :released
 
+        def read(&)
+          self.retry_at = waits
+          self.place, self.plan = nil, Object.new if seeking? && in_hand.zero?
+        end
+
         def draw
           return unless more?
 
           self.strands -= 1
-          Strand.new(self, [Batch.new(*key, [Message.new(*key, 41, nil, nil, 0, {})])])
+          batch = Batch.new(*key, [Message.new(*key, 41, nil, nil, 0, {})])
+          Strand.new(self, [batch], plan:)
         end
+      end
+
+      # A lock that lets the test do something just before it is taken, or after it is given back.
+      class Turnstile < Mutex
+        attr_writer :before, :after
+
+        def synchronize
+          step(:@before)
+          super.tap { step(:@after) }
+        end
+
+        private
+
+        def step(name) = instance_variable_get(name)&.tap { instance_variable_set(name, nil) }&.call
       end
 
       def setup
@@ -174,6 +194,36 @@ module Skep
         assert_nil @desk.next_deadline
       end
 
+      test "gives out nothing from before the partition went elsewhere, wherever it waited" do
+        add(1, strands: 4, wide: true)
+        resting, seeking = take, take
+        resting.rest(0)
+        @desk.free(resting)
+        @desk.listen # it waits for a worker now, behind its partition
+        @desk.seek(seeking, :beginning)
+        @desk.free(seeking)
+        fresh = take
+        refute_predicate fresh.partition, :seeking?
+        assert_equal [fresh.partition.plan] * 2, [fresh.plan, take.plan]
+        assert_nil take
+      end
+
+      test "gives out nothing that a worker came by just before its partition went elsewhere" do
+        lock = turnstile
+        add(1, strands: 2, wide: true)
+        popped, seeking = take, take
+        @desk.free(popped) # another try, at once
+        fresh = nil
+        lock.before = lambda do
+          @desk.seek(seeking, :beginning)
+          @desk.free(seeking)
+          seeking.partition.strands = 1 # from there
+          fresh = take
+        end
+        assert_nil take
+        assert_equal 1, fresh.partition.in_hand
+      end
+
       test "notes a mark once, and what is beyond it at the end" do
         add(1)
         strand = take
@@ -202,6 +252,7 @@ module Skep
         @desk.add(partition)
       end
 
+      def turnstile = Turnstile.new.tap { |lock| @desk.instance_variable_set(:@lock, lock) }
       def take = @desk.take(wait: false)
 
       # What takes a rest to come.

@@ -197,6 +197,18 @@ class KafkaKeyedTest < KafkaCase
                  named(events, "judged").flat_map { |said| said["suspects"] }
   end
 
+  test "hands over nothing from before a seek once it has been carried out" do
+    feed("orders", %w[a b c d].each_with_index.map { |key, n| [key, n.to_s] })
+    play({ **KEYED, threads: 1, batch: 1 }) do |batch, child|
+      @seen << batch.first_offset
+      next batch.pause(0) if @seen.size < 3 # 1 waits behind its partition when 0 comes again
+
+      @seen.last == 3 ? child.stop! : batch.seek(3)
+    end
+
+    assert_equal [0, 1, 0, 3], @seen
+  end
+
   # A share of the partitions goes to a second node in the midst of it, and comes back.
   test "keeps the order of each key when partitions change hands" do
     Dir.mktmpdir do |directory|

@@ -162,12 +162,13 @@ module Skep
         true
       end
 
-      # A strand that has rested, or was divided.
+      # A strand that has rested, or was divided; its partition may have gone elsewhere meanwhile.
       def resume(strand)
         @lock.synchronize do
-          next if strand.partition.revoked || strand.partition.seeking?
+          partition = strand.partition
+          next if partition.revoked || partition.seeking? || partition.stale?(strand)
 
-          strand.partition.in_hand += 1
+          partition.in_hand += 1
           strand
         end
       end

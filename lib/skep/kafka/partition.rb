@@ -67,7 +67,7 @@ module Skep
       def draw #: () -> Strand?
         put if @unpacked
         messages, keys = @plan.take
-        Strand.new(self, [Batch.new(topic, number, messages)], keys) if messages
+        Strand.new(self, [Batch.new(topic, number, messages)], keys, plan: @plan) if messages
       end
 
       # Would more messages make a batch of what rests?
@@ -88,6 +88,9 @@ module Skep
       end
 
       def seeking? = !@place.nil? #: () -> bool
+
+      # Is a strand that waited for a worker from before it went elsewhere?
+      def stale?(strand) = !strand.plan.equal?(@plan) #: (Strand) -> bool
 
       # Could there be something to draw at once?
       def more? #: () -> bool

@@ -15,14 +15,16 @@ module Skep
     class Strand
       attr_reader :partition #: Partition
       attr_reader :keys #: Hash[Integer, untyped]?, the key of each offset, if it goes by keys
+      attr_reader :plan #: (Sequence | Keyring)?, of the partition's, what gave it out
       attr_accessor :marked #: Integer?, the offset up to which its batch is done
       attr_accessor :failures #: Integer, how often the batch failed
       attr_accessor :state #: Symbol, one of busy ready resting: the desk's
       attr_accessor :retry_at #: Float?, monotonic seconds
 
-      #: (Partition, Array[Batch], ?Hash[Integer, untyped]?, ?failures: Integer) -> void
-      def initialize(partition, batches, keys = nil, failures: 0)
+      #: (Partition, Array[Batch], ?Hash[Integer, untyped]?, **untyped) -> void
+      def initialize(partition, batches, keys = nil, plan: nil, failures: 0)
         @partition = partition
+        @plan = plan
         @waiting = batches
         @keys = keys
         @failures = failures
@@ -107,7 +109,7 @@ module Skep
         theirs, @keys = keys.partition { |_, key| others.key?(key) }.map(&:to_h)
         off = @waiting.filter_map { |batch| batch.__part { |one| theirs.key?(one.offset) } }
         @waiting = @waiting.filter_map { |batch| batch.__part { |one| @keys.key?(one.offset) } }
-        Strand.new(partition, off, theirs, failures:).tap { |offshoot| @offshoots << offshoot }
+        Strand.new(partition, off, theirs, plan:, failures:).tap { |offshoot| @offshoots << offshoot }
       end
 
       def others_than(offset)
