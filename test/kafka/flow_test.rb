@@ -149,6 +149,26 @@ class KafkaFlowTest < KafkaCase
     end
   end
 
+  # What came in for 0 lies in its queue still, but is of before the seek, when the next comes in.
+  test "goes on at a place even if more has come in by the time it goes there" do
+    fill(5)
+    came = Thread::Queue.new
+    seen = []
+    play({ threads: 2 }) do |batch, child|
+      next came << true if batch.partition == 1
+
+      seen << batch.first_offset
+      next child.stop! if seen.size == 2
+
+      fill(5)
+      fill(1, 1) # of one reply, or a later one
+      came.pop
+      batch.seek(0)
+    end
+
+    assert_equal [0, 0], seen
+  end
+
   test "goes on at the end where nothing is as young as the handler says" do
     fill(10)
     asked = nil

@@ -98,6 +98,10 @@ class KafkaTestingTest < Skep::TestCase
     end
     assert_equal [0, 0, 5, 0, 5], seen
 
+    seen.clear
+    rehearse { |batch, _| (seen << batch.size).one? && batch.seek(5) }
+    assert_equal [10, 5], seen
+
     outcome = rehearse(filter: ->(message) { message.payload.to_i.even? }) { nil }
     assert_equal [[0, 2, 4, 6, 8], [1, 3, 5, 7, 9]],
                  [outcome.done.map(&:offset), outcome.filtered.map(&:offset)]

@@ -43,13 +43,15 @@ module Skep
         @intake = Intake.new(open_reader(limit), topic, number)
         @state = :idle
         @in_hand = 0
-        @more = @new = true
+        @new = true
         start_anew(start)
       end
 
-      # What is read from here on isn't known to anybody yet.
+      # What is read from here on isn't known to anybody yet. What rang may not be read at once, for
+      # want of room or before a seek, and librdkafka doesn't ring again before it is.
       def begin_reading #: () -> void
         begin_anew if @new
+        @more ||= rung
         @rung = false
         @errors = []
         @room = [@plan.room, @limit].min unless gathering?
@@ -129,8 +131,9 @@ module Skep
 
       def open_reader(limit) = Reader.new(@queue, topic, number, limit)
 
-      # start: the offset at which it does, if that is known.
+      # start: the offset at which it does, if that is known. What has come in by then isn't.
       def start_anew(start = nil)
+        @more = true
         @plan = @order.call
         @gathered = [] # hauls for the next batch
         @unpacked = nil
