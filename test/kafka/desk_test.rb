@@ -178,6 +178,33 @@ module Skep
         assert_equal 2, take.partition.id
       end
 
+      test "reads a partition on one thread only, even if it is held back for just a moment" do
+        lock = turnstile
+        add(1)
+        old = take
+        @desk.revoke([old.partition.key], 0)
+        new = add(2, key: old.partition.key)
+        reading, hold = Thread::Queue.new, Thread::Queue.new
+        inside = 0
+        new.define_singleton_method(:read) do |&_|
+          raise "two read it at once" if (inside += 1) > 1
+
+          (reading << true) && hold.pop
+        end
+        other = nil
+        lock.after = lambda do
+          @desk.free(old)
+          other = Thread.new { take }
+          reading.pop
+        end
+        assert_nil take
+        hold << true
+        assert_same new, other.value.partition
+      ensure
+        hold&.close
+        other&.join
+      end
+
       test "forgets what rests of a partition that is taken back, or goes on elsewhere" do
         add(1, strands: 2, wide: true)
         resting, seeking = take, take
@@ -250,6 +277,7 @@ module Skep
         partition = Stub.new(id:, key:, strands:, **more)
         partition.in_hand = 0
         @desk.add(partition)
+        partition
       end
 
       def turnstile = Turnstile.new.tap { |lock| @desk.instance_variable_set(:@lock, lock) }

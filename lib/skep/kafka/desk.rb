@@ -173,15 +173,17 @@ module Skep
         end
       end
 
-      # Reading needs no lock: a busy partition is with one thread only.
-      def draw(partition, &keys)
-        return unless @lock.synchronize { begin_with(partition) }
+      def draw(partition, &)
+        read(partition, &) if @lock.synchronize { begin_with(partition) }
+      end
 
-        partition.read(&keys)
+      # It needs no lock: a busy partition is with one thread only.
+      def read(partition, &)
+        partition.read(&)
         partition.errors.each { |code, text| @problem&.call(partition, code, text) }
         @lock.synchronize { strand_of(partition) }
       ensure
-        @lock.synchronize { go_on(partition) } if partition.state == :busy
+        @lock.synchronize { go_on(partition) }
       end
 
       # A successor waits until what its predecessor has in hand is through.
