@@ -57,6 +57,15 @@ module Skep
         assert_nil off.retry_at
       end
 
+      test "rests alone once it is tried message by message" do
+        strand = strand(%w[a b])
+        strand.divide(nil)
+        _, off = strand.parts
+        strand.split # instead of a rest
+        strand.rest(60)
+        assert_nil off.retry_at
+      end
+
       test "lets go of a key of which nothing is left to do" do
         strand = strand(%w[a b a])
         strand.isolate { |message| message.offset.zero? }

@@ -22,13 +22,19 @@ module Skep
         Native.queue_io_event_enable(queue, @cord.fileno, [number].pack("L"), 4)
       end
 
+      # Nobody need be told twice to look up: many who say so while nobody listens would fill the
+      # pipe, and what librdkafka rings then would be lost.
       def ring(number = 0) #: (?Integer) -> void
+        return if number.zero? && @told
+
+        @told = true if number.zero?
         @cord.write_nonblock([number].pack("L"), exception: false)
       end
 
       # The numbers rung since the last time, each once.
       def heard #: () -> Array[Integer]
         rung = @io.read_nonblock(65_536, @read, exception: false)
+        @told = false # not before: who rings between these lines is heard of now
         rung.is_a?(String) ? rung.unpack("L*").uniq : []
       end
 

@@ -55,6 +55,7 @@ module Skep
       def split #: () -> void
         @waiting[0, 1] = batch.split
         @failures = 0
+        @with = nil
       end
 
       # Goes on with the batch so that those messages are in batches of their own of which the block
