@@ -43,7 +43,7 @@ module Skep
       end
 
       # A lock that lets the test do something just before it is taken, or after it is given back.
-      class Turnstile < Mutex
+      class Turnstile < SimpleDelegator
         attr_writer :before, :after
 
         def synchronize
@@ -124,9 +124,8 @@ module Skep
       end
 
       test "wakes what gathers messages when more have come" do
-        add(1, gathering: true, waits: OS.now + 60, strands: 0)
+        partition = add(1, gathering: true, waits: OS.now + 60, strands: 0)
         assert_nil take
-        partition = @desk.instance_variable_get(:@partitions)[1]
         assert_equal :resting, partition.state
         partition.strands = 1
         @desk.bell.ring(1)
@@ -280,7 +279,13 @@ module Skep
         partition
       end
 
-      def turnstile = Turnstile.new.tap { |lock| @desk.instance_variable_set(:@lock, lock) }
+      # In the place of the dispatcher's lock.
+      def turnstile
+        dispatcher = @desk.instance_variable_get(:@dispatcher)
+        lock = Turnstile.new(dispatcher.instance_variable_get(:@lock))
+        dispatcher.instance_variable_set(:@lock, lock)
+      end
+
       def take = @desk.take(wait: false)
 
       # What takes a rest to come.

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# Where the partitions lie that this node has: ready to be drawn from, in hand, or resting after a
-# failure. Shared by the keeper, who adds and revokes, the one who listens, and the workers, who
-# take and free.
+# Where the partitions lie that this node has (Assignment): ready to be drawn from or resting after
+# a failure (RunQueue), or in hand (Dispatcher). Shared by the keeper, who adds and revokes, the one
+# who listens, and the workers, who take and free.
 #
 #   strand = desk.take               # messages to work on; nil when the desk has closed
 #   desk.settle(strand) { … }        # its batch is done
@@ -21,18 +21,16 @@ module Skep
       #: (?Bell) ?{ (Partition, Integer, String) -> void } -> void
       def initialize(bell = Bell.new, &problem)
         @bell = bell
-        @problem = problem
         @lock = Mutex.new
-        @freed = ConditionVariable.new
-        @partitions = {}
-        @resting = Resting.new
-        @ready = Thread::Queue.new # of partitions and strands
+        @queue = RunQueue.new(bell)
+        @assignment = Assignment.new(@queue, bell, @lock)
+        @dispatcher = Dispatcher.new(@queue, @assignment, @lock, &problem)
       end
 
       def add(partition) #: (Partition) -> void
         @lock.synchronize do
-          @partitions[partition.id] = partition
-          ready(partition)
+          @assignment.add(partition)
+          @queue.ready(partition)
           bell.ring
         end
       end
@@ -40,22 +38,17 @@ module Skep
       # Waits for a strand if told to; nil when there is none, or the desk has closed. The block is
       # asked for the keys of what is read.
       #: (?wait: bool) ?{ (Batch) -> Array[untyped] } -> Strand?
-      def take(wait: true, &keys)
-        while wait || !@ready.empty?
-          found = @ready.pop or return
-          strand = found.is_a?(Strand) ? resume(found) : draw(found, &keys)
-          return strand if strand
-        end
-      end
+      def take(wait: true, &keys) = @dispatcher.take(wait:, &keys)
 
       # After a take. A strand with retry_at rests until then.
       def free(strand) #: (Strand) -> void
         @lock.synchronize do
           partition = strand.partition
           partition.in_hand -= 1
-          put_down(strand) unless partition.revoked || partition.seeking?
-          partition.revoked ? forget_idle(partition) : wake(partition)
-          @freed.broadcast
+          next @assignment.freed(partition) if partition.revoked
+
+          put_down(strand) unless partition.seeking?
+          @queue.wake(partition)
         end
       end
 
@@ -85,7 +78,7 @@ module Skep
         @lock.synchronize do
           strand.drop
           strand.partition.seek(place)
-          @resting.drop(strand.partition)
+          @queue.drop(strand.partition)
         end
       end
 
@@ -93,64 +86,46 @@ module Skep
       def listen(now = OS.now) #: (?Float) -> void
         rung = bell.heard
         @lock.synchronize do
-          rung.each { |id| ring(@partitions[id]) if @partitions.key?(id) }
-          @resting.over(now).each { |one| ready(one) }
+          rung.each { |id| ready(@assignment[id]) }
+          @queue.over(now)
         end
       end
 
       # When the next one has rested enough, in monotonic seconds.
-      def next_deadline = @lock.synchronize { @resting.deadline } #: () -> Float?
+      def next_deadline = @lock.synchronize { @queue.deadline } #: () -> Float?
 
       # Takes partitions back, waiting so many seconds at most for batches in hand; those still in
       # hand are lost then. Gives [topic, number, offset] of what was done.
       #
       #: (Array[[String, Integer]], Numeric) -> Array[[String, Integer, Integer]]
-      def revoke(keys, seconds)
-        @lock.synchronize do
-          found = held.select { |partition| keys.include?(partition.key) }
-          found.each { |partition| partition.revoked = :asked }
-          found.each { |partition| forget_idle(partition) }
-          wait_for(found, seconds)
-          found.each { |partition| partition.revoked = :lost }
-          found.filter_map(&:progress)
-        end
-      end
+      def revoke(keys, seconds) = @lock.synchronize { @assignment.revoke(keys, seconds) }
 
       # [topic, number, offset] of what was done so far.
       #: () -> Array[[String, Integer, Integer]]
-      def done = @lock.synchronize { held.filter_map(&:progress) }
+      def done = @lock.synchronize { @assignment.held.filter_map(&:progress) }
 
       # The partitions it has, as [topic, number].
-      def keys = @lock.synchronize { held.map(&:key) } #: () -> Array[[String, Integer]]
+      def keys = @lock.synchronize { @assignment.held.map(&:key) } #: () -> Array[[String, Integer]]
 
       # Of these the ones of which something is in hand since before they were taken back.
       #: (Array[[String, Integer]]) -> Array[[String, Integer]]
-      def leftover(keys)
-        @lock.synchronize { @partitions.values.select(&:busy?).map(&:key) & keys }
-      end
+      def leftover(keys) = @lock.synchronize { @assignment.leftover(keys) }
 
       # Through which their messages come.
-      def intakes = @lock.synchronize { held.map(&:intake) } #: () -> Array[Intake]
+      def intakes = @lock.synchronize { @assignment.held.map(&:intake) } #: () -> Array[Intake]
 
       # Gives out no more.
-      def close #: () -> void
-        @lock.synchronize do
-          @ready.close
-          @ready.clear
-        end
-      end
+      def close = @lock.synchronize { @queue.close } #: () -> void
 
       # Gives everything back; after `close`, when the workers are gone.
       def clear #: () -> void
-        @partitions.each_value(&:close).clear
+        @assignment.clear
         bell.close
       end
 
-      def inspect = "#<Skep::Kafka::Desk partitions=#{@partitions.size}>" #: () -> String
+      def inspect = "#<Skep::Kafka::Desk partitions=#{@assignment.size}>" #: () -> String
 
       private
-
-      def held = @partitions.values.reject(&:revoked)
 
       def note(strand, offset)
         partition = strand.partition
@@ -162,108 +137,22 @@ module Skep
         true
       end
 
-      # A strand that has rested, or was divided; its partition may have gone elsewhere meanwhile.
-      def resume(strand)
-        @lock.synchronize do
-          partition = strand.partition
-          next if partition.revoked || partition.seeking? || partition.stale?(strand)
-
-          partition.in_hand += 1
-          strand
-        end
-      end
-
-      def draw(partition, &)
-        read(partition, &) if @lock.synchronize { begin_with(partition) }
-      end
-
-      # It needs no lock: a busy partition is with one thread only.
-      def read(partition, &)
-        partition.read(&)
-        partition.errors.each { |code, text| @problem&.call(partition, code, text) }
-        @lock.synchronize { strand_of(partition) }
-      ensure
-        @lock.synchronize { go_on(partition) }
-      end
-
-      # A successor waits until what its predecessor has in hand is through.
-      def begin_with(partition)
-        return false if partition.revoked
-
-        before = @partitions.each_value.any? do |one|
-          one.busy? && !one.equal?(partition) && one.key == partition.key
-        end
-        partition.state = before ? :idle : :busy
-        partition.begin_reading unless before
-        !before
-      end
-
-      def strand_of(partition)
-        return if partition.revoked || partition.seeking?
-
-        partition.draw.tap { |strand| partition.in_hand += 1 if strand }
-      end
-
-      def go_on(partition)
-        partition.state = :idle
-        if partition.revoked then forget_idle(partition)
-        elsif partition.retry_at && (partition.seeking? || !partition.more?) then rest(partition)
-        elsif partition.more? then ready(partition)
-        end
-        @freed.broadcast
-      end
-
       # Strands of it rest, wait for a worker, or are through.
       def put_down(strand)
         strand.parts.each do |part|
-          if part.retry_at then rest(part)
+          if part.retry_at then @queue.rest(part)
           elsif part.over? then part.partition.release(part)
-          else ready(part)
+          else @queue.ready(part)
           end
         end
       end
 
-      def rest(one)
-        one.state = :resting
-        @resting.add(one)
-        bell.ring
-      end
+      # librdkafka rang for it, unless it is gone.
+      def ready(partition)
+        return unless partition
 
-      def ready(one)
-        one.state = :ready
-        one.retry_at = nil
-        @ready << one unless @ready.closed?
-      end
-
-      def forget_idle(partition)
-        return if partition.busy?
-
-        @partitions.delete(partition.id)
-        @resting.drop(partition)
-        partition.close
-        @partitions.each_value { |other| wake(other) if other.key == partition.key }
-        bell.ring
-      end
-
-      def ring(partition)
         partition.rung = true
-        wake(partition) if partition.state == :idle || partition.gathering?
-      end
-
-      # Once more, if there may be something to draw.
-      def wake(partition)
-        return if partition.revoked || !%i[idle resting].include?(partition.state)
-        return unless partition.more?
-
-        @resting.delete(partition)
-        ready(partition)
-      end
-
-      def wait_for(found, seconds)
-        deadline = OS.now + seconds
-        while found.any?(&:busy?) && (left = deadline - OS.now).positive?
-          @freed.wait(@lock, left)
-        end
+        @queue.wake(partition) if partition.state == :idle || partition.gathering?
       end
     end
     private_constant :Desk

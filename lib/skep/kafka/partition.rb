@@ -22,6 +22,7 @@ module Skep
       attr_reader :intake #: Intake
       attr_reader :topic #: String
       attr_reader :number #: Integer
+      attr_reader :key #: [String, Integer], topic and number
       attr_reader :errors #: Array[[Integer, String]], what the last read met
       attr_accessor :in_hand #: Integer, how many strands are with workers
       attr_accessor :state #: Symbol, one of idle ready busy resting: the desk's
@@ -37,6 +38,7 @@ module Skep
       def initialize(queue, topic, number, id:, bell:, order:, seeking:, limit:, max_wait:,
                      trail: Trails::Trail.new, start: nil)
         @queue, @topic, @number, @id = queue, topic, number, id
+        @key = [topic, number].freeze
         @order, @seeking = order, seeking
         @limit, @max_wait, @trail = limit, max_wait, trail
         @bell = bell
@@ -105,7 +107,6 @@ module Skep
       def held? = @plan.held? #: () -> bool
 
       def partition = self #: () -> Partition, as a strand has one
-      def key = [topic, number] #: () -> [String, Integer]
       def position = @plan.position || @start #: () -> Integer?
 
       # Is a strand of it, or it itself, with a worker?

@@ -110,7 +110,7 @@ module Skep
         theirs, @keys = keys.partition { |_, key| others.key?(key) }.map(&:to_h)
         off = @waiting.filter_map { |batch| batch.__part { |one| theirs.key?(one.offset) } }
         @waiting = @waiting.filter_map { |batch| batch.__part { |one| @keys.key?(one.offset) } }
-        Strand.new(partition, off, theirs, plan:, failures:).tap { |offshoot| @offshoots << offshoot }
+        Strand.new(partition, off, theirs, plan:, failures:).tap { |one| @offshoots << one }
       end
 
       def others_than(offset)

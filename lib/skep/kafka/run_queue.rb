@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+# What is to be worked on, in the order in which it became ready: partitions to be drawn from, and
+# strands to be gone on with. What is to be left alone for a while rests before that.
+#
+#   queue = RunQueue.new(bell)
+#   queue.ready(partition)
+#   queue.rest(strand)           # until strand.retry_at; the one who listens is told
+#   queue.wake(partition)        # once more, if there may be something to draw
+#   queue.pop                    # => partition or strand; waits for one, nil once closed
+#   queue.over(OS.now)           # readies what has rested enough
+#   queue.deadline               # when that is, in monotonic seconds
+#
+# `pop` and `empty?` are for any thread, the rest for whoever has the desk's lock: what was popped
+# may have been taken back, or sought elsewhere, before the lock is had.
+module Skep
+  module Kafka
+    class RunQueue
+      def initialize(bell) #: (Bell) -> void
+        @bell = bell
+        @resting = Resting.new
+        @ready = Thread::Queue.new
+      end
+
+      def pop = @ready.pop #: () -> (Partition | Strand)?
+      def empty? = @ready.empty? #: () -> bool
+
+      def ready(one) #: (Partition | Strand) -> void
+        one.state = :ready
+        one.retry_at = nil
+        @ready << one unless @ready.closed?
+      end
+
+      def rest(one) #: (Partition | Strand) -> void
+        one.state = :resting
+        @resting.add(one)
+        @bell.ring
+      end
+
+      def wake(partition) #: (Partition) -> void
+        return if partition.revoked || !%i[idle resting].include?(partition.state)
+        return unless partition.more?
+
+        @resting.delete(partition)
+        ready(partition)
+      end
+
+      # Neither it nor a strand of it rests any more; what is ready stays so.
+      def drop(partition) = @resting.drop(partition) #: (Partition) -> void
+
+      def over(now) = @resting.over(now).each { |one| ready(one) } #: (Float) -> void
+      def deadline = @resting.deadline #: () -> Float?
+
+      # Gives out no more, and takes nothing.
+      def close #: () -> void
+        @ready.close
+        @ready.clear
+      end
+
+      def inspect = "#<Skep::Kafka::RunQueue ready=#{@ready.size}>" #: () -> String
+    end
+    private_constant :RunQueue
+  end
+end

@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/kafka"
+
+module Skep
+  module Kafka
+    # Whose a partition is, and who came before it.
+    class AssignmentTest < ::Skep::TestCase
+      Stub = Struct.new(:id, :key, :busy, :revoked,
+                        :progress, :state, :retry_at, keyword_init: true) do
+        def busy? = busy
+        def more? = true
+        def partition = self
+        def close = self.state = :closed
+      end
+
+      def setup
+        super
+        @bell = Bell.new
+        @queue = RunQueue.new(@bell)
+        @lock = Mutex.new
+        @assignment = Assignment.new(@queue, @bell, @lock)
+      end
+
+      def teardown
+        @bell.close
+        super
+      end
+
+      test "forgets at once what is taken back and in nobody's hand" do
+        one, two = add(1, progress: ["t", 1, 5]), add(2)
+        assert_equal [["t", 1, 5]], revoke(one)
+        assert_equal [:closed, :lost, nil], [one.state, one.revoked, @assignment[1]]
+        assert_equal [two], @assignment.held
+      end
+
+      test "keeps what is in hand beyond its time, and wakes its successor when that is over" do
+        old = add(1, busy: true)
+        add(2, busy: true)
+        revoke(old)
+        young = add(3, key: old.key, state: :idle)
+        assert @assignment.behind?(young)
+        refute @assignment.behind?(old)
+        assert_equal [old.key], @assignment.leftover([old.key, ["t", 3]])
+        @assignment.freed(old)
+        assert_equal [nil, 3], [old.state, @assignment.size]
+        old.busy = false
+        @assignment.freed(old)
+        assert_same young, @queue.pop
+        refute @assignment.behind?(young)
+        assert_equal [:closed, 2], [old.state, @assignment.size]
+      end
+
+      test "gives everything back at the end" do
+        some = [add(1, busy: true), add(2)]
+        @assignment.clear
+        assert_equal [:closed] * 2, some.map(&:state)
+        assert_empty @assignment.held
+      end
+
+      private
+
+      def add(id, key: ["t", id], **facts)
+        Stub.new(id:, key:, **facts).tap { |partition| @assignment.add(partition) }
+      end
+
+      def revoke(partition) = @lock.synchronize { @assignment.revoke([partition.key], 0) }
+    end
+  end
+end
