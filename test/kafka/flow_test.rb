@@ -254,6 +254,20 @@ class KafkaFlowTest < KafkaCase
     assert_equal 2, named(events, "dead_lettered").first[:offset]
   end
 
+  test "marks nothing of a batch that its handler is through with" do
+    fill(4)
+    kept = nil
+    told = ->(name, _, child) { child.stop! if name == "handler_failed" }
+    events = play({ ordered_by: :key, threads: 1, batch: 2 }, told:) do |batch, child|
+      kept ||= batch
+      kept.mark(kept.first_offset)
+      child.stop! if batch.last_offset == 3
+    end
+
+    assert_empty named(events, "handler_failed")
+    assert_equal 4, next_offset
+  end
+
   test "marks in what the filter has left, with all before it" do
     fill(6)
     seen = []

@@ -43,7 +43,8 @@ module Skep
       end
 
       # This message, or the one of that offset, and all before it in the batch are done. They
-      # don't come again when the handler raises later, nor once that is committed.
+      # don't come again when the handler raises later, nor once that is committed. After the
+      # handler's end there is nothing more to mark: it is done, or comes again.
       def mark(message) #: (Message | Integer) -> void
         offset = message.is_a?(Integer) ? message : message.offset
         unless offset.between?(first_offset, last_offset)
@@ -80,6 +81,9 @@ module Skep
         @marking = marking
         @messages = @wish = @at = nil
       end
+
+      # The handler is through with it: who keeps it marks nothing of another's any more.
+      def __over = @marking = nil #: () -> void
 
       # What the handler asked for: [:pause, seconds, level] or [:seek, place].
       def __wish = @wish #: () -> [Symbol, *untyped]?

@@ -135,10 +135,10 @@ module Skep
       # start: the offset at which it does, if that is known. What has come in by then isn't.
       def start_anew(start = nil)
         @more = true
+        @start = start # before the plan: nobody is told the old one's, meanwhile
         @plan = @order.call
         @gathered = [] # hauls for the next batch
         @unpacked = nil
-        @start = start
       end
 
       # The queue is its predecessor's, too, whose end silences it: only from here on it rings for

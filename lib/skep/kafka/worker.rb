@@ -75,12 +75,18 @@ module Skep
         given = take_in_hand(strand)
         @outputs.begin
         given = sift(strand, given)
-        @meter.time(given) { @handler.call(given, @child) } if given.size.positive?
+        hand_over(given) if given.size.positive?
         given.__wish ? @setback.wished(strand, given.__wish) : finish(strand, given)
         @child.in_hand(nil)
       rescue StandardError, ScriptError => e # whatever the user's handler raises: it is tried again
         @child.in_hand(nil)
         @setback.met(strand, e, at: given.__at)
+      end
+
+      def hand_over(given)
+        @meter.time(given) { @handler.call(given, @child) }
+      ensure
+        given.__over
       end
 
       def take_in_hand(strand)
