@@ -9,8 +9,9 @@
 #   outage.over              # so it is told
 #   outage.seconds_left      # until `look` has something to tell; nil without that
 #
-# A cluster that has just come back may be called gone once more by news from before: that is told
-# only if it is still so after a while.
+# It may be wrong: a broker that went and came back counts as gone until it is needed again, so that
+# of three that are restarted one after the other all are called gone at last; and news from before
+# may come after the cluster is back. So it is told only when nobody has answered for a while.
 #
 # What is asked for is metadata. (A request of librdkafka's admin API would need no thread, but one
 # that times out while it waits for a broker can abort the process, in 2.11.)
@@ -43,7 +44,6 @@ module Skep
         @report.tell(:kafka_back, brokers:, seconds: (OS.now - @since).round(3)) if @told
         @since = nil
         @told = false
-        @back_at = OS.now
       end
 
       # Tells of the outage once it is certain.
@@ -70,10 +70,9 @@ module Skep
 
       def begin_outage
         @since = OS.now
-        @tell_at = @back_at && @since - @back_at < SETTLE ? @since + SETTLE : @since
+        @tell_at = @since + SETTLE
         @question = Topics.new(@consumer, [])
         @question.start
-        look
       end
 
       def brokers = @options.settings.brokers
