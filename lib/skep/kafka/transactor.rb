@@ -16,7 +16,9 @@ module Skep
   module Kafka
     class Transactor
       TURN_MS = 1_000 # between two looks whether to stop
-      LONGEST = 60.0 # seconds; librdkafka doesn't always look at its own clock
+      # Seconds. librdkafka doesn't always look at its own clock, and waits for a broker that hangs
+      # as long as socket.timeout.ms says, 60 s.
+      LONGEST = 90.0
       STOP_SECONDS = 10.0
       private_constant :TURN_MS, :LONGEST, :STOP_SECONDS
 
