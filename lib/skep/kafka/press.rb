@@ -10,12 +10,6 @@
 module Skep
   module Kafka
     class Press
-      # A transaction that waits for a group's coordinator which is gone looks for the new one only
-      # when a connection comes or goes, whatever its timeout (librdkafka 2.11, its issues 5456 and
-      # 5511): so idle ones go soon.
-      IDLE = { "connections.max.idle.ms" => "10000" }.freeze
-      private_constant :IDLE
-
       # transactional_id: whose transactions it makes; nil: none.
       #: (Options, Report, ?transactional_id: String?) -> void
       def initialize(options, report, transactional_id: nil)
@@ -50,7 +44,9 @@ module Skep
       private
 
       def make
-        own = @id ? { **IDLE, **@settings.to_h, "transactional.id" => @id } : {}
+        # (What waits for a coordinator that is gone looks again when a connection goes, and not by
+        # its own clock: librdkafka 2.11, its issues 5456 and 5511.)
+        own = @id ? { "transactional.id" => @id, "connections.max.idle.ms" => "10000" } : {}
         Producer.new(nil, __settings: @settings.with(own), __report: @report)
       end
     end

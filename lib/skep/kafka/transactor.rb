@@ -16,9 +16,7 @@ module Skep
   module Kafka
     class Transactor
       TURN_MS = 1_000 # between two looks whether to stop
-      # Seconds. librdkafka doesn't always look at its own clock, and waits for a broker that hangs
-      # as long as socket.timeout.ms says, 60 s.
-      LONGEST = 90.0
+      LONGEST = 90.0 # seconds; librdkafka often looks only at socket.timeout.ms, 60 s
       STOP_SECONDS = 10.0
       private_constant :TURN_MS, :LONGEST, :STOP_SECONDS
 
