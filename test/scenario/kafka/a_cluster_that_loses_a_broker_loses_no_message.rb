@@ -102,7 +102,7 @@ class Losses < KafkaScenario
   end
 
   def conclude
-    @swarm.follow("no lag is left: #{lags}") { lags.all?(0) }
+    @swarm.follow("no lag is left") { lags.all?(0) }
     told = @swarm.events.map { |event| event["event"] }.tally
     must("replace no node: #{told}, #{@swarm.account}") { @swarm.nodes.size == GROUPS.size * NODES }
     must("not take the cluster for lost: #{told}") { !told.key?("kafka_lost") }
