@@ -13,7 +13,8 @@
 #
 #   CASE=leader,coordinator MESSAGES=5000 ruby test/scenario/kafka/a_cluster_that_loses_…
 #
-# CASE is some of those below, MESSAGES how many are fed for each deed.
+# CASE is some of those below, MESSAGES how many are fed for each deed, SOCKET_MS how long a broker
+# that says nothing is waited for.
 require_relative "scenario"
 require_relative "support/cluster"
 require "open3"
@@ -25,6 +26,7 @@ class Losses < KafkaScenario
             "restarts" => [[:stop, LEADER], [:stop, COORDINATOR], [:stop, TRANSACTIONS]] }.freeze
   CHOSEN = ENV.fetch("CASE", "coordinator,transactions,hangs,restarts").split(",")
   EACH = Integer(ENV.fetch("MESSAGES", "400"))
+  SOCKET_MS = Integer(ENV.fetch("SOCKET_MS", "3000")) # Kafka's clients have 60000
   PARTITIONS, NODES = 6, 2
   GROUPS = %w[plain assigned exact].freeze
   RECORD = 32 # bytes
@@ -149,7 +151,7 @@ class Losses < KafkaScenario
       require "skep/kafka"
       require "json"
       def moment = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
-      kafka = { "bootstrap.servers": "#{cluster.address}", "socket.timeout.ms": 3_000 }
+      kafka = { "bootstrap.servers": "#{cluster.address}", "socket.timeout.ms": #{SOCKET_MS} }
       Skep.swarm "readers", stop_timeout: 20 do |swarm|
         work = lambda do |group, more = {}, **how|
           source = Skep::Kafka::Source.new(kafka: { **kafka, **more }, topics: "orders", group:, threads: 2,

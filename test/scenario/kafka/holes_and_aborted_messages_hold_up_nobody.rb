@@ -113,17 +113,21 @@ class Holes < KafkaScenario
   end
 
   def overwrite(random)
-    fed = 0
-    ROUNDS.times do |round|
+    fed = Array.new(ROUNDS) do |round|
       some = (0...KEYS).to_a.sample(KEYS / 2, random:)
-      fed += feed("accounts", some.map { |n| ["a#{n}", round == 2 ? nil : "v#{round}", n % 2] })
-    end
-    deadline = Skep::OS.now + SECONDS
-    until left("accounts").size < fed / 2 # a segment is closed by what comes after its time
-      must("compact it") { Skep::OS.now < deadline }
-      fed += feed("accounts", [["a0", "v", 0], ["a1", "v", 1]])
-    end
+      feed("accounts", some.map { |n| ["a#{n}", round == 2 ? nil : "v#{round}", n % 2] })
+    end.sum
+    await_compaction(fed / 2)
     puts "#{fed} messages, of which #{left("accounts").size} are left"
+  end
+
+  # A segment is closed by what comes after its time.
+  def await_compaction(most)
+    deadline = Skep::OS.now + SECONDS
+    until left("accounts").size < most
+      must("compact it") { Skep::OS.now < deadline }
+      feed("accounts", [["a0", "v", 0], ["a1", "v", 1]])
+    end
   end
 
   # Two of three are aborted, the last of partition 1 and all of partition 2 among them.
