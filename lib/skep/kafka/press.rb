@@ -44,11 +44,17 @@ module Skep
       private
 
       def make
-        # (What waits for a coordinator that is gone looks again when a connection goes, and not by
-        # its own clock: librdkafka 2.11, its issues 5456 and 5511.)
-        own = @id ? { "transactional.id" => @id, "connections.max.idle.ms" => "10000" } : {}
-        Producer.new(nil, __settings: @settings.with(own), __report: @report)
+        Producer.new(nil, __settings: @settings.with(@id ? transactional : {}), __report: @report)
       end
+
+      # (What waits for a coordinator that is gone looks again when a connection goes, and not by its
+      # own clock: librdkafka 2.11, its issues 5456 and 5511.)
+      def transactional
+        { "transactional.id" => @id, IDLE => @settings[IDLE] || "10000" }
+      end
+
+      IDLE = "connections.max.idle.ms"
+      private_constant :IDLE
     end
     private_constant :Press
   end
