@@ -10,6 +10,7 @@ MESSAGES = Integer(ENV.fetch("MESSAGES", "9000"))
 KILLS = Integer(ENV.fetch("KILLS", "4"))
 SESSION = 6.0 # seconds, the least that the broker takes
 NODES = 3
+BATCH = (MESSAGES / (KILLS * 50)).clamp(1, 500) # so that the kills find work to do
 
 KafkaScenario.play do
   orders = topic("orders", 6)
@@ -19,7 +20,7 @@ KafkaScenario.play do
     require "skep/kafka"
     kafka = { "bootstrap.servers": "#{broker.address}", "session.timeout.ms": #{(SESSION * 1000).to_i} }
     source = Skep::Kafka::Source.new(kafka:, group: "orders", topics: "#{orders}", threads: 2,
-                                     batch: #{[MESSAGES / 200, 500].min}, transactional: true,
+                                     batch: #{BATCH}, transactional: true,
                                      retry_backoff: 0.01)
     Skep.swarm "orders", nodes: #{NODES}, restarts: 1_000, liveness_timeout: 60 do |swarm|
       swarm.on_boot { @done = File.open("\#{__dir__}/done.\#{Process.pid}", "a") }
