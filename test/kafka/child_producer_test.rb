@@ -84,6 +84,21 @@ class ChildProducerTest < KafkaCase
     assert_equal 0, left
   end
 
+  test "a batch is sealed, and flushed, without waiting for linger.ms" do
+    broker(orders: 2, out: 1)
+    feed("orders", (0...6).map { |n| ["k", n.to_s, n % 2] })
+    left = []
+    began = Skep::OS.now
+    pass_on(6, threads: 2, batch: 1, producer: { "linger.ms": 60_000 }) do |_, child|
+      left << child.producer.flush(10)
+    end
+
+    assert_operator Skep::OS.now - began, :<, 30
+    assert_equal [0] * 6, left
+    assert_equal (0...6).map(&:to_s), outputs(6).sort_by(&:to_i)
+    assert_empty again
+  end
+
   # In a process of its own, in which a client may be left behind.
   test "a stop without a broker ends in time, and the batch isn't done" do
     broker(orders: 1, out: 1)
@@ -129,7 +144,7 @@ class ChildProducerTest < KafkaCase
     play(more) do |batch, child|
       batch.each do |message|
         delivery = child.producer.produce("out", message.payload, key: message.key)
-        yield delivery if block_given?
+        yield delivery, child if block_given?
         seen << message
       end
       child.stop! if seen.size >= count

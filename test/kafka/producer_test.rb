@@ -56,6 +56,44 @@ class KafkaProducerTest < KafkaCase
     assert_equal [0, 100], [producer.flush(10), producer.delivered]
   end
 
+  test "waits for room no longer than it takes, whatever linger.ms is" do
+    producer("queue.buffering.max.messages" => 10, "linger.ms" => 60_000)
+    assert_operator seconds { 30.times { |n| producer.produce("orders", n.to_s) } }, :<, 20
+  end
+
+  test "sends at a flush, for as many as wait, what linger.ms holds back" do
+    producer("queue.buffering.max.ms" => 60_000) # its other name
+    threads = Array.new(4) do
+      Thread.new do
+        Array.new(20) do
+          delivery = producer.produce("orders", "x")
+          producer.flush(15).zero? && delivery.done?
+        end
+      end
+    end
+    assert_operator seconds { assert_equal [true] * 80, threads.flat_map(&:value) }, :<, 15
+    assert_equal [0, 80], [producer.waiting, producer.delivered]
+  end
+
+  test "sends nothing earlier once nobody waits any more, however the wait ended" do
+    producer("linger.ms" => 60_000)
+    @broker.down!
+    producer.produce("orders", "x", partition: 0)
+    assert_raises(Timeout::Error) { Timeout.timeout(0.2) { producer.flush(60) } }
+    begun = Thread::Queue.new
+    waiting = Thread.new { begun.push(true) && producer.flush(60) }
+    begun.pop
+    assert_operator seconds { waiting.kill.join }, :<, 5
+    assert_equal 1, producer.flush(0.1)
+
+    @broker.up!
+    assert_equal 0, producer.flush(15)
+    held = producer.produce("orders", "y", partition: 0)
+    assert_raises(Skep::Kafka::NotDelivered) { held.wait(timeout: 2) }
+    assert_operator seconds { producer.close }, :<, 15
+    assert_equal 1, held.wait.offset
+  end
+
   test "raises at once for what can't be sent" do
     error = assert_raises(Skep::Kafka::NotDelivered) do
       producer("message.max.bytes" => 2_000).produce("orders", "x" * 3_000)
@@ -142,7 +180,7 @@ class KafkaProducerTest < KafkaCase
   test "flushes at its process' exit where nobody has closed it" do
     program = <<~RUBY
       require "skep/kafka"
-      producer = Skep::Kafka::Producer.new({ "bootstrap.servers": ARGV.first, "linger.ms": 500 })
+      producer = Skep::Kafka::Producer.new({ "bootstrap.servers": ARGV.first, "linger.ms": 60_000 })
       fork { producer = nil } # whose exit is none of this one's
       Process.wait
       producer.produce("orders", "the last", partition: 0)
@@ -174,6 +212,12 @@ class KafkaProducerTest < KafkaCase
 
   def producer(more = {})
     @producer ||= Skep::Kafka::Producer.new(@broker.settings.merge(more), child: @child)
+  end
+
+  def seconds
+    began = Skep::OS.now
+    yield
+    Skep::OS.now - began
   end
 
   def told = @all_told = @all_told.to_a + Array.new(@told.size) { @told.pop }

@@ -61,8 +61,8 @@ module Skep
 
       def __failed(error) = @error = error #: (NotDelivered) -> void
 
-      # Waits so long; is it answered for?
-      def __await(seconds) = done? || @outbox.wait(seconds) { done? } #: (Numeric) -> bool
+      # Has it sent at once, and waits so long; is it answered for?
+      def __await(seconds) = done? || @outbox.hasten(seconds) { done? } #: (Numeric) -> bool
 
       # Nobody will ask any more.
       def __release #: () -> void

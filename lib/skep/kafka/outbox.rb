@@ -6,6 +6,7 @@
 #   outbox.post(delivery) { |tag| send_with(tag) }  # => 0; an error code: then it isn't in
 #   outbox.answer([[0, 3, 17, tag], …])             # error code, partition, offset, tag
 #   outbox.wait(5) { delivery.done? }               # => was it, in time?
+#   outbox.hasten(5) { outbox.empty? }              # likewise, and nothing waits for a fuller batch
 #
 # For several threads.
 module Skep
@@ -13,6 +14,7 @@ module Skep
     class Outbox
       attr_reader :delivered #: Integer, in all
       attr_reader :failed #: Integer, in all
+      attr_writer :hurry #: Hurry?, where librdkafka holds messages back for long
 
       def initialize(&lost) #: () { (Delivery) -> void } -> void
         @lost = lost
@@ -62,6 +64,11 @@ module Skep
         end
       end
 
+      # Waits likewise, and meanwhile nothing is held back for a fuller batch.
+      def hasten(seconds, &done) #: (Numeric?) { () -> bool } -> bool
+        @hurry ? @hurry.while { wait(seconds, &done) } : wait(seconds, &done)
+      end
+
       # Nobody asks about it any more, once the block has run.
       def release(delivery) #: (Delivery) { () -> void } -> void
         lost = @lock.synchronize do
@@ -73,6 +80,15 @@ module Skep
 
       def answered = delivered + failed #: () -> Integer, in all
       def size = @open.size #: () -> Integer
+
+      # Waits for what is in now, nothing being held back meanwhile, and not for what others put in
+      # later. How many messages of it are left.
+      def flush(seconds) #: (Numeric) -> Integer
+        last = @tags
+        hasten(seconds) { (@open.first&.first || last + 1) > last } unless empty?
+        @lock.synchronize { @open.each_key.take_while { |tag| tag <= last }.size }
+      end
+
       def empty? = @open.empty? #: () -> bool
 
       private

@@ -75,12 +75,12 @@ module Skep
 
       def __sender = @sender #: () -> Sender
 
-      # Waits so many seconds at most until all have been answered for. How many haven't.
+      # Sends all there is, whatever `linger.ms` says, and waits so many seconds at most until that
+      # has been answered for; not for what other threads produce meanwhile. How many messages of it
+      # haven't been.
       def flush(seconds) #: (Numeric) -> Integer
         at_home
-        @outbox.wait(seconds) { @outbox.empty? }
-        @undelivered.tell
-        @outbox.size
+        @outbox.flush(seconds).tap { @undelivered.tell }
       end
 
       # Flushes, for so many seconds at most, and ends. What couldn't be delivered is told.
@@ -93,7 +93,7 @@ module Skep
         @closed = true
         give_up
         @waker.close
-        @thread.close
+        [@thread, *@hurry].each(&:close)
         @sender.close
         @wake.close
       end
@@ -115,6 +115,7 @@ module Skep
 
       def start(settings)
         @sender = Sender.new(settings)
+        @outbox.hurry = @hurry = Hurry.for(settings, @sender, @outbox)
         @generation = OS::Generation.count
         @wake, @waker = OS.pipe
         @thread = Threads::Background.new("kafka.producer", restart: :never) { listen }
@@ -145,7 +146,7 @@ module Skep
 
       def await_room
         before = @outbox.answered
-        @outbox.wait(FULL_SECONDS) { @outbox.answered != before || closed? }
+        @outbox.hasten(FULL_SECONDS) { @outbox.answered != before || closed? }
       end
 
       def refusal(topic, code)

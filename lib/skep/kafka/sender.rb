@@ -46,6 +46,10 @@ module Skep
       # How many messages haven't been answered for.
       def waiting = Native.outq_len(handle) #: () -> Integer
 
+      # Sends now what waits for a fuller batch, as long as it takes until none is left that hasn't
+      # been answered for, so long at most.
+      def flush(milliseconds) = Native.flush(handle, milliseconds) #: (Integer) -> void
+
       # Gives up what is still here: it is answered for by that.
       def purge = Native.purge(handle, EVERYTHING) #: () -> void
 

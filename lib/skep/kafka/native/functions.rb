@@ -139,6 +139,7 @@ module Skep
           int committed pointer pointer int
           int offsets_for_times pointer pointer int
           int query_watermark_offsets pointer string int32 pointer pointer int
+          int flush pointer int
           pointer init_transactions pointer int
           pointer begin_transaction pointer
           pointer send_offsets_to_transaction pointer pointer pointer int

@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/kafka"
+
+module Skep
+  module Kafka
+    # Who waits for which messages, without librdkafka.
+    class OutboxTest < ::Skep::TestCase
+      def setup
+        super
+        @outbox = Outbox.new
+        @tags = []
+      end
+
+      test "a flush waits for what is in, and not for what others put in meanwhile" do
+        2.times { post }
+        flush = Thread.new { @outbox.flush(30) }
+        Thread.pass until flush.stop?
+        post
+        answer(*@tags.first(2))
+        assert_equal 0, flush.join(15)&.value
+        assert_equal 1, @outbox.size
+      end
+
+      test "a flush out of time says how many are left of what was in" do
+        3.times { post }
+        answer(@tags[1])
+        assert_equal 2, @outbox.flush(0)
+        answer(@tags[0], @tags[2])
+        assert_equal 0, @outbox.flush(0)
+      end
+
+      private
+
+      def post
+        delivery = Delivery.new("orders", @outbox)
+        @outbox.post(delivery) { |tag| (@tags << tag) && 0 }
+      end
+
+      def answer(*tags) = @outbox.answer(tags.map { |tag| [0, 0, 7, tag] })
+    end
+  end
+end
