@@ -70,6 +70,23 @@ class TransactionTest < KafkaCase
     assert_empty again
   end
 
+  test "what was committed isn't done again, though another process' answer came first" do
+    feed("orders", [["k", "one", 0], ["k", "two", 0]])
+    @broker.fail_next(END_TXN, PRODUCER_FENCED)
+    tries = []
+    events = play({ transactional: true, batch: 1 }) do |batch, child|
+      tries.concat(batch.payloads)
+      child.producer.produce("out", batch.payloads.first)
+      come_past(1, child.producer) if tries.one?
+      child.stop! if tries.size >= 2
+    end
+
+    assert_equal %w[one two], tries
+    assert_equal 1, named(events, "kafka_transactional_id_taken").size
+    assert_empty named(events, "handler_failed")
+    assert_empty again
+  end
+
   test "a mark ends a transaction, and what fails after it begins there" do
     feed("orders", (0...3).map { |n| ["k", n.to_s, 0] })
     tries = []
@@ -152,6 +169,12 @@ class TransactionTest < KafkaCase
   end
 
   private
+
+  # The group has done all before that offset, whoever did it.
+  def come_past(offset, transaction)
+    consumer = transaction.instance_variable_get(:@consumer) # the broker takes it from members only
+    assert_equal 0, consumer.commit([["orders", 0, offset]], 10)
+  end
 
   # Once.
   def fail_to_begin(transaction)

@@ -25,6 +25,7 @@ module Skep
       def initialize(press, child, tools, id:)
         super(press, child)
         @id = id
+        @doubt = Doubt.new(tools.consumer, child)
         @consumer, @report, @options = tools.consumer, tools.report, tools.options
         @limit = (@options.producer["transaction.timeout.ms"] || TIMEOUT_MS).to_i / 1000.0
       end
@@ -51,6 +52,7 @@ module Skep
         @transactor.begin
         @began_at = OS.now
         @open = true
+        @ending = false
         super
       rescue TransactionFailed => e
         raise reason(e)
@@ -82,7 +84,8 @@ module Skep
       rescue TransactionFailed => e
         begun = finish
         roll_back unless e.fatal?
-        raise @broken = reason(e, begun)
+        error = reason(e, begun)
+        through?(begun, partition, offset) || raise(@broken = error)
       end
 
       def finish
@@ -99,10 +102,22 @@ module Skep
         PartitionList.make([[*partition.key, offset + 1]]) do |list|
           @transactor.send_offsets(list, metadata)
         end
+        @ending = true
         @transactor.commit
         true
       ensure
         Native.consumer_group_metadata_destroy(metadata) if metadata
+      end
+
+      # Was it committed for all that? librdkafka doesn't ask for that where a message has failed.
+      # The next one is opened first: that ends what nobody has ended yet.
+      def through?(begun, partition, offset)
+        return false if !@ending || begun.any?(&:error)
+
+        open unless @transactor
+        @doubt.through?(partition, offset)
+      rescue TransactionFailed # at a stop: nobody does it again here
+        false
       end
 
       def roll_back
