@@ -282,6 +282,36 @@ class KafkaFlowTest < KafkaCase
     assert_equal [[1, 3, 5], [5]], seen
   end
 
+  test "dead letters are written at once, and all the same, whatever a producer is told" do
+    broker(orders: 1, dead: 1)
+    feed("orders", [%w[k bad]])
+    [{ "acks" => "1" }, { "linger.ms" => 60_000 },
+     { "queue.buffering.max.ms" => 60_000, "message.timeout.ms" => 300_000 },
+     { "message.timeout.ms" => 0 }].each_with_index do |kafka, number|
+      began = Skep::OS.now
+      buried = ->(name, _, child) { child.stop! if name == "dead_lettered" }
+      play({ dead_letter: "dead", attempts: 1, group: "group#{number}",
+             kafka: @broker.settings.merge(kafka) }, told: buried) { raise IOError, "no idea" }
+      assert_operator Skep::OS.now - began, :<, 25, kafka.inspect
+    end
+    assert_equal ["bad"] * 4, payloads_of("dead", 4)
+  end
+
+  test "settings that no producer takes keep a message that can't be done, and say so" do
+    broker(orders: 1, dead: 1)
+    feed("orders", [%w[k bad]])
+    failures = []
+    told = lambda do |name, facts, child|
+      failures << facts[:error] if name == "handler_failed"
+      child.stop! if failures.size == 2
+    end
+    play({ dead_letter: "dead", attempts: 1, kafka: @broker.settings.merge("retries" => 0) },
+         told:) { raise IOError, "no idea" }
+
+    assert_match(/NotDelivered: dead didn't take a message \(.*`retries` must be/, failures.first)
+    assert_equal %w[bad], again
+  end
+
   private
 
   def fill(count, partition = 0)

@@ -12,10 +12,10 @@ module Skep
     class DeadLetter
       SECONDS = 30
       LONGEST = SECONDS + 5.0 # seconds that a put can take, one at a time
-      # How large a message may be is the broker's to say: what was read must fit.
-      SAFE = { "enable.idempotence" => "true", "message.max.bytes" => "1000000000",
-               "message.timeout.ms" => (SECONDS * 1000).to_s }.freeze
-      private_constant :SECONDS, :SAFE
+      # Each goes out by itself, and is given up in time, whatever other messages are allowed.
+      OWN = { "linger.ms" => "0", "message.timeout.ms" => (SECONDS * 1000).to_s }.freeze
+      OTHERS = [*Hurry::NAMES, "delivery.timeout.ms"].freeze # that mean the same
+      private_constant :SECONDS, :OWN, :OTHERS
 
       def initialize(options) #: (Options) -> void
         @topic = options.dead_letter
@@ -59,7 +59,11 @@ module Skep
       end
 
       # Most nodes never need one.
-      def writer = @writer ||= Writer.new(SAFE.merge(@settings.for_producer))
+      def writer
+        @writer ||= Writer.new(Producer.settings(@settings).except(*OTHERS).merge(OWN))
+      rescue CallFailed => e # settings that contradict each other
+        raise NotDelivered.new(topic: @topic, cause: Secrets.scrub(e.message, @settings.secrets))
+      end
 
       def headers(message, error, counts)
         text = Secrets.scrub("#{error.class}: #{error.message}", @settings.secrets)
