@@ -43,8 +43,10 @@ module Skep
       # A queue of its own for the answers to requests.
       def queue = EventQueue.new(Native.queue_new(handle)) #: () -> EventQueue
 
-      # The error librdkafka gave up for, nil while all is well.
+      # The error librdkafka gave up for, nil while all is well, and once it is closed.
       def fatal #: () -> Error?
+        return if closed?
+
         code, text = Native.complaint { |buffer, size| Native.fatal_error(handle, buffer, size) }
         code.zero? ? nil : failure(code, text)
       end

@@ -83,19 +83,12 @@ module Skep
         @outbox.flush(seconds).tap { @undelivered.tell }
       end
 
-      # Flushes, for so many seconds at most, and ends. What couldn't be delivered is told.
+      # Flushes, for so many seconds at most, and ends. What couldn't be delivered is told. Another
+      # thread that closes it meanwhile returns when that is through.
       def close(timeout: CLOSE_SECONDS) #: (?timeout: Numeric) -> void
-        return if closed? || !home?
+        return unless home?
 
-        Unclosed.delete(self)
-        flush(timeout)
-        @outbox.close
-        @closed = true
-        give_up
-        @waker.close
-        [@thread, *@hurry].each(&:close)
-        @sender.close
-        @wake.close
+        @ending.synchronize { finish(timeout) unless @wake.closed? }
       end
 
       def delivered = @outbox.delivered #: () -> Integer, how many in all
@@ -104,7 +97,7 @@ module Skep
       def closed? = @closed ? true : false #: () -> bool, does it take no more?
 
       # The error librdkafka gave up for, nil while all is well.
-      def fatal = @sender.fatal #: () -> ClientFailed?
+      def fatal = closed? ? @fatal : @sender.fatal #: () -> ClientFailed?
 
       def inspect #: () -> String
         state = home? ? "#{waiting} on their way" : "another process'"
@@ -117,6 +110,7 @@ module Skep
         @sender = Sender.new(settings)
         @outbox.hurry = @hurry = Hurry.for(settings, @sender, @outbox)
         @generation = OS::Generation.count
+        @ending = Mutex.new
         @wake, @waker = OS.pipe
         @thread = Threads::Background.new("kafka.producer", restart: :never) { listen }
         Unclosed.add(self)
@@ -153,6 +147,19 @@ module Skep
         return NotDelivered.new(topic:, cause: CLOSED) unless code
 
         NotDelivered.new(topic:, code:, cause: (fatal || Native.err2str(code)).to_s)
+      end
+
+      def finish(seconds)
+        Unclosed.delete(self)
+        flush(seconds)
+        @fatal = @sender.fatal
+        @outbox.close
+        @closed = true
+        give_up
+        @waker.close
+        [@thread, *@hurry].each(&:close)
+        @sender.close
+        @wake.close
       end
 
       # What is still here is answered for by that, and told.
