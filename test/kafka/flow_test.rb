@@ -299,7 +299,7 @@ class KafkaFlowTest < KafkaCase
 
   test "settings that no producer takes keep a message that can't be done, and say so" do
     broker(orders: 1, dead: 1)
-    feed("orders", [%w[k bad]])
+    feed("orders", [["k", "bad", 0]])
     failures = []
     told = lambda do |name, facts, child|
       failures << facts[:error] if name == "handler_failed"

@@ -7,6 +7,9 @@ module Skep
   module Kafka
     # Who waits for which messages, without librdkafka.
     class OutboxTest < ::Skep::TestCase
+      # Tells when somebody waits.
+      Begun = Struct.new(:queue) { def while = queue.push(true) && yield }
+
       def setup
         super
         @outbox = Outbox.new
@@ -15,8 +18,9 @@ module Skep
 
       test "a flush waits for what is in, and not for what others put in meanwhile" do
         2.times { post }
+        @outbox.hurry = Begun.new(Thread::Queue.new).tap { |one| @begun = one.queue }
         flush = Thread.new { @outbox.flush(30) }
-        Thread.pass until flush.stop?
+        @begun.pop
         post
         answer(*@tags.first(2))
         assert_equal 0, flush.join(15)&.value
