@@ -44,11 +44,12 @@ module Skep
       private
 
       def make
-        Producer.new(nil, __settings: @settings.with(@id ? transactional : {}), __report: @report)
+        settings = @id ? @settings.with(transactional) : @settings
+        Producer.new(nil, __settings: settings, __report: @report)
       end
 
-      # (What waits for a coordinator that is gone looks again when a connection goes, and not by its
-      # own clock: librdkafka 2.11, its issues 5456 and 5511.)
+      # (What waits for a coordinator that is gone looks again when a connection goes, and not by
+      # its own clock: librdkafka 2.11, its issues 5456 and 5511.)
       def transactional
         { "transactional.id" => @id, IDLE => @settings[IDLE] || "10000" }
       end
