@@ -154,17 +154,20 @@ class KafkaSourceTest < KafkaCase
     assert_equal(%w[dead], named(events, "dead_lettered").map { |facts| facts[:to] })
   end
 
+  # Not to and fro at once: librdkafka 2.11 may stop fetching then until it asks for metadata again,
+  # five minutes later.
   test "reads on where another broker leads, once each message" do
     @broker = Skep::Kafka::EmbeddedBroker.start(topics: { "orders" => 1 }, nodes: 2)
     feed("orders", (0...100).map { |n| ["k", n.to_s] })
     seen = []
+    leaders = { 100 => 2, 200 => 1 }
     events = play do |batch, child|
       seen.concat(batch.map(&:offset))
-      move_and_feed if seen.size == 100
-      child.stop! if seen.size == 200
+      move_and_feed(leaders[seen.size], seen.size) if leaders.key?(seen.size)
+      child.stop! if seen.size >= 300
     end
 
-    assert_equal (0...200).to_a, seen
+    assert_equal (0...300).to_a, seen
     assert_empty named(events, "kafka_error") + named(events, "kafka_lost")
   end
 
@@ -218,9 +221,8 @@ class KafkaSourceTest < KafkaCase
 
   private
 
-  def move_and_feed
-    @broker.lead("orders", 0, 2)
-    feed("orders", (100...200).map { |n| ["k", n.to_s] })
-    @broker.lead("orders", 0, 1)
+  def move_and_feed(leader, first)
+    @broker.lead("orders", 0, leader)
+    feed("orders", (first...first + 100).map { |n| ["k", n.to_s] })
   end
 end
