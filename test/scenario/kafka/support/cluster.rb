@@ -118,8 +118,9 @@ class Cluster
     ids.each { |id| FileUtils.mkdir_p("#{place(id)}/data") }
     ids.each { |id| File.write("#{place(id)}/properties", properties(id)) }
     name = SecureRandom.urlsafe_base64(16)
-    system(*JAVA, "-cp", "#{Cluster.classes}/*", "kafka.tools.StorageTool", "format", "-t", name,
-           "-c", "#{place(1)}/properties", out: "#{place(1)}/format", err: %i[child out]) or
+    system(*JAVA, "-cp", "#{Cluster.classes}/*", "kafka.tools.StorageTool", "format",
+           "--cluster-id=#{name}", "-c", "#{place(1)}/properties",
+           out: "#{place(1)}/format", err: %i[child out]) or
       raise Scenario::Failed, "no cluster was made: #{File.read("#{place(1)}/format")}"
     ids.drop(1).each { |id| copy(id, name) }
   end
