@@ -155,7 +155,7 @@ class KafkaSourceTest < KafkaCase
   end
 
   # Not to and fro at once: librdkafka 2.11 may stop fetching then until it asks for metadata again,
-  # five minutes later.
+  # five minutes later (docs/failures.md).
   test "reads on where another broker leads, once each message" do
     @broker = Skep::Kafka::EmbeddedBroker.start(topics: { "orders" => 1 }, nodes: 2)
     feed("orders", (0...100).map { |n| ["k", n.to_s] })

@@ -86,7 +86,7 @@ module Skep
       def listen(now = OS.now) #: (?Float) -> void
         rung = bell.heard
         @lock.synchronize do
-          rung.each { |id| ready(@assignment[id]) }
+          rung.each { |id| heard(@assignment[id]) }
           @queue.over(now)
         end
       end
@@ -148,7 +148,7 @@ module Skep
       end
 
       # librdkafka rang for it, unless it is gone.
-      def ready(partition)
+      def heard(partition)
         return unless partition
 
         partition.rung = true

@@ -132,7 +132,9 @@ class Losses < KafkaScenario
   # now, has told those who lead the partitions.
   def judge_outputs(group)
     found = outputs(group)
-    cluster.await("#{group}: all of it, and in order") do
+    late = @fed - found.uniq.size
+    puts "#{group}: #{late} outputs weren't to be seen at once" unless late.zero?
+    cluster.await("outputs of #{group}'s, all and in order,") do
       whole = found.uniq.group_by(&:first) == expected
       whole.tap { found = outputs(group) unless whole }
     end
