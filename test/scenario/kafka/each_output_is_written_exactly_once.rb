@@ -29,7 +29,7 @@ KafkaScenario.play do
           child.producer.produce("#{outputs}", message.payload, key: message.key)
         end
         raise "after its output" if Random.rand < 0.02
-        IO.select(nil, nil, nil, 0.1) if File.exist?("\#{__dir__}/slow")
+        IO.select(nil, nil, nil, 0.5) if File.exist?("\#{__dir__}/slow")
         @done.syswrite("\#{batch.size}\\n")
       end
     end
