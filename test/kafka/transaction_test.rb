@@ -6,11 +6,13 @@ require "kafka/support/kafka_case"
 # refuses them as it is told, but shows aborted messages to everybody: what counts is seen in
 # test/scenario/kafka/each_output_is_written_exactly_once.rb.
 class TransactionTest < KafkaCase
-  INIT_PRODUCER_ID, END_TXN, TXN_OFFSET_COMMIT = 22, 26, 28 # Kafka's numbers of requests
+  # Kafka's numbers of requests, and of errors.
+  PRODUCE, INIT_PRODUCER_ID, END_TXN, TXN_OFFSET_COMMIT = 0, 22, 26, 28
   ILLEGAL_GENERATION, TRANSACTIONAL_ID_REFUSED, PRODUCER_FENCED = 22, 53, 90
-  COORDINATOR_LOADING = 14
-  private_constant :INIT_PRODUCER_ID, :END_TXN, :TXN_OFFSET_COMMIT, :ILLEGAL_GENERATION,
-                   :TRANSACTIONAL_ID_REFUSED, :PRODUCER_FENCED, :COORDINATOR_LOADING
+  REQUEST_TIMED_OUT, COORDINATOR_LOADING = 7, 14
+  private_constant :PRODUCE, :INIT_PRODUCER_ID, :END_TXN, :TXN_OFFSET_COMMIT, :ILLEGAL_GENERATION,
+                   :TRANSACTIONAL_ID_REFUSED, :PRODUCER_FENCED, :REQUEST_TIMED_OUT,
+                   :COORDINATOR_LOADING
 
   def setup
     super
@@ -131,6 +133,23 @@ class TransactionTest < KafkaCase
     assert_empty again
   end
 
+  test "a handler that raises before its output is answered for goes on with another producer" do
+    feed("orders", [["k", "one", 0]])
+    @broker.fail_next(PRODUCE, REQUEST_TIMED_OUT) # and it is sent again only after a while
+    producers = []
+    slowly = { "retry.backoff.ms": 5_000, "retry.backoff.max.ms": 5_000 }
+    play({ transactional: true, producer: slowly }) do |_, child|
+      producers << producer_of(child)
+      child.producer.produce("out", "one")
+      raise IOError, "the disk is away" if producers.one?
+
+      child.stop!
+    end
+
+    assert_equal 2, producers.uniq.size
+    assert_empty again
+  end
+
   test "a message too large fails its batch, and goes to the dead letters in the end" do
     feed("orders", [["k", "one", 0], ["k", "large", 0], ["k", "two", 0]])
     buried = ->(name, _, child) { child.stop! if name == "dead_lettered" }
@@ -174,6 +193,10 @@ class TransactionTest < KafkaCase
   def come_past(offset, transaction)
     consumer = transaction.instance_variable_get(:@consumer) # the broker takes it from members only
     assert_equal 0, consumer.commit([["orders", 0, offset]], 10)
+  end
+
+  def producer_of(child)
+    child.producer.instance_variable_get(:@press).producer
   end
 
   # Once.

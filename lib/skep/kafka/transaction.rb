@@ -120,11 +120,26 @@ module Skep
         false
       end
 
+      # Taken back is only what was answered for. The rest librdkafka forgets and gives its sequence
+      # numbers to what comes next, which brokers that have it after all drop as a duplicate.
       def roll_back
-        @transactor.abort
+        answered? ? @transactor.abort : renew
       rescue TransactionFailed => e
         reason(e)
         discard # whatever it was, the next one begins with the end of this one
+      end
+
+      def answered?
+        producer = @press.producer
+        patiently { producer.flush(TURN) }.zero? && producer.failed.zero?
+      end
+
+      # Opened at once, since readers of its outputs wait for the end of what was begun.
+      def renew
+        discard
+        open
+      rescue TransactionFailed, Refused # the next `begin` finds out, and tells
+        @transactor = nil
       end
 
       def discard

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 # A transactional swarm whose connection to the broker fails, or is slow, just when an answer is
-# due: to each kind of request of a transaction in turn. At the end of a transaction, before the
+# due: to each kind of request of a transaction in turn. Its handler raises while an output may be
+# there or not: what takes its place isn't taken for it. At the end of a transaction, before the
 # broker has heard of it and after, its node is killed too, or another process takes its
 # transactional.id, or the broker's clock ends it. A reader that sees only what was committed finds
 # one output for each message, and the group's offsets are at the ends. (ROUNDS=n for more.)
@@ -25,15 +26,22 @@ KafkaScenario.play do
   end
   orders = topic("orders", 2)
   outputs = topic("outputs", 2)
+  raising = File.join(directory, "raising")
   swarm = run_swarm(<<~RUBY)
     require "skep/kafka"
     kafka = { "bootstrap.servers": "#{broker.address}" }
     source = Skep::Kafka::Source.new(kafka:, group: "orders", topics: "#{orders}", batch: 10,
                                      transactional: true, retry_backoff: 0.01,
-                                     producer: { "transaction.timeout.ms": #{TIMEOUT * 1000} })
+                                     producer: { "transaction.timeout.ms": #{TIMEOUT * 1000},
+                                                 "retry.backoff.ms": 500 })
     Skep.swarm "orders", nodes: 1, restarts: 1_000, liveness_timeout: 60 do |swarm|
       swarm.work(source) do |batch, child|
         batch.each { |one| child.producer.produce("#{outputs}", one.payload, key: one.key) }
+        next unless Dir.exist?("#{raising}")
+
+        IO.select(nil, nil, nil, 0.2) # until they are there, and before they are sent again
+        Dir.rmdir("#{raising}")
+        raise IOError, "the disk is away"
       end
     end
   RUBY
@@ -78,6 +86,11 @@ KafkaScenario.play do
   ROUNDS.times do
     STEPS.to_a.product(%i[cut unheard late]) { |step, deed| harm.call(*step, deed) }
     settled.call("what passes")
+    %i[cut unheard late].each do |deed|
+      Dir.mkdir(raising)
+      harm.call(:PRODUCE, STEPS[:PRODUCE], deed)
+      settled.call("a handler that raised with its outputs #{deed}")
+    end
     BEGINNINGS.to_a.product(%i[cut late]) { |step, deed| harm.call(*step, deed, trigger: kill) }
     settled.call("deaths")
 
