@@ -19,7 +19,7 @@ module Skep
       class Kafka < Contest
         TITLE = "reading a Kafka topic: messages a second, and what one costs"
         UNIT = "messages/s"
-        ROUNDS = 3
+        ROUNDS = 5
         SIZES = { messages: 2_000_000, sums: 100_000 }.freeze
         PARTITIONS = 8
         MOST = 0.9 # of them are timed: the first and the last are left out
