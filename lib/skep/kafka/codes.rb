@@ -14,7 +14,6 @@ module Skep
       BAD_MESSAGE = -199
       NOT_IMPLEMENTED = -170
       NO_OFFSET = -168
-      PARTITION_END = -191
       ALL_BROKERS_DOWN = -187
       QUEUE_FULL = -184
       TIMED_OUT = -185

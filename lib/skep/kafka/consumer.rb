@@ -56,7 +56,8 @@ module Skep
       def partition(topic, number, **how) #: (String, Integer, **untyped) -> Partition
         queue = Native.queue_get_partition(handle, topic, number)
         Native.queue_forward(queue, nil)
-        Partition.new(queue, topic, number, **how)
+        whereabouts = Whereabouts.new(handle, topic, number)
+        Partition.new(queue, topic, number, whereabouts:, **how)
       end
 
       # Notes the offset to commit next; of a partition that has just been revoked it is no more

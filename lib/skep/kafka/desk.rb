@@ -58,7 +58,7 @@ module Skep
       #: (Strand) { (Integer) -> void } -> bool
       def settle(strand, &)
         @lock.synchronize do
-          note(strand, strand.batch.last_offset, &).tap { strand.pass }
+          note(strand, strand.last_offset, &).tap { strand.pass }
         end
       end
 

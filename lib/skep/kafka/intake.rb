@@ -4,11 +4,12 @@
 # what can't be read (a wrong checksum, an unknown compression) and goes on behind it.
 #
 #   intake = Intake.new(Reader.new(queue, "orders", 3, 500), "orders", 3)
-#   haul, errors, count = intake.read(500)   # what came before such a place; then nothing …
+#   haul, errors, count, reach = intake.read(500)   # what came before such a place; then nothing …
 #   intake.resume { |offset| … }             # … until it has been sought there
 #   intake.anew { … }                        # or elsewhere
 #
-# What it finds it tells its Gaps, if it has them.
+# reach: the offset at which what was read ends, where that is behind records that aren't given out
+# (Whereabouts). What it finds it tells its Gaps, if it has them.
 module Skep
   module Kafka
     class Intake
@@ -19,21 +20,25 @@ module Skep
       attr_accessor :gaps #: Gaps?
       attr_accessor :lost_from #: Integer?, the first that may be missing before the next one
 
-      def initialize(reader, topic, number) #: (Reader, String, Integer) -> void
+      #: (Reader, String, Integer, ?Whereabouts?) -> void
+      def initialize(reader, topic, number, whereabouts = nil)
         @reader = reader
+        @whereabouts = whereabouts
         @key = [topic, number]
         @lock = Mutex.new
       end
 
-      #: (Integer) -> [Haul, Array[[Integer, String, Integer]], Integer]
+      #: (Integer) -> [Haul, Array[[Integer, String, Integer]], Integer, Integer?]
       def read(limit)
         @lock.synchronize do
+          before = @whereabouts&.offset
           haul, errors, count = @reader.read(limit)
           next [*NONE, count] if @stuck
 
+          reach = reach(haul, before) if errors.empty? && count < limit
           haul, errors = sift(haul, errors) if @gaps && errors.any?
-          note(haul) unless haul.empty?
-          [haul, errors, count]
+          note(haul, reach) if reach || !haul.empty?
+          [haul, errors, count, reach]
         end
       end
 
@@ -53,7 +58,7 @@ module Skep
         @lock.synchronize { yield.tap { @stuck = @mended = @lost_from = nil } }
       end
 
-      def close = @reader.close #: () -> void
+      def close = [@reader, *@whereabouts].each(&:close) #: () -> void
       def inspect = "#<Skep::Kafka::Intake #{key.join("/")}>" #: () -> String
 
       private
@@ -67,16 +72,27 @@ module Skep
         [Haul.new(haul.take_while { |message| message.offset < @stuck }), others]
       end
 
-      def note(haul)
+      # Only what this read has moved counts, as it stands a message too far after an error, and
+      # where the partition's last time here left it until librdkafka has begun anew. Where more
+      # waits it doesn't matter yet.
+      def reach(haul, before)
+        reach = @whereabouts&.offset or return
+        reach if reach > [before || 0, haul.empty? ? 0 : haul.last_offset + 1].max
+      end
+
+      def note(haul, reach)
         @gaps&.readable(self, @mended) if @mended
         @mended = nil
-        miss(haul) if @lost_from && haul.last_offset >= @lost_from
+        miss(haul, reach) if @lost_from
       end
 
       # What was fetched before may still come.
-      def miss(haul)
-        first = haul.find { |message| message.offset >= @lost_from }
-        @gaps&.passed(self, @lost_from, first.offset)
+      def miss(haul, reach)
+        first = haul.find { |message| message.offset >= @lost_from }&.offset
+        first ||= reach if reach && reach > @lost_from
+        return unless first
+
+        @gaps&.passed(self, @lost_from, first)
         @lost_from = nil
       end
     end

@@ -28,6 +28,7 @@ module Skep
       def position = @progress.position #: () -> Integer?
       def any? = @count.positive? #: () -> bool
       def held? = !any? && full? #: () -> bool
+      def clear? = @progress.clear? #: () -> bool
 
       def room #: () -> Integer
         return 0 if @count >= @limit || full?
@@ -61,6 +62,8 @@ module Skep
         [messages, messages.to_h { |message| [message.offset, taken[message]] }]
       end
 
+      def take_nothing = nil #: () -> void, others may go on meanwhile
+
       def done(batch, offset, after: nil) #: (Batch, Integer, ?after: Integer?) -> void
         messages = batch.messages
         from = after ? messages.bsearch_index { |message| message.offset > after } : 0
@@ -70,6 +73,8 @@ module Skep
           @progress.done(message.offset)
         end
       end
+
+      def reach(offset) = @progress.reach(offset) #: (Integer) -> void
 
       def release(strand) #: (Strand) -> void
         strand.keys.each_value do |key|

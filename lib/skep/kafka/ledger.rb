@@ -4,6 +4,7 @@
 # a count; and as the innocence of what was suspect.
 #
 #   ledger.finish(strand)         # its batch is done
+#   ledger.reach(strand)          # it has none: its partition goes on further than where it is done
 #   ledger.mark(strand, 41)       # of the batch what is up to that offset
 #   ledger.cut(strand)            # the rest of it is to be tried again
 #   ledger.commit                 # all that is done at the desk; waits for the broker
@@ -22,7 +23,7 @@ module Skep
       # OutputFailed where what the handler produced isn't where it is to be.
       def finish(strand) #: (Strand) -> bool
         batch = strand.batch
-        return undone(batch) unless @outputs.seal(strand.partition, batch.last_offset)
+        return undone(batch) unless @outputs.seal(strand.partition, strand.last_offset)
 
         guilty = @poison.guilty?(batch)
         noted = @desk.settle(strand) { |offset| store(strand, offset) }
@@ -31,6 +32,20 @@ module Skep
         commit if guilty # or it would come again, and unsuspected
         @poison.acquit(strand.partition) if @poison.any?
         true
+      end
+
+      # Where that fails, the next message's offset does it.
+      def reach(strand) #: (Strand) -> void
+        partition = strand.partition
+        return unless @outputs.seal(partition, strand.last_offset)
+
+        @desk.settle(strand) { |offset| store(strand, offset) }
+        @meter.moved
+      rescue OutputFailed, Refused => e
+        @outputs.abort
+        @report.problem("REACH", @report.clean(e.message), name: :kafka_commit_failed, level: :warn,
+                                                          topic: partition.topic,
+                                                          partition: partition.number)
       end
 
       # What the handler has produced so far is where it is to be then. Raises OutputFailed.

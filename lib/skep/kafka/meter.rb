@@ -57,6 +57,8 @@ module Skep
         changed
       end
 
+      def moved = changed #: () -> void, a position did, with nothing to count
+
       # Partitions came or went; held: those that the node has now.
       #: (Array[[String, Integer]], Array[[String, Integer]]) -> void
       def rebalanced(keys, held)

@@ -34,15 +34,15 @@ module Skep
       # order: makes a Sequence or a Keyring; seeking: called with topic, number and place, gives
       # the offset; limit: messages a read at most; max_wait: seconds for which fewer may wait for
       # more; trail: where it is noted how far this process has come (Trails), and start: where it
-      # begins by that.
+      # begins by that; whereabouts: how far librdkafka has given it out.
       def initialize(queue, topic, number, id:, bell:, order:, seeking:, limit:, max_wait:,
-                     trail: Trails::Trail.new, start: nil)
+                     trail: Trails::Trail.new, start: nil, whereabouts: nil)
         @queue, @topic, @number, @id = queue, topic, number, id
         @key = [topic, number].freeze
         @order, @seeking = order, seeking
         @limit, @max_wait, @trail = limit, max_wait, trail
         @bell = bell
-        @intake = Intake.new(open_reader(limit), topic, number)
+        @intake = Intake.new(open_reader(limit), topic, number, whereabouts)
         @state = :idle
         @in_hand = 0
         @new = true
@@ -67,11 +67,15 @@ module Skep
         gather(&keys) if @room.positive? && !seeking?
       end
 
-      # Messages to work on, which are out from here on.
+      # Messages to work on, which are out from here on. Without any, where nothing is unfinished
+      # and behind it lie records that aren't given out (markers of transactions, what was aborted):
+      # the position is to pass those.
       def draw #: () -> Strand?
         put if @unpacked
         messages, keys = @plan.take
-        Strand.new(self, [Batch.new(topic, number, messages)], keys, plan: @plan) if messages
+        return strand([Batch.new(topic, number, messages)], keys) if messages
+
+        take_nothing if beyond?
       end
 
       # Would more messages make a batch of what rests?
@@ -80,7 +84,9 @@ module Skep
       # Of a strand's batch what is up to that offset.
       #: (Strand, Integer) -> void
       def done(strand, offset)
-        @plan.done(strand.batch, offset, after: strand.marked)
+        if strand.batch then @plan.done(strand.batch, offset, after: strand.marked)
+        else @plan.reach(offset + 1)
+        end
         @trail.position = position
       end
 
@@ -100,7 +106,7 @@ module Skep
       def more? #: () -> bool
         return in_hand.zero? if seeking?
 
-        @plan.any? || ((@more || rung) && @plan.room.positive?)
+        @plan.any? || ((@more || rung) && @plan.room.positive?) || beyond?
       end
 
       # Does what is unfinished keep the rest from being read?
@@ -130,12 +136,30 @@ module Skep
 
       private
 
+      # Is nothing unfinished, and what comes next further than the position?
+      def beyond?
+        return false unless @reach && @plan.clear?
+
+        !gathering? && @unpacked.nil? && @reach > (position || -1)
+      end
+
+      def take_nothing
+        @plan.take_nothing
+        strand([], {}).tap { @reach = nil }
+      end
+
+      # What goes by keys isn't through where its last message is.
+      def strand(batches, keys)
+        Strand.new(self, batches, keys, plan: @plan, reach: (@reach unless keys&.any?))
+      end
+
       def open_reader(limit) = Reader.new(@queue, topic, number, limit)
 
       # start: the offset at which it does, if that is known. What has come in by then isn't.
       def start_anew(start = nil)
         @more = true
         @start = start # before the plan: nobody is told the old one's, meanwhile
+        @reach = nil # the offset that comes next, where that isn't the last message's next one
         @plan = @order.call
         @gathered = [] # hauls for the next batch
         @unpacked = nil
@@ -153,9 +177,10 @@ module Skep
 
       def gather(&keys)
         held = @gathered.sum(&:size)
-        haul, @errors, count = @intake.read(@room - held)
+        haul, @errors, count, reach = @intake.read(@room - held)
         @more = held + count >= @room
         @due = OS.now + @max_wait if @gathered.empty?
+        @reach = reach if reach || !haul.empty?
         @gathered << haul unless haul.empty?
         return if @gathered.empty?
 

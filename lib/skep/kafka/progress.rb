@@ -44,6 +44,14 @@ module Skep
       # is done.
       def position = @moved ? @open.each_key.first || @next : nil #: () -> Integer?
 
+      # Before that offset there is nothing more than was opened by now, or all of it is done.
+      def reach(offset) #: (Integer) -> void
+        @next = [@next, offset].compact.max
+        @moved = true if clear?
+      end
+
+      def clear? = @open.empty? #: () -> bool, is nothing unfinished?
+
       # To within those it was read with.
       def ahead #: () -> Integer
         lowest = @open.each_value.first

@@ -50,8 +50,6 @@ module Skep
       # What a partition couldn't read.
       #: (Partition, Integer, String) -> void
       def unreadable(partition, code, text)
-        return if code == Codes::PARTITION_END
-
         problem(Native.err2name(code), text, topic: partition.topic, partition: partition.number)
       end
 

@@ -24,6 +24,7 @@ module Skep
       def room = @out || @haul ? 0 : @limit #: () -> Integer
       def any? = !@out && !@haul.nil? #: () -> bool, would a take give something?
       def held? = false #: () -> bool, does what is unfinished keep others from being read?
+      def clear? = !@out && @haul.nil? #: () -> bool, is nothing unfinished?
       def unpack(haul) = haul #: (Haul) -> Haul
       def keys(_haul) = nil #: (Haul) -> nil
       def put(haul, _keys, **) = @haul = haul #: (Haul, nil, **Integer) -> void
@@ -36,8 +37,14 @@ module Skep
         [haul, nil]
       end
 
+      # Nothing is, and nobody else gets anything before it is released.
+      def take_nothing = @out = true #: () -> void
+
       #: (Batch, Integer, **untyped) -> void
       def done(_batch, offset, **) = @position = offset + 1
+
+      # All before that is done: there is nothing more up to there.
+      def reach(offset) = @position = [@position, offset].compact.max #: (Integer) -> void
 
       def release(_strand) = @out = false #: (Strand) -> void
 

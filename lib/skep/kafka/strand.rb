@@ -16,15 +16,16 @@ module Skep
       attr_reader :partition #: Partition
       attr_reader :keys #: Hash[Integer, untyped]?, the key of each offset, if it goes by keys
       attr_reader :plan #: (Sequence | Keyring)?, of the partition's, what gave it out
+      attr_reader :reach #: Integer?, the next offset that may be a message, after all of its own
       attr_accessor :marked #: Integer?, the offset up to which its batch is done
       attr_accessor :failures #: Integer, how often the batch failed
       attr_accessor :state #: Symbol, one of busy ready resting: the desk's
       attr_accessor :retry_at #: Float?, monotonic seconds
 
       #: (Partition, Array[Batch], ?Hash[Integer, untyped]?, **untyped) -> void
-      def initialize(partition, batches, keys = nil, plan: nil, failures: 0)
+      def initialize(partition, batches, keys = nil, plan: nil, reach: nil, failures: 0)
         @partition = partition
-        @plan = plan
+        @plan, @reach = plan, reach
         @waiting = batches
         @keys = keys
         @failures = failures
@@ -33,6 +34,11 @@ module Skep
 
       def batch = @waiting.first #: () -> Batch?
       def over? = @waiting.empty? #: () -> bool
+
+      # Up to which its partition is done with the batch; or with nothing, if it reaches on.
+      def last_offset #: () -> Integer
+        @reach && @waiting.size < 2 ? @reach - 1 : batch.last_offset
+      end
 
       def pass #: () -> void
         @waiting.shift
@@ -91,7 +97,10 @@ module Skep
       end
 
       # Nothing of it is tried any more.
-      def drop = @waiting.clear #: () -> void
+      def drop #: () -> void
+        @waiting.clear
+        @reach = nil
+      end
 
       def inspect = "#<Skep::Kafka::Strand #{batch&.label || partition} failures=#{failures}>"
 

@@ -31,7 +31,9 @@ module Skep
       # Works on a strand just taken from the desk, and gives it back.
       def work(strand) #: (Strand) -> void
         isolate(strand) if @poison.any? && strand.batch && strand.batch.size > 1
-        try(strand) if strand.batch
+        if strand.batch then try(strand)
+        elsif strand.reach then @ledger.reach(strand)
+        end
       rescue Exception # it ends the node: nobody is to begin anything more, least of all with this
         [@desk, @gate].each(&:close)
         raise

@@ -57,6 +57,7 @@ module Skep
           int get_watermark_offsets pointer string int32 pointer pointer
           void mem_free pointer pointer
           int offsets_store pointer pointer
+          int position pointer pointer
           int commit_queue pointer pointer pointer pointer pointer
           pointer consumer_close_queue pointer pointer
           int consumer_closed pointer
