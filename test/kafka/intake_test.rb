@@ -13,6 +13,13 @@ class KafkaIntakeTest < Skep::TestCase
     def close = nil
   end
 
+  # Of librdkafka's position what the reads leave, one after the other.
+  class Places
+    def initialize(*places) = @places = places
+    def offset = @places.shift
+    def close = nil
+  end
+
   # Gaps that only note what they are told.
   class Notes
     attr_reader :told
@@ -70,12 +77,44 @@ class KafkaIntakeTest < Skep::TestCase
     assert_equal [[:passed, 10, 30]], @notes.told
   end
 
+  test "tells where what was read ends, where that is behind more than its messages" do
+    assert_equal [nil, 13, 15],
+                 reaches([nil, 12, 12, 13, 13, 15], read(10..11), read(nil), read(13..13))
+    assert_equal [11, 12], reaches([nil, 11, 11, 12], read(nil), read(nil))
+  end
+
+  test "takes no place for its own that it hasn't moved" do
+    assert_equal [nil], reaches([21, 21], read(nil)), "of the partition's last time here"
+    assert_equal [nil], reaches([21, nil], read(nil))
+    assert_equal [nil, nil, 15],
+                 reaches([10, 14, 14, 14, 15], read(nil, [29, "refused", 13]), read(nil), read(nil))
+  end
+
+  test "tells of no place while more waits, or something can't be read" do
+    assert_equal [nil], reaches([nil, 100], read(0..9), limit: 10)
+    assert_equal [nil, nil], reaches([nil, 13, 13, 16], read(10..11, BAD), read(13..14))
+  end
+
+  test "counts what is missing where nothing comes after it but records that aren't given out" do
+    intake = intake(read(4..9), read(nil), places: [4, 10, 10, 30])
+    intake.lost_from = 10
+
+    2.times { take(intake) }
+    assert_equal [[:passed, 10, 30]], @notes.told
+  end
+
   private
 
-  def intake(*reads)
+  def intake(*reads, places: [])
     @notes = Notes.new
-    Skep::Kafka.const_get(:Intake).new(Script.new(*reads), "orders", 0)
+    Skep::Kafka.const_get(:Intake).new(Script.new(*reads), "orders", 0, Places.new(*places))
                .tap { |intake| intake.gaps = @notes }
+  end
+
+  # What each of these reads reaches; places: librdkafka's, before and after each.
+  def reaches(places, *reads, limit: 100)
+    intake = intake(*reads, places:)
+    Array.new(reads.size) { intake.read(limit).last }
   end
 
   def read(offsets, *errors)
@@ -86,7 +125,7 @@ class KafkaIntakeTest < Skep::TestCase
   end
 
   def take(intake)
-    haul, errors, count = intake.read(100)
+    haul, errors, count, = intake.read(100)
     [haul.map(&:offset), errors, count]
   end
 end

@@ -91,10 +91,12 @@ class KafkaOptionsTest < KafkaCase
 
   test "leaves names and values of settings to librdkafka, and keeps those that are skep's" do
     found = errors(kafka: { "bootstrap.servers": "k", "no.such": 1, "session.timeout.ms": "long",
-                            "group.id": "g", "enable.auto.offset.store": true })
+                            "group.id": "g", "enable.auto.offset.store": true,
+                            "enable.partition.eof": true })
     assert_says found, "the setting no.such: No such configuration property",
                 "the setting session.timeout.ms: Invalid value",
                 "group.id can't be set: give group: to the source",
+                "enable.partition.eof can't be set: skep knows of the end",
                 "enable.auto.offset.store can't be set"
   end
 

@@ -10,12 +10,30 @@ module Skep
       # Of librdkafka's queue what a partition sees.
       class Shelf < Array
         def read(limit) = shift(limit).then { |some| [Haul.new(some), [], some.size] }
+        def close = nil
+      end
+
+      # How far that was given out: behind the last message, or further.
+      class Marker
+        def initialize(shelf) = @shelf = shelf
+        attr_accessor :offset
+
+        # Records that aren't given out come up to there.
+        def pass(offset)
+          shelf, marker = @shelf, self
+          shelf.define_singleton_method(:read) do |limit|
+            super(limit).tap { marker.offset = offset if empty? }
+          end
+        end
+
+        def close = nil
       end
 
       def setup
         super
         @bell = Bell.new
         @shelf = Shelf.new
+        @marker = Marker.new(@shelf)
         @next = 0
       end
 
@@ -51,12 +69,103 @@ module Skep
         assert_equal [2, 3], draw(partition).batch.map(&:offset)
       end
 
+      ORDERS = { "in order" => -> { Sequence.new(limit: 10) },
+                 "by key" => -> { Keyring.new(limit: 10, threads: 2, ahead: 100) } }.freeze
+      private_constant :ORDERS
+
+      ORDERS.each do |name, order|
+        test "passes what isn't given out once all before it is done, #{name}" do
+          partition = partition(&order)
+          put("a", "a")
+          @marker.pass(5)
+          strand = draw(partition)
+          partition.done(strand, 0)
+          assert_equal 1, partition.position
+          refute_predicate partition, :more?
+          finish(partition, strand)
+          finish(partition, draw(partition)) while partition.more?
+          assert_equal 5, partition.position
+          assert_nil draw(partition)
+          refute_predicate partition, :more?
+        end
+
+        test "passes it where it comes by itself, and gives nobody anything for it, #{name}" do
+          trail = Trails.const_get(:Trail).new
+          partition = partition(trail:, &order)
+          @marker.pass(3)
+          strand = draw(partition)
+          assert_nil strand.batch
+          assert_nil partition.position
+          finish(partition, strand)
+          assert_equal [3, 3], [partition.position, trail.position]
+          refute_predicate partition, :more?
+        end
+
+        test "doesn't pass it in vain where it goes elsewhere, #{name}" do
+          partition = partition(&order)
+          put("a")
+          @marker.pass(9)
+          strand = draw(partition)
+          partition.seek(0)
+          strand.drop
+          partition.release(strand)
+          partition.begin_reading
+          partition.read
+          assert_equal 0, partition.position
+          assert_nil draw(partition)
+        end
+      end
+
+      test "has what comes behind it wait for it, in order" do
+        partition = partition(&ORDERS["in order"])
+        @marker.pass(3)
+        strand = draw(partition)
+        put("a")
+        partition.rung = true
+        refute_predicate partition, :more?
+        finish(partition, strand)
+        assert_predicate partition, :more?
+      end
+
+      test "passes nothing that waits for more" do
+        partition = partition(max_wait: 60, &ORDERS["in order"])
+        put("a")
+        @marker.pass(4)
+        assert_nil draw(partition)
+        assert_predicate partition, :gathering?
+        refute_predicate partition, :more?
+        assert_nil partition.position
+      end
+
+      test "is where the next message is done, if that comes first" do
+        partition = partition(&ORDERS["by key"])
+        put("a")
+        @marker.pass(4)
+        first = draw(partition)
+        @next = 4
+        put("b")
+        partition.rung = true
+        second = draw(partition)
+        finish(partition, second)
+        assert_nil draw(partition)
+        assert_equal 0, partition.position
+        finish(partition, first)
+        assert_equal 5, partition.position
+        refute_predicate partition, :more?
+      end
+
       private
 
-      def partition(&order)
+      def partition(max_wait: 0, **more, &order)
         Testing.const_get(:Stand)
-               .new(@shelf, "t", 0, id: 1, bell: @bell, order:, limit: 10, max_wait: 0,
-                    seeking: ->(_, _, place) { place })
+               .new(@shelf, "t", 0, id: 1, bell: @bell, order:, limit: 10, max_wait:,
+                    seeking: ->(_, _, place) { place }, whereabouts: @marker, **more)
+      end
+
+      def finish(partition, strand)
+        partition.done(strand, strand.last_offset)
+        strand.pass
+        partition.release(strand)
       end
 
       def put(*keys, bytes: 1)

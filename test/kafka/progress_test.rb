@@ -28,6 +28,26 @@ module Skep
         assert_equal 20, @progress.position
       end
 
+      test "passes what there is nothing more before, once all of it is done" do
+        @progress.reach(17)
+        assert_nil @progress.position
+        [10, 14].each { |offset| @progress.done(offset) }
+        assert_equal 11, @progress.position
+        refute_predicate @progress, :clear?
+        @progress.done(11)
+        assert_equal 17, @progress.position
+        @progress.reach(16) # another has gone on meanwhile
+        assert_equal 17, @progress.position
+        @progress.reach(20)
+        assert_equal 20, @progress.position
+      end
+
+      test "has a position where there was nothing to do" do
+        progress = Progress.new
+        progress.reach(5)
+        assert_equal 5, progress.position
+      end
+
       test "takes twice for once" do
         2.times { @progress.done(10) }
         assert_equal [11, 300], [@progress.position, @progress.bytes]

@@ -28,6 +28,19 @@ module Skep
         assert_equal [1], offsets(strand)
       end
 
+      test "is done with more than its messages at its last batch, and with nothing else" do
+        batch = Batch.new("t", 0, (0..1).map { |n| Message.new("t", 0, n, nil, nil, 0, {}) })
+        strand = Strand.new(nil, [batch], reach: 5)
+        assert_equal 4, strand.last_offset
+        strand.split
+        assert_equal 0, strand.last_offset
+        strand.pass
+        assert_equal 4, strand.last_offset
+        strand.drop
+        assert_nil strand.reach
+        assert_equal 6, Strand.new(nil, [], {}, reach: 7).last_offset
+      end
+
       test "lets other keys go their own way than the one that failed" do
         strand = strand(%w[a b a c])
         strand.failures = 1

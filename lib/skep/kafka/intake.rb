@@ -33,7 +33,7 @@ module Skep
         @lock.synchronize do
           before = @whereabouts&.offset
           haul, errors, count = @reader.read(limit)
-          next [*NONE, count] if @stuck
+          next [*NONE, count, nil] if @stuck
 
           reach = reach(haul, before) if errors.empty? && count < limit
           haul, errors = sift(haul, errors) if @gaps && errors.any?

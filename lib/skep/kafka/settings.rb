@@ -16,6 +16,8 @@ module Skep
         "auto.commit.interval.ms" => "give commit_every: to the source",
         "enable.auto.commit" => "skep commits what the handler has done",
         "enable.auto.offset.store" => "skep stores an offset when the handler has returned",
+        "enable.partition.eof" => "skep knows of the end without it, and librdkafka before " \
+                                  "2.13.2 may go on a message too far after a rebalance",
         "transactional.id" => "give transactional: to a source",
         "log.queue" => "skep reads librdkafka's log itself",
         "enabled_events" => "skep reads librdkafka's events itself"

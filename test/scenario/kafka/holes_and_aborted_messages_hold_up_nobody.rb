@@ -1,10 +1,12 @@
 # frozen_string_literal: true
 
 # A compacted topic whose offsets have holes, with tombstones, and one in which most messages are of
-# transactions that were aborted, with the brokers' own records between and after them. Both are
-# read by key while nodes are killed: what is left and counts is handled, each key's in order, and
-# nothing that was aborted; and it is committed. Of the compacted topic that is its end, by the
-# brokers' own count. (KILLS=n for more, SEED for the same again.)
+# transactions that were aborted, with the brokers' own records between and after them. Four groups
+# read both while nodes are killed: by key, by partition, with the protocol of KIP-848, and with
+# transactions. What is left and counts is handled, each key's in order, and nothing that was
+# aborted; and all of it is committed, up to the very end, by the brokers' own count. So nobody
+# misses what retention takes then: nothing that was a message for them. What is written by
+# transactions is there once. (KILLS=n for more, SEED for the same again.)
 require_relative "scenario"
 require_relative "support/wire"
 require "open3"
@@ -17,16 +19,21 @@ class Holes < KafkaScenario
   COMPACTED = { "cleanup.policy" => "compact", "segment.ms" => 100, "delete.retention.ms" => 0,
                 "min.cleanable.dirty.ratio" => 0.01 }.freeze
 
+  GROUPS = { "by_key" => "{}, ordered_by: :key", "plain" => "{}",
+             "exact" => "{}, transactional: true",
+             "assigned" => '{ "group.protocol": "consumer" }' }.freeze
+
   def play_out
     prepare(random = Random.new(SEED))
     swarm = run_swarm(source)
-    swarm.await("node_ready", times: 2)
     kill_at_work(swarm, random)
-    swarm.follow("all is handled", seconds: 60) { (all.keys - handled.map(&:first)).empty? }
-    swarm.follow("all is committed") { rows.all? { |row| row[:committed].to_i > row[:last] } }
-    beyond = rows
+    await_all(swarm)
+    judge
+    take_the_tails(swarm)
+    await_all(swarm)
+    must("miss nothing: #{missed(swarm)}") { missed(swarm).empty? }
     must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus.zero? }
-    judge(beyond)
+    must("write each output once") { left("copies").values.sort == all.keys.sort }
   end
 
   private
@@ -36,6 +43,7 @@ class Holes < KafkaScenario
     clean_soon
     Wire.create_topic(broker.port, "accounts", [[1], [1]], COMPACTED)
     topic("ledger", 3)
+    topic("copies", 1)
     overwrite(random)
     write_transactions(random)
   end
@@ -47,60 +55,102 @@ class Holes < KafkaScenario
     said.lines.to_h(&:split)
   end
 
-  def all = left("accounts").merge(left("ledger"))
-  def handled = lines.map { |line| line.split.drop(1) }
+  # What was taken away since was there before.
+  def all = (@all ||= {}).update(left("accounts"), left("ledger"))
+
+  # [place, key] of each message, by groups.
+  def handled
+    found = lines.map(&:split).group_by(&:first)
+    GROUPS.to_h { |name, _| [name, found.fetch(name, []).map { |line| line.drop(1) }] }
+  end
 
   def source
-    body = <<~RUBY
-      batch.each { child.wait(0.02) } # so that kills find it at work
+    works = GROUPS.map { |name, how| "work.call(#{name.inspect}, #{how})" }
+    <<~RUBY
+      require "skep/kafka"
+      Skep.swarm "readers", stop_timeout: 20, restarts: 1_000 do |swarm|
+        work = lambda do |group, more, **how|
+          kafka = { "bootstrap.servers": "#{broker.address}", **more }
+          source = Skep::Kafka::Source.new(kafka:, topics: %w[accounts ledger], group:, threads: 3, batch: 30,
+                                           commit_every: 0.5, **how)
+          swarm.work(source, nodes: 2) do |batch, child|
+            batch.each { child.wait(0.01) } # so that kills find it at work
+            places = batch.map { |one| ["\#{one.topic}/\#{one.partition}/\#{one.offset}", one.key] }
+            places.each { |place, _| child.producer.produce("copies", place, key: place) } if group == "exact"
+            File.write("#{file}", places.map { |place| "\#{[group, *place].join(" ")}\n" }.join, mode: "a")
+          end
+        end
+        #{works.join("
+  ")}
+      end
     RUBY
-    more = ", ordered_by: :key, threads: 3, batch: 30, commit_every: 0.5"
-    reader(%w[accounts ledger], nodes: 2, more:, body:, options: ", restarts: 1_000",
-                                kafka: { "session.timeout.ms" => 6_000 })
   end
 
+  # (Who is killed in the group of KIP-848 is waited for until its session has ended.)
   def kill_at_work(swarm, random)
-    KILLS.times do |number|
-      goal = (number + 1) * all.size / (KILLS + 2)
-      swarm.follow("#{goal} are handled", seconds: 60) { handled.uniq.size >= goal }
-      victim = swarm.status("readers")["nodes"].sample(random:)
-      swarm.kill(victim["pid"])
-      swarm.await("node_ready", times: 1) { |event| event["pid"] != victim["pid"] }
+    swarm.await("node_ready", times: GROUPS.size * 2)
+    GROUPS.keys.grep_v("assigned").cycle.first(KILLS).each.with_index(1) do |group, number|
+      goal = number * all.size / (KILLS + 2)
+      swarm.follow("#{goal} are handled", seconds: 60) { handled[group].uniq.size >= goal }
+      kill_one(swarm, group, random)
     end
   end
 
-  # What is committed of each partition, where it ends, and the last offset of what counts there
-  # (-1: nothing).
-  def rows
-    last = all.keys.group_by { |place| partition(place) }
-    Skep::Kafka.lag("readers", { "bootstrap.servers": broker.address })[:partitions].map do |row|
-      places = last.fetch(row.values_at(:topic, :partition).join("/"), [])
-      { **row.slice(:topic, :partition, :committed, :end, :lag),
-        last: places.map { |place| offset(place) }.max || -1 }
+  def kill_one(swarm, group, random)
+    nodes = swarm.status("readers")["nodes"]
+    victim = nodes.select { |node| node.dig("work", "group") == group }.sample(random:)
+    swarm.kill(victim["pid"])
+    swarm.await("node_ready", times: 1) { |event| event["pid"] != victim["pid"] }
+  end
+
+  def await_all(swarm)
+    all
+    swarm.follow("all is handled", seconds: 90) do
+      handled.values.all? { |places| (@all.keys - places.map(&:first)).empty? }
+    end
+    swarm.follow("nobody lags") do
+      GROUPS.keys.flat_map { |name| rows(name) }.all? { |row| row[:lag]&.zero? }
+    end
+    swarm.follow("nobody says so") do
+      swarm.status("readers")["nodes"].sum { |node| node["work"]["lag"] }.zero?
     end
   end
 
-  def judge(beyond)
-    first = handled.uniq
-    puts "#{all.size} messages, #{handled.size - first.size} came twice, after #{KILLS} kills"
-    beyond.each { |row| puts "  #{row}" }
-    must("handle nothing that was aborted") { first.none? { |_, key| key.start_with?("aborted") } }
-    must("keep each key's order") { in_order?(first) }
-    must("leave no lag where messages are compacted") do
-      beyond.select { |row| row[:topic] == "accounts" }.all? { |row| row[:lag].zero? }
+  def rows(group)
+    Skep::Kafka.lag(group, { "bootstrap.servers": broker.address })[:partitions]
+  end
+
+  def judge
+    handled.each do |name, places|
+      first = places.uniq
+      puts "#{name}: #{first.size} messages, #{places.size - first.size} came twice"
+      must("handle nothing aborted") { first.none? { |_, key| key.start_with?("aborted") } }
+      must("keep each key's order") { in_order?(first) }
     end
+  end
+
+  # All there is, by retention; one more transaction in each partition, which is committed only in
+  # the first, shows who goes on.
+  def take_the_tails(swarm)
+    all
+    rows("plain").each do |row|
+      Wire.delete_records(broker.port, *row.values_at(:topic, :partition, :end))
+    end
+    must("restart") { swarm.skep("restart", "readers").nil? }
+    produce { |producer| 3.times { |n| write(producer, n, n.zero?, TRANSACTIONS + n) } }
+  end
+
+  def missed(swarm)
+    swarm.events.select { |event| %w[messages_lost kafka_offset_reset].include?(event["event"]) }
   end
 
   def in_order?(places)
-    by_key = places.group_by { |place, key| [partition(place), key] }
+    by_key = places.group_by { |place, key| [place[/.*(?=\/)/], key] }
     by_key.each_value.all? do |some|
-      offsets = some.map { |place, _| offset(place) }
+      offsets = some.map { |place, _| Integer(place[/\d+\z/]) }
       offsets == offsets.sort
     end
   end
-
-  def partition(place) = place[/.*(?=\/)/]
-  def offset(place) = Integer(place[/\d+\z/])
 
   # Kafka's cleaner looks every 15 s.
   def clean_soon
@@ -132,10 +182,16 @@ class Holes < KafkaScenario
 
   # Two of three are aborted, the last of partition 1 and all of partition 2 among them.
   def write_transactions(random)
+    produce do |producer|
+      TRANSACTIONS.times { |number| write(producer, number % 3, counts?(number, random), number) }
+    end
+  end
+
+  def produce
     producer = Rdkafka::Config.new("bootstrap.servers" => broker.address,
                                    "transactional.id" => "ledger").producer
     producer.init_transactions
-    TRANSACTIONS.times { |number| write(producer, number % 3, counts?(number, random), number) }
+    yield producer
   ensure
     producer&.close
   end
