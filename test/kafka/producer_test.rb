@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "timeout"
 require "kafka/support/kafka_case"
 require "skep/kafka/testing"
 
