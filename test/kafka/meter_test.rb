@@ -154,6 +154,19 @@ class KafkaMeterTest < Skep::TestCase
     refute_includes @consumer.asked.drop(2).map(&:first), :committed
   end
 
+  test "asks anew where a partition begins that has come back, though nothing of it was handled" do
+    hold(0)
+    @consumer.known[["orders", 0]] = 10
+    tell_at(100)
+    tell_at(@meter.due)
+    assert_equal [10], @child.told.last[:partitions].map { |row| row["lag"] }
+    @consumer.committed_offsets = { ["orders", 0] => 10 } # there was nothing for a handler
+    hold(0)
+    tell_at(@meter.due)
+    tell_at(@meter.due)
+    assert_equal [0], @child.told.last[:partitions].map { |row| row["lag"] }
+  end
+
   private
 
   def hold(*numbers)

@@ -28,7 +28,9 @@ module Skep
       # seen: the end by librdkafka; told: by the brokers, of later; at: when it was found; wait:
       # how long that will do.
       End = Struct.new(:seen, :told, :at, :wait)
-      private_constant :End
+      # turn: the gauge's, of which it is.
+      Begin = Struct.new(:turn, :offset)
+      private_constant :End, :Begin
 
       attr_reader :look_at #: Float?, monotonic seconds
 
@@ -42,7 +44,7 @@ module Skep
       #: (Hash[[String, Integer], Gauge], Float) -> void
       def look(gauges, now)
         @ends.select! { |key, _| gauges.key?(key) }
-        @begins.select! { |key, _| gauges[key]&.begun? == false }
+        @begins.select! { |key, begin_| begin_.turn == gauges[key]&.turn && !gauges[key].begun? }
         gauges.each_key { |key| see(key, now) }
         return unless @look_at && @look_at <= now
 
@@ -51,7 +53,7 @@ module Skep
         ask_ends(behind, now) if behind.any? { |key| old_at(key) <= now }
       end
 
-      def begin(key) = @begins[key] #: ([String, Integer]) -> Integer?
+      def begin(key) = @begins[key]&.offset #: ([String, Integer]) -> Integer?
 
       #: ([String, Integer]) -> Integer?
       def end(key) = @ends[key]&.then { |known| known.told || known.seen }
@@ -83,7 +85,8 @@ module Skep
         @patience = [@patience * 2, LONGEST].min
         @unsure_at = now + @patience
         ask_ends(endless, now) if endless.any?
-        ask_begins(unbegun(gauges)) if unbegun(gauges).any?
+        turns = unbegun(gauges).to_h { |key| [key, gauges[key].turn] }
+        ask_begins(turns) if turns.any?
       end
 
       def endless = @ends.keys.reject { |key| self.end(key) }
@@ -106,11 +109,11 @@ module Skep
         end
       end
 
-      def ask_begins(keys)
-        committed = @consumer.committed(keys, PATIENCE) or return
-        rest = keys - committed.keys
-        @begins.update(committed)
-        @begins.update(@consumer.starts(rest, PATIENCE) || {}) if rest.any?
+      def ask_begins(turns)
+        committed = @consumer.committed(turns.keys, PATIENCE) or return
+        rest = turns.keys - committed.keys
+        found = rest.any? ? @consumer.starts(rest, PATIENCE).to_h : {}
+        committed.merge(found).each { |key, offset| @begins[key] = Begin.new(turns[key], offset) }
       end
     end
     private_constant :Bounds

@@ -19,6 +19,7 @@ module Skep
       private_constant :WINDOW, :SAMPLE
 
       attr_reader :held #: bool, has the node the partition now?
+      attr_reader :turn #: Integer, how often it came or went
       attr_reader :lag #: Integer?, messages to do; nil: not ours, or not known yet
       attr_reader :rate #: Float, messages a second of late
 
@@ -28,6 +29,7 @@ module Skep
         @durations = Swarm::Durations.new
         @samples = [[now, 0]]
         @rate = 0.0
+        @turn = 0
         @lock = Mutex.new
       end
 
@@ -51,6 +53,7 @@ module Skep
       # It is the node's from here on, or isn't.
       def held=(held) #: (bool) -> void
         @held = held
+        @turn += 1
         @position = @end = @lag = @begun = nil
       end
 
