@@ -74,7 +74,7 @@ class Holes < KafkaScenario
           source = Skep::Kafka::Source.new(kafka:, topics: %w[accounts ledger], group:, threads: 3, batch: 30,
                                            commit_every: 0.5, **how)
           swarm.work(source, nodes: 2) do |batch, child|
-            batch.each { child.wait(0.01) } # so that kills find it at work
+            batch.each { child.wait(0.03) } # so that kills find it at work
             places = batch.map { |one| ["\#{one.topic}/\#{one.partition}/\#{one.offset}", one.key] }
             places.each { |place, _| child.producer.produce("copies", place, key: place) } if group == "exact"
             File.write("#{file}", places.map { |place| "\#{[group, *place].join(" ")}\n" }.join, mode: "a")
