@@ -112,7 +112,7 @@ class Holes < KafkaScenario
       GROUPS.keys.flat_map { |name| rows(name) }.all? { |row| row[:lag]&.zero? }
     end
     swarm.follow("nobody says so") do
-      swarm.status("readers")["nodes"].sum { |node| node["work"]["lag"] }.zero?
+      swarm.status("readers")["nodes"].all? { |node| node.dig("work", "lag")&.zero? }
     end
   end
 
