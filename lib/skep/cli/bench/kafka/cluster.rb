@@ -46,7 +46,7 @@ module Skep
 
           def initialize(folder, topic) #: (String, String) -> void
             @folder, @topic = folder, topic
-            @port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }.clamp(20_000, 60_000)
+            @port = free_port
             @address = "127.0.0.1:#{@port}"
           end
 
@@ -69,6 +69,16 @@ module Skep
           def facts = { brokers: address, topic:, group: } #: () -> Hash[Symbol, String]
 
           private
+
+          # The program takes the port after it, too. Below those that the kernel gives to whoever
+          # connects.
+          def free_port
+            port = Random.rand(10_000..32_000)
+            [port, port + 1].each { |one| TCPServer.new("127.0.0.1", one).close }
+            port
+          rescue Errno::EADDRINUSE
+            retry
+          end
 
           def items(count)
             (0...count).lazy.map do |number|
