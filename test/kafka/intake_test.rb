@@ -26,6 +26,7 @@ class KafkaIntakeTest < Skep::TestCase
 
     def initialize = @told = []
     def stuck(_, offset, code, _) = told << [:stuck, offset, code]
+    def again(_, offset) = told << [:again, offset]
     def readable(_, offset) = told << [:readable, offset]
     def passed(_, from, to) = told << [:passed, from, to]
   end
@@ -43,12 +44,30 @@ class KafkaIntakeTest < Skep::TestCase
   end
 
   test "takes what can't be decompressed the same way, and leaves other errors to others" do
-    refused = [29, "refused", 0]
+    refused = [29, "refused", -1001]
     intake = intake(read(0..1), read(nil, refused, [-198, "bad compression", 2]))
 
     take(intake)
     assert_equal [[], [refused], 2], take(intake)
     assert_equal [[:stuck, 2, -198]], @notes.told
+  end
+
+  test "is read again from where any error stands, of which it says nothing itself" do
+    refused = [29, "refused", 2]
+    intake = intake(read(0..1, refused), read(3..4), read(2..4))
+
+    assert_equal [[0, 1], [refused], 3], take(intake)
+    assert_empty take(intake).first # librdkafka has taken the error for the message 2
+    intake.resume { |offset| assert_equal 2, offset }
+    assert_equal [2, 3, 4], take(intake).first
+    assert_equal [[:again, 2]], @notes.told
+  end
+
+  test "goes on after an error that stands nowhere" do
+    intake = intake(read(0..1, [-186, "no connection", -1001]), read(2..3))
+
+    assert_equal [[0, 1], [2, 3]], Array.new(2) { take(intake).first }
+    assert_empty @notes.told
   end
 
   test "stays stuck where the seek fails" do
@@ -87,7 +106,7 @@ class KafkaIntakeTest < Skep::TestCase
     assert_equal [nil], reaches([21, 21], read(nil)), "of the partition's last time here"
     assert_equal [nil], reaches([21, nil], read(nil))
     assert_equal [nil, nil, 15],
-                 reaches([10, 14, 14, 14, 15], read(nil, [29, "refused", 13]), read(nil), read(nil))
+                 reaches([10, 14, 14, 14, 15], read(nil, [29, "refused", -1]), read(nil), read(nil))
   end
 
   test "tells of no place while more waits, or something can't be read" do

@@ -5,6 +5,7 @@
 #   gaps = Gaps.new(tools)
 #   gaps.reset(event, intakes)      # a log line: did librdkafka have to begin somewhere else?
 #   gaps.stuck(intake, 17, code, text)      # a place that can't be read: it is tried again
+#   gaps.again(intake, 17)                  # another error, which others tell: likewise
 #   gaps.readable(intake)                   # it could be
 #   gaps.passed(intake, 17, 42)             # messages that nobody will have
 #   gaps.io; gaps.seconds_left; gaps.look(intakes)   # tries what has waited long enough
@@ -45,12 +46,17 @@ module Skep
 
       #: (Intake, Integer, Integer, String) -> void
       def stuck(intake, offset, code, text)
+        again(intake, offset)
+        @report.problem(Native.err2name(code), text, name: :kafka_unreadable, note: STAYS,
+                                                     **place(intake), offset:)
+      end
+
+      # It is to be read from there again, after a while.
+      def again(intake, offset) #: (Intake, Integer) -> void
         @lock.synchronize do
           @due[intake] = OS.now + @backoff.seconds(@failures[[intake.key, offset]] += 1)
         end
         @bell.ring
-        @report.problem(Native.err2name(code), text, name: :kafka_unreadable, note: STAYS,
-                                                     **place(intake), offset:)
       end
 
       def readable(intake, offset) #: (Intake, Integer) -> void

@@ -1,7 +1,9 @@
 # frozen_string_literal: true
 
 # A partition's reader that lets nothing pass which would skip messages unseen: librdkafka tells of
-# what can't be read (a wrong checksum, an unknown compression) and goes on behind it.
+# what can't be read (a wrong checksum, an unknown compression) and goes on behind it. Before 2.13.2
+# it takes any error (the topic is refused, for one) for a message of that place, and after some
+# rebalances goes on behind that too (its issue 4844).
 #
 #   intake = Intake.new(Reader.new(queue, "orders", 3, 500), "orders", 3)
 #   haul, errors, count, reach = intake.read(500)   # what came before such a place; then nothing …
@@ -48,7 +50,8 @@ module Skep
           next unless @stuck
 
           yield @stuck
-          @mended, @stuck = @stuck, nil
+          @mended = @stuck if @unreadable
+          @stuck = nil
         end
       end
 
@@ -64,11 +67,12 @@ module Skep
       private
 
       def sift(haul, errors)
-        bad, others = errors.partition { |code, _| Codes::UNREADABLE.include?(code) }
-        return [haul, errors] if bad.empty?
+        found = errors.find { |_, _, offset| offset >= 0 } or return [haul, errors]
 
-        code, text, @stuck = bad.first
-        @gaps.stuck(self, @stuck, code, text)
+        bad, others = errors.partition { |code, _| Codes::UNREADABLE.include?(code) }
+        code, text, @stuck = found
+        @unreadable = bad.include?(found)
+        @unreadable ? @gaps.stuck(self, @stuck, code, text) : @gaps.again(self, @stuck)
         [Haul.new(haul.take_while { |message| message.offset < @stuck }), others]
       end
 

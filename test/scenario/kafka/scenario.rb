@@ -193,7 +193,7 @@ class KafkaScenario < Scenario
     watch = IO.popen(["tail", "-n", "+1", "-F", file], err: File::NULL)
     seen = {}
     while seen.size < count
-      line = watch.gets if watch.wait_readable([deadline - Skep::OS.now, 0].max)
+      line = watch.wait_readable([deadline - Skep::OS.now, 0].max) && watch.gets
       raise Failed, "#{seen.size} of #{count} messages handled within #{seconds} s" unless line
 
       seen[line.split.last] = true
