@@ -21,13 +21,15 @@ module Skep
               "swarm and set the group's offset behind it with kafka-consumer-groups"
       private_constant :SEEK_SECONDS, :AGAIN, :RESET, :STAYS
 
-      def initialize(tools) #: (Tools) -> void
+      #: (Tools, ?clock: ^() -> Float) -> void
+      def initialize(tools, clock: OS.method(:now))
+        @clock = clock
         @options, @consumer, @report = tools.options, tools.consumer, tools.report
         @backoff = Backoff.new(1.0)
         @bell = Bell.new
         @lock = Mutex.new
         @due = {}
-        @failures = Hash.new(0)
+        @failures = {}
       end
 
       # Tells of it, if that is what the line says, as a group's offset may lie where messages
@@ -54,7 +56,7 @@ module Skep
       # It is to be read from there again, after a while.
       def again(intake, offset) #: (Intake, Integer) -> void
         @lock.synchronize do
-          @due[intake] = OS.now + @backoff.seconds(@failures[[intake.key, offset]] += 1)
+          @due[intake] = @clock.call + @backoff.seconds(count(intake.key, offset))
         end
         @bell.ring
       end
@@ -75,13 +77,13 @@ module Skep
 
       # Until `look` has something to do; nil without that.
       def seconds_left #: () -> Float?
-        @lock.synchronize { @due.values.min&.then { |moment| [moment - OS.now, 0].max } }
+        @lock.synchronize { @due.values.min&.then { |moment| [moment - @clock.call, 0].max } }
       end
 
       # Of these; one that has gone elsewhere meanwhile is no more ours to seek in.
       def look(intakes) #: (Array[Intake]) -> void
         @bell.heard
-        now = OS.now
+        now = @clock.call
         due = @lock.synchronize do
           @due.select! { |intake, _| intakes.include?(intake) }
           @due.select { |_, moment| moment <= now }.keys
@@ -93,11 +95,19 @@ module Skep
 
       private
 
+      # How often this place has failed in a row.
+      def count(key, offset)
+        before, times = @failures[key]
+        _, times = @failures[key] = [offset, before == offset ? times + 1 : 1]
+        times
+      end
+
+      # It may fail again as soon as it is resumed.
       def try_again(intake)
-        intake.resume { |offset| @consumer.seek([[*intake.key, offset]], SEEK_SECONDS) }
         @lock.synchronize { @due.delete(intake) }
+        intake.resume { |offset| @consumer.seek([[*intake.key, offset]], SEEK_SECONDS) }
       rescue CallFailed => e # no broker just now, perhaps
-        @lock.synchronize { @due[intake] = OS.now + AGAIN }
+        @lock.synchronize { @due[intake] = @clock.call + AGAIN }
         @report.problem("seek", e.message, **place(intake))
       end
 

@@ -50,7 +50,10 @@ module Skep
       # What a partition couldn't read.
       #: (Partition, Integer, String) -> void
       def unreadable(partition, code, text)
-        problem(Native.err2name(code), text, topic: partition.topic, partition: partition.number)
+        advice = Refused.advice(code)
+        facts = advice ? { name: :kafka_refused, note: advice } : {}
+        problem(Native.err2name(code), text, topic: partition.topic, partition: partition.number,
+                                             **facts)
       end
 
       # What befell a batch.
