@@ -54,12 +54,13 @@ class GuardTest < Skep::TestCase
   end
 
   test "tells what it couldn't look at, whatever the objects there raise" do
-    io = Class.new(IO) { def autoclose? = raise(NotImplementedError, "not mine") }
-    reader, writer = IO.pipe.map { |end_| io.for_fd(end_.fileno).tap { end_.autoclose = false } }
-    kinds = Skep::Fork::Guard.check.map(&:kind)
-    assert_includes kinds, :pipe
-  ensure
-    [reader, writer].each { |end_| end_&.close }
+    assert_equal "pipe\n", output_of(<<~RUBY)
+      require "skep/fork"
+      io = Class.new(IO) { def autoclose? = raise(NotImplementedError, "not mine") }
+      ends = IO.pipe
+      hostile = ends.map { |one| io.for_fd(one.fileno, autoclose: false) }
+      puts Skep::Fork::Guard.check.map(&:kind), hostile.filter_map(&:close)
+    RUBY
   end
 
   test "finds nothing of threads that have ended" do

@@ -103,6 +103,17 @@ class KafkaMeterTest < Skep::TestCase
     assert_equal 2, told[:totals]["rebalances"]
   end
 
+  test "shows no lag of what goes elsewhere while it looks" do
+    hold(0)
+    @consumer.known[["orders", 0]] = 50
+    work(0, 0..9)
+    meter = @meter
+    @desk.define_singleton_method(:done) { super().tap { meter.rebalanced([["orders", 0]], []) } }
+    tell_at(101)
+
+    assert_equal [0, 10], @child.told.last.values_at(:lag, :messages)
+  end
+
   test "asks for an end that doesn't move, ever more seldom, and for all that need it at once" do
     hold(0, 1)
     [0, 1].each { |number| @consumer.known[["orders", number]] = 50 }

@@ -5,7 +5,7 @@
 #
 #   gauge.time(first_offset) { handler.call(batch, child) }
 #   gauge.count(:messages, 500)
-#   gauge.look(position, begin_, end_)   # where it stands now
+#   gauge.look(turn, position, begin_, end_)   # where it stands now
 #   gauge.sample(now)                    # for the rate
 #   gauge.to_plain                       # => a row of `skep status --json`
 #
@@ -52,21 +52,28 @@ module Skep
 
       # It is the node's from here on, or isn't.
       def held=(held) #: (bool) -> void
-        @held = held
-        @turn += 1
-        @position = @end = @lag = @begun = nil
+        @lock.synchronize do
+          @held = held
+          @turn += 1
+          @position = @end = @lag = @begun = nil
+        end
       end
 
       # Has something of it been in the handler's hands?
       def begun? = !@begun.nil? #: () -> bool
 
       # position: the offset to go on with, nil where nothing is done yet; begin_: where its work
-      # begins; end_: after the last message there is. Each may be unknown.
-      #: (Integer?, Integer?, Integer?) -> void
-      def look(position, begin_, end_)
-        @end = end_
-        @position = position || @begun || begin_
-        @lag = @end && @position && [@end - @position, 0].max
+      # begins; end_: after the last message there is. Each may be unknown. All of it is of this
+      # turn: where the partition has gone since, it says nothing.
+      #: (Integer, Integer?, Integer?, Integer?) -> void
+      def look(turn, position, begin_, end_)
+        @lock.synchronize do
+          next unless held && turn == @turn
+
+          @end = end_
+          @position = position || @begun || begin_
+          @lag = @end && @position && [@end - @position, 0].max
+        end
       end
 
       # That of what isn't held changes too: it goes down.

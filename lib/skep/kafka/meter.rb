@@ -138,9 +138,12 @@ module Skep
 
       def look(now)
         held = all.select { |_, gauge| gauge.held }
+        turns = held.transform_values(&:turn)
         @bounds.look(held, now)
         done = @desk.done.to_h { |topic, number, offset| [[topic, number], offset] }
-        held.each { |key, gauge| gauge.look(done[key], @bounds.begin(key), @bounds.end(key)) }
+        held.each do |key, gauge|
+          gauge.look(turns[key], done[key], @bounds.begin(key), @bounds.end(key))
+        end
         all.each_value { |gauge| gauge.sample(now) }
         @bounds.plan(held, now)
         facts

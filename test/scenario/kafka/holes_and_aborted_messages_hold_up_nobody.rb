@@ -111,8 +111,22 @@ class Holes < KafkaScenario
     swarm.follow("nobody lags") do
       GROUPS.keys.flat_map { |name| rows(name) }.all? { |row| row[:lag]&.zero? }
     end
-    swarm.follow("nobody says so") do
-      swarm.status("readers")["nodes"].all? { |node| node.dig("work", "lag")&.zero? }
+    await_status(swarm)
+  end
+
+  def await_status(swarm)
+    lagging = nil
+    swarm.follow("nobody says so") { (lagging = lagging(swarm)).empty? }
+  rescue Scenario::Failed
+    puts "say so: #{lagging}"
+    raise
+  end
+
+  # What nodes say of themselves, and of their partitions with a lag.
+  def lagging(swarm)
+    works = swarm.status("readers")["nodes"].map { |node| node["work"] }
+    works.reject { |work| work&.fetch("lag")&.zero? }.map do |work|
+      work&.merge("partitions" => work["partitions"].reject { |row| row["lag"]&.zero? })
     end
   end
 
