@@ -37,26 +37,34 @@ class GuardLocksTest < GuardCase
     end
   end
 
+  # In programs of their own: any thread of another test's could hold a lock just then.
   test "notes a Mutex and a Monitor that another thread holds, each once" do
-    mutex = Mutex.new
-    monitor = Monitor.new
-    holding(mutex, monitor) do
-      finding = Guard.check.find { |one| one.kind == :held_lock }
-      assert_equal "locks held by other threads (1 Monitor, 1 Mutex)", finding.what
-      assert_equal :note, finding.severity
-    end
-    assert_empty(Guard.check.select { |one| one.kind == :held_lock })
+    assert_equal <<~TOLD, output_of(<<~RUBY)
+      note locks held by other threads (1 Monitor, 1 Mutex)
+      let go
+    TOLD
+      require "monitor"
+      mutex, monitor, held, over = Mutex.new, Monitor.new, Queue.new, Queue.new
+      tell = -> { puts Skep::Fork::Guard.check.map { |one| one.to_h.values_at(:severity, :what).join(" ") } }
+      holder = Thread.new { mutex.synchronize { monitor.synchronize { held.push(1) && over.pop } } }
+      holder.thread_variable_set(:fork_safe, true)
+      held.pop
+      tell.call
+      over.push(1)
+      holder.join
+      puts "let go"
+      tell.call
+    RUBY
   end
 
   test "passes those that the forking thread holds, and that nobody does" do
-    mutex = Mutex.new
-    Thread.new do
-      mutex.synchronize do
-        Monitor.new.synchronize do
-          assert_empty(Guard.check.select { |one| one.kind == :held_lock })
-        end
-      end
-    end.join
+    assert_equal "", output_of(<<~RUBY)
+      require "monitor"
+      mutex, other = Mutex.new, Monitor.new
+      idle = Thread.new { Thread.stop }.tap { |one| one.thread_variable_set(:fork_safe, true) }
+      mutex.synchronize { Monitor.new.synchronize { puts Skep::Fork::Guard.check } }
+      idle.kill && other.enter
+    RUBY
   end
 
   # What Guard's advice says, and why such a lock is only worth a note.
