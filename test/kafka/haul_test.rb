@@ -92,6 +92,16 @@ module Skep
         page.close
       end
 
+      test "a message is the same one, however often it is given out" do
+        batch = Batch.new("orders", 0, read((0...5).map { |n| ["k", "v#{n}"] }))
+        seen = batch.select { |message| message.offset.even? }
+        assert_equal [1, 3], (batch.to_a - seen).map(&:offset)
+        assert_equal [1, 3], batch.reject { |message| seen.include?(message) }.map(&:offset)
+        assert_equal [0, 2, 4], batch.select(&seen.to_h { |one| [one, true] }).map(&:offset)
+        assert_equal batch.first, Marshal.load(Marshal.dump(seen.first))
+        refute_equal batch.first, batch.first.offset
+      end
+
       test "makes a string once" do
         message = read([["k", "v", [["h", "1"]]]]).first
         %i[payload key headers topic].each do |what|

@@ -39,11 +39,11 @@ module Skep
       # What a haul is kept as: its messages must stay the same ones.
       def unpack(haul) = haul.to_a #: (Haul) -> Array[Message]
 
-      # One for each message; one that has none is its own. The block knows them where they aren't
-      # the messages' keys.
+      # One for each message; one that has none is its own (or its offset is). The block knows them
+      # where they aren't the messages' keys.
       #: (Array[Message]) ?{ (Array[Message]) -> Array[untyped] } -> Array[untyped]
       def keys(messages)
-        block_given? ? yield(messages) : messages.map { |message| message.key || message }
+        block_given? ? yield(messages) : messages.map { |message| message.key || message.offset }
       end
 
       def put(messages, keys, bytes:) #: (Array[Message], Array[untyped], bytes: Integer) -> void
@@ -56,8 +56,8 @@ module Skep
         return unless any?
 
         share = [(@count + @threads - 1) / @threads, @limit].min
-        taken = {}
-        taken.update(pick(share - taken.size)) while taken.size < share && any?
+        taken = {}.compare_by_identity
+        pick(share - taken.size, taken) while taken.size < share && any?
         messages = taken.keys.sort_by(&:offset)
         [messages, messages.to_h { |message| [message.offset, taken[message]] }]
       end
@@ -99,13 +99,13 @@ module Skep
         (@first[key] || (@free[key] ||= [])) << message
       end
 
-      # Messages of one key, which is out from here on: { message => key }.
-      def pick(most)
+      # Messages of one key, which is out from here on, into { message => key }.
+      def pick(most, taken)
         key, waiting = (@first.empty? ? @free : @first).shift
         @count -= waiting.size
         some = waiting.shift(most)
         @held[key] = waiting
-        some.to_h { |message| [message, key] }
+        some.each { |message| taken[message] = key }
       end
     end
     private_constant :Keyring

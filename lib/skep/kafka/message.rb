@@ -42,6 +42,18 @@ module Skep
       def dup = Message.new(*fields) #: () -> Message
       alias clone dup
 
+      # The same one by its place, whatever a handler has made of its strings: each loop over a
+      # batch gives out Messages of its own.
+      #: (untyped) -> bool
+      def ==(other)
+        other.is_a?(Message) && offset == other.offset && partition == other.partition &&
+          topic == other.topic
+      end
+      alias eql? ==
+
+      # Those that are equal have one.
+      def hash = offset.hash #: () -> Integer
+
       # As it was read: a handler may have changed its strings in place.
       def __anew #: () -> void
         return if frozen? # with its strings, as a Ractor wants it
