@@ -118,6 +118,16 @@ module Skep
         end
       end
 
+      test "a marshalled message comes back where there is no C, too" do
+        bytes = Marshal.dump(read([%w[k v]]).first).unpack1("H*")
+        out, = run_program(<<~'RUBY', [bytes], env: { "SKEP_PURE" => "1" })
+          require "skep/kafka"
+          message = Marshal.load([ARGV.first].pack("H*"))
+          puts "#{message.inspect} #{message.payload} #{Skep::OS.native?}"
+        RUBY
+        assert_equal "#<Skep::Kafka::Message orders/0/0 1 bytes> v false\n", out
+      end
+
       test "gives the next try new strings" do
         skip "a twin has them already" unless Reader.native?
         haul = read([%w[k v]])

@@ -70,6 +70,11 @@ module Skep
       private
 
       def fields = [topic, partition, offset, key, payload, milliseconds, headers]
+
+      # What the C makes: one that lies in a haul. It is here too, as one that was marshalled may
+      # come back where there is no C.
+      Packed = Class.new(self)
+      private_constant :Packed
     end
   end
 end
