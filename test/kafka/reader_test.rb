@@ -21,6 +21,22 @@ module Skep
         assert_equal [{ "a" => "2", "b" => nil, "é" => "\xFF".b }, {}], headers
       end
 
+      test "lets no handler change the name of its topic, by which it is committed" do
+        broker(orders: 1)
+        feed("orders", [%w[k 1]])
+        refused = []
+        play do |batch, child|
+          [batch.topic, batch.first.topic].each do |name|
+            name << ".dead"
+          rescue FrozenError => e
+            refused << e.class
+          end
+          child.stop!
+        end
+
+        assert_equal [FrozenError] * 2, refused
+      end
+
       test "hands over a full batch at once, however long a smaller one may wait" do
         broker(orders: 1)
         feed("orders", [%w[k 1]])

@@ -37,8 +37,8 @@ module Skep
       # begins by that; whereabouts: how far librdkafka has given it out.
       def initialize(queue, topic, number, id:, bell:, order:, seeking:, limit:, max_wait:,
                      trail: Trails::Trail.new, start: nil, whereabouts: nil)
-        @queue, @topic, @number, @id = queue, topic, number, id
-        @key = [topic, number].freeze
+        @queue, @topic, @number, @id = queue, -topic, number, id # frozen: handlers see it
+        @key = [@topic, number].freeze
         @order, @seeking = order, seeking
         @limit, @max_wait, @trail = limit, max_wait, trail
         @bell = bell
