@@ -19,11 +19,37 @@ class PlaneTest < Skep::TestCase
       LIVE = Fiddle::Pointer.new(LIBRARY["live"])
       def self.push(err, payload = -1, key = -1) = PUSH.call(err, payload, key)
       def self.live = LIVE[0, 4].unpack1("l")
-      Reader.bind(ENV.fetch("FAKE"))
+      if Reader.native? then Reader.bind(ENV.fetch("FAKE"))
+      else
+        require "ffi"
+        module Native
+          extend FFI::Library
+          ffi_lib ENV.fetch("FAKE")
+          Functions.each do |name, function, takes, gives, _|
+            attach_function name, function, takes, gives
+          rescue FFI::NotFoundError
+          end
+          @memory = FFI::Pointer.new(1)
+        end
+      end
       QUEUE = Struct.new(:address).new(4096)
       def self.reader(limit = 10) = Reader.new(QUEUE, "orders", 7, limit)
   RUBY
-  private_constant :FAKE, :BEGIN_WITH
+  WANT_OF_MEMORY = <<~'RUBY'
+    push(0, 1, 1)
+    huge = push(0, 2, 1)
+    RESIZE.call(huge, 1 << 62)
+    reader = reader()
+    begin
+      reader.read(10)
+    rescue NoMemoryError => e
+      puts "#{e.class} #{live}"
+    end
+    RESIZE.call(huge, 2)
+    haul, _, count = reader.read(10)
+    puts "#{haul.map { |message| message.payload.size }} #{count} #{live}"
+  RUBY
+  private_constant :FAKE, :BEGIN_WITH, :WANT_OF_MEMORY
 
   def setup
     skip "the twin does it without C" if ENV["SKEP_PURE"] == "1"
@@ -71,21 +97,11 @@ class PlaneTest < Skep::TestCase
     RUBY
   end
 
-  test "loses no message for want of memory" do
-    assert_equal "NoMemoryError 2\n[1, 2] 2 0\n", plane(<<~'RUBY')
-      push(0, 1, 1)
-      huge = push(0, 2, 1)
-      RESIZE.call(huge, 1 << 62)
-      reader = reader()
-      begin
-        reader.read(10)
-      rescue NoMemoryError => e
-        puts "#{e.class} #{live}"
-      end
-      RESIZE.call(huge, 2)
-      haul, _, count = reader.read(10)
-      puts "#{haul.map { |message| message.payload.size }} #{count} #{live}"
-    RUBY
+  { "loses no message for want of memory" => {},
+    "loses none where the twin wants it" => { "SKEP_PURE" => "1" } }.each do |sentence, env|
+    test sentence do
+      assert_equal "NoMemoryError 2\n[1, 2] 2 0\n", plane(WANT_OF_MEMORY, env)
+    end
   end
 
   test "gives back at its close what it couldn't hand out, and never when it is collected" do
@@ -158,6 +174,27 @@ class PlaneTest < Skep::TestCase
     RUBY
   end
 
+  test "survives a loop that is entered again" do
+    assert_equal "6 700 true\n", plane(<<~'RUBY')
+      warned, $VERBOSE = $VERBOSE, nil
+      require "continuation"
+      $VERBOSE = warned
+      200.times { push(0, 20, 2) }
+      haul, = reader(200).read(200)
+      kept = []
+      back = nil
+      times = 0
+      haul.each do |message|
+        kept << message
+        callcc { |here| back = here } if message.offset == 99
+      end
+      back.call if (times += 1) < 6
+      GC.start
+      good = kept.all? { |message| [message.payload, message.key] == ["p" * 20, "kk"] }
+      puts "#{kept.map(&:offset).tally.fetch(199)} #{kept.size} #{good}"
+    RUBY
+  end
+
   test "says so when the library lacks a function" do
     assert_equal "nowhere\nlibrdkafka has no rd_kafka_consume_batch_queue\n", plane(<<~'RUBY')
       ["/nowhere.so", "libc.so.6"].each do |path|
@@ -181,9 +218,9 @@ class PlaneTest < Skep::TestCase
   end
 
   # What a program in Skep::Kafka, with the fake at its hands, prints.
-  def plane(body)
-    env = { "FAKE" => fake, "RUBYOPT" => nil, **lenient }
-    out, err, status = run_program("#{BEGIN_WITH}#{body}end\n", env:)
+  def plane(body, env = {})
+    env = { "FAKE" => fake, **lenient, **env }
+    out, err, status = run_program("#{BEGIN_WITH}#{body}end\n", env:, gems: env.key?("SKEP_PURE"))
     assert_empty err.lines.grep_v(/AddressSanitizer failed to allocate|HINT: if you don't care/)
     assert_predicate status, :success?
     out

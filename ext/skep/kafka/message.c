@@ -22,6 +22,7 @@ struct skep_room {
     size_t lives; /* of those who need it: its messages, and the object that stands for it */
     size_t bytes;
     size_t made;
+    size_t most;
     struct skep_message messages[];
 };
 
@@ -65,6 +66,7 @@ skep_room_new(size_t count, struct skep_room **room)
     (*room)->lives = 1;
     (*room)->bytes = bytes;
     (*room)->made = 0;
+    (*room)->most = count;
     RTYPEDDATA_DATA(self) = *room;
     rb_gc_adjust_memory_usage((ssize_t)bytes);
     return self;
@@ -111,12 +113,26 @@ static const rb_data_type_t skep_message_type = {
     .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
 };
 
+/* A continuation has entered its loop again, whose room is full. */
+static VALUE
+skep_message_again(VALUE haul, const struct skep_record *record)
+{
+    struct skep_room *room;
+    VALUE held = skep_room_new(1, &room);
+    VALUE self = skep_message_new(haul, record, room);
+
+    RB_GC_GUARD(held);
+    return self;
+}
+
 VALUE
 skep_message_new(VALUE haul, const struct skep_record *record, struct skep_room *room)
 {
-    struct skep_message *message = &room->messages[room->made++];
+    struct skep_message *message;
     VALUE self;
 
+    if (room->made == room->most) return skep_message_again(haul, record);
+    message = &room->messages[room->made++];
     *message = (struct skep_message){ .room = room, .record = record };
     self = TypedData_Wrap_Struct(skep_message_class, &skep_message_type, message);
     room->lives++;

@@ -6,18 +6,24 @@ module Skep
       # The reader over FFI. What it can't do: be quick. Each message costs several calls, and its
       # strings are made whether somebody asks for them or not.
       module Twin
-        # What was taken out and isn't handed out is given back: nothing is kept between two reads.
-        def close = @queue = nil #: () -> void
-
+        # As in the C: what was taken out and couldn't be handed out (no memory) comes first the
+        # next time.
         #: (Integer) -> [Haul, Array[[Integer, String, Integer]], Integer]
         def read(limit)
           raise IOError, "closed reader" unless @queue
 
-          count = [Native.consume_batch_queue(@queue, 0, @slots, [limit, @limit].min), 0].max
+          fetch(limit) if @taken.empty?
+          count = @taken.size
           messages = []
           errors = []
-          @slots.read_array_of_uint64(count).each { |address| take(address, messages, errors) }
+          @taken.each { |address| take(address, messages, errors) }
+          give_back
           [Haul.new(messages), errors, count]
+        end
+
+        def close #: () -> void
+          give_back if @queue
+          @queue = nil
         end
 
         private
@@ -27,6 +33,17 @@ module Skep
           @limit = limit
           @slots = FFI::MemoryPointer.new(:pointer, limit)
           @words = Array.new(4) { FFI::MemoryPointer.new(:uint64) }
+          @taken = [] # addresses, ours to destroy
+        end
+
+        def fetch(limit)
+          count = Native.consume_batch_queue(@queue, 0, @slots, [limit, @limit].min)
+          @taken = @slots.read_array_of_uint64([count, 0].max)
+        end
+
+        # Interrupted, it destroys none twice.
+        def give_back
+          Native.message_destroy(@taken.shift) until @taken.empty?
         end
 
         def take(address, messages, errors)
@@ -38,7 +55,6 @@ module Skep
           else
             errors << [code, payload || Native.err2str(code), rest.last]
           end
-          Native.message_destroy(address)
         end
 
         def message(address, payload, key, key_size, offset)
