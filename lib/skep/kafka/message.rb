@@ -7,7 +7,8 @@
 #   message.headers    # => { "trace" => "…" }, a repeated header keeps its last value
 #   message.timestamp  # => Time, or nil where the broker has none
 #
-# It can be marshalled, and so come out of a Skep.map; what comes back lies in no haul.
+# It can be marshalled, and so come out of a Skep.map; what comes back lies in no haul. Neither does
+# a `dup`, which is what to keep for long (a message keeps its whole batch), or to give to a Ractor.
 module Skep
   module Kafka
     class Message
