@@ -7,12 +7,12 @@ require "kafka/support/kafka_case"
 # test/scenario/kafka/each_output_is_written_exactly_once.rb.
 class TransactionTest < KafkaCase
   # Kafka's numbers of requests, and of errors.
-  PRODUCE, INIT_PRODUCER_ID, END_TXN, TXN_OFFSET_COMMIT = 0, 22, 26, 28
+  PRODUCE, OFFSET_FETCH, INIT_PRODUCER_ID, END_TXN, TXN_OFFSET_COMMIT = 0, 9, 22, 26, 28
   ILLEGAL_GENERATION, TRANSACTIONAL_ID_REFUSED, PRODUCER_FENCED = 22, 53, 90
-  REQUEST_TIMED_OUT, COORDINATOR_LOADING = 7, 14
-  private_constant :PRODUCE, :INIT_PRODUCER_ID, :END_TXN, :TXN_OFFSET_COMMIT, :ILLEGAL_GENERATION,
-                   :TRANSACTIONAL_ID_REFUSED, :PRODUCER_FENCED, :REQUEST_TIMED_OUT,
-                   :COORDINATOR_LOADING
+  REQUEST_TIMED_OUT, COORDINATOR_LOADING, GROUP_REFUSED = 7, 14, 30
+  private_constant :PRODUCE, :OFFSET_FETCH, :INIT_PRODUCER_ID, :END_TXN, :TXN_OFFSET_COMMIT,
+                   :ILLEGAL_GENERATION, :TRANSACTIONAL_ID_REFUSED, :PRODUCER_FENCED,
+                   :REQUEST_TIMED_OUT, :COORDINATOR_LOADING, :GROUP_REFUSED
 
   def setup
     super
@@ -87,6 +87,37 @@ class TransactionTest < KafkaCase
     assert_equal 1, named(events, "kafka_transactional_id_taken").size
     assert_empty named(events, "handler_failed")
     assert_empty again
+  end
+
+  test "what may have been committed isn't taken back at the end" do
+    feed("orders", [["k", "one", 0], ["k", "two", 0]])
+    events = play({ transactional: true, batch: 1 }) do |batch, child|
+      next if batch.payloads == %w[one]
+
+      @broker.fail_next(END_TXN, PRODUCER_FENCED)
+      come_past(2, child.producer) # so it was committed, and nobody says so
+      @broker.fail_next(OFFSET_FETCH, GROUP_REFUSED)
+      child.stop!
+    end
+
+    assert_equal 1, named(events, "handler_failed").size
+    assert_empty again
+  end
+
+  test "one that can't even begin when it is to end fails as any other" do
+    feed("orders", [["k", "one", 0]])
+    errors = []
+    play({ transactional: true }) do |batch, child|
+      forget(child.producer)
+      @broker.fail_next(INIT_PRODUCER_ID, *[COORDINATOR_LOADING] * 1_000)
+      child.time_left = 3
+      child.stop!
+      batch.mark(0)
+    rescue StandardError => e
+      errors << e
+    end
+
+    assert_equal [Skep::Kafka::TransactionFailed], errors.map(&:class)
   end
 
   test "a mark ends a transaction, and what fails after it begins there" do
@@ -197,6 +228,12 @@ class TransactionTest < KafkaCase
 
   def producer_of(child)
     child.producer.instance_variable_get(:@press).producer
+  end
+
+  # Its producer is gone, as after one that couldn't be opened anew.
+  def forget(transaction)
+    transaction.abort
+    transaction.send(:discard)
   end
 
   # Once.

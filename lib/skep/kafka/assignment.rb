@@ -42,7 +42,7 @@ module Skep
       def leftover(keys) = @all.values.select(&:busy?).map(&:key) & keys
 
       # Waits so many seconds at most; what is in hand then is lost. Gives [topic, number, offset]
-      # of what was done.
+      # of what was done, where no transaction is in doubt.
       #
       #: (Array[[String, Integer]], Numeric) -> Array[[String, Integer, Integer]]
       def revoke(keys, seconds)
@@ -51,8 +51,12 @@ module Skep
         found.each { |partition| freed(partition) }
         wait_for(found, seconds)
         found.each { |partition| partition.revoked = :lost }
-        found.filter_map(&:progress)
+        progress(found)
       end
+
+      # (Whoever commits the position of one in doubt may take the group back.)
+      #: (?Array[Partition]) -> Array[[String, Integer, Integer]]
+      def progress(some = held) = some.reject(&:in_doubt?).filter_map(&:progress)
 
       def freed(partition) #: (Partition) -> void
         return if partition.busy?

@@ -89,10 +89,10 @@ module Skep
       # seconds, until it has settled. The error code at last.
       def commit_settled #: () { (Float) -> void } -> Integer
         deadline = OS.now + COMMIT_SECONDS
-        code = @consumer.commit(@desk.done, COMMIT_SECONDS)
+        code = @consumer.commit(@desk.certain, COMMIT_SECONDS)
         while Codes::REBALANCING.include?(code) && (left = deadline - OS.now).positive?
           yield left
-          code = @consumer.commit(@desk.done, COMMIT_SECONDS)
+          code = @consumer.commit(@desk.certain, COMMIT_SECONDS)
         end
         code
       end

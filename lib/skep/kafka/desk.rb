@@ -104,6 +104,10 @@ module Skep
       #: () -> Array[[String, Integer, Integer]]
       def done = @lock.synchronize { @assignment.held.filter_map(&:progress) }
 
+      # The same to commit: without those of which a transaction is in doubt.
+      #: () -> Array[[String, Integer, Integer]]
+      def certain = @lock.synchronize { @assignment.progress }
+
       # The partitions it has, as [topic, number].
       def keys = @lock.synchronize { @assignment.held.map(&:key) } #: () -> Array[[String, Integer]]
 

@@ -30,6 +30,7 @@ module Skep
       attr_accessor :retry_at #: Float?, monotonic seconds
       #: Symbol?, :asked while a batch may still be finished, :lost after that
       attr_accessor :revoked
+      attr_writer :in_doubt #: bool
 
       # order: makes a Sequence or a Keyring; seeking: called with topic, number and place, gives
       # the offset; limit: messages a read at most; max_wait: seconds for which fewer may wait for
@@ -87,6 +88,7 @@ module Skep
         if strand.batch then @plan.done(strand.batch, offset, after: strand.marked)
         else @plan.reach(offset + 1)
         end
+        @in_doubt = false
         @trail.position = position
       end
 
@@ -117,6 +119,9 @@ module Skep
 
       # Is a strand of it, or it itself, with a worker?
       def busy? = in_hand.positive? || state == :busy #: () -> bool
+
+      # May a transaction have committed more than the position says, or do so yet?
+      def in_doubt? = @in_doubt ? true : false #: () -> bool
 
       # [topic, number, offset] to commit, if anything was done.
       #: () -> [String, Integer, Integer]?

@@ -48,11 +48,11 @@ module Skep
       def atomic? = true #: () -> bool
 
       def begin #: () -> void
+        @ending = false
         open unless @transactor
         @transactor.begin
         @began_at = OS.now
         @open = true
-        @ending = false
         super
       rescue TransactionFailed => e
         raise reason(e)
@@ -61,6 +61,7 @@ module Skep
       def seal(partition, offset) #: (Partition, Integer) -> bool
         raise @broken if @broken
 
+        partition.in_doubt = true # what is committed beside it would count for more
         conclude(partition, offset)
       end
 
@@ -123,6 +124,8 @@ module Skep
       # Taken back is only what was answered for. The rest librdkafka forgets and gives its sequence
       # numbers to what comes next, which brokers that have it after all drop as a duplicate.
       def roll_back
+        return unless @transactor # it didn't even begin
+
         answered? ? @transactor.abort : renew
       rescue TransactionFailed => e
         reason(e)
