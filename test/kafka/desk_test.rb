@@ -23,6 +23,7 @@ module Skep
         def more? = seeking? ? in_hand.zero? : strands.positive? && (wide || in_hand.zero?)
         def done(_strand, offset) = self.position = offset + 1
         def release(strand) = (self.released ||= []) << strand
+        def in_doubt? = false
         def progress = position && [*key, position]
         def close = self.state = :closed
 

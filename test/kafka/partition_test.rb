@@ -56,6 +56,19 @@ module Skep
         refute_predicate partition, :more?
       end
 
+      test "leaves to its successor what comes once it was taken back, even if it was to read" do
+        old, successor = [1, 2].map { |id| partition(id:, &ORDERS["in order"]) }
+        desk = Desk.new(@bell)
+        desk.add(old)
+        old.define_singleton_method(:read) do |&keys|
+          desk.revoke([key], 0)
+          desk.add(successor)
+          super(&keys)
+        end
+        put("a", "b")
+        assert_equal [0, 1], desk.take(wait: false).batch.map(&:offset)
+      end
+
       test "reads what rang before it went elsewhere" do
         partition = partition { Sequence.new(limit: 10) }
         put("a", "b")

@@ -9,6 +9,7 @@
 #   haul, errors, count, reach = intake.read(500)   # what came before such a place; then nothing …
 #   intake.resume { |offset| … }             # … until it has been sought there
 #   intake.anew { … }                        # or elsewhere
+#   intake.shut                              # the partition goes: nothing comes any more
 #
 # reach: the offset at which what was read ends, where that is behind records that aren't given out
 # (Whereabouts). What it finds it tells its Gaps, if it has them.
@@ -28,20 +29,27 @@ module Skep
         @whereabouts = whereabouts
         @key = [topic, number]
         @lock = Mutex.new
+        @reading = Mutex.new
       end
 
       #: (Integer) -> [Haul, Array[[Integer, String, Integer]], Integer, Integer?]
       def read(limit)
         @lock.synchronize do
           before = @whereabouts&.offset
-          haul, errors, count = @reader.read(limit)
-          next [*NONE, count, nil] if @stuck
+          haul, errors, count = @reading.synchronize { @shut ? [*NONE, 0] : @reader.read(limit) }
+          next [*NONE, count, nil] if @stuck || @shut
 
           reach = reach(haul, before) if errors.empty? && count < limit
           haul, errors = sift(haul, errors) if @gaps && errors.any?
           note(haul, reach) if reach || !haul.empty?
           [haul, errors, count, reach]
         end
+      end
+
+      # What comes from here on is for who has the partition next: the queue is the same one. Waits
+      # for nothing but a read.
+      def shut #: () -> void
+        @reading.synchronize { @shut = true }
       end
 
       # Yields where it is stuck, so that it is read from there again.

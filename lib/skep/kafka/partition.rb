@@ -29,7 +29,7 @@ module Skep
       attr_accessor :rung #: bool, did something come in since it was last read?
       attr_accessor :retry_at #: Float?, monotonic seconds
       #: Symbol?, :asked while a batch may still be finished, :lost after that
-      attr_accessor :revoked
+      attr_reader :revoked
       attr_writer :in_doubt #: bool
 
       # order: makes a Sequence or a Keyring; seeking: called with topic, number and place, gives
@@ -122,6 +122,11 @@ module Skep
 
       # May a transaction have committed more than the position says, or do so yet?
       def in_doubt? = @in_doubt ? true : false #: () -> bool
+
+      def revoked=(how) #: (Symbol) -> void
+        @intake.shut
+        @revoked = how
+      end
 
       # [topic, number, offset] to commit, if anything was done.
       #: () -> [String, Integer, Integer]?
