@@ -71,6 +71,14 @@ module Skep
         assert_equal [["t", 0, 7]], @desk.done
       end
 
+      test "tells that messages come again only where their transaction isn't through" do
+        message = Message.new("t", 0, 3, nil, nil, 0, {})
+        [false, true].each do |atomic|
+          reach(atomic:, batch: message) { @desk.revoke([["t", 0]], 0) }
+          assert_equal !atomic, @told.any? { |name,| name == "kafka_revoked_in_hand" }
+        end
+      end
+
       private
 
       def reach(atomic:, answer: true, batch: nil)

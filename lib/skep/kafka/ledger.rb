@@ -28,7 +28,7 @@ module Skep
         guilty = @poison.guilty?(batch)
         noted = @desk.settle(strand) { |offset| store(strand, offset) }
         count(batch, batch.size)
-        tell(LATE, batch) unless noted
+        tell(LATE, batch) unless noted || @outputs.atomic? # whose offset was committed with it
         commit if guilty # or it would come again, and unsuspected
         @poison.acquit(strand.partition) if @poison.any?
         true
