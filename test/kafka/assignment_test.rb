@@ -7,9 +7,10 @@ module Skep
   module Kafka
     # Whose a partition is, and who came before it.
     class AssignmentTest < ::Skep::TestCase
-      Stub = Struct.new(:id, :key, :busy, :revoked,
+      Stub = Struct.new(:id, :key, :busy, :revoked, :in_doubt,
                         :progress, :state, :retry_at, keyword_init: true) do
         def busy? = busy
+        def in_doubt? = in_doubt
         def more? = true
         def partition = self
         def close = self.state = :closed
@@ -33,6 +34,12 @@ module Skep
         assert_equal [["t", 1, 5]], revoke(one)
         assert_equal [:closed, :lost, nil], [one.state, one.revoked, @assignment[1]]
         assert_equal [two], @assignment.held
+      end
+
+      test "gives nothing to commit where a transaction may do so" do
+        one, = add(1, progress: ["t", 1, 5], in_doubt: true), add(2, progress: ["t", 2, 7])
+        assert_equal [["t", 2, 7]], @assignment.progress
+        assert_empty revoke(one)
       end
 
       test "keeps what is in hand beyond its time, and wakes its successor when that is over" do
