@@ -1,10 +1,9 @@
 # frozen_string_literal: true
 
-# A transactional swarm whose nodes go, or give up partitions, while nobody has answered yet for the
-# end of a transaction: before the broker has heard of it and after. Whoever leaves, is told to give
-# up a partition, or takes leave before it is killed commits nothing beside the transaction, so that
-# the group isn't taken back to where the transaction began: a reader that sees only what was
-# committed finds one output for each message.
+# A transactional swarm whose node stops, or has to give up partitions, while nobody has answered
+# yet for the end of a transaction: before the broker has heard of it and after. It commits nothing
+# beside the transaction, so that the group isn't taken back to where that began: a reader that sees
+# only what was committed finds one output for each message.
 require_relative "scenario"
 require_relative "support/tamper"
 
