@@ -79,6 +79,28 @@ class KafkaFlowTest < KafkaCase
     assert_equal %w[HEADbody] * 2, payloads_of("dead", 2)
   end
 
+  # One that can't say what it is about.
+  class Speechless < StandardError
+    def message = raise(IOError, "no words")
+  end
+
+  test "tries again, and sets aside, what fails with an error that can't be put into words" do
+    feed("orders", (0...3).map { |n| ["k", n.to_s] })
+    errors = [Speechless.new, "naïf".encode("UTF-16LE"), "na\xEFf".b]
+    buried = ->(name, facts, one) { one.stop! if name == "dead_lettered" && facts[:offset] == 2 }
+    events = play({ dead_letter: "dead", attempts: 2, batch: 1 }, told: buried) do |batch, _|
+      raise errors[batch.first_offset]
+    end
+    failed, dead = %w[handler_failed dead_lettered].map do |name|
+      named(events, name).map { |facts| facts[:error] }
+    end
+
+    assert_equal ["KafkaFlowTest::Speechless, whose message raised IOError",
+                  "RuntimeError: naïf", "RuntimeError: na?f"], dead
+    assert_equal dead, failed
+    assert_equal %w[0 1 2], payloads_of("dead", 3)
+  end
+
   test "sets a message aside once it may, after its producer was refused for good" do
     feed("orders", [["k", "first", 0], ["k", "second", 0]])
     buried = 0

@@ -66,7 +66,7 @@ module Skep
       end
 
       def headers(message, error, counts)
-        text = Secrets.scrub("#{error.class}: #{error.message}", @settings.secrets)
+        text = Secrets.scrub(Words.of(error), @settings.secrets)
         message.headers.merge(
           "skep.topic" => message.topic, "skep.partition" => message.partition.to_s,
           "skep.offset" => message.offset.to_s, **counts.compact,

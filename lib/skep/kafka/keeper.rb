@@ -136,8 +136,11 @@ module Skep
         FencedItself.new(name: error.name, group: @options.group, cause: error.why)
       end
 
+      # What else is wrong with the cluster isn't looked into any more: nobody would wait for that.
       def commit_settled
-        @custody.commit_settled { |seconds| @consumer.control.wait(seconds) { |one| hear(one) } }
+        @custody.commit_settled do |seconds|
+          @consumer.control.wait(seconds) { |event| event.kind == :error || hear(event) }
+        end
       end
 
       def failed(event) = ClientFailed.new(code: event.name, text: event.text)

@@ -59,8 +59,7 @@ module Skep
       # What befell a batch.
       #: (Symbol, Batch, Exception, **untyped) -> void
       def failed(name, batch, error, **facts)
-        tell(name, level: :error, **batch.place, error: clean("#{error.class}: #{error.message}"),
-                   **facts)
+        tell(name, level: :error, **batch.place, error: clean(Words.of(error)), **facts)
       end
 
       def clean(text) = Secrets.scrub(text, @settings.secrets) #: (String) -> String

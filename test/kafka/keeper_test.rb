@@ -1,0 +1,45 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+module Skep
+  module Kafka
+    # The last words of a keeper whose thread has ended.
+    class KeeperTest < ::KafkaCase
+      # As librdkafka says it.
+      Word = Struct.new(:kind, :code, :text) do
+        def fatal? = false
+      end
+      ALL_DOWN = Word.new(:error, Codes::ALL_BROKERS_DOWN, "1/1 brokers are down")
+      private_constant :Word, :ALL_DOWN
+
+      def setup
+        super
+        broker(orders: 1)
+        @child = FakeChild.new
+        options = Options.new(**self.options)
+        @consumer = Consumer.new(options.settings.for_member("test", 0, group: "readers",
+                                                                        commit_every: 5.0))
+        @tools = Tools.new(options:, child: @child, consumer: @consumer, desk: Desk.new,
+                           report: Report.new(@child, options.settings), past: Trails.past)
+      end
+
+      def teardown
+        @tools&.desk&.clear
+        @consumer&.close
+        super
+      end
+
+      test "asks nobody who is there any more while it waits to commit at the end" do
+        codes = [Codes::REBALANCING.first, 0]
+        @consumer.define_singleton_method(:commit) { |*| codes.shift }
+        @consumer.control.define_singleton_method(:wait) { |_, &heard| heard.call(ALL_DOWN) }
+        keeper = Keeper.new(@tools).tap(&:start)
+        keeper.stop
+
+        assert keeper.commit_last
+        assert_empty Thread.list.map(&:name).grep("skep.kafka.topics")
+      end
+    end
+  end
+end
