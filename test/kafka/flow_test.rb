@@ -6,9 +6,9 @@ require "kafka/support/kafka_case"
 # never reaches a handler.
 class KafkaFlowTest < KafkaCase
   PRODUCE, OFFSET_COMMIT, INIT_PRODUCER_ID = 0, 8, 22
-  INVALID_SIZE, TOPIC_REFUSED, CLUSTER_REFUSED = 28, 29, 31
+  REQUEST_TIMED_OUT, INVALID_SIZE, TOPIC_REFUSED, CLUSTER_REFUSED = 7, 28, 29, 31
   private_constant :PRODUCE, :OFFSET_COMMIT, :INIT_PRODUCER_ID
-  private_constant :INVALID_SIZE, :TOPIC_REFUSED, :CLUSTER_REFUSED
+  private_constant :REQUEST_TIMED_OUT, :INVALID_SIZE, :TOPIC_REFUSED, :CLUSTER_REFUSED
 
   def setup
     super
@@ -332,6 +332,29 @@ class KafkaFlowTest < KafkaCase
 
     assert_match(/NotDelivered: dead didn't take a message \(.*`retries` must be/, failures.first)
     assert_equal %w[bad], again
+  end
+
+  test "waits for no dead letter longer than a stop lets it, however many threads have one" do
+    feed("orders", [["k", "a", 0], ["k", "b", 1]])
+    began = nil
+    there, go = Thread::Queue.new, Thread::Queue.new
+    events = play({ dead_letter: "dead", attempts: 1, threads: 2 }) do |_, child|
+      if (there << true).size == 2
+        @broker.fail_next(PRODUCE, *[REQUEST_TIMED_OUT] * 1_000) # which it sends once more
+        child.time_left = 6.0
+        began = child.stop! && Skep::OS.now
+        go.close
+      end
+      go.pop
+      raise IOError, "no idea"
+    end
+    took = Skep::OS.now - began
+    found = []
+    play { |batch, child| found.concat(batch.payloads).size == 2 && child.stop! }
+
+    assert_operator took, :<, 20
+    assert_empty named(events, "dead_lettered")
+    assert_equal %w[a b], found.sort
   end
 
   private

@@ -5,8 +5,9 @@
 #
 #   dead_letter.put(message, error, attempts: 5)   # returns when the broker has it
 #
-# Raises NotDelivered if the broker didn't take it. Headers added: skep.topic, skep.partition,
-# skep.offset, skep.error, skep.attempts and skep.host; skep.crashes, of one that crashed its nodes.
+# Raises NotDelivered if the broker didn't take it, at a stop after some seconds. Headers added:
+# skep.topic, skep.partition, skep.offset, skep.error, skep.attempts and skep.host; skep.crashes, of
+# one that crashed its nodes.
 module Skep
   module Kafka
     class DeadLetter
@@ -15,11 +16,13 @@ module Skep
       # Each goes out by itself, and is given up in time, whatever other messages are allowed.
       OWN = { "linger.ms" => "0", "message.timeout.ms" => (SECONDS * 1000).to_s }.freeze
       OTHERS = [*Hurry::NAMES, "delivery.timeout.ms"].freeze # that mean the same
-      private_constant :SECONDS, :OWN, :OTHERS
+      TURN = 1.0 # seconds of waiting between two looks whether to stop
+      STOP_SECONDS = 10.0 # how long a stop waits, for all of them
+      private_constant :SECONDS, :OWN, :OTHERS, :TURN, :STOP_SECONDS
 
-      def initialize(options) #: (Options) -> void
-        @topic = options.dead_letter
-        @settings = options.settings
+      def initialize(options, child) #: (Options, Child) -> void
+        @topic, @settings = options.dead_letter, options.settings
+        @child = child
         @lock = Mutex.new
       end
 
@@ -43,12 +46,25 @@ module Skep
           begin_anew if @writer&.fatal
           failed = writer.failed
           writer.put(@topic, message.key, message.payload, headers)
-          waiting = writer.flush(SECONDS + 1)
-          next if waiting.zero? && writer.failed == failed
+          next if flush && writer.failed == failed
 
           cause = writer.cause || "no answer within #{SECONDS} s"
           raise NotDelivered.new(topic: @topic, cause: Secrets.scrub(cause, @settings.secrets))
         end
+      end
+
+      # Was it answered for?
+      def flush
+        deadline = OS.now + SECONDS + 1
+        until (done = writer.flush(TURN).zero?) || OS.now >= deadline
+          break if @child.stopping? && OS.now >= stop_at
+        end
+        done
+      end
+
+      # It comes again then.
+      def stop_at
+        @stop_at ||= OS.now + [STOP_SECONDS, (@child.time_left || STOP_SECONDS) / 3].min
       end
 
       # What made librdkafka give up (a refusal, for an idempotent producer), at once or some time

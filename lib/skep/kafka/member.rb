@@ -90,7 +90,7 @@ module Skep
         @threads = @workers.each.with_index(1).map { |*worker| start(*worker) } unless alone
       end
 
-      def dead_letter = @options.dead_letter && DeadLetter.new(@options)
+      def dead_letter = @options.dead_letter && DeadLetter.new(@options, @child)
 
       def start(worker, number)
         Threads::Background.new("kafka.worker.#{number}") do

@@ -8,7 +8,7 @@ module Skep
         attr_reader :messages #: Array[Message], those that were set aside
         attr_reader :written #: Array[Produced]
 
-        def initialize(options) #: (Options) -> void
+        def initialize(options, child) #: (Options, Child) -> void
           super
           @messages = []
           @written = []
