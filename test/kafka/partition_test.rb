@@ -69,6 +69,21 @@ module Skep
         assert_equal [0, 1], desk.take(wait: false).batch.map(&:offset)
       end
 
+      test "where it was before isn't committed while it is about to go elsewhere" do
+        desk = Desk.new(@bell)
+        told = nil
+        seeking = ->(_, _, place) { place.tap { told = desk.revoke([["t", 0]], 0) } }
+        desk.add(partition(seeking:, &ORDERS["in order"]))
+        put("a", "b")
+        strand = desk.take(wait: false)
+        desk.settle(strand) { nil }
+        desk.seek(strand, 0)
+        desk.free(strand)
+
+        assert_nil desk.take(wait: false)
+        assert_equal [], told
+      end
+
       test "reads what rang before it went elsewhere" do
         partition = partition { Sequence.new(limit: 10) }
         put("a", "b")

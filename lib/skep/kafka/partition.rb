@@ -120,8 +120,8 @@ module Skep
       # Is a strand of it, or it itself, with a worker?
       def busy? = in_hand.positive? || state == :busy #: () -> bool
 
-      # May a transaction have committed more than the position says, or do so yet?
-      def in_doubt? = @in_doubt ? true : false #: () -> bool
+      # May a transaction, or a seek just under way, have committed what the position doesn't say?
+      def in_doubt? = @in_doubt || (seeking? && state == :busy) ? true : false #: () -> bool
 
       def revoked=(how) #: (Symbol) -> void
         @intake.shut
