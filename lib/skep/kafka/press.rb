@@ -29,11 +29,16 @@ module Skep
       end
 
       # Something failed: where that was for good, the next one is another.
-      def renew = (discard if @producer&.fatal) #: () -> void
+      def renew = discard(&:fatal) #: () -> void
 
-      # The next one is another; what is on its way isn't waited for.
-      def discard #: () -> void
-        spent = @lock.synchronize { @producer.tap { @producer = nil } }
+      # The next one is another, where the block says so of this one; what is on its way isn't
+      # waited for.
+      def discard #: () ?{ (Producer) -> untyped } -> void
+        spent = @lock.synchronize do
+          next unless @producer && (!block_given? || yield(@producer))
+
+          @producer.tap { @producer = nil }
+        end
         spent&.close(timeout: 0)
       end
 
