@@ -42,7 +42,7 @@ class KafkaPressTest < Skep::TestCase
       next if Thread.current.equal?(other)
 
       other = Thread.new { [press.renew, press.producer].last }
-      Thread.pass until other.stop? # it is through, or waits for us
+      other.join(0.1) # it is through, or waits for us
     end
     healthy = Made.new(nil)
     @next.push(failed, healthy)
