@@ -29,6 +29,20 @@ class MapStormsTest < Skep::TestCase
     assert_includes ends, :late
   end
 
+  test "leaves nothing behind when its time is up as it begins" do
+    mapping = Thread.current
+    trace = TracePoint.new(:return) do |point|
+      next unless point.method_id == :on_fork
+
+      trace.disable
+      Thread.new { mapping.raise(Timeout::Error, "by now") }.join
+    end
+    trace.enable
+    assert_raises(Timeout::Error) { Skep.map(1..100, nodes: 2) { |item| item } }
+  ensure
+    trace.disable
+  end
+
   test "never goes on in the caller's code in a node" do
     out, = run_program(<<~RUBY)
       require "skep/work"

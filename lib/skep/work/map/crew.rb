@@ -32,7 +32,10 @@ module Skep
           return unless @source.more?
 
           limit = [@options.nodes, @source.size].compact.min
-          @roster = Roster.new(limit, @options.threads)
+          # Whoever interrupts us (Timeout, Thread#kill): what it has taken is given back.
+          Thread.handle_interrupt(Object => :never) do
+            @roster = Roster.new(limit, @options.threads)
+          end
           step until over?
           calm = true
           @stop
