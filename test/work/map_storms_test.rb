@@ -43,6 +43,33 @@ class MapStormsTest < Skep::TestCase
     trace.disable
   end
 
+  test "hears that its time is up while it forks" do
+    ends = [Timeout::Error, :kill].map do |how|
+      out, = run_program(<<~RUBY)
+        require "skep/work"
+        require "timeout"
+        mapping = Thread.new do
+          Skep.map(1.., nodes: 2) { |item| item }
+        rescue Timeout::Error
+          print "late "
+        ensure
+          print "over"
+        end
+        $stdout = Struct.new(:mapping) do
+          def write(*text) = STDOUT.syswrite(text.join)
+
+          def flush # as a fork does
+            Thread.new(mapping) { |it| it.#{how == :kill ? "kill" : "raise(Timeout::Error)"} }.join
+            self.mapping = Thread.new {}
+          end
+        end.new(mapping)
+        mapping.join
+      RUBY
+      out
+    end
+    assert_equal ["late over", "over"], ends
+  end
+
   test "never goes on in the caller's code in a node" do
     out, = run_program(<<~RUBY)
       require "skep/work"

@@ -41,6 +41,7 @@ module Skep
         def start
           origin = Skep.pid
           Thread.handle_interrupt(Object => :never) do
+            heed
             @pid = Process.fork
             yield @theirs unless @pid
             @theirs.close
@@ -164,6 +165,16 @@ module Skep
         def inspect = "#<#{self.class} slot=#{slot} pid=#{pid || "?"} chunks=#{@in_hand.size}>"
 
         private
+
+        # What waits to interrupt the thread does so now: a fork makes Ruby forget it, in the parent
+        # too (its bug 20393, before 3.4), and a Timeout never comes. What a fork flushes is flushed
+        # before, as others may run meanwhile.
+        #
+        #: () -> void
+        def heed
+          [$stdout, $stderr].each(&:flush)
+          Thread.handle_interrupt(Object => :immediate) { nil } if Thread.pending_interrupt?
+        end
 
         #: () -> void
         def adopt
