@@ -95,10 +95,11 @@ module Skep
 
       private
 
-      # How often this place has failed in a row.
+      # How often this place has failed in a row, now once more.
       def count(key, offset)
         before, times = @failures[key]
-        _, times = @failures[key] = [offset, before == offset ? times + 1 : 1]
+        times = before == offset ? times + 1 : 1
+        @failures[key] = [offset, times]
         times
       end
 

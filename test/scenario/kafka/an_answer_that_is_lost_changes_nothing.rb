@@ -19,11 +19,7 @@ STEPS = { PRODUCE: 0, ADD_PARTITIONS_TO_TXN: 24, ADD_OFFSETS_TO_TXN: 25, TXN_OFF
 BEGINNINGS = { FIND_COORDINATOR: 10, INIT_PRODUCER_ID: 22 }.freeze # of a node
 
 KafkaScenario.play do
-  tamper = Tamper.new(broker.port).tap { |one| at_end { one.close } }
-  broker.reconfigure do |text|
-    text.sub(/^(advertised\.listeners=.*):\d+$/, "\\1:#{tamper.port}") +
-      "transaction.abort.timed.out.transaction.cleanup.interval.ms=500\n"
-  end
+  tamper = Tamper.before(broker).tap { |one| at_end { one.close } }
   orders = topic("orders", 2)
   outputs = topic("outputs", 2)
   raising = File.join(directory, "raising")

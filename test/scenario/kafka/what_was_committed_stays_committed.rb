@@ -12,11 +12,7 @@ SECONDS = 60
 TIMEOUT = 10 # seconds, transaction.timeout.ms
 
 KafkaScenario.play do
-  tamper = Tamper.new(broker.port).tap { |one| at_end { one.close } }
-  broker.reconfigure do |text|
-    text.sub(/^(advertised\.listeners=.*):\d+$/, "\\1:#{tamper.port}") +
-      "transaction.abort.timed.out.transaction.cleanup.interval.ms=500\n"
-  end
+  tamper = Tamper.before(broker).tap { |one| at_end { one.close } }
   orders = topic("orders", 2)
   outputs = topic("outputs", 2)
   start = lambda do

@@ -2,10 +2,10 @@
 
 require "socket"
 
-# What lies between a broker and its clients, and does harm to single answers. The broker is to
-# advertise its port.
+# What lies between a broker and its clients, and does harm to single answers. The broker advertises
+# its port, and ends transactions that took too long within half a second.
 #
-#   tamper = Tamper.new(19_092)              # the broker's port
+#   tamper = Tamper.before(broker)           # started again for it
 #   tamper.port
 #   tamper.next(26, :cut)       # the broker has done it, its answer is never seen
 #   tamper.next(26, :late)      # comes some seconds later
@@ -23,6 +23,16 @@ class Tamper
   attr_reader :port
   attr_reader :harmed # how often
 
+  def self.before(broker)
+    new(broker.port).tap do |tamper|
+      broker.reconfigure do |text|
+        text.sub(/^(advertised\.listeners=.*):\d+$/, "\\1:#{tamper.port}") +
+          "transaction.abort.timed.out.transaction.cleanup.interval.ms=500\n"
+      end
+    end
+  end
+
+  # broker: its port.
   def initialize(broker, client: "skep")
     @broker, @client = broker, client
     @server = TCPServer.new("127.0.0.1", 0)
