@@ -5,7 +5,8 @@ require "skep/os"
 
 class VitalsTest < Skep::TestCase
   Vitals = Skep::OS::Vitals
-  private_constant :Vitals
+  WAIT = /\A(?:read\(\d+\) pipe:|p?poll)/
+  private_constant :Vitals, :WAIT
 
   def setup
     skip "there is no /proc" unless File.exist?("/proc/self/task")
@@ -16,7 +17,7 @@ class VitalsTest < Skep::TestCase
     with_child do |pid|
       vitals = Vitals.of(pid)
       assert_equal ["sleeping", pid], [vitals.state, vitals.tasks.first.tid]
-      assert_match(/\A(?:read\(\d+\) pipe:|p?poll)/, vitals.tasks.first.syscall)
+      assert_match WAIT, vitals.tasks.first.syscall
       assert_operator vitals.rss, :>, 1_000_000
       refute_predicate vitals, :stopped?
     end
@@ -66,15 +67,25 @@ class VitalsTest < Skep::TestCase
   end
 
   def wait_for_ever(thread, writer)
-    Thread.new { Thread.stop }.name = thread if thread
+    named(thread) if thread
     writer.puts "there"
     IO.pipe.first.read
   end
 
-  # The kernel tells nobody that a thread has fallen asleep.
+  # A thread that has its name.
+  def named(name)
+    names = Queue.new
+    Thread.new do
+      names << (Thread.current.name = name)
+      Thread.stop
+    end
+    names.pop
+  end
+
+  # The kernel tells nobody that a thread has fallen asleep; on its way there it may have, too.
   def fall_asleep(pid)
     deadline = Skep::OS.now + 10
-    until Vitals.of(pid).state == "sleeping"
+    until (main = Vitals.of(pid).tasks.first).state == "sleeping" && WAIT.match?(main.syscall)
       flunk "it doesn't fall asleep" if Skep::OS.now > deadline
       IO.select(nil, nil, nil, 0.01)
     end
