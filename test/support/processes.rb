@@ -26,6 +26,20 @@ module Processes
   #: (Float) -> Float
   def seconds_until(deadline) = [deadline - deadline(0), 0.0].max
 
+  # The block never takes less than so many seconds, and no more than `most` once this process is
+  # let alone: on a busy machine anything may take long now and then, but not again and again.
+  #: (Numeric, most: Numeric) { () -> void } -> void
+  def assert_takes(least, most:)
+    over = deadline(PATIENCE)
+    begin
+      began = deadline(0)
+      yield
+      taken = deadline(0) - began
+      assert_operator taken, :>=, least
+    end until taken <= most || seconds_until(over).zero?
+    assert_operator taken, :<=, most
+  end
+
   # Returns io when there is something to read, EOF included; fails the test when there isn't.
   #: (IO, ?Numeric) -> IO
   def wait_readable(io, seconds = PATIENCE)

