@@ -283,11 +283,13 @@ class PoolTest < Skep::TestCase
     end.sort_by(&:to_s)
   end
 
-  # A job that is at work waits until those that could have joined it have had their chance.
+  # A job that is at work waits until so many are, and until more of them have had their chance.
   def most_at_a_time(pool, jobs, help:)
-    lock, now, most, bell = Mutex.new, 0, 0, Inbox.new
+    lock, now, most, full, bell = Mutex.new, 0, 0, Inbox.new, Inbox.new
     pool.run(1..jobs, help:) do
       lock.synchronize { most = [most, now += 1].max }
+      full.close if most == pool.size
+      full.pop(timeout: 5)
       bell.pop(timeout: 0.02)
       lock.synchronize { now -= 1 }
     end
