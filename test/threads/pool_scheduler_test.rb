@@ -8,20 +8,20 @@ class PoolSchedulerTest < Skep::TestCase
   Pool = Skep::Threads::Pool
   private_constant :Pool
 
-  # As much of a Fiber scheduler as waiting for another thread takes.
+  # As much of a Fiber scheduler as waiting for another thread takes. Nobody else keeps those who
+  # wait: what they wait for doesn't, and Ruby collects a fiber that nobody has.
   class Scheduler
     def initialize
       @awake = Thread::Queue.new
-      @asleep = 0
+      @asleep = {}
     end
 
     def fiber(&block) = Fiber.new(blocking: false, &block).tap(&:resume)
 
     def block(_blocker, _timeout = nil)
-      @asleep += 1
+      @asleep[Fiber.current] = true
       Fiber.yield
-      @asleep -= 1
-      true
+      @asleep.delete(Fiber.current)
     end
 
     # Called by other threads.
@@ -29,7 +29,7 @@ class PoolSchedulerTest < Skep::TestCase
 
     # At the thread's end: by then nothing of it is a fiber's to do any more.
     def close
-      @awake.pop.resume while @asleep.positive?
+      @awake.pop.resume while @asleep.any?
     end
 
     def io_wait(*) = raise(NotImplementedError)
