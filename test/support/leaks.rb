@@ -4,6 +4,9 @@
 # starts clean), a file descriptor, or a thread of skep's. Included in Skep::TestCase. It knows
 # Linux's /proc only; elsewhere children and descriptors aren't looked at.
 module Leaks
+  ENDING = 0.5 # seconds that a thread has which is about to end
+  private_constant :ENDING
+
   # Descriptors that Ruby itself opens when first needed, opened now: no test is blamed for them.
   #: () -> void
   def self.settle
@@ -56,10 +59,18 @@ module Leaks
     left.map { |fd, target| "fd #{fd} (#{target})" }.join(", ") if left.any?
   end
 
+  # One that is on its way out isn't left behind.
   #: () -> String?
   def left_threads
-    left = threads - @threads_before
+    left = (threads - @threads_before).reject { |thread| ends?(thread) }
     left.map { |thread| "thread #{thread.name}" }.join(", ") if left.any?
+  end
+
+  #: (Thread) -> bool
+  def ends?(thread)
+    !thread.join(ENDING).nil?
+  rescue Exception # rubocop:disable Lint/RescueException -- by which it has ended
+    true
   end
 
   #: () -> Hash[String, String]
