@@ -5,7 +5,7 @@ require "skep/os"
 
 class VitalsTest < Skep::TestCase
   Vitals = Skep::OS::Vitals
-  WAIT = /\A(?:read\(\d+\) pipe:|p?poll)/
+  WAIT = /\A(?:read\(\d+\) pipe:|p?poll|restart_syscall)/ # the last after a stop
   WAY = /running|futex/ # for a lock of Ruby's own
   private_constant :Vitals, :WAIT, :WAY
 
@@ -15,8 +15,7 @@ class VitalsTest < Skep::TestCase
   end
 
   test "tells what a process waits for" do
-    with_child do |pid|
-      vitals = Vitals.of(pid)
+    with_child do |pid, vitals|
       assert_equal ["sleeping", pid], [vitals.state, vitals.tasks.first.tid]
       assert_match WAIT, vitals.tasks.first.syscall
       assert_operator vitals.rss, :>, 1_000_000
@@ -60,8 +59,7 @@ class VitalsTest < Skep::TestCase
   def with_child(thread: nil)
     pid, reader = in_child { |writer| wait_for_ever(thread, writer) }
     wait_readable(reader).gets
-    fall_asleep(pid)
-    yield pid
+    yield pid, asleep(pid)
   ensure
     Process.kill(:KILL, pid)
     Process.wait(pid)
@@ -84,11 +82,16 @@ class VitalsTest < Skep::TestCase
   end
 
   # The kernel tells nobody that a thread has fallen asleep; on its way it may have, too.
-  def fall_asleep(pid)
-    deadline = Skep::OS.now + 10
-    until (main = Vitals.of(pid).tasks.first).state == "sleeping" && !WAY.match?(main.syscall)
-      flunk "it doesn't fall asleep" if Skep::OS.now > deadline
+  def asleep(pid)
+    by = deadline(10)
+    until asleep?(vitals = Vitals.of(pid))
+      flunk "it doesn't fall asleep" if seconds_until(by).zero?
       IO.select(nil, nil, nil, 0.01)
     end
+    vitals
+  end
+
+  def asleep?(vitals)
+    vitals.state == "sleeping" && !WAY.match?(vitals.tasks.first.syscall)
   end
 end

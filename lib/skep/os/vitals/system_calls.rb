@@ -24,13 +24,14 @@ module Skep
                                     242 => "accept4" } }.freeze
         OTHERS = { "x86_64" => { 7 => "poll", 23 => "select", 34 => "pause", 35 => "nanosleep",
                                  61 => "wait4", 65 => "semop", 128 => "rt_sigtimedwait",
-                                 130 => "rt_sigsuspend", 202 => "futex", 230 => "clock_nanosleep",
-                                 247 => "waitid", 257 => "openat", 270 => "pselect6",
-                                 271 => "ppoll", 449 => "futex_waitv" },
+                                 130 => "rt_sigsuspend", 202 => "futex", 219 => "restart_syscall",
+                                 230 => "clock_nanosleep", 247 => "waitid", 257 => "openat",
+                                 270 => "pselect6", 271 => "ppoll", 449 => "futex_waitv" },
                    "aarch64" => { 56 => "openat", 72 => "pselect6", 73 => "ppoll", 95 => "waitid",
                                   98 => "futex", 101 => "nanosleep", 115 => "clock_nanosleep",
-                                  133 => "rt_sigsuspend", 137 => "rt_sigtimedwait", 193 => "semop",
-                                  260 => "wait4", 449 => "futex_waitv" } }.freeze
+                                  128 => "restart_syscall", 133 => "rt_sigsuspend",
+                                  137 => "rt_sigtimedwait", 193 => "semop", 260 => "wait4",
+                                  449 => "futex_waitv" } }.freeze
         MACHINE = RbConfig::CONFIG["host_cpu"]
         private_constant :ON_FILES, :OTHERS, :MACHINE
 
