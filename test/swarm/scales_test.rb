@@ -61,8 +61,9 @@ class ScalesTest < Skep::TestCase
 
   test "looks at all whose time is half over once one is due" do
     @pause = 1000.0
-    4.times { |index| @scales.watch(Patient.new(index), 0.3 - (index / 100.0)) }
-    @scales.watch(Patient.new(:later), 10.0)
+    now = Skep::OS.now # of all: else who is stopped between them changes their order
+    4.times { |index| @scales.watch(Patient.new(index), 0.3 - (index / 100.0), now) }
+    @scales.watch(Patient.new(:later), 1000.0, now)
     @loop.turn(5) until @looked.any?
     assert_equal [3, 2, 1, 0], @looked
     assert_match(/timers=1/, @loop.inspect)
@@ -70,7 +71,7 @@ class ScalesTest < Skep::TestCase
 
   test "looks early where the loop is awake for something else" do
     @pause = 1000.0
-    @scales.watch(Patient.new(:one), 10.0)
+    @scales.watch(Patient.new(:one), 1000.0)
     @loop.turn(0)
     assert_empty @looked
     @scales.watch(Patient.new(:other), 0.0)

@@ -26,8 +26,8 @@ module Skep
         @due = {}.compare_by_identity
       end
 
-      def watch(node, seconds) #: (Node, Float) -> Watch
-        plan(node, OS.now, seconds)
+      def watch(node, seconds, now = OS.now) #: (Node, Float, ?Float) -> Watch
+        plan(node, now, seconds)
         wake unless in_time?(*@due[node])
         Watch.new(self, node)
       end
