@@ -75,10 +75,9 @@ class WatchmanTest < Skep::TestCase
   test "tells of complaints, and ends who repeats them" do
     node = node(0)
     @watchman.watch(node)
-    beat(node)
-    3.times do
-      @watchman.complains(node, "no database")
-      turn_for(TIMEOUT / 8)
+    3.times do |times|
+      beat_once(node)
+      @watchman.complains(node, "no database", node.ready_at + (times * TIMEOUT / 8))
     end
     assert_equal [[0, :repeated, nil]], @condemned
     assert_equal [1, 2, 3], @told.map { |_, facts| facts[:reports] }
@@ -129,13 +128,6 @@ class WatchmanTest < Skep::TestCase
     until yield
       flunk "not within 20 s" if Skep::OS.now > deadline
       @loop.turn(1)
-    end
-  end
-
-  def turn_for(seconds)
-    deadline = Skep::OS.now + seconds
-    while (left = deadline - Skep::OS.now).positive?
-      @loop.turn(left)
     end
   end
 end

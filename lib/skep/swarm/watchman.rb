@@ -54,10 +54,9 @@ module Skep
       # What it complains of, unless it made progress since.
       def ailment(node) = @signs.ill_since(node) && node.complaints.reason #: (Node) -> String?
 
-      def complains(node, reason) #: (Node, String) -> void
+      def complains(node, reason, now = OS.now) #: (Node, String, ?Float) -> void
         return unless @watched.key?(node)
 
-        now = OS.now
         node.complaints.add(reason, now)
         reports = @health.count(node.complaints.times, now)
         @tell.call(:node_unhealthy, node, level: :warn, reason:, reports:)
