@@ -3,13 +3,14 @@
 require "test_helper"
 require "skep/swarm"
 
-# Nodes that are this very process: its memory is read, what it has counted is made up.
+# Nodes that are one process, which keeps still as this one doesn't: its memory is read, what it has
+# counted is made up. Nor does the machine run short of memory.
 class UpkeepTest < Skep::TestCase
   MIB = 1 << 20
   Seat = Struct.new(:id, :node, :successor)
-  Node = Struct.new(:seat, :footprint, :watches, :sent, :ready_at) do
+  Group = Struct.new(:limit, :high, :current, :oom_kills, :stalled)
+  Node = Struct.new(:seat, :pid, :ready_at, :footprint, :watches, :sent) do
     def id = seat.id
-    def pid = Process.pid
     def state = :ready
     def ready? = true
     def live? = true
@@ -30,15 +31,18 @@ class UpkeepTest < Skep::TestCase
     def roster = self
     def nodes = seats.map(&:node)
   end
-  private_constant :MIB, :Seat, :Node, :Manager
+  private_constant :MIB, :Seat, :Group, :Node, :Manager
 
   def setup
+    super
     @loop = Skep::OS::Loop.new
     @told = []
-    super
+    @pid, @end = still
   end
 
   def teardown
+    @end.close
+    Process.wait(@pid)
     @loop.close
     super
   end
@@ -97,22 +101,36 @@ class UpkeepTest < Skep::TestCase
 
   private
 
+  # A process that does nothing, until the other end of its pipe is closed.
+  def still
+    nobody, ours = IO.pipe
+    pid, up = in_child do |writer|
+      ours.close
+      writer.write("up")
+      nobody.read
+    end
+    nobody.close
+    wait_readable(up)
+    [pid, ours]
+  end
+
   def swarm(size = 1, **options)
     config = Skep::Swarm::Config.new("a", options)
     @manager = Manager.new(Array.new(size) { |id| Seat.new(id) }, [])
-    around = Skep::Swarm::Surroundings.new(nil, told: ->(name, _, facts) { @told << [name, facts] })
+    around = Skep::Swarm::Surroundings.new(Group.new(nil, nil, nil, 0, 0.0),
+                                           told: ->(name, _, facts) { @told << [name, facts] })
     tell = ->(name, node, level:, **facts) { @told << [name, { id: node.id, level:, **facts }] }
     @weights = {}.compare_by_identity
     @upkeep = Skep::Swarm::Upkeep.new(@manager, config, around, loop: @loop, tell:,
                                                                 weights: @weights.method(:[]))
     @manager.upkeep = @upkeep
-    @manager.seats.map { |seat| seat.node = Node.new(seat, nil, [], [], Skep::OS.now) }
+    @manager.seats.map { |seat| seat.node = Node.new(seat, @pid, Skep::OS.now, nil, [], []) }
             .each { |node| @upkeep.watch(node) }
   end
 
   # It has counted, so many MiB of its own.
   def measured(node, mib)
-    anonymous = Skep::OS::Resident.of.anonymous
+    anonymous = Skep::OS::Resident.of(@pid).anonymous
     bytes = { "rss" => mib, "pss" => mib, "uss" => mib, "shared" => 0, "swap" => 0 }
     @weights[node] = [Skep::OS.now, { **bytes.transform_values { |value| value * MIB },
                                       "anonymous" => anonymous, "seconds" => 0.001 }]
