@@ -17,6 +17,7 @@ class PulseTest < Skep::TestCase
     @node = Node.new(1, 0.0)
     @told = []
     @child = Swarm::Child.new(id: 0, slot: 1, swarm: "a", mold: 0, page: @page, cells:,
+                              beat_every: 1_000.0, # nothing is told twice within a test
                               report: ->(type, facts) { @told << [type, facts] })
   end
 
