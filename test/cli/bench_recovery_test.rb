@@ -17,7 +17,7 @@ class BenchRecoveryTest < Skep::TestCase
     class Recovery < Skep::CLI::Bench::Recovery
       def contenders = super.select { |each| each.name.start_with?(*ARGV) }
     end
-    puts Recovery.new(rounds: 1, kills: 3, heap: 1).run.to_json
+    puts Recovery.new(rounds: 1, kills: 3, heap: 1, seconds: 60).run.to_json
     puts Skep::CLI::Bench::Kin.below("self").inspect
   RUBY
   private_constant :PROGRAM
