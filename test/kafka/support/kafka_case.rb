@@ -4,6 +4,7 @@ require "test_helper"
 require "skep/kafka"
 require "skep/swarm"
 require "kafka/support/fake_child"
+require "kafka/support/pile"
 
 # Tests with a broker of their own: sources run in this process (`play`) or in forked ones
 # (`Member`).
@@ -76,12 +77,12 @@ class KafkaCase < Skep::TestCase
     { kafka: @broker.settings, group: "readers", topics: "orders", retry_backoff: 0.01, **more }
   end
 
-  # Writes [key, payload, partition] into a topic.
+  # Writes [key, payload, partition] into a topic, for each partition in one piece.
   def feed(topic, items)
-    feed = Skep::Kafka::Feed.new(@broker.bootstrap_servers, topic)
-    feed.publish(items)
+    pile = Skep::Kafka::Pile.new(@broker.bootstrap_servers)
+    pile.write(topic, items)
   ensure
-    feed&.close
+    pile&.close
   end
 
   # Runs a source in this process until the handler, or what it tells, calls `child.stop!`. Gives
@@ -108,10 +109,10 @@ class KafkaCase < Skep::TestCase
   end
 
   # What comes once more: nothing but the message that is added for it.
-  def again
-    feed("orders", [["k", "last", 0]])
+  def again(topic = "orders")
+    feed(topic, [["k", "last", 0]])
     found = []
-    play { |batch, child| found.concat(batch.payloads) && child.stop! }
+    play({ topics: topic }) { |batch, child| found.concat(batch.payloads) && child.stop! }
     found - %w[last]
   end
 
