@@ -35,9 +35,9 @@ module Skep
           raise
         end
 
-        # Who listens there, where that is told and in this process' own /proc.
+        # Who listens there, while it is open, where that is told and in this process' own /proc.
         def peer #: () -> Integer?
-          return unless Socket.const_defined?(:SO_PEERCRED)
+          return if @socket.closed? || !Socket.const_defined?(:SO_PEERCRED)
 
           @socket.getsockopt(:SOCKET, :PEERCRED).data.unpack1("i")
         rescue SystemCallError # it has gone
