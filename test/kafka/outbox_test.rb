@@ -35,11 +35,31 @@ module Skep
         assert_equal 0, @outbox.flush(0)
       end
 
+      test "a flush waits for what another thread is just putting in, if it counts it" do
+        told, inside, go = Array.new(3) { Thread::Queue.new }
+        @outbox.hurry = Begun.new(told)
+        putting = Thread.new { post { (inside << true) && go.pop } }
+        inside.pop
+        flush = Thread.new { told << @outbox.flush(30) }
+        by = deadline(10)
+        Thread.pass until flush.stop? || seconds_until(by).zero?
+        go << true
+        putting.join
+        assert_equal true, told.pop # it waits, and isn't through
+        answer(*@tags)
+        assert_equal 0, told.pop
+      ensure
+        flush.join
+      end
+
       private
 
       def post
         delivery = Delivery.new("orders", @outbox)
-        @outbox.post(delivery) { |tag| (@tags << tag) && 0 }
+        @outbox.post(delivery) do |tag|
+          yield if block_given?
+          (@tags << tag) && 0
+        end
       end
 
       def answer(*tags) = @outbox.answer(tags.map { |tag| [0, 0, 7, tag] })

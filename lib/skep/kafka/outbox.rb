@@ -84,7 +84,7 @@ module Skep
       # Waits for what is in now, nothing being held back meanwhile, and not for what others put in
       # later. How many messages of it are left.
       def flush(seconds) #: (Numeric) -> Integer
-        last = @tags
+        last = @lock.synchronize { @tags } # what another thread is just putting in is in by then
         hasten(seconds) { (@open.first&.first || last + 1) > last } unless empty?
         @lock.synchronize { @open.each_key.take_while { |tag| tag <= last }.size }
       end
