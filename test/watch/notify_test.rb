@@ -54,7 +54,7 @@ class NotifyTest < Skep::TestCase
     assert_equal ["STATUS=loading swarm.rb", "EXTEND_TIMEOUT_USEC=42000000"], read
     @supervisor.state = :running
     ready(@seats.first)
-    refute @systemd.wait_readable(0)
+    refute_includes said, "READY=1"
     @seats.last.last_exit = :an_exit
     @seats.last.state = :looping
     tell("node_died")
@@ -102,14 +102,16 @@ class NotifyTest < Skep::TestCase
   end
 
   test "says how it is once a second at most, and not what it has said" do
+    began = Skep::OS.now
     begin_ready
     @seats.last.node.ready = false
     5.times { tell("node_died") }
     tell("node_ready")
-    refute @systemd.wait_readable(0)
-    @loop.turn(5)
+    early = said
+    assert early.empty? || Skep::OS.now >= began + 1
+    @loop.turn(5) if early.empty?
 
-    assert_equal ["STATUS=1 of 2 nodes ready"], read
+    assert_equal ["STATUS=1 of 2 nodes ready"], early + said
     tell("node_ready")
     assert_match(/timers=1/, @loop.inspect)
     @loop.turn(5)
@@ -198,6 +200,9 @@ class NotifyTest < Skep::TestCase
     @notify.event(name, :info, facts)
     @loop.turn(0)
   end
+
+  # What is there already.
+  def said = @systemd.wait_readable(0) ? read : []
 
   def read = wait_readable(@systemd).recv(4096).force_encoding("UTF-8").split("\n")
 end
