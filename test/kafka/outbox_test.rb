@@ -36,13 +36,16 @@ module Skep
       end
 
       test "a flush waits for what another thread is just putting in, if it counts it" do
-        told, inside, go = Array.new(3) { Thread::Queue.new }
+        told, inside, asked, go = Array.new(4) { Thread::Queue.new }
         @outbox.hurry = Begun.new(told)
         putting = Thread.new { post { (inside << true) && go.pop } }
         inside.pop
+        @outbox.instance_variable_get(:@lock).define_singleton_method(:synchronize) do |&work|
+          asked << true if locked?
+          super(&work)
+        end
         flush = Thread.new { told << @outbox.flush(30) }
-        by = deadline(10)
-        Thread.pass until flush.stop? || seconds_until(by).zero?
+        asked.pop
         go << true
         putting.join
         assert_equal true, told.pop # it waits, and isn't through
