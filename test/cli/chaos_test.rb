@@ -142,8 +142,7 @@ class ChaosTest < Skep::TestCase
 
   def until_ready(dir)
     by = deadline(30)
-    feed = nil
-    feed = follow("#{dir}/victim.sock") until feed || seconds_until(by).zero?
+    feed = follow("#{dir}/victim.sock", by)
     until ready?(dir)
       wait_readable(feed.to_io, seconds_until(by))
       feed.take
@@ -152,10 +151,14 @@ class ChaosTest < Skep::TestCase
     feed&.close
   end
 
-  def follow(path)
+  # Nobody says when a socket is there.
+  def follow(path, by)
     Skep::Watch::Query.new(path).follow
-  rescue Skep::Watch::Query::Failed # not yet
-    nil
+  rescue Skep::Watch::Query::Failed
+    raise if seconds_until(by).zero?
+
+    IO.select(nil, nil, nil, 0.05)
+    retry
   end
 
   def ready?(dir)
