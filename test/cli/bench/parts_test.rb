@@ -75,6 +75,18 @@ class BenchPartsTest < Skep::TestCase
     assert_operator rounds.uniq.size, :>, 5
   end
 
+  test "those of a group are measured soon after one another" do
+    order = []
+    contenders = %w[a1 b1 a2 b2 a3].map do |name|
+      Contender.new(name, group: name[0]) { order << name && 1.0 }
+    end
+    Sample.new(*contenders, rounds: 20, random: Random.new(1)).run
+    rounds = order.each_slice(5).to_a
+    groups = rounds.map { |names| names.map { |name| name[0] }.chunk(&:itself).map(&:first) }
+    assert_equal [%w[a b], %w[b a]], groups.uniq.sort
+    assert_operator rounds.uniq.size, :>, 5
+  end
+
   test "medians, quartiles and ratios come from the rounds" do
     figures = [1.0, 2.0, 9.0].each
     report = run_sample(constant("base", 4.0), Contender.new("a") { figures.next })

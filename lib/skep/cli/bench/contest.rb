@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# What every bench is: contenders measured in turns. Each round measures every contender once, in a
-# new random order, so that what else happens on the machine hits all alike.
+# What every bench is: contenders measured in turns. Each round measures every contender once, group
+# by group in a new random order, so that what else happens on the machine hits all alike: those of
+# a group, which are compared, soon after one another.
 #
 #   class Hello < Contest
 #     TITLE = "what saying hello costs"
@@ -61,10 +62,15 @@ module Skep
         def size(name) = @sizes.fetch(name)
 
         def measure_all(rows, round)
-          rows.reject(&:skipped).shuffle(random: @random).each do |row|
+          in_turns(rows.reject(&:skipped)).each do |row|
             @progress&.show("round #{round + 1} of #{@rounds}: #{row.name}")
             measure(row)
           end
+        end
+
+        def in_turns(rows)
+          groups = rows.group_by(&:group).values.shuffle(random: @random)
+          groups.flat_map { |group| group.shuffle(random: @random) }
         end
 
         def measure(row)
