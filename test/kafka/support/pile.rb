@@ -10,7 +10,7 @@ module Skep
     #   pile = Pile.new(broker.bootstrap_servers)
     #   pile.write("orders", [["key", "payload", 0]])    # when all have arrived
     #   pile.close
-    class Pile < Sender
+    class Pile < Writer
       SECONDS = 30
       TURN_MS = 10 # librdkafka waits so long for what we are to take note of
       private_constant :SECONDS, :TURN_MS
@@ -21,20 +21,15 @@ module Skep
 
       # Items are [key, payload, partition]; the last of these may be missing.
       def write(topic, items)
-        @missing = items.size
-        items.each { |key, payload, partition| take(topic, key, payload, partition:) }
+        arrived = delivered + items.size
+        items.each { |key, payload, partition| put(topic, key, payload, partition:) }
         find(topic)
-        by = OS.now + SECONDS
-        send_some until @missing.zero? || OS.now > by
-        raise NotDelivered.new(topic:, cause: @cause || "#{@missing} left") if @missing.positive?
+        send_all(OS.now + SECONDS)
+        left = arrived - delivered
+        raise NotDelivered.new(topic:, cause: cause || "#{left} left") if left.positive?
       end
 
       private
-
-      def take(topic, *message, **more)
-        code = put(topic, *message, **more)
-        raise NotDelivered.new(topic:, cause: Native.err2str(code)) unless code.zero?
-      end
 
       # Once its partitions are known, its messages have theirs.
       def find(topic)
@@ -44,15 +39,12 @@ module Skep
         topics&.close
       end
 
-      def send_some
-        flush(TURN_MS)
-        control.drain do |event|
-          event.deliveries.each { |code,| count(code) } if event.kind == :delivery
+      # A writer's flush would wait for the linger.
+      def send_all(by)
+        until waiting.zero? || OS.now > by
+          Native.flush(handle, TURN_MS)
+          listen
         end
-      end
-
-      def count(code)
-        code.zero? ? @missing -= 1 : @cause = Native.err2str(code)
       end
     end
   end
