@@ -48,7 +48,7 @@ class DocsTest < Skep::TestCase
   test "every command is in the command line's page, and every exit code" do
     page = text("docs/cli.md")
     missing = Skep::CLI::COMMANDS.keys.reject { |name| page.match?(/`skep #{name}\b/) }
-    codes = page.scan(/^\| (\d) \| (.*) \|$/).to_h { |code, text| [code.to_i, text.delete("`")] }
+    codes = page.scan(/^\| (\d+) \| (.*) \|$/).to_h { |code, text| [code.to_i, text.delete("`")] }
 
     assert_empty missing
     assert_equal Skep::CLI::Manual::EXITS, codes

@@ -6,8 +6,8 @@ require "skep/cli/command"
 require "skep/cli/nearest"
 
 # The command line: `skep COMMAND …`. Each command is a class with a `run` that returns the exit
-# code; what a person did wrong comes as one sentence on stderr and exit code 1. Only the command
-# that is asked for is loaded: a supervisor is thin.
+# code (docs/cli.md); a command that can't do what it is asked for says why in one sentence on
+# stderr. Only the command that is asked for is loaded: a supervisor is thin.
 module Skep
   module CLI
     COMMANDS = { "run" => :Run, "check" => :Check, "status" => :Status, "top" => :Top,
@@ -19,6 +19,12 @@ module Skep
 
     # The command line itself was wrong.
     class Misuse < Skep::Error
+      def exit_code = ExitCode::USAGE #: () -> Integer
+    end
+
+    # The command line was right, but what it asks for can't be done as things are: there is no such
+    # swarm, or the swarm refuses.
+    class NotDone < Skep::Error
     end
 
     class << self
@@ -31,7 +37,7 @@ module Skep
         command(name).new(rest, out:, err:).run
       rescue Skep::Error, OptionParser::ParseError => e
         err.puts("skep: #{e.message.split("\n").join(", ")}")
-        1
+        e.is_a?(Skep::Error) ? e.exit_code : ExitCode::USAGE
       end
 
       # The class of a command.

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "skep/exit_code"
+
 # The root of skep's errors. Each error builds its sentence from facts and says what to do next.
 #
 #   class Closed < Skep::Error
@@ -9,9 +11,13 @@
 # A rescue of Skep::Error catches whatever skep itself refuses, and nothing else.
 module Skep
   class Error < StandardError
+    # The exit code of a command, or of a boot, that this error ends.
+    def exit_code = ExitCode::FAILED #: () -> Integer
   end
 
-  # Raised by work that can't begin (no broker, no permission): ends the boot with one sentence.
+  # Raised by work that can't begin (no broker, no permission): ends the boot with one sentence and
+  # `exit_code`. A subclass may return 75 (a dependency isn't there: trying again may help) or 78
+  # (wrong configuration: it won't) in place of 1.
   class BootError < Error
   end
 end

@@ -29,7 +29,7 @@ class BenchTest < Skep::TestCase
         ["pid", "--plot", "#{folder}/no/a.svg"] => %r{there is no folder #{folder}/no for the plot},
         ["pid", "--plot", folder] => /#{folder} is a folder: name a file/ }.each do |argv, sentence|
         code, out, err = bench(*argv)
-        assert_equal [1, "", 1], [code, out, err.lines.size]
+        assert_equal [64, "", 1], [code, out, err.lines.size]
         assert_match(/\Askep: .*#{sentence}/, err)
       end
     end

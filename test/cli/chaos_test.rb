@@ -105,12 +105,12 @@ class ChaosTest < Skep::TestCase
 
   test "says in a sentence what it can't do" do
     with_swarm do |dir|
-      { ["--hang-rate", "1"] => /takes no orders to hang or leak: give it `chaos: true`/,
-        ["--kill-rate", "-1"] => /--kill-rate -1.0 can't be/,
-        ["--control", "#{dir}/nobody.sock"] => /no swarm answers at/,
-        ["victim", "much"] => /"much" is too much/ }.each do |arguments, sentence|
+      { ["--hang-rate", "1"] => [1, /takes no orders to hang or leak: give it `chaos: true`/],
+        ["--kill-rate", "-1"] => [64, /--kill-rate -1.0 can't be/],
+        ["--control", "#{dir}/nobody.sock"] => [1, /no swarm answers at/],
+        ["victim", "much"] => [64, /"much" is too much/] }.each do |arguments, (code, sentence)|
         _, err, status = skep(dir, "chaos", *arguments)
-        assert_equal 1, status.exitstatus
+        assert_equal code, status.exitstatus
         assert_match(/\Askep: .*#{sentence}/, err)
       end
     end

@@ -35,24 +35,37 @@ class CliTest < Skep::TestCase
     end
   end
 
-  test "answers a mistake with one sentence and 1" do
+  test "answers a wrong command line with one sentence and 64" do
     { %w[fly] => /there is no command "fly"/,
       %w[run] => /FILE is missing/,
       %w[run a.rb --nods 3] => /invalid option: --nods/,
       %w[run a.rb --nodes x] => /invalid argument: --nodes x/,
-      %w[status nobody] => /no swarm called nobody runs here/,
-      %w[status --control /nowhere] => /no swarm answers at/,
       %w[staus] => /no command "staus": did you mean status\?/,
       %w[help staus] => /did you mean status\?/,
       %w[completion tcsh] => /nothing for "tcsh", but for bash, zsh, fish/,
       %w[scale many] => /"many" is no number of nodes/,
       %w[restart --node x] => /invalid argument: --node x/,
-      %w[top a b --once] => /no swarm called a runs here/,
-      %w[check no/such.rb] => /there is no such file/ }.each do |argv, sentence|
-      code, _, err = skep(*argv)
+      %w[demo --nodes 0] => /nodes/,
+      %w[chaos --kill-rate x] => /invalid argument: --kill-rate x/,
+      %w[bench fly] => /there is no bench "fly"/,
+      %w[kafka lag] => /no cluster|GROUP is missing/,
+      %w[kafka fly] => /no `skep kafka fly`/,
+      %w[web --bind nowhere] => /is no address/,
+      %w[doctor] => /FILE is missing/ }.each { |argv, sentence| refused(64, argv, sentence) }
+  end
 
-      assert_equal [1, 1], [code, err.lines.size], err
-      assert_match(/\Askep: .*#{sentence}/, err)
+  test "answers what can't be done as things are with one sentence and 1" do
+    { %w[status nobody] => /no swarm called nobody runs here/,
+      %w[status --control /nowhere] => /no swarm answers at/,
+      %w[stop nobody] => /no swarm called nobody runs here/,
+      %w[top a b --once] => /no swarm called a runs here/ }.each do |argv, sentence|
+      refused(1, argv, sentence)
+    end
+  end
+
+  test "answers a wrong file with one sentence and 78" do
+    [%w[check no/such.rb], %w[run --inline no/such.rb]].each do |argv|
+      refused(78, argv, /there is no such file/)
     end
   end
 
@@ -60,7 +73,7 @@ class CliTest < Skep::TestCase
     code, _, err = check("Skep.swarm('a', nodes: 0, nope: 1, spares: 1, restart: :never) " \
                          "{ |one| one.work { } }")
 
-    assert_equal 1, code
+    assert_equal 78, code
     assert_equal 3, err.lines.size
     assert_match(/warning: spares has no effect with restart :never/, err)
   end
@@ -84,7 +97,7 @@ class CliTest < Skep::TestCase
       File.write(file, "Skep.swarm('a', metrics: '[::1]:0') { |one| one.work { } }")
       program = "require \"skep/cli\"; exit(Skep::CLI.start([\"check\", #{file.inspect}]))"
       _, err, status = run_program(program, env: { "RUBYOPT" => "--disable=gems" })
-      assert_equal 1, status.exitstatus
+      assert_equal 78, status.exitstatus
       assert_match(/: metrics: it is served by the gem puma, which isn't there: add `gem/, err)
     end
   end
@@ -97,6 +110,12 @@ class CliTest < Skep::TestCase
   end
 
   private
+
+  def refused(code, argv, sentence)
+    ended, _, err = skep(*argv)
+    assert_equal [code, 1], [ended, err.lines.size], "#{argv}: #{err}"
+    assert_match(/\Askep: .*#{sentence}/, err)
+  end
 
   def skep(*argv)
     out = StringIO.new

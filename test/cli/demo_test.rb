@@ -16,7 +16,7 @@ class DemoTest < Skep::TestCase
       %w[--messages x] => /invalid argument: --messages x/, %w[more] => /"more" is too much/,
       %w[--brokers here] => /--brokers "here" can't be: give HOST/ }.each do |arguments, sentence|
       out, err = StringIO.new, StringIO.new
-      assert_equal 1, Skep::CLI.start(["demo", *arguments], out:, err:)
+      assert_equal 64, Skep::CLI.start(["demo", *arguments], out:, err:)
       assert_match sentence, err.string
       assert_equal [1, ""], [err.string.lines.size, out.string]
     end

@@ -50,7 +50,7 @@ class WebCommandTest < Skep::TestCase
 
   def refusal(*argv)
     err = StringIO.new
-    assert_equal 1, Skep::CLI.start(["web", "--port", "0", *argv], out: StringIO.new, err:)
+    assert_equal 64, Skep::CLI.start(["web", "--port", "0", *argv], out: StringIO.new, err:)
     assert_equal 1, err.string.lines.size
     err.string
   end

@@ -8,6 +8,7 @@ class KafkaBootTest < KafkaCase
     events, error = fail_to_boot(Skep::Kafka::BrokerUnreachable, connect_timeout: 0.5)
 
     assert_kind_of Skep::BootError, error
+    assert_equal 75, error.exit_code
     assert_match(/\Ano broker of 127\.0\.0\.1:\d+ answered within 0\.5 s \(.*Connection refused/,
                  error.message)
     assert_match(/: start the broker, or correct bootstrap.servers/, error.message)
@@ -51,6 +52,7 @@ class KafkaBootTest < KafkaCase
   test "says which topic is refused" do
     broker(orders: 1).refuse("orders")
     error = assert_raises(Skep::Kafka::Refused) { play { flunk "there is nothing to do" } }
+    assert_equal 78, error.exit_code
     assert_match(/refuses topic orders \(Broker: Topic authorization failed\)/, error.message)
     assert_match(/: allow READ and DESCRIBE on it to this user, for example with/, error.message)
   end
@@ -77,7 +79,27 @@ class KafkaBootTest < KafkaCase
   test "doesn't begin with options that can't be" do
     source = Skep::Kafka::Source.new(topic: "orders")
     error = assert_raises(Skep::Kafka::BadSource) { source.run(nil, nil) }
-    assert_equal source.errors, error.message.lines(chomp: true)
+    assert_equal [source.errors, 78], [error.message.lines(chomp: true), error.exit_code]
+  end
+
+  test "with connect_timeout nil is ready without a broker, and works once it is there" do
+    broker(orders: 1)
+    feed("orders", [%w[k late]])
+    port = closed_port
+    got = nil
+    told = ->(name, *) { relay(port) if name == "ready" && @relay.nil? }
+    events = play({ kafka: @broker.settings.merge("bootstrap.servers" => "127.0.0.1:#{port}"),
+                    connect_timeout: nil }, told:) do |batch, child|
+      got = batch.payloads
+      child.stop!
+    end
+
+    assert_equal %w[late], got
+    unreachable = named(events, "kafka_unreachable").first
+    assert_equal "waits until a broker answers", unreachable[:note]
+  ensure
+    @relay&.each(&:kill)&.each(&:join)
+    @relayed&.each(&:close)
   end
 
   private
@@ -92,6 +114,19 @@ class KafkaBootTest < KafkaCase
   end
 
   def nowhere = { "bootstrap.servers": "127.0.0.1:#{closed_port}" }
+
+  # Passes connections to this port on to the broker, from now on.
+  def relay(port)
+    @relayed = [server = TCPServer.new("127.0.0.1", port)]
+    @relay = [Thread.new do
+      loop do
+        @relayed << client = server.accept
+        @relayed << there = TCPSocket.new(*@broker.bootstrap_servers.split(":"))
+        @relay << Thread.new { IO.copy_stream(client, there) }
+        @relay << Thread.new { IO.copy_stream(there, client) }
+      end
+    end]
+  end
 
   # A port nobody listens on: just given back.
   def closed_port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }

@@ -12,6 +12,7 @@ class KafkaOptionsTest < KafkaCase
     assert_empty errors
     assert_empty errors(topics: %w[orders ^invoices-.*], threads: 4, dead_letter: "dead",
                         max_wait: 0.5)
+    assert_empty errors(connect_timeout: nil)
     assert_equal 4, source(threads: 4).threads
   end
 
@@ -26,6 +27,7 @@ class KafkaOptionsTest < KafkaCase
   {
     { topics: "or ders" } => /topics: "or ders" is no name of a topic/,
     { commit_every: 0 } => /commit_every: must be seconds, more than 0, not 0/,
+    { connect_timeout: 0 } => /connect_timeout: must be seconds, more than 0, or nil to wait for/,
     { max_wait: -1 } => /max_wait: must be seconds, 0 or more, not -1/,
     { attempts: 3 } => /attempts: needs dead_letter:/,
     { dead_letter: "orders" } => /dead_letter: is a topic this source reads itself/,

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 # Whatever is wrong with a swarm file:
-# one clear sentence, no backtrace, exit 1, nothing left running.
+# one clear sentence, no backtrace, nothing left running. The exit code is 78, or 1 where the
+# application itself raised or died.
 require_relative "scenario"
 
 Scenario.play do
@@ -30,10 +31,14 @@ Scenario.play do
       ["Skep.swarm('a', user: 'nobody-of-that-name', restarts: 0) { |swarm| #{block} }",
        /can't become user/]
   }
+  failing = ["a preload that fails", "a mold that dies while loading"]
   bad.each do |what, (source, sentence)|
+    code = failing.include?(what) ? 1 : 78
     swarm = run_swarm(source)
     status = swarm.wait
-    must("exit 1 for #{what}: #{status.inspect}, #{swarm.stderr}") { status.exitstatus == 1 }
+    must("exit #{code} for #{what}: #{status.inspect}, #{swarm.stderr}") do
+      status.exitstatus == code
+    end
     must("say one sentence for #{what}: #{swarm.stderr}") do
       swarm.stderr.lines.size == 1 && swarm.stderr.match?(/\Askep: .*#{sentence}/)
     end
@@ -44,7 +49,7 @@ Scenario.play do
   first.await("node_ready", times: 3)
   second = run_swarm(IDLE, env: { "SKEP_RUN_DIR" => first.directory })
   must("refuse a name that runs already: #{second.stderr}") do
-    second.wait.exitstatus == 1 &&
+    second.wait.exitstatus == 78 &&
       second.stderr.match?(/a swarm already runs with control path .*\(pid #{first.pid}\)/)
   end
   must("leave the first alone") do

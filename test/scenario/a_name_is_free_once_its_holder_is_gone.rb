@@ -20,7 +20,7 @@ Scenario.play do
   old = first.await("node_ready", times: 2).map { |event| event["pid"] }
   second = run_swarm(source, in_directory: directory)
   must("refuse a second one: #{second.stderr}") do
-    second.wait.exitstatus == 1 && second.stderr.include?("already runs") &&
+    second.wait.exitstatus == 78 && second.stderr.include?("already runs") &&
       second.stderr.include?("(pid #{first.pid})")
   end
   must("leave the first alone") do

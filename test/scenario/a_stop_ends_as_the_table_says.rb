@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The exit codes of docs/signals.md, each by a real swarm.
+# The exit codes of docs/cli.md, each by a real swarm.
 require_relative "scenario"
 
 Scenario.play do
@@ -65,6 +65,17 @@ Scenario.play do
   could_not = ended.call("no node could boot", run_swarm(boots), 1)
   must("say so on stderr: #{could_not.stderr}") do
     could_not.stderr.match?(/\Askep: .*no node could boot/)
+  end
+
+  { 75 => "a dependency isn't there", 78 => "the configuration is wrong",
+    1 => "no exit code of a boot is given", 4 => "another exit code is given" }.each do |code, what|
+    away = <<~RUBY
+      class Away < Skep::BootError
+        #{"def exit_code = #{code}" unless code == 1}
+      end
+      Skep.swarm("a", nodes: 2) { |s| s.on_boot { raise Away, "no database" }; s.work { } }
+    RUBY
+    ended.call(what, run_swarm(away), code == 4 ? 1 : code)
   end
 
   slow = 'Skep.swarm("a", nodes: 1, boot_timeout: 0.4) { |s| s.work { |c| c.wait } }'

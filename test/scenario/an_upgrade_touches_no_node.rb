@@ -105,7 +105,7 @@ Scenario.play do
 
   second = run_swarm(UPGRADED, in_directory: swarm.directory)
   must("keep its name; #{second.stderr}") do
-    second.wait.exitstatus == 1 && second.stderr.include?("(pid #{swarm.pid})")
+    second.wait.exitstatus == 78 && second.stderr.include?("(pid #{swarm.pid})")
   end
 
   kill_one(swarm, 0)

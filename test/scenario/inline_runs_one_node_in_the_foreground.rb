@@ -27,7 +27,7 @@ Scenario.play do
   end
   must("refuse a bad file with a sentence") do
     bad = run_swarm("Skep.swarm('a') { }", arguments: ["--inline"])
-    bad.wait.exitstatus == 1 && bad.stderr.lines.size == 1 &&
+    bad.wait.exitstatus == 78 && bad.stderr.lines.size == 1 &&
       bad.stderr.include?("there is no work")
   end
 end

@@ -121,11 +121,25 @@ Scenario.play do
   must("end well: #{told.call}") { shows.call("Result") == "success" }
   must("leave nothing") { systemd.processes(billing).empty? }
 
-  File.write(file, "raise 'broken'")
+  File.write(file, SWARM.sub("nodes: 2", "nodse: 2"))
   must("not start with a broken file") { !systemd.ctl("start", billing).last }
   errors = -> { systemd.journal("-u", billing, "-p", "err").map { |entry| entry["MESSAGE"] } }
-  systemd.follow("why, as an error") { errors.call.grep(/\Askep: swarm.rb: .*broken/).any? }
+  systemd.follow("why, as an error") { errors.call.grep(/\Askep: swarm.rb: nodse/).any? }
   must("not try again: #{told.call}") do
     shows.call("ActiveState") == "failed" && shows.call("NRestarts") == "0"
+  end
+
+  away = SWARM.sub("  swarm.work", <<~BOOT.gsub(/^/, "  ") + "  swarm.work")
+    away = Class.new(Skep::BootError) { def exit_code = 75 }
+    swarm.on_boot { raise away, "no broker" }
+  BOOT
+  { "a dependency that is away" => away, "an application that raises" => "raise 'broken'" }
+    .each do |what, source|
+    File.write(file, source)
+    systemd.ctl("start", "--no-block", billing)
+    systemd.follow("a second start after #{what}") { shows.call("NRestarts").to_i > 1 }
+    File.write(file, SWARM)
+    systemd.follow("an active unit", &ready)
+    does.call("stop")
   end
 end

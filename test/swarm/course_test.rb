@@ -43,7 +43,7 @@ class CourseTest < Skep::TestCase
     @course.forced
     assert_predicate @course, :stopping?
     other = @course.class.new
-    other.failed("no node could boot")
+    other.failed("no node could boot", 1)
     assert_predicate other, :stopping?
   end
 
@@ -54,7 +54,7 @@ class CourseTest < Skep::TestCase
   end
 
   test "a failure is told once" do
-    2.times { @course.failed("no node could boot") }
+    2.times { @course.failed("no node could boot", 1) }
     assert_equal ["no node could boot"], @course.failures
   end
 
@@ -73,10 +73,19 @@ class CourseTest < Skep::TestCase
     assert_equal 4, code(:gave_up, killed: true)
   end
 
-  test "a failure makes 1, whatever else has happened" do
-    @course.failed("no node could boot")
-    @course.forced
-    assert_equal 1, code(:gave_up, killed: true)
+  test "a failed boot makes its own code, whatever else has happened" do
+    [1, 75, 78].each do |boot|
+      course = @course.class.new
+      course.failed("no node could boot", boot)
+      course.forced
+      assert_equal boot, course.code(:gave_up, killed: true)
+    end
+  end
+
+  test "of several failures a wrong configuration counts most, then a missing dependency" do
+    { [1, 75] => 75, [78, 75, 1] => 78, [nil, "78", 3] => 1, [] => 1 }.each do |codes, code|
+      assert_equal code, Skep::ExitCode.of_boot(codes)
+    end
   end
 
   private

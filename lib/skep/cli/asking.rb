@@ -16,7 +16,7 @@ module Skep
 
       def ask(command, path: control_path, **facts)
         answer = Watch::Query.new(path).ask(command, **facts)
-        raise Misuse, answer["error"] if answer["error"]
+        raise NotDone, answer["error"] if answer["error"]
 
         answer
       end
@@ -32,7 +32,7 @@ module Skep
         path = File.join(directory, "#{name}.sock")
         return path if File.socket?(path)
 
-        raise Misuse, "no swarm called #{name} runs here: #{others(name)}"
+        raise NotDone, "no swarm called #{name} runs here: #{others(name)}"
       end
 
       def others(name)
@@ -46,10 +46,10 @@ module Skep
       def the_only_one
         paths = running
         return paths.first if paths.one?
-        raise Misuse, "no swarm runs here: name its socket with --control PATH" if paths.empty?
+        raise NotDone, "no swarm runs here: name its socket with --control PATH" if paths.empty?
 
         names = paths.map { |path| name_of(path) }
-        raise Misuse, "several swarms run here: name one of #{names.join(", ")}"
+        raise NotDone, "several swarms run here: name one of #{names.join(", ")}"
       end
 
       def running = Dir.glob(File.join(directory, "*.sock")).sort.select { |path| listens?(path) }

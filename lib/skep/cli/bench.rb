@@ -2,7 +2,7 @@
 
 # `skep bench NAME`: measures skep, Ruby and other gems side by side in one run, in turns, and
 # prints figures, ratios and whether the goals are met. A goal that is missed is a figure, not an
-# error: the exit code is 0 once all is measured, 1 when the question was wrong.
+# error: the exit code is 0 once all is measured, 64 when the command line was wrong.
 #
 # A bench is a `Contest` in bench/NAME.rb; only the one that is asked for is loaded.
 module Skep

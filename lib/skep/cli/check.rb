@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # `skep check FILE`: loads a swarm file and prints every error and warning at once,
-# without running anything of it.
+# without running anything of it. A file with errors ends it as it ends `skep run`, with 78.
 module Skep
   module CLI
     class Check < Command
@@ -44,7 +44,7 @@ module Skep
       def report(file, config, errors, warnings)
         errors.each { |sentence| err.puts("skep: #{file}: #{sentence}") }
         warnings.each { |sentence| err.puts("skep: #{file}: warning: #{sentence}") }
-        return 1 if errors.any?
+        return ExitCode::CONFIGURATION if errors.any?
 
         out.puts("#{file}: swarm #{config.name}, #{config.placement.size} nodes, good to run")
         0

@@ -19,13 +19,23 @@ module Skep
 
       # Exit codes, of all commands and of `skep run`.
       EXITS = {
-        0 => "it was done. Of run: the swarm was stopped and all nodes ended in time, or all of " \
-             "its work was over",
-        1 => "it wasn't done, and one sentence on stderr says why. Of run: it could not boot. Of " \
-             "check, doctor, chaos, demo: something was found wrong",
-        2 => "of run: the end was forced, by a second signal or because a node had to be killed",
-        3 => "of a node whose supervisor had died",
-        4 => "of run: it gave up on a crash loop (on_crash_loop: :stop)"
+        ExitCode::OK => "done. Of run: the swarm was stopped and all nodes ended in time, or all " \
+                        "of its work was over",
+        ExitCode::FAILED => "not done; one sentence on stderr says why. Of run: it could not " \
+                            "boot, because the application raised or no node became ready. Of " \
+                            "status and of commands to a swarm: no such swarm runs. Of doctor, " \
+                            "chaos and demo: something was found wrong",
+        ExitCode::FORCED => "of run: the end was forced by a second TERM or INT or by QUIT, or a " \
+                            "node had to be killed at stop_timeout",
+        ExitCode::ORPHANED => "of a node whose supervisor died",
+        ExitCode::CRASH_LOOP => "of run: it gave up on a crash loop (on_crash_loop: :stop), or " \
+                                "work that is not to start again ended badly",
+        ExitCode::USAGE => "wrong command line",
+        ExitCode::UNAVAILABLE => "a dependency was not there (no broker answered): trying again " \
+                                 "may help, and systemd does",
+        ExitCode::CONFIGURATION => "wrong configuration, of run and check: a file or an option, " \
+                                   "a name that runs already, a login, topic or group that the " \
+                                   "broker refuses"
       }.freeze
 
       module_function

@@ -49,7 +49,7 @@ module Skep
       # One that is stopped isn't to keep the others from being shown.
       def soon(path)
         ask("status", path:, seconds: SECONDS)["status"]
-      rescue Watch::Query::Failed, Misuse => e
+      rescue Watch::Query::Failed, NotDone => e
         err.puts("skep: #{e.message}")
         nil
       end

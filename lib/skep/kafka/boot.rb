@@ -4,14 +4,19 @@
 #
 #   Boot.new(options, child, consumer, report).call   # => true when ready, false when it is to stop
 #
-# Raises BrokerUnreachable when no broker answers in time, Refused when one says no. A topic that
-# doesn't exist yet is told and waited for later: another program may make it.
+# Raises BrokerUnreachable when no broker answers in time, Refused when one says no. With
+# connect_timeout: nil a node that finds no broker is ready without one and waits for ever, as it
+# does for a broker that goes away later. A topic that doesn't exist yet is told and waited for
+# later: another program may make it.
 module Skep
   module Kafka
     class Boot
       GROUP_SECONDS = 5.0 # a cluster that has never had a group needs a moment for its first
       REQUEST_SECONDS = 3600.0 # one that librdkafka itself gives up can abort the process
-      private_constant :GROUP_SECONDS, :REQUEST_SECONDS
+      # With connect_timeout: nil: until a node is ready all the same, if no broker has refused the
+      # connection either.
+      SILENT_SECONDS = 15.0
+      private_constant :GROUP_SECONDS, :REQUEST_SECONDS, :SILENT_SECONDS
 
       def initialize(options, child, consumer, report)
         @options = options
@@ -37,10 +42,12 @@ module Skep
       # { name => [error code, partitions] }
       def ask_topics
         @topics.start
-        answer = await(@topics.io, @options.connect_timeout) { @topics.answer }
-        raise unreachable unless answer || @child.stopping?
+        answer = await(@topics.io, @options.connect_timeout || SILENT_SECONDS) { @topics.answer }
+        return answer if answer || @child.stopping?
+        raise unreachable if @options.connect_timeout
 
-        answer
+        @child.ready!
+        await(@topics.io, nil) { @topics.answer }
       end
 
       def look_at(name, code)
@@ -66,13 +73,15 @@ module Skep
         code
       end
 
-      # What the block makes of the answer; nil after so many seconds, or when it is to stop.
+      # What the block makes of the answer; nil after so many seconds (nil: never), or when it is to
+      # stop.
       def await(io, seconds)
-        deadline = OS.now + seconds
+        deadline = seconds && (OS.now + seconds)
         until @child.stopping?
           @consumer.control.drain { |event| hear(event) }
           answer = yield
-          return answer if answer || (left = deadline - OS.now).negative?
+          left = deadline && (deadline - OS.now)
+          return answer if answer || left&.negative?
 
           @child.wait_for([@consumer.control.io, io], left)
         end
@@ -89,13 +98,19 @@ module Skep
       # The first failure is told; the last cause that says something is kept for the sentence at
       # the end.
       def unheard(event)
+        @child.ready! if event.code == Codes::ALL_BROKERS_DOWN && !@options.connect_timeout
         text = @report.clean(event.text)
         @cause = text unless @cause && event.code == Codes::ALL_BROKERS_DOWN
         return if @told
 
         @told = true
         @report.tell(:kafka_unreachable, level: :warn, brokers:, error: text,
-                                         note: "keeps trying for #{@options.connect_timeout} s")
+                                         note: patience)
+      end
+
+      def patience
+        limit = @options.connect_timeout
+        limit ? "keeps trying for #{limit} s" : "waits until a broker answers"
       end
 
       def unreachable

@@ -27,7 +27,7 @@ module Skep
       attr_reader :dead_letter #: String?
       attr_reader :attempts #: Integer?, tries before the dead letter; nil: for ever
       attr_reader :poison #: Symbol, what becomes of a message that crashes its nodes
-      attr_reader :connect_timeout #: Numeric, seconds
+      attr_reader :connect_timeout #: Numeric?, seconds; nil: for ever
       attr_reader :commit_every #: Numeric, seconds
       attr_reader :retry_backoff #: Numeric, seconds
       attr_reader :ordered_by #: :partition | :key | ^(Message) -> untyped
@@ -86,8 +86,12 @@ module Skep
       def numbers
         [*must_be("a whole number, 1 or more", threads:, batch:, ahead:) { |value| whole?(value) },
          *must_be("seconds, 0 or more", max_wait:) { |value| seconds?(value) },
-         *must_be("seconds, more than 0", connect_timeout:, commit_every:,
-                                          retry_backoff:) { |value| seconds?(value) && value > 0 }]
+         *must_be("seconds, more than 0", commit_every:, retry_backoff:) do |value|
+           positive_seconds?(value)
+         end,
+         *must_be("seconds, more than 0, or nil to wait for ever", connect_timeout:) do |value|
+           value.nil? || positive_seconds?(value)
+         end]
       end
 
       def burial
@@ -145,6 +149,7 @@ module Skep
 
       def whole?(value) = value.is_a?(Integer) && value.positive?
       def seconds?(value) = value.is_a?(Numeric) && value.real? && value >= 0
+      def positive_seconds?(value) = seconds?(value) && value.positive?
       def text?(value) = value.is_a?(String) && !value.strip.empty?
       def legal?(name) = name.match?(LEGAL)
     end

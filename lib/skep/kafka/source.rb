@@ -23,7 +23,7 @@
 # | poison | :dead_letter, :pause without one | what becomes of a message that crashed three nodes |
 # | producer | {} | librdkafka's settings for child.producer, over those of kafka |
 # | transactional | false | outputs and offset of a batch in one transaction: true, or their name |
-# | connect_timeout | 15 | seconds until a boot without a broker is given up |
+# | connect_timeout | 15 | seconds until a boot without a broker is given up; nil: wait for ever |
 #
 # At least once: an offset is committed only after the handler returned. What is wrong with the
 # options is in `errors`.

@@ -124,7 +124,7 @@ module Skep
         prepare(frame)
         true
       rescue Loader::Refused => e
-        @channel.send("refused", { "sentence" => e.message })
+        @channel.send("refused", { "sentence" => e.message, "exit_code" => e.exit_code })
         @channel.take # the supervisor has read it when it closes
         false
       end
@@ -178,7 +178,8 @@ module Skep
       rescue Exception => e # the application's own code may raise anything
         where = e.backtrace&.first
         raise Loader::Refused.new(file: @swarm.name, what: "#{e.class} in #{name}, #{where}",
-                                  advice: e.message.lines.first&.chomp)
+                                  advice: e.message.lines.first&.chomp,
+                                  exit_code: Loader.exit_code(e))
       end
 
       def guard

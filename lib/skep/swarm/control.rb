@@ -12,8 +12,8 @@
 module Skep
   class Swarm
     class Control
-      FORCED = 2
-      ORPHANED = 3
+      FORCED = ExitCode::FORCED
+      ORPHANED = ExitCode::ORPHANED
 
       attr_reader :signals #: Signals
       attr_reader :ancestry #: Ancestry?

@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-# How far a swarm has come, and the exit code that it makes in the end (docs/signals.md). Pure.
+# How far a swarm has come, and the exit code that it makes in the end (docs/cli.md). Pure.
 #
 #   course = Course.new
 #   course.running                      # a mold can fork
 #   course.state                        # => :running; before that :booting, later quiet, …
-#   course.failed("no node could boot") # it is stopping, and there was none to be run
+#   course.failed("no node could boot", ExitCode::FAILED) # it is stopping: there was none to run
 #   course.stopped
 #   course.code(nil, killed: false)     # => 1
 module Skep
@@ -17,6 +17,7 @@ module Skep
       def initialize #: () -> void
         @state = :booting
         @failures = []
+        @failure_codes = []
       end
 
       # A quiet one stays so, whichever mold it gets.
@@ -37,8 +38,9 @@ module Skep
         stopping
       end
 
-      def failed(sentence) #: (String) -> void
+      def failed(sentence, exit_code) #: (String, Integer) -> void
         @failures << sentence unless @failures.include?(sentence)
+        @failure_codes << exit_code
         stopping
       end
 
@@ -57,11 +59,11 @@ module Skep
 
       # outcome: the Manager's, where it ended by itself; killed: had nodes to be?
       def code(outcome, killed:) #: (Symbol?, killed: bool) -> Integer
-        return 1 if failures.any?
-        return 4 if outcome == :gave_up
-        return 2 if @forced || killed
+        return ExitCode.of_boot(@failure_codes) if failures.any?
+        return ExitCode::CRASH_LOOP if outcome == :gave_up
+        return ExitCode::FORCED if @forced || killed
 
-        outcome == :unclean ? 4 : 0
+        outcome == :unclean ? ExitCode::CRASH_LOOP : ExitCode::OK
       end
     end
   end

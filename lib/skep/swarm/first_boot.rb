@@ -50,9 +50,11 @@ module Skep
 
       def fail(what, otherwise = SILENT)
         seats = @supervisor.manager&.seats || []
-        reasons = seats.filter_map(&:refusal).uniq
+        refused = seats.select(&:refusal)
+        reasons = refused.map(&:refusal).uniq
         why = reasons.any? ? ": #{reasons.join("; ")}" : ", #{otherwise}"
-        @supervisor.fail("#{@supervisor.file}: #{what}#{why}")
+        @supervisor.fail("#{@supervisor.file}: #{what}#{why}",
+                         ExitCode.of_boot(refused.map(&:refusal_code)))
       end
     end
   end

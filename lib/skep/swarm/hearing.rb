@@ -83,6 +83,7 @@ module Skep
       def failed(node, frame)
         node.seat.failure = frame["sentence"]
         node.seat.refusal = frame["sentence"] if frame["refused"]
+        node.seat.refusal_code = frame["exit_code"]
         @tell.call(:node_failed, node, level: :error, error: frame["sentence"],
                                        backtrace: frame["backtrace"])
       end

@@ -12,6 +12,16 @@ require "etc"
 module Skep
   class Swarm
     class Identity
+      # The configuration names a user or group that this process can't become.
+      class Refused < BootError
+        def initialize(wanted:, cause:)
+          super("can't become #{wanted}: #{cause}; " \
+                "run as root, or name a user and group that exist")
+        end
+
+        def exit_code = ExitCode::CONFIGURATION #: () -> Integer
+      end
+
       def initialize(config) #: (Config) -> void
         @config = config
       end
@@ -22,8 +32,7 @@ module Skep
         allow_core if @config.core
         self
       rescue ArgumentError, Errno::EPERM => e # Etc knows no such name, or we aren't root
-        raise BootError, "can't become #{wanted}: #{e.message}; " \
-                         "run as root, or name a user and group that exist"
+        raise Refused.new(wanted:, cause: e.message)
       end
 
       private

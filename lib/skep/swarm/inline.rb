@@ -22,14 +22,14 @@ module Skep
       end
 
       def run #: () -> Integer
-        return 1 unless prepare
+        return ExitCode::CONFIGURATION unless prepare
 
         %i[preload warm].each { |name| @swarm.__hooks(name).each(&:call) }
         take_control
         attempt { work }
       rescue Skep::Error => e
         @failures << e.message
-        1
+        e.exit_code
       end
 
       private
@@ -67,10 +67,10 @@ module Skep
 
       def attempt
         yield
-        0
+        ExitCode::OK
       rescue BootError => e
         @failures << "#{@file}: #{e.message}"
-        1
+        e.exit_code
       end
 
       def report(type, facts)

@@ -17,6 +17,8 @@ module Skep
           super("a swarm already runs with control path #{path}#{pid && " (pid #{pid})"}: " \
                 "stop it with `skep stop`, or give this one another name or control path")
         end
+
+        def exit_code = ExitCode::CONFIGURATION #: () -> Integer
       end
 
       class Unusable < Skep::Error
@@ -24,6 +26,8 @@ module Skep
           super("the control path #{path} can't be used, #{error}: " \
                 "name a path in a directory that can be written to")
         end
+
+        def exit_code = ExitCode::CONFIGURATION #: () -> Integer
       end
 
       @held = {} # by which process each lock file is held: a fork has the memory, not the lock

@@ -136,7 +136,7 @@ module Skep
         yield
         0
       rescue BootError => e
-        failed(e.message, { "refused" => !@child.__ready? })
+        failed(e.message, { "refused" => !@child.__ready?, "exit_code" => e.exit_code })
       rescue SystemExit => e
         e.status
       rescue Exception => e # the user's work may raise anything; the supervisor must hear what

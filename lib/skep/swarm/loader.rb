@@ -12,7 +12,11 @@ module Skep
 
       # The file can't be run; the message is the sentence to print.
       class Refused < Skep::Error
-        def initialize(file:, what:, advice: nil)
+        attr_reader :exit_code #: Integer
+
+        # exit_code: FAILED where the application's own code raised.
+        def initialize(file:, what:, advice: nil, exit_code: ExitCode::CONFIGURATION)
+          @exit_code = exit_code
           super([file, ": ", what, advice && ": #{advice}"].join)
         end
       end
@@ -20,6 +24,11 @@ module Skep
       class << self
         def loading? = !@found.nil? #: () -> bool
         def found(swarm) = @found&.push(swarm) #: (Swarm) -> void
+
+        # The exit code of a boot in which the application raised this.
+        def exit_code(error) #: (Exception) -> Integer
+          error.is_a?(Skep::Error) ? error.exit_code : ExitCode::FAILED
+        end
 
         # Runs the block and returns the swarms described in it.
         def collect #: () { () -> void } -> Array[Swarm]
@@ -59,14 +68,17 @@ module Skep
       rescue Refused
         raise
       rescue Exception => e # a swarm file may raise anything, and the supervisor must hear of it
-        refuse("#{e.class} while it was loaded, #{where(e)}", first_line(e.message))
+        refuse("#{e.class} while it was loaded, #{where(e)}", first_line(e.message),
+               exit_code: Loader.exit_code(e))
       end
 
       def refuse_missing
         refuse("there is no such file", "name the file that describes the swarm")
       end
 
-      def refuse(what, advice = nil) = raise(Refused.new(file: @file, what:, advice:))
+      def refuse(what, advice = nil, **code)
+        raise Refused.new(file: @file, what:, advice:, **code)
+      end
 
       # "line 3: syntax error, unexpected end-of-input",
       # without the file's path and the picture under it.

@@ -20,7 +20,7 @@ module Skep
       def hear(mold, frame) #: (Mold, Channel::Frame) -> void
         case frame.type
         when "loaded" then loaded(mold, frame.facts)
-        when "refused" then refused(mold, frame["sentence"])
+        when "refused" then refused(mold, frame["sentence"], frame["exit_code"])
         when "ready" then ready(mold, frame)
         when "forked" then forked(frame)
         when "fork_failed" then registrar.fork_failed(frame["slot"], frame["error"])
@@ -54,8 +54,10 @@ module Skep
         @supervisor.loaded(mold, plain) if mold.trial.nil? || mold.trial.loaded(plain)
       end
 
-      def refused(mold, sentence)
-        return @supervisor.fail(sentence) unless @supervisor.booted?
+      def refused(mold, sentence, exit_code)
+        unless @supervisor.booted?
+          return @supervisor.fail(sentence, ExitCode.of_boot([exit_code]))
+        end
 
         @tell.call(:mold_refused, :error, mold, message: sentence)
         mold.trial&.drop(sentence)

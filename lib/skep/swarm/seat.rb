@@ -22,6 +22,7 @@ module Skep
       attr_reader :last_exit #: Exit?
       attr_reader :last_reason #: String?
       attr_accessor :refusal #: String?, why its last process said that it can't begin
+      attr_accessor :refusal_code #: Integer?, the exit code of a first boot that this refusal ends
       attr_accessor :failure #: String?, what its last process failed with
       attr_writer :looping #: bool
       attr_accessor :last_hang #: Hash?, what was found out about its last hung node

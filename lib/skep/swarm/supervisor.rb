@@ -3,7 +3,7 @@
 # The process that keeps a swarm: signals in, molds and nodes kept, an exit code out.
 #
 #   supervisor = Supervisor.new(Origin::SwarmFile.new("swarm.rb"), observers: [Watch::Log.new])
-#   code = supervisor.run          # blocks; the table of codes is in docs/signals.md
+#   code = supervisor.run          # blocks; the table of codes is in docs/cli.md
 #   supervisor.failures            # => sentences, when it could not boot
 #
 # It loads no user code, has no thread and waits in one place, the loop.
@@ -110,9 +110,9 @@ module Skep
 
       def mold_died(mold) = @manager&.registrar&.mold_died(mold)
 
-      # There is no swarm to run: says why, ends what there is and exits with 1.
-      def fail(sentence)
-        @course.failed(sentence)
+      # There is no swarm to run: says why, ends what there is and exits with that code.
+      def fail(sentence, exit_code = ExitCode::FAILED)
+        @course.failed(sentence, exit_code)
         @manager ? @manager.force("boot_failed") : finish
       end
 
@@ -181,7 +181,7 @@ module Skep
 
       def configure(plain)
         @plain, @config = plain, read(plain)
-        return config.errors.each { |why| fail("#{file}: #{why}") } unless config.valid?
+        return invalid(config.errors) unless config.valid?
 
         entitle
         @premises = Premises.new(config)
@@ -190,7 +190,11 @@ module Skep
         appoint
         start_observers
       rescue Skep::Error => e
-        fail(e.message)
+        fail(e.message, e.exit_code)
+      end
+
+      def invalid(errors)
+        errors.each { |why| fail("#{file}: #{why}", ExitCode::CONFIGURATION) }
       end
 
       # kept: the seats that there are already.

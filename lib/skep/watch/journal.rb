@@ -18,6 +18,8 @@ module Skep
           super("log_format: journal takes systemd's journal, and there is none at #{path}: " \
                 "leave log_format out, or give text or json")
         end
+
+        def exit_code = ExitCode::CONFIGURATION #: () -> Integer
       end
 
       def initialize(path: SOCKET, env: ENV) #: (?path: String, ?env: untyped) -> void

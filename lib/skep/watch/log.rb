@@ -79,6 +79,8 @@ module Skep
           super("the log #{path} can't be written, #{error}: " \
                 "name a file in a directory that can be written to")
         end
+
+        def exit_code = ExitCode::CONFIGURATION #: () -> Integer
       end
 
       private

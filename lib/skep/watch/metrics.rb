@@ -26,6 +26,8 @@ module Skep
           super("metrics: #{what}: add `gem \"puma\", \">= #{OLDEST}\"` to the Gemfile, " \
                 "or leave the option out")
         end
+
+        def exit_code = ExitCode::CONFIGURATION #: () -> Integer
       end
 
       module_function

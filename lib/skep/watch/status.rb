@@ -29,6 +29,8 @@ module Skep
         def initialize(path:, error:)
           super("the status socket #{path} can't be made, #{error}: name another with control:")
         end
+
+        def exit_code = ExitCode::CONFIGURATION #: () -> Integer
       end
 
       # What goes over the socket: facts as one line.

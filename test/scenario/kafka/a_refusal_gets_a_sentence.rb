@@ -3,7 +3,7 @@
 require_relative "scenario"
 require_relative "support/door"
 
-# A topic, a group or a login that the broker refuses ends the boot with 1 and a sentence that says
+# A topic, a group or a login that the broker refuses ends the boot with 78 and a sentence that says
 # what to allow, and shows no password. One that comes later is told with the same advice and waited
 # out.
 KafkaScenario.play do
@@ -14,7 +14,7 @@ KafkaScenario.play do
     swarm = run_swarm(reader("orders", nodes: 1, kafka:))
     status = swarm.wait.exitstatus
     text = swarm.stderr
-    must("end with 1, not #{status}: #{text}") { status == 1 }
+    must("end with 78, not #{status}: #{text}") { status == 78 }
     must("keep the password to itself") { "#{swarm.events}#{text}" !~ /tiger-lily|orange-lily/ }
     text
   end

@@ -43,7 +43,7 @@ module Skep
           quiet = ::Puma::LogWriter.new(File.open(File::NULL, "w"), @err)
           ::Puma::Server.new(@app, nil, { log_writer: quiet, **PATIENCE, **SIZE })
         rescue LoadError
-          raise Misuse, "skep web is served by Puma, 6 or newer, which isn't here: " \
+          raise NotDone, "skep web is served by Puma, 6 or newer, which isn't here: " \
                         "`gem install puma`, or add it to the Gemfile"
         end
 
@@ -53,7 +53,7 @@ module Skep
           @address = "#{bind.include?(":") ? "[#{bind}]" : bind}:#{listener.local_address.ip_port}"
           server
         rescue SystemCallError, SocketError => e
-          raise Misuse, "the page can't listen at #{@bind}, port #{@port}: " \
+          raise NotDone, "the page can't listen at #{@bind}, port #{@port}: " \
                         "#{e.message.sub(/ - .*/, "").downcase}"
         end
       end

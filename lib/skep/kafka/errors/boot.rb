@@ -13,11 +13,14 @@ module Skep
               "`gem install #{gem}`, or add `gem \"#{gem}\"` to the Gemfile and run " \
               "`bundle install`")
       end
+
+      def exit_code = ExitCode::CONFIGURATION #: () -> Integer
     end
 
     # The source was given options or settings that can't be.
     class BadSource < BootError
       def initialize(sentences:) = super(sentences.join("\n")) #: (sentences: Array[String]) -> void
+      def exit_code = ExitCode::CONFIGURATION #: () -> Integer
     end
 
     # No broker answered in time.
@@ -28,6 +31,8 @@ module Skep
               "(#{cause || "no error was given"}): #{TLS.match?(cause.to_s) ? SPEAK : START}; " \
               "#{patience} is how long to wait")
       end
+
+      def exit_code = ExitCode::UNAVAILABLE #: () -> Integer
 
       TLS = /SSL|security\.protocol/
       SPEAK = "set security.protocol to what this port speaks (plaintext, ssl, sasl_plaintext, " \
@@ -68,6 +73,8 @@ module Skep
         subject = [SUBJECT.fetch(what), *name].join(" ")
         super("#{brokers} refuses #{subject} (#{cause}): #{ADVICE.fetch(what)}")
       end
+
+      def exit_code = ExitCode::CONFIGURATION #: () -> Integer
     end
   end
 end

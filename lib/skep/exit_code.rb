@@ -1,0 +1,23 @@
+# frozen_string_literal: true
+
+# The exit codes of skep's commands and processes; docs/cli.md has the table. From 64 on they are
+# those of sysexits(3), which systemd and shells know.
+module Skep
+  module ExitCode
+    OK = 0
+    FAILED = 1
+    FORCED = 2
+    ORPHANED = 3
+    CRASH_LOOP = 4
+    USAGE = 64
+    UNAVAILABLE = 75
+    CONFIGURATION = 78
+
+    # Those that a boot that came to nothing may end with.
+    BOOT = [FAILED, UNAVAILABLE, CONFIGURATION].freeze
+
+    # The exit code of a boot that failed for these reasons: a wrong configuration needs a person,
+    # so it goes before a dependency that may come back, and that before an error of unknown cause.
+    def self.of_boot(codes) = (BOOT & codes).max || FAILED #: (Array[untyped]) -> Integer
+  end
+end
