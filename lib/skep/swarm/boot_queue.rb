@@ -10,6 +10,8 @@
 #   boots.later(seat, 0.4)
 #   boots.pump                 # a node has booted or died: is there room for the next?
 #   boots.close                # nothing more is forked
+#
+# Nothing is forked for a seat that is removed.
 module Skep
   class Swarm
     class BootQueue
@@ -45,12 +47,16 @@ module Skep
       def any? = @queue.any? #: () -> bool
 
       def enqueue(seat, mold: nil) #: (Seat, ?mold: Mold?) -> void
+        return if seat.given_up?
+
         seat.wait unless seat.live?
         @queue << Boot.new(seat, mold)
         pump
       end
 
       def later(seat, seconds) #: (Seat, Float) -> void
+        return if seat.given_up?
+
         seat.wait
         seat.wait_timer = @loop.after(seconds) { enqueue(seat) }
       end

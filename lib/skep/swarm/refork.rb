@@ -56,6 +56,8 @@ module Skep
 
       def later(seconds, seat, first)
         @supervisor.loop.after(seconds) do
+          next if @over
+          next ready if seat.given_up?
           next yield if seat.node == first
 
           drop("its first node did not live")

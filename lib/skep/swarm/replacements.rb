@@ -9,7 +9,7 @@
 #   replacements.failed(seat)     # the successor can't be had: the old one works on
 #
 # A seat has one at a time. Where the old one goes by itself before its successor is forked there is
-# nothing left to replace, and it has failed.
+# nothing left to replace, and it has failed. A removed seat is never replaced.
 module Skep
   class Swarm
     class Replacements
@@ -31,7 +31,7 @@ module Skep
       #: (Seat, String, ?mold: Mold?, ?farewell: ^(Node) -> void) ?{ (bool succeeded) -> void }
       #:   -> void
       def begin(seat, reason, **how, &done)
-        return done&.call(false) if @over || of(seat) || !seat.live?
+        return done&.call(false) if @over || of(seat) || !seat.live? || seat.given_up?
         # Its node has just been followed, which isn't written down yet.
         if seat.claim.shut || seat.followed?
           return seat.when_settled { self.begin(seat, reason, **how, &done) }

@@ -42,9 +42,10 @@ module Skep
         end
       end
 
-      # Nobody holds it, and who will is new; or who holds it is.
+      # Returns true if the seat is removed, if its next process will be new, or if the one that it
+      # has is.
       def renewed?(seat)
-        return true unless seat.live?
+        return true if seat.given_up? || !seat.live?
 
         @mold ? seat.node.mold == @mold : seat.node.asked_at >= @began
       end

@@ -30,6 +30,8 @@ module Skep
         return adopt unless seat
 
         @manager.replace(seat, self.class::REASON, mold: @mold) do |replaced|
+          next ready if seat.given_up? # scaled away meanwhile: try the new mold in another seat
+
           replaced || !seat.live? ? judge(seat) : drop(stillborn(seat))
         end
       end
