@@ -51,6 +51,18 @@ class FootprintTest < Skep::TestCase
     assert_in_delta 0.0, footprint.rate
   end
 
+  test "is asked again after a pause where the node couldn't count its pages" do
+    footprint = born
+    footprint.measured({}, 10.5) # nobody has asked
+    footprint.ask(11.0)
+    footprint.measured({}, 10.5) # what was left before
+    assert_equal Float::INFINITY, footprint.facts.measurable_at
+    footprint.measured({}, 12.0)
+    assert_in_delta 13.0, footprint.facts.measurable_at
+    assert_nil footprint.waited(12.0)
+    refute_predicate footprint, :measured?
+  end
+
   test "may be measured again after a thousand times what it took" do
     footprint = born
     assert_in_delta 10.0, footprint.facts.measurable_at

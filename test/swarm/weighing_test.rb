@@ -24,10 +24,24 @@ class WeighingTest < Skep::TestCase
     at, plain = Weighing.find(page, 0)
     assert_in_delta before, at, 10.0
     assert_operator plain["rss"], :>, 0
-    ["", "{", "[]", "7", "[1,{}]", '[1,{"rss":2}]', "[null,#{plain.to_json}]"].each do |text|
+    ["", "{", "[]", "7", '[1,{"rss":2}]', "[null,#{plain.to_json}]"].each do |text|
       page.write(0, text)
       assert_nil Weighing.find(page, 0), text
     end
+  ensure
+    page.close
+  end
+
+  test "without a descriptor left it counts nothing, raises nothing, and says so" do
+    page = Skep::OS::Page.create(1)
+    pid, reader = in_child do |writer|
+      Process.setrlimit(:NOFILE, 0)
+      Weighing.leave(page, 0)
+      writer.write("left")
+    end
+    assert_equal "left", wait_readable(reader).read
+    Process.wait(pid)
+    assert_equal({}, Weighing.find(page, 0).last)
   ensure
     page.close
   end

@@ -2,7 +2,7 @@
 
 # How much memory a process uses, in bytes.
 #
-#   memory = Skep::OS::Memory.of(pid)   # nil once it is dead, and where there is no /proc
+#   memory = Skep::OS::Memory.of(pid)   # nil where it can't be told: dead, no /proc, no descriptor
 #   memory.rss      # resident, shared pages counted in full
 #   memory.pss      # resident, each shared page divided by the number of its sharers
 #   memory.uss      # private: what its death would give back
@@ -56,8 +56,8 @@ module Skep
       def self.rollup(pid)
         lines = File.read("/proc/#{pid}/smaps_rollup").scan(/^(\w+): +(\d+) kB$/)
         lines.to_h { |name, kilobytes| [name, Integer(kilobytes) * 1024] } if lines.any?
-      rescue Errno::ENOENT, Errno::ESRCH
-        nil # Dead, or a zombie, which has no memory left.
+      rescue Errno::ENOENT, Errno::ESRCH, Errno::EMFILE, Errno::ENFILE
+        nil # Dead, or a zombie, which has no memory left; or there is no descriptor to look with.
       end
       private_class_method :rollup
     end

@@ -4,7 +4,7 @@
 #
 #   footprint = Footprint.new(resident, sharers: 4, now:)
 #   footprint.seen(resident, now)      # cheap, at each look
-#   footprint.measured(plain, now)     # what the node counted of itself, now and then
+#   footprint.measured(plain, now)     # what the node counted of itself, now and then; or {}
 #   footprint.least; footprint.most    # bytes between which its USS is
 #   footprint.to_plain                 # for `skep status`
 #
@@ -105,7 +105,9 @@ module Skep
 
       # plain: "rss", "pss", "uss", "shared", "swap", "anonymous" in bytes,
       # "seconds" that it took to count. What isn't newer than what is known changes nothing.
+      # Empty: the node couldn't count its pages, and is asked again after a pause.
       def measured(plain, now) #: (Hash[String, untyped], Float) -> void
+        return unmeasured(now) if plain.empty?
         return if now <= (@measured_at || @born_at)
 
         @asked_at = nil
@@ -162,6 +164,13 @@ module Skep
         uss = [least, most].min
         { pss: [@memory["pss"] + uss - @memory["uss"], uss].max, uss:, shared: most - uss,
           swap: @memory["swap"] }
+      end
+
+      def unmeasured(now)
+        return unless @asked_at && now > @asked_at
+
+        @asked_at = nil
+        @measurable_at = now + pause(now)
       end
 
       def ripen(now)

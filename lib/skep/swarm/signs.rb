@@ -7,7 +7,7 @@
 #   signs.ill_since(node)   # => when it said `unhealthy!`, unless it made progress since; or nil
 #   signs.in_hand(node, 2)  # => ["orders/0/17-42 at 25", …], thread 2's first
 #   signs.held(node)        # => [["orders/0/17-42", 25], …]
-#   signs.weight(node)      # => when it counted its pages, and what it counted; nil: not yet
+#   signs.weight(node)      # => when it counted its pages, and what (Weighing.find); nil: not yet
 module Skep
   class Swarm
     class Signs

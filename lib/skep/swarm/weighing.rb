@@ -5,10 +5,11 @@
 #
 #   Weighing.of_self        # => {"rss" => …, "pss" => …, "seconds" => …}, what Footprint takes
 #   Weighing.leave(page, cell)   # the node's: on the page, so that nobody is woken
-#   Weighing.find(page, cell)    # the supervisor's: when it was left, and what; nil: nothing, or
-#                                # nothing that makes sense
+#   Weighing.find(page, cell)    # the supervisor's: when it was left, and what; {}: the node
+#                                # couldn't count; nil: nothing, or nothing that makes sense
 #
-# "seconds" is the processor's time that it took; where there is no /proc it is {}.
+# "seconds" is the processor's time that it took. Where there is no /proc, or no descriptor left to
+# open a file with, it is {}.
 module Skep
   class Swarm
     module Weighing
@@ -20,7 +21,7 @@ module Skep
         def of_self #: () -> Hash[String, untyped]
           began = Process.clock_gettime(CLOCK)
           memory = OS::Memory.of or return {}
-          anonymous = OS::Resident.of.anonymous
+          anonymous = OS::Resident.of&.anonymous or return {}
           seconds = Process.clock_gettime(CLOCK) - began
           { **memory.to_h.transform_keys(&:to_s), "anonymous" => anonymous, "seconds" => seconds }
         end
@@ -33,7 +34,7 @@ module Skep
         def find(page, cell)
           text = page.read(cell) or return
           at, plain = JSON.parse(text)
-          [Float(at), read(plain)] unless plain.empty?
+          [Float(at), plain.empty? ? {} : read(plain)]
         rescue JSON::ParserError, ArgumentError, KeyError, TypeError, NoMethodError
           nil # A node can write there what it likes.
         end

@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+# A node under `memory_limit` that has no file descriptor left can't count its pages when the
+# supervisor asks for it: it works on. Once it has descriptors again it is measured, and it is
+# replaced when it grows beyond the limit.
+require_relative "scenario"
+
+SOURCE = <<~RUBY
+  BALLAST = "x" * (120 << 20) # shared with the mold: only counting tells that it isn't the node's
+  Skep.swarm "starved", nodes: 1, memory_limit: "100M" do |swarm|
+    swarm.work do |child|
+      gate = File.open("\#{__dir__}/gate", "r+")
+      Process.setrlimit(:NOFILE, Dir.children("/proc/self/fd").map(&:to_i).max + 8)
+      held = []
+      begin
+        loop { held << File.open("/dev/null") }
+      rescue Errno::EMFILE
+        child.ready!
+      end
+      rounds = 0
+      until child.stopping? || child.wait_for([gate], 0.25).any?
+        child.event(:worked, round: rounds += 1)
+      end
+      next if child.stopping?
+
+      gate.getc
+      held.each(&:close)
+      child.wait_for([gate]).each(&:getc)
+      leak = "y" * (110 << 20)
+      child.wait until child.stopping?
+      leak.clear
+    end
+  end
+RUBY
+
+Scenario.play do
+  swarm = run_swarm(SOURCE, prepare: ->(directory) { File.mkfifo("#{directory}/gate") })
+  gate = File.open("#{swarm.directory}/gate", "r+")
+  pid = swarm.await("node_ready")["pid"]
+
+  swarm.await("worked") { |event| event["round"] == 10 } # it has been asked by then
+  must("keep the node") { swarm.events.none? { |event| event["event"] == "node_died" } }
+  gate.syswrite("c")
+  swarm.follow("it is measured") { swarm.status("starved")["nodes"][0]["memory"]["uss"] }
+  must("still be the same: #{swarm.account}") do
+    swarm.status("starved")["nodes"][0].values_at("pid", "restarts") == [pid, 0]
+  end
+
+  gate.syswrite("g")
+  swarm.await("node_over_limit")
+  died = swarm.await("node_died")
+  must("replace it for its memory: #{died}") do
+    died.values_at("pid", "exitstatus", "reason") == [pid, 0, "memory_limit"]
+  end
+  must("stop with 0") { swarm.stop.exitstatus.zero? }
+end
