@@ -3,6 +3,7 @@
 # A supervisor that was stopped for many liveness_timeouts, alone or together with all its nodes (as
 # a paused container or a machine that slept is), finds nobody hung when it goes on: not who waits,
 # not who works, and not who has declared a long job. One that is stuck then is found all the same.
+# Nor does it kill a mold that owed it the report of a node's exit before the pause.
 require_relative "scenario"
 
 SOURCE = <<~RUBY
@@ -47,4 +48,21 @@ Scenario.play do
   must("find who is stuck all the same: #{hung}") { hung["pid"] == nodes[3] }
   swarm.await("node_died") { |event| event["node"] == 3 }
   swarm.stop(:QUIT)
+
+  swarm = run_swarm(IDLE)
+  node = swarm.await("node_ready", times: 3).first["pid"]
+  mold = swarm.await("mold_ready")["pid"]
+  swarm.kill(mold, :STOP)
+  swarm.kill(node)
+  swarm.follow_for(0.5) # the supervisor knows of the exit, and waits for the report
+  swarm.kill(swarm.pid, :STOP)
+  swarm.follow_for(3)
+  swarm.kill(swarm.pid, :CONT)
+  swarm.follow_for(0.3)
+  swarm.kill(mold, :CONT)
+  died = swarm.await("node_died")
+  must("hear of the exit from the mold: #{died}") { died.values_at("pid", "signal") == [node, "KILL"] }
+  swarm.await("node_ready")
+  must("keep the mold") { swarm.events.none? { |event| event["event"] == "mold_died" } }
+  must("stop with 0") { swarm.stop.exitstatus.zero? }
 end

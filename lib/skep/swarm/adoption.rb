@@ -14,8 +14,13 @@
 module Skep
   class Swarm
     class Adoption
-      REPORT_SECONDS = 2.0 # how long a mold may take to report an end that the kernel has told of
-      private_constant :REPORT_SECONDS
+      # A mold has 2 seconds to report an exit that the kernel has told of, counted in steps of 0.5 s.
+      # A step whose timer fires late doesn't count: the supervisor was paused or starved, and the
+      # mold perhaps with it.
+      STEP = 0.5
+      STEPS = 4
+      LATE = 0.05
+      private_constant :STEP, :STEPS, :LATE
 
       #: (OS::Loop, gone: ^(Node) -> void) { (Node, Exit) -> void } -> void
       def initialize(loop, gone:, &ended)
@@ -55,8 +60,14 @@ module Skep
 
       private
 
-      def expect_report(node)
-        node.watches << @loop.after(REPORT_SECONDS) { node.mold.kill if node.mold.live? }
+      def expect_report(node, steps = STEPS)
+        due = OS.now + STEP
+        node.watches << @loop.at(due) do
+          steps -= 1 if OS.now - due < LATE
+          next expect_report(node, steps) if steps.positive?
+
+          node.mold.kill if node.mold.live?
+        end
       end
 
       def reap(node)
