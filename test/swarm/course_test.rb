@@ -39,6 +39,12 @@ class CourseTest < Skep::TestCase
     assert_predicate @course, :stopped?
   end
 
+  test "what has stopped stays so, whatever is asked" do
+    @course.stopped
+    %i[stopping forced].each { |step| @course.public_send(step) }
+    assert_equal :stopped, @course.state
+  end
+
   test "a failure or force stops it" do
     @course.forced
     assert_predicate @course, :stopping?

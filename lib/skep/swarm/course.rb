@@ -25,7 +25,10 @@ module Skep
         @state = :running unless @state == :quiet
       end
 
-      def stopping = @state = :stopping #: () -> void
+      def stopping #: () -> void
+        @state = :stopping unless stopped?
+      end
+
       def stopped = @state = :stopped #: () -> void
 
       # Only a swarm that runs can be quiet.
@@ -43,6 +46,10 @@ module Skep
         @failure_codes << exit_code
         stopping
       end
+
+      # Somebody has asked it to stop, by a signal or a command: the next signal forces.
+      def asked = @asked = true #: () -> void
+      def asked? = @asked ? true : false #: () -> bool
 
       # Its nodes have been asked for.
       def booted = @booted = true #: () -> void

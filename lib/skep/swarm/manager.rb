@@ -9,6 +9,8 @@
 #   manager.replace(seat, "restart") { |ok| … }   # the new one ready first
 #   manager.stop               # the supervisor's `finish` is called when the last node is gone
 #
+# Whether the swarm is stopping the supervisor's Course knows alone; when the work has ended on its
+# own the manager asks the supervisor to stop.
 # It knows no signal, no file and no user's code, and it never waits: all comes through the loop.
 module Skep
   class Swarm
@@ -21,8 +23,8 @@ module Skep
       attr_reader :spares #: Spares
       attr_reader :totals #: Totals
 
-      # The supervisor is told by: told (name, level, facts), forced (nodes are killed instead of
-      # stopped), emptied (a mold, none of whose nodes is left), looked, and finish, once.
+      # The supervisor is told by: told (name, level, facts), stop (the work has ended by itself),
+      # forced (nodes are killed instead of stopped), emptied (a mold, none of whose nodes is left), looked, and finish, once.
       # kept: the seats that there are already, [id, kind of work].
       def initialize(config, supervisor, loop:, page:, cells:, kept: nil)
         @config = config
@@ -38,7 +40,7 @@ module Skep
       def all = [*@helper, *seats, *spares.reserves] #: () -> Array[Seat]
 
       def ever_ready? = @ever_ready ? true : false #: () -> bool
-      def stopping? = @stopping ? true : false #: () -> bool
+      def stopping? = @supervisor.stopping? #: () -> bool
       def killed? = @killed ? true : false #: () -> bool
 
       # Why it ended by itself: :done, :unclean (not all of the work ended well) or :gave_up.
@@ -157,9 +159,6 @@ module Skep
 
       # Asks every node to end; what is left at stop_timeout is killed.
       def stop #: () -> void
-        return if stopping?
-
-        @stopping = true
         retire_seats
         roster.nodes.each { |node| node.stop unless node.helper? }
         @stop_timers = registrar.notice.give_all(roster) { force("stop_timeout") }
@@ -168,7 +167,7 @@ module Skep
 
       # Ends every node at once.
       def force(reason) #: (String) -> void
-        @stopping = @killed = true
+        @killed = true
         retire_seats
         @supervisor.forced
         roster.nodes.each { |node| node.kill(reason) }
@@ -212,7 +211,7 @@ module Skep
       #: (Symbol) -> void
       def over(outcome)
         @outcome = outcome
-        stop
+        @supervisor.stop(reason: outcome)
       end
 
       # Is nobody left of a swarm that is stopping?

@@ -37,7 +37,8 @@ module Skep
         insistence = @insistence.of(name, OS.now)
         return if insistence == :same
 
-        again = insistence == :again || @supervisor.stopping?
+        # A swarm that stops on its own does so in peace until somebody insists.
+        again = insistence == :again || @supervisor.asked_to_stop?
         again ? @supervisor.force(name) : @supervisor.stop(name)
       end
     end

@@ -47,10 +47,12 @@ module Skep
 
       # What an observer may ask of it, from within the loop.
 
-      def stop(signal = nil) #: (?String?) -> void
+      # signal: which one it obeys; reason: why it stops on its own (Manager#outcome).
+      def stop(signal = nil, reason: nil) #: (?String?, ?reason: Symbol?) -> void
+        @course.asked unless reason
         return if stopping?
 
-        emit(:swarm_stopping, :info, { signal: }.compact)
+        emit(:swarm_stopping, :info, { signal:, reason: }.compact)
         @course.stopping
         @manager ? @manager.stop : finish
       end
@@ -158,6 +160,7 @@ module Skep
       def failures = @course.failures #: () -> Array[String]
       def booted? = @course.booted? #: () -> bool
       def stopping? = @course.stopping? #: () -> bool
+      def asked_to_stop? = @course.asked? #: () -> bool
 
       private
 

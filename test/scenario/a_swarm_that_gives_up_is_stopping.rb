@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+# A swarm that stops on its own, after a crash loop or when all work is done, is stopping in every
+# respect as one that got TERM: it logs `swarm_stopping` with the reason, status says so, changes are
+# refused, and a mold that dies meanwhile isn't started again. A first TERM then doesn't force it.
+require_relative "scenario"
+
+# Node 1 waits at its end for the file `held`.
+SOURCE = <<~RUBY
+  Skep.swarm "giving", nodes: 2, restarts: 2, on_crash_loop: :stop do |swarm|
+    swarm.work do |child|
+      child.ready!
+      raise "no use" if child.id.zero?
+      child.wait until child.stopping?
+      File.read("\#{__dir__}/held")
+    end
+  end
+RUBY
+
+Scenario.play do
+  swarm = run_swarm(SOURCE, prepare: ->(directory) { File.mkfifo("#{directory}/held") })
+  mold = swarm.await("mold_ready")["pid"]
+  swarm.await("crash_loop")
+  stopping = swarm.await("swarm_stopping", seconds: 5)
+  must("say why: #{stopping}") { stopping["reason"] == "gave_up" }
+  state = swarm.status("giving")["state"]
+  must("be stopping, not #{state}") { state == "stopping" }
+  [%w[scale giving 3], %w[restart giving], %w[reload giving]].each do |command|
+    why = swarm.skep(*command)
+    must("refuse #{command}: #{why}") { why.to_s.include?("it isn't running") }
+  end
+  swarm.kill(mold)
+  swarm.await("mold_died")
+  swarm.signal(:TERM)
+  must("answer after the TERM") { swarm.status("giving")["state"] == "stopping" }
+
+  File.open("#{swarm.directory}/held", "w", &:close) # once it reads
+  ended = swarm.wait
+  must("end with 4: #{ended}; #{swarm.account}") { ended.exitstatus == 4 }
+  must("force nothing") { swarm.events.none? { |event| event["event"] == "swarm_forced" } }
+  molds = swarm.events.count { |event| event["event"] == "mold_ready" }
+  must("start no other mold: #{molds}") { molds == 1 }
+
+  done = run_swarm(<<~RUBY)
+    Skep.swarm("done", nodes: 1, restart: :never) { |swarm| swarm.work(&:ready!) }
+  RUBY
+  ended = done.wait
+  reason = done.events.find { |event| event["event"] == "swarm_stopping" }&.fetch("reason")
+  must("say that all is done: #{reason}, #{ended}") { [reason, ended.exitstatus] == ["done", 0] }
+end
