@@ -39,10 +39,8 @@ module Skep
         take_control
         status = attempt { Identity.new(@config).assume && (helper? ? listen : work) }
         report("leaving", {})
-        attempt { @swarm.__hooks(:on_exit).each { |hook| hook.call(@child) } } unless helper?
-        become_mold if status.zero? && @child.__calling && !@control.orphaned?
-        @control.flush(LAST_WORDS_SECONDS)
-        @control.orphaned? ? Control::ORPHANED : status
+        run_exit_hooks
+        forked? ? status : finish(status)
       end
 
       private
@@ -85,6 +83,22 @@ module Skep
         OS::Lifeline.renew # a hook may have changed user or taken the handler's place
         task = spare? ? step_in : @birth["task"]
         @swarm.tasks.fetch(task).run(@child) unless @child.stopping?
+      end
+
+      # Returns true in a process that the work forked without a block and that has returned from
+      # there. It is no node: it runs no exit path of the node's and writes nothing to its channel.
+      def forked? = Process.pid != @pid
+
+      def run_exit_hooks
+        return if helper? || forked?
+
+        attempt { @swarm.__hooks(:on_exit).each { |hook| hook.call(@child) } }
+      end
+
+      def finish(status)
+        become_mold if status.zero? && @child.__calling && !@control.orphaned?
+        @control.flush(LAST_WORDS_SECONDS)
+        @control.orphaned? ? Control::ORPHANED : status
       end
 
       # Returns only where it can't be one.
@@ -135,14 +149,21 @@ module Skep
       def attempt
         yield
         0
-      rescue BootError => e
-        failed(e.message, { "refused" => !@child.__ready?, "exit_code" => e.exit_code })
-      rescue SystemExit => e
-        e.status
       rescue Exception => e # the user's work may raise anything; the supervisor must hear what
-        raise unless Process.pid == @pid # in a process that the work forked it is no affair of ours
+        raise if forked?
 
-        failed("#{e.class}: #{e.message}", { "backtrace" => (e.backtrace || []).first(20) })
+        status_of(e)
+      end
+
+      def status_of(error)
+        case error
+        when BootError
+          failed(error.message, { "refused" => !@child.__ready?, "exit_code" => error.exit_code })
+        when SystemExit then error.status
+        else
+          failed("#{error.class}: #{error.message}",
+                 { "backtrace" => (error.backtrace || []).first(20) })
+        end
       end
 
       # Tells of a failure and returns the exit status for it.
@@ -153,6 +174,8 @@ module Skep
 
       # What a full channel made us drop is told as soon as something fits again.
       def report(type, facts, at_once: true)
+        return if forked?
+
         may_drop = DROPPABLE.include?(type)
         sent = @control.send(type, facts, may_drop:, at_once:)
         return @dropped += 1 if may_drop && !sent

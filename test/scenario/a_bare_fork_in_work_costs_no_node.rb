@@ -1,0 +1,39 @@
+# frozen_string_literal: true
+
+# A process that the work forks without a block, and that returns from the work, exits or raises
+# there, ends as any forked Ruby process does. It sends nothing to the supervisor and runs no
+# on_exit hook, so that the node that forked it works on.
+require_relative "scenario"
+
+Scenario.play do
+  swarm = run_swarm(<<~RUBY)
+    Skep.swarm "bare", nodes: 1, stop_timeout: 3, restarts: 100 do |swarm|
+      swarm.on_exit { |child| File.write("\#{__dir__}/exit", "\#{Process.pid}\n", mode: "a") }
+      swarm.work do |child|
+        child.ready!
+        ended = []
+        pid = fork or next
+        ended << Process.wait2(pid).last.exitstatus
+        pid = fork or exit(3)
+        ended << Process.wait2(pid).last.exitstatus
+        pid = fork or raise(IOError, "in the forked process")
+        ended << Process.wait2(pid).last.exitstatus
+        pid = fork or next(child.event(:from_the_forked_process))
+        Process.wait(pid)
+        child.event(:forked, ended:)
+        child.wait until child.stopping?
+      end
+    end
+  RUBY
+  pid = swarm.await("node_ready")["pid"]
+  ended = swarm.await("forked")["ended"]
+  must("have each end as it would without skep, not #{ended}") { ended == [0, 3, 1] }
+  state = swarm.status("bare")["nodes"].first["state"]
+  must("leave the node that forked ready, not #{state}") { state == "ready" }
+  told = swarm.events.map { |event| event["event"] } & %w[from_the_forked_process node_failed]
+  must("tell nothing of a forked process: #{told}") { told.empty? }
+  must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
+  must("have been one node: #{swarm.nodes}") { swarm.nodes == [pid] }
+  hooks = File.read("#{swarm.directory}/exit").split
+  must("run on_exit in the node alone: #{hooks}, not #{pid}") { hooks == [pid.to_s] }
+end
