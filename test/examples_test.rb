@@ -38,7 +38,7 @@ class ExamplesTest < Skep::TestCase
   test "a pod is the user that the image is, and can write where that must" do
     assert_equal dockerfile[/^USER (\d+)$/, 1].to_i, pod.dig("securityContext", "runAsUser")
     assert_includes container["volumeMounts"].map { |mount| mount["mountPath"] },
-                    dockerfile[/^ENV SKEP_RUN_DIR=(\S+)$/, 1]
+                    File.dirname(dockerfile[/^ENV SKEP_RUN_DIR=(\S+)$/, 1])
   end
 
   test "an image asks after the swarm that it runs, and starts it without a shell" do

@@ -122,6 +122,7 @@ end
 require "skep/swarm/plain"
 require "skep/swarm/kept"
 require "skep/swarm/option"
+require "skep/swarm/run_directory"
 require "skep/swarm/config"
 require "skep/swarm/task"
 require "skep/swarm/loader"

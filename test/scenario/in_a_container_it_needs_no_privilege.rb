@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
 # As examples/container has it: pid 1 of a container, not root, without any capability, on files
-# that can't be written to but /run/skep. It boots, answers, is reloaded, replaces a node, and a
-# TERM ends it with 0. Takes root; elsewhere there is nothing to show.
+# that can't be written to but /run/skep, a volume that everybody can write to. It boots, answers,
+# is reloaded, replaces a node, and a TERM ends it with 0. Takes root; elsewhere there is nothing
+# to show.
 require_relative "scenario"
 
 UNSHARE = %w[unshare --pid --fork --kill-child --mount --mount-proc --ipc].freeze
@@ -23,7 +24,7 @@ Scenario.play do
 
   File.chmod(0o755, directory)
   swarm = run_swarm(IDLE, under: [*UNSHARE, "sh", "-c", SHUT, "sh"],
-                          env: { "SKEP_RUN_DIR" => "/run/skep" },
+                          env: { "SKEP_RUN_DIR" => "/run/skep/own" },
                           prepare: ->(place) { File.chmod(0o755, place) })
   swarm.await("node_ready", times: 3)
   init = File.read("/proc/#{swarm.pid}/task/#{swarm.pid}/children").to_i
@@ -34,7 +35,7 @@ Scenario.play do
   end
 
   inside = ["nsenter", "-t", init.to_s, "--pid", "--mount", "setpriv", "--reuid", "10001",
-            "env", "SKEP_RUN_DIR=/run/skep", RbConfig.ruby, Scenario::RunningSwarm::SKEP]
+            "env", "SKEP_RUN_DIR=/run/skep/own", RbConfig.ruby, Scenario::RunningSwarm::SKEP]
   skep = lambda do |*words|
     said, status = Open3.capture2e(*inside, *words)
     must("do #{words.first}: #{said}; #{swarm.account}") { status.success? }

@@ -80,6 +80,23 @@ class LastHeapTest < Skep::TestCase
     assert_equal [{}, []], [heap.environment, heap.requires]
   end
 
+  test "neither writes nor reads through a link, and not where others can write" do
+    heap.remember(slots: 1_000_000, reshare: true)
+    record = Dir.glob("#{@directory}/*").fetch(0)
+    precious = "#{@directory}/precious"
+    File.rename(record, precious)
+    text = File.read(precious)
+    File.symlink(precious, record)
+    assert_empty heap.requires
+    File.symlink(precious, "#{record}.#{Process.pid}")
+    heap.remember(slots: 2_000_000, reshare: true)
+    assert_equal [text, ["-rskep/reshare"]], [File.read(precious), heap.requires]
+    heap.forget
+    File.chmod(0o777, @directory)
+    heap.remember(slots: 2_000_000, reshare: true)
+    assert_empty heap.requires
+  end
+
   test "goes without where it can't write" do
     missing = Skep::Swarm::LastHeap.new("swarm.rb", directory: "/proc/nowhere", env: {})
     assert_nil missing.remember(slots: 1, reshare: true)

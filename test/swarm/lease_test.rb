@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "socket"
 require "tmpdir"
 require "skep/swarm"
 
@@ -57,6 +58,71 @@ class LeaseTest < Skep::TestCase
     Process.kill(:KILL, pid) && Process.wait(pid) if pid
   end
 
+  test "is refused while a process answers at the socket, though the lock's file is gone" do
+    lease = Lease.new(@path).take
+    server = UNIXServer.new(@path)
+    File.unlink("#{@path}.lock")
+    pid, reader = in_child { |writer| 2.times { writer.puts refusal } }
+    assert_equal 2, wait_readable(reader).read.scan("(pid #{Process.pid})").size
+    Process.wait(pid)
+  ensure
+    server&.close
+    lease&.release
+  end
+
+  test "is taken beside a socket at which nobody answers any more" do
+    UNIXServer.new(@path).close
+    Lease.new(@path).take.release
+    assert_equal Process.pid, File.read("#{@path}.lock").to_i
+  end
+
+  test "is free while a fork of its dead holder still has the socket open" do
+    pid, reader = in_child do |writer|
+      server = UNIXServer.new(@path)
+      server.listen(1)
+      writer.puts(fork { server && IO.select(nil) })
+    end
+    left = Skep.pidfd(wait_readable(reader).gets.to_i)
+    Process.wait(pid)
+    UNIXSocket.new(@path).close
+    Lease.new(@path).take.release
+    assert_path_exists @path
+  ensure
+    left&.signal(:KILL)&.close
+  end
+
+  test "restores the lock's file that was removed, and leaves one that another process holds" do
+    lease = Lease.new(@path).take
+    assert lease.restore
+    File.unlink("#{@path}.lock")
+    assert lease.restore
+    assert_includes other_refusal, "(pid #{Process.pid})"
+    File.unlink("#{@path}.lock")
+    pid, reader = in_child do |writer|
+      Lease.new(@path).take
+      writer.puts "taken"
+      IO.select(nil)
+    end
+    wait_readable(reader).gets
+    refute lease.restore
+  ensure
+    Process.kill(:KILL, pid) && Process.wait(pid) if pid
+    lease&.release
+  end
+
+  test "never writes through a link, nor into a file of another name" do
+    precious = "#{@directory}/precious"
+    File.write(precious, "the only copy")
+    [[:symlink, "is a symbolic link"], [:link, "was made by somebody else"]].each do |how, why|
+      File.public_send(how, precious, "#{@path}.lock")
+      assert_includes assert_raises(Lease::Unusable) { Lease.new(@path).take }.message, why
+      File.unlink("#{@path}.lock")
+    end
+    File.mkfifo("#{@path}.lock")
+    assert_raises(Lease::Unusable) { Lease.new(@path).take }
+    assert_equal "the only copy", File.read(precious)
+  end
+
   test "says what keeps a path from being used" do
     Dir.mkdir(@path)
     error = assert_raises(Lease::Unusable) { Lease.new(@path).take }
@@ -64,6 +130,13 @@ class LeaseTest < Skep::TestCase
   end
 
   private
+
+  def other_refusal
+    pid, reader = in_child { |writer| writer.print refusal }
+    wait_readable(reader).read
+  ensure
+    Process.wait(pid)
+  end
 
   def refusal(path = @path)
     assert_raises(Lease::Taken) { Lease.new(path).take }.message

@@ -102,6 +102,26 @@ class StatusTest < Skep::TestCase
     refute_path_exists @path
   end
 
+  test "leaves at its end what another swarm has put in its place" do
+    File.unlink(@path)
+    other = UNIXServer.new(@path)
+    @status.closed
+    assert_path_exists @path
+  ensure
+    other&.close
+  end
+
+  test "makes a removed socket again when it is told to reopen, and only then" do
+    File.unlink(@path)
+    @status.reopen
+    assert asked('{"command":"status"}').key?("status")
+    before = File.lstat(@path).ino
+    @status.reopen
+    assert_equal before, File.lstat(@path).ino
+    @status.closed
+    refute_path_exists @path
+  end
+
   test "says why it can't be" do
     config = Skep::Swarm::Config.new("a", { control: "/#{'x' * 200}" }, tasks: [{}])
     error = assert_raises(Skep::Watch::Status::Unusable) do

@@ -30,7 +30,7 @@ module Skep
 
       def named(name)
         path = File.join(directory, "#{name}.sock")
-        return path if File.socket?(path)
+        return path if ours?(path)
 
         raise NotDone, "no swarm called #{name} runs here: #{others(name)}"
       end
@@ -52,9 +52,24 @@ module Skep
         raise NotDone, "several swarms run here: name one of #{names.join(", ")}"
       end
 
-      def running = Dir.glob(File.join(directory, "*.sock")).sort.select { |path| listens?(path) }
+      def running
+        Dir.glob("*.sock", base: directory).sort.map { |file| File.join(directory, file) }
+           .select { |path| ours?(path) && listens?(path) }
+      end
+
       def name_of(path) = File.basename(path, ".sock")
-      def directory = Swarm::Config.run_directory
+
+      # Where nobody else can put a socket in a swarm's place.
+      def directory
+        @directory ||= Swarm::RunDirectory.new(Swarm::Config.run_directory).check
+      end
+
+      def ours?(path)
+        stat = File.lstat(path)
+        stat.socket? && Swarm::RunDirectory.trusted?(stat, asking: true)
+      rescue SystemCallError
+        false
+      end
 
       # A supervisor that was killed leaves its socket.
       def listens?(path)

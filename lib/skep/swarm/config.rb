@@ -14,6 +14,13 @@
 module Skep
   class Swarm
     class Config
+      # SKEP_RUN_DIR is set, and empty: the socket would lie in the root directory.
+      class NoRunDirectory < Skep::Error
+        def initialize
+          super("SKEP_RUN_DIR is empty: set it to the directory of the status socket, or unset it")
+        end
+      end
+
       NAME = /\A[a-zA-Z0-9][\w.-]{0,99}\z/
       private_constant :NAME
 
@@ -53,13 +60,21 @@ module Skep
       # `control:`, or a file with the swarm's name where this user may write.
       def control_path = control || File.join(Config.run_directory, "#{name}.sock") #: () -> String
 
+      # The directory of it, yet to be checked.
+      def control_directory #: () -> RunDirectory
+        RunDirectory.new(File.dirname(control_path), named: !control.nil?)
+      end
+
       # The directory of status sockets: /run/skep for root,
       # else $XDG_RUNTIME_DIR/skep, else /tmp/skep-UID.
       def self.run_directory(env: ENV, uid: Process.uid) #: (?env: untyped, ?uid: Integer) -> String
-        return env["SKEP_RUN_DIR"] if env["SKEP_RUN_DIR"]
+        named = env["SKEP_RUN_DIR"]
+        raise NoRunDirectory if named == ""
+        return named if named
         return "/run/skep" if uid.zero?
 
-        env["XDG_RUNTIME_DIR"] ? File.join(env["XDG_RUNTIME_DIR"], "skep") : "/tmp/skep-#{uid}"
+        session = env["XDG_RUNTIME_DIR"].to_s # an empty one is as good as none, its specification
+        session.empty? ? "/tmp/skep-#{uid}" : File.join(session, "skep")
       end
 
       def to_h = @values #: () -> Hash[Symbol, untyped]

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "fileutils"
 require "json"
 
 # How large a swarm file's mold was the last time, so that the next one can be given its heap before
@@ -43,10 +42,9 @@ module Skep
         facts = { "file" => name, "ruby" => RUBY_VERSION, "slots" => slots, "reshare" => reshare }
         return if facts == read
 
-        FileUtils.mkdir_p(File.dirname(@path), mode: 0o755)
-        File.write("#{@path}.#{Process.pid}", JSON.generate(facts), perm: 0o600)
-        File.rename("#{@path}.#{Process.pid}", @path)
-      rescue SystemCallError # a full or read-only disk: the next mold boots as the first did
+        RunDirectory.new(File.dirname(@path)).use
+        replace(JSON.generate(facts))
+      rescue SystemCallError, Lease::Unusable # the next mold boots as the first did
         nil
       end
 
@@ -79,11 +77,23 @@ module Skep
       # The path as text, whatever the locale takes its bytes for.
       def name = @file.dup.force_encoding(Encoding::UTF_8).scrub
 
+      # A new file, never one that lies there.
+      def replace(text)
+        beside = "#{@path}.#{Process.pid}"
+        File.delete(beside) if File.exist?(beside) || File.symlink?(beside)
+        flags = File::WRONLY | File::CREAT | File::EXCL | File::NOFOLLOW
+        File.open(beside, flags, 0o600) { |file| file.write(text) }
+        File.rename(beside, @path)
+      end
+
       # Nothing of another file's, Ruby's or user's.
       def read
-        return {} unless File.owned?(@path)
+        text = File.open(@path, File::RDONLY | File::NOFOLLOW | File::NONBLOCK) do |file|
+          return {} unless file.stat.file? && file.stat.owned?
 
-        facts = JSON.parse(File.binread(@path))
+          file.binmode.read
+        end
+        facts = JSON.parse(text)
         ours = facts.is_a?(Hash) && facts.values_at("file", "ruby") == [name, RUBY_VERSION]
         ours ? facts : {}
       rescue SystemCallError, JSON::ParserError # gone meanwhile, or cut short

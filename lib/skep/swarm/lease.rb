@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "fileutils"
+require "socket"
 
 # The right to a swarm's name on this host, held as a file lock:
 # the kernel gives it back when the holder dies, whoever it has forked.
@@ -9,6 +9,9 @@ require "fileutils"
 #
 # The lock lies beside the status socket, as PATH.lock (OS::FileLock). Only the supervisor may hold
 # it. As the lock is one of processes, what this process holds already is remembered here.
+#
+# A cleaner may remove the lock of a running swarm. So a lock that was free is not enough: while a
+# process answers at the status socket, the name is taken. `restore` makes the removed file again.
 module Skep
   class Swarm
     class Lease
@@ -22,9 +25,11 @@ module Skep
       end
 
       class Unusable < Skep::Error
-        def initialize(path:, error:)
-          super("the control path #{path} can't be used, #{error}: " \
-                "name a path in a directory that can be written to")
+        ADVICE = "name a path in a directory that can be written to"
+        private_constant :ADVICE
+
+        def initialize(path:, error:, what: "control path", advice: ADVICE)
+          super("the #{what} #{path} can't be used, #{error}: #{advice}")
         end
 
         def exit_code = ExitCode::CONFIGURATION #: () -> Integer
@@ -38,19 +43,21 @@ module Skep
         def drop(file) = @held.delete(file) #: (untyped) -> void
       end
 
-      def initialize(path) #: (String) -> void
+      # directory: the socket's, to be checked; it may be a symbolic link where none is given.
+      def initialize(path, directory: nil) #: (String, ?directory: RunDirectory?) -> void
         @path = path
         @lock = "#{path}.lock"
+        @directory = directory || RunDirectory.new(File.dirname(path), named: true)
       end
 
       def take #: () -> Lease
-        FileUtils.mkdir_p(File.dirname(@path), mode: 0o755)
+        @directory.use
         raise Unusable.new(path: @path, error: "it is a directory") if File.directory?(@path)
 
-        occupy
+        guard { occupy }
+        refuse_beside_a_living_one
         write
-      rescue SystemCallError => e
-        raise Unusable.new(path: @path, error: e.message.sub(/ @ .*/, "").downcase)
+        self
       end
 
       def to_io = @file #: () -> File
@@ -58,8 +65,24 @@ module Skep
       # Goes on with the lock, which this process has already.
       def resume(file) #: (File) -> Lease
         @file = file
-        Lease.hold(@identity = identity)
+        Lease.hold(@identity = identity_of(@file.stat))
         self
+      end
+
+      # Takes the lock again if its file was removed, or replaced by one that nobody holds. Returns
+      # true if the name is locked by its file.
+      def restore #: () -> bool
+        return true if @identity == identity
+
+        kept, before = @file, @identity
+        occupy
+        write
+        kept.close
+        Lease.drop(before)
+        true
+      rescue Skep::Error, SystemCallError # another holds it; the socket still keeps the name
+        @file, @identity = kept, before
+        false
       end
 
       # Closes it without unlocking, in a process forked from the holder.
@@ -73,14 +96,44 @@ module Skep
 
       private
 
-      # Before it is opened: to close it would let go of the lock that we have.
-      def occupy
-        ours = File.exist?(@lock) && Lease.holds?(identity)
-        raise Taken.new(path: @path, pid: Process.pid) if ours
+      def guard
+        yield
+      rescue Errno::ELOOP
+        raise Unusable.new(path: @path, error: "#{@lock} is a symbolic link", advice: "remove that")
+      rescue SystemCallError => e
+        raise Unusable.new(path: @path, error: e.message.sub(/ @ .*/, "").downcase)
+      end
 
-        @file = File.open(@lock, File::RDWR | File::CREAT, 0o600)
+      # A file that was removed before it could be locked is nobody's lock: then once more.
+      def occupy
+        # Before it is opened: to close it would let go of the lock that we have.
+        raise Taken.new(path: @path, pid: Process.pid) if Lease.holds?(identity)
+
+        @file = open_lock
         refuse unless OS::FileLock.take(@file)
-        Lease.hold(@identity = identity)
+        @identity = identity_of(@file.stat)
+        return Lease.hold(@identity) if @identity == identity
+
+        @file.close
+        occupy
+      end
+
+      # Never through a link, and never a file that another user has put there.
+      def open_lock
+        flags = File::RDWR | File::NOFOLLOW | File::NONBLOCK
+        file = begin
+          File.open(@lock, flags | File::CREAT | File::EXCL, 0o600)
+        rescue Errno::EEXIST
+          File.open(@lock, flags)
+        end
+        stat = file.stat
+        return file if stat.file? && stat.nlink < 2 && RunDirectory.trusted?(stat)
+
+        file.close
+        raise Unusable.new(path: @path, error: "#{@lock} was made by somebody else",
+                           advice: "remove that")
+      rescue Errno::ENOENT # removed between the two
+        retry
       end
 
       def refuse
@@ -89,14 +142,49 @@ module Skep
         raise Taken.new(path: @path, pid: holder)
       end
 
-      # Two names of one file are one.
-      def identity = File.stat(@lock).then { |stat| [stat.dev, stat.ino] }
+      def refuse_beside_a_living_one
+        pid = listener or return
+        release
+        raise Taken.new(path: @path, pid: (pid if pid.positive?))
+      end
 
+      # The pid of the process that listens at the status socket, 0 where that is unknown; nil if
+      # none does. A socket may outlive the process that opened it, in a fork of it, as a leftover.
+      def listener
+        Socket.open(:UNIX, :STREAM) do |socket|
+          socket.connect_nonblock(Socket.sockaddr_un(@path))
+          pid = socket.getsockopt(:SOCKET, :PEERCRED).unpack("l").first
+          pid if pid.zero? || alive?(pid)
+        end
+      rescue Errno::EAGAIN, SocketError # its queue is full; or this system doesn't tell who it is
+        0
+      rescue SystemCallError, ArgumentError # none is there; or the path is too long for a socket
+        nil
+      end
+
+      def alive?(pid)
+        pidfd = OS::Pidfd.open(pid)
+        pidfd.alive?
+      ensure
+        pidfd&.close
+      end
+
+      # Two names of one file are one.
+      def identity #: () -> [Integer, Integer]?
+        identity_of(File.lstat(@lock))
+      rescue SystemCallError
+        nil
+      end
+
+      def identity_of(stat) = [stat.dev, stat.ino]
+
+      # For people, and where the kernel doesn't say who holds a lock.
       def write
         @file.truncate(0)
         @file.write(Process.pid.to_s)
         @file.flush
-        self
+      rescue Errno::EFBIG, Errno::ENOSPC
+        nil
       end
     end
   end

@@ -19,7 +19,7 @@ module Skep
       end
 
       def occupy #: () -> void
-        @lease = Lease.new(@config.control_path).take
+        @lease = Lease.new(@config.control_path, directory: @config.control_directory).take
         seats = @config.placement.size + @config.spares + 1 # one for the helper
         @cells = Cells.new(nodes: Roster.slots_for(seats), threads: @config.threads)
         @page = OS::Page.create(@cells.total)
@@ -38,6 +38,9 @@ module Skep
         @lease = Lease.new(@config.control_path)
                       .resume(handover.take(handover["lease"], ::File, "r+b"))
       end
+
+      # USR1: the lock's file is made again if it was removed.
+      def reopen = @lease&.restore #: () -> void
 
       def leave #: () -> void
         @page&.close

@@ -76,7 +76,11 @@ module Skep
 
       # Asked by signals only.
 
-      def reopen = @observers.each_guarded(&:reopen) #: () -> void
+      def reopen #: () -> void
+        @premises&.reopen
+        @observers.each_guarded(&:reopen)
+      end
+
       def reap = @office.strangers.tend #: () -> void
 
       # Asked by the Foundry, its Reports and its Recasting.

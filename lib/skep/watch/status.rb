@@ -57,13 +57,24 @@ module Skep
       def configured(supervisor) #: (Swarm::Supervisor) -> void
         @supervisor = supervisor
         @path = supervisor.config.control_path
-        @server = listen
+        listen
+        open_door
+      end
+
+      # USR1: the socket is made again if it was removed. What lies there by now stays.
+      def reopen #: () -> void
+        return if @server.nil? || occupied?
+
+        before = @server
+        listen
+        @door.close
+        before.close
         open_door
       end
 
       # Nobody who asks or follows is to notice.
       def keep(handover) #: (Swarm::Handover) -> Hash[String, untyped]
-        { "seq" => @seq, "server" => handover.lend(@server),
+        { "seq" => @seq, "server" => handover.lend(@server), "identity" => @identity,
           "clients" => @clients.map { |client| client.keep(handover) } }
       end
 
@@ -74,6 +85,7 @@ module Skep
         @path = supervisor.config.control_path
         @seq += kept["seq"]
         @server = handover.take(kept["server"], UNIXServer)
+        @identity = kept.fetch("identity") { identity }
         open_door
         kept["clients"].each { |client| resume(client, handover) }
       end
@@ -84,7 +96,7 @@ module Skep
         return unless @server
 
         @clients.dup.each(&:finish)
-        File.unlink(@path) if File.socket?(@path)
+        File.unlink(@path) if @identity && @identity == identity # not what another has put there
         @server.close
       end
 
@@ -97,12 +109,23 @@ module Skep
       def listen
         File.unlink(@path) if File.socket?(@path) # a leftover: we hold the name's lease
         before = File.umask(0o177)
-        UNIXServer.new(@path).tap { |server| server.listen(Door.queue) }
+        @server = UNIXServer.new(@path).tap { |server| server.listen(Door.queue) }
+        @identity = identity
       rescue SystemCallError, ArgumentError => e # ArgumentError: longer than a socket's may be
         raise Unusable.new(path: @path, error: e.message.sub(/ - .*/, "").downcase)
       ensure
         File.umask(before) if before
       end
+
+      # Of the file at the path, which may be another swarm's by now.
+      def identity
+        stat = File.lstat(@path)
+        [stat.dev, stat.ino]
+      rescue SystemCallError
+        nil
+      end
+
+      def occupied? = !identity.nil? #: () -> bool
 
       def let_in(socket)
         make_room if @clients.size >= CLIENTS

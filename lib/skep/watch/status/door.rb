@@ -37,6 +37,9 @@ module Skep
           @spent += spent - began
         end
 
+        # Lets nobody in any more.
+        def close = @watch.cancel #: () -> void
+
         private
 
         def spent = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)

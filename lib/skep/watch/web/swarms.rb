@@ -12,6 +12,7 @@ module Skep
       class Swarms
         def initialize(names, controls) #: (Array[String], Array[String]) -> void
           @directory = Swarm::Config.run_directory
+          Swarm::RunDirectory.new(@directory).check unless names.empty? && controls.any?
           @seen = [*names.map { |name| socket(name) }, *controls].to_h { |path| [name(path), path] }
           @open = @seen.empty?
         end
