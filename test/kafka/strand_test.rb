@@ -7,14 +7,29 @@ module Skep
   module Kafka
     # What is to be tried of a strand, and how often that failed.
     class StrandTest < ::Skep::TestCase
+      test "counts the failures of the batch, and those in a row of one message" do
+        strand = strand(%w[a a a])
+        counted = [0, 0, 1, nil, nil, 1].map do |offset|
+          strand.failed(offset)
+          [strand.failures.count, strand.failures.number]
+        end
+        assert_equal [[1, 1], [2, 2], [3, 1], [4, 1], [5, 2], [6, 1]], counted
+      end
+
+      test "counts what fails alone as the failures of one message" do
+        strand = strand(%w[a])
+        [0, nil].each { |offset| strand.failed(offset) }
+        assert_equal 2, strand.failures.number
+      end
+
       test "goes on after what is marked, as if nothing had failed" do
         strand = strand(%w[a a a])
-        strand.failures = 2
+        2.times { strand.failed(1) }
         assert_equal 0, strand.cut
-        assert_equal 2, strand.failures
+        assert_equal 2, strand.failures.count
         strand.marked = 1
         assert_equal 2, strand.cut
-        assert_equal [[2], 0, nil], [offsets(strand), strand.failures, strand.marked]
+        assert_equal [[2], 0, nil], [offsets(strand), strand.failures.count, strand.marked]
         strand.marked = 2
         assert_equal 1, strand.cut
         assert_predicate strand, :over?
@@ -43,22 +58,24 @@ module Skep
 
       test "lets other keys go their own way than the one that failed" do
         strand = strand(%w[a b a c])
-        strand.failures = 1
+        strand.failed(2)
         strand.divide(2)
         strand.rest(60)
         here, off = strand.parts
         assert_equal [[0, 2], [1, 3]], [offsets(here), offsets(off)]
         assert_equal [%w[a], %w[b c]], [here, off].map { |one| one.keys.values.uniq }
-        assert_equal 1, off.failures
+        assert_equal [1, 0], [here, off].map { |one| one.failures.count }
         assert_equal here.retry_at.round, off.retry_at.round
         assert_equal [strand], strand.parts
       end
 
       test "lets half of its keys go where it isn't known which one failed" do
         strand = strand(%w[a b a c d])
+        strand.failed(nil)
         strand.divide(nil)
         here, off = strand.parts
         assert_equal [[0, 1, 2], [3, 4]], [offsets(here), offsets(off)]
+        assert_equal [0, 0], [here, off].map { |one| one.failures.count }
       end
 
       test "rests alone the next time, once others go their own way" do

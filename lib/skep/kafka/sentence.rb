@@ -25,8 +25,8 @@ module Skep
         batch = strand.batch
         crashes = @poison.crashes(batch)
         error = Crashed.new(crashes:, ends: @poison.ends(batch))
-        strand.failures += 1 # the second and later ones: to set it aside
-        convict(batch, error, crashes) if strand.failures == 1
+        strand.failed(batch.first_offset) # the second and later ones: to set it aside
+        convict(batch, error, crashes) if strand.failures.count == 1
         carry_out(strand, error, crashes)
       end
 

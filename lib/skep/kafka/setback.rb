@@ -28,9 +28,10 @@ module Skep
         begin_again(strand)
         return told(batch, error, 0, note: MARKED) if all
 
-        strand.failures += 1
+        strand.failed(at)
+        number = strand.failures.number # before what is divided begins to count again
         strand.divide(at, wait: batch.first_offset == at)
-        last?(strand, error) ? give_up(strand, error) : try_again(strand, error)
+        last?(strand, error) ? give_up(strand, error, number) : try_again(strand, error, number)
       end
 
       # What the handler asked for, before it returned: Batch#__wish.
@@ -44,7 +45,7 @@ module Skep
 
       # attempts, crashes: what its headers are to say.
       #: (Strand, Exception, ?attempts: Integer, **Integer) -> void
-      def bury(strand, error, attempts: strand.failures, **crashes)
+      def bury(strand, error, attempts: strand.failures.count, **crashes)
         batch = strand.batch
         @child.busy(for: DeadLetter::LONGEST * @options.threads) do
           @dead_letter.put(batch.messages.first, error, attempts:, through: @outputs, **crashes)
@@ -85,7 +86,7 @@ module Skep
         return false if error.is_a?(OutputFailed) && error.passing?
         return false unless @options.attempts
 
-        error.is_a?(Final) || strand.failures >= @options.attempts
+        error.is_a?(Final) || strand.failures.count >= @options.attempts
       end
 
       def pause(strand, seconds, level)
@@ -95,17 +96,18 @@ module Skep
                                     offset: strand.batch&.first_offset)
       end
 
-      def try_again(strand, error)
-        strand.rest(seconds = @backoff.seconds(strand.failures))
-        told(strand.batch, error, seconds.round(3), attempt: strand.failures)
+      # number: which failure it is.
+      def try_again(strand, error, number = strand.failures.number)
+        strand.rest(seconds = @backoff.seconds(number))
+        told(strand.batch, error, seconds.round(3), attempt: number)
         held(strand.partition) if strand.partition.held?
       end
 
       # Of many messages it isn't known which can't be done: they are tried one by one first.
-      def give_up(strand, error)
+      def give_up(strand, error, number)
         return bury(strand, error) if strand.batch.size == 1
 
-        told(strand.batch, error, 0, attempt: strand.failures, note: "from now on one by one")
+        told(strand.batch, error, 0, attempt: number, note: "from now on one by one")
         strand.split
       end
 

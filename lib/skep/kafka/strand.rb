@@ -18,17 +18,17 @@ module Skep
       attr_reader :plan #: (Sequence | Keyring)?, of the partition's, what gave it out
       attr_reader :reach #: Integer?, the next offset that may be a message, after all of its own
       attr_accessor :marked #: Integer?, the offset up to which its batch is done
-      attr_accessor :failures #: Integer, how often the batch failed
+      attr_reader :failures #: Failures, of the batch
       attr_accessor :state #: Symbol, one of busy ready resting: the desk's
       attr_accessor :retry_at #: Float?, monotonic seconds
 
       #: (Partition, Array[Batch], ?Hash[Integer, untyped]?, **untyped) -> void
-      def initialize(partition, batches, keys = nil, plan: nil, reach: nil, failures: 0)
+      def initialize(partition, batches, keys = nil, plan: nil, reach: nil)
         @partition = partition
         @plan, @reach = plan, reach
         @waiting = batches
         @keys = keys
-        @failures = failures
+        @failures = Failures.new
         @offshoots = []
       end
 
@@ -42,9 +42,14 @@ module Skep
 
       def pass #: () -> void
         @waiting.shift
-        @failures = 0
+        @failures = Failures.new
         @marked = nil
         let_go if keys && !over?
+      end
+
+      # The handler raised, at that offset if that is known.
+      def failed(offset) #: (Integer?) -> void
+        failures.add(batch.size == 1 ? batch.first_offset : offset)
       end
 
       # What is marked isn't tried again. How many messages that were.
@@ -60,7 +65,7 @@ module Skep
       # Goes on with the batch message by message.
       def split #: () -> void
         @waiting[0, 1] = batch.split
-        @failures = 0
+        @failures = Failures.new
         @with = nil
       end
 
@@ -72,13 +77,14 @@ module Skep
 
       # Keys that aren't to wait for the one that failed go their own way: all others than that
       # offset's, at once if some of the batch went well; or half of them, after the same rest,
-      # where it isn't known which one it was.
+      # where it isn't known which one it was. The others have not failed; of two halves, neither.
       def divide(offset, wait: true) #: (Integer?, ?wait: bool) -> void
         @with = nil
         others = keys && @waiting.one? ? others_than(offset) : []
         return if others.empty?
 
         offshoot = send_off(others)
+        @failures = Failures.new unless offset
         @with = [self, *(offshoot if wait || offset.nil?)]
       end
 
@@ -102,7 +108,7 @@ module Skep
         @reach = nil
       end
 
-      def inspect = "#<Skep::Kafka::Strand #{batch&.label || partition} failures=#{failures}>"
+      def inspect = "#<Skep::Kafka::Strand #{batch&.label || partition} failures=#{failures.count}>"
 
       private
 
@@ -113,13 +119,13 @@ module Skep
         send_off(done) if done.any?
       end
 
-      # Those keys go their own way, each of their batches as it is here.
+      # Those keys go their own way, each of their batches as it is here, with no failure counted.
       def send_off(others)
         others = others.to_h { |key| [key, true] }
         theirs, @keys = keys.partition { |_, key| others.key?(key) }.map(&:to_h)
         off = @waiting.filter_map { |batch| batch.__part { |one| theirs.key?(one.offset) } }
         @waiting = @waiting.filter_map { |batch| batch.__part { |one| @keys.key?(one.offset) } }
-        Strand.new(partition, off, theirs, plan:, failures:).tap { |one| @offshoots << one }
+        Strand.new(partition, off, theirs, plan:).tap { |one| @offshoots << one }
       end
 
       def others_than(offset)

@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/kafka/testing"
+
+# How often a message has failed is counted for that message, or for its key, alone.
+class KafkaAttemptsTest < Skep::TestCase
+  Testing = Skep::Kafka::Testing
+  private_constant :Testing
+
+  test "messages that each fail once are all handled, and each rests for the first backoff" do
+    %i[partition key].each do |ordered_by|
+      tries = Hash.new(0)
+      outcome = rehearse(20, ordered_by:) do |batch|
+        batch.each { |message| raise "first" if (tries[message.offset] += 1) == 1 }
+      end
+
+      assert_equal (0...20).to_a, outcome.done.map(&:offset), ordered_by
+      assert_empty outcome.dead_letters
+      assert_equal [1], (outcome.retried.map { |one| one[:attempt] }).uniq, ordered_by
+      assert_operator outcome.retried.map { |one| one[:seconds] }.max, :<=, 0.12, ordered_by
+    end
+  end
+
+  test "half of a batch by key doesn't inherit the failures of the whole" do
+    calls = 0
+    outcome = rehearse(20, ordered_by: :key) { raise "away" if (calls += 1) <= 45 }
+
+    assert_equal (0...20).to_a, outcome.done.map(&:offset)
+    assert_empty outcome.dead_letters
+  end
+
+  test "a message of a key is dead-lettered with the number of its own failures" do
+    tries = Hash.new(0)
+    outcome = rehearse(20, ordered_by: :key) do |batch|
+      batch.each do |message|
+        tries[message.offset] += 1
+        raise "first" if tries[message.offset] == 1 || [3, 7].include?(message.offset)
+      end
+    end
+
+    assert_equal [3, 7], outcome.buried.map(&:offset).sort
+    assert_equal %w[5 5], outcome.dead_letters.map { |one| one.headers["skep.attempts"] }
+    assert_equal [5, 5], tries.values_at(3, 7)
+  end
+
+  private
+
+  def rehearse(count, **options)
+    source = Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "none" }, group: "g",
+                                     topics: "t", dead_letter: "dead", **options)
+    messages = Array.new(count) { |n| { key: "k#{n}", payload: n.to_s } }
+    Testing.run(source, messages) { |batch, _| yield batch }
+  end
+end
