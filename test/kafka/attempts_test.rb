@@ -44,6 +44,18 @@ class KafkaAttemptsTest < Skep::TestCase
     assert_equal [5, 5], tries.values_at(3, 7)
   end
 
+  test "a look through the batch changes nothing about which message failed" do
+    outcome = rehearse(20, ordered_by: :key) do |batch|
+      batch.each do |message|
+        batch.find { |other| other.key == "none" }
+        raise "bad" if message.payload == "7"
+      end
+    end
+
+    assert_equal [7], outcome.buried.map(&:offset)
+    assert_equal 19, outcome.done.size
+  end
+
   private
 
   def rehearse(count, **options)

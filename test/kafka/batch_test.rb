@@ -10,6 +10,8 @@ class BatchTest < Skep::TestCase
   class Beats
     def given = @given ||= []
     def at(number) = given << number
+    def beat = @beats = beats + 1
+    def beats = @beats || 0
   end
 
   def setup
@@ -33,6 +35,88 @@ class BatchTest < Skep::TestCase
     @batch.first
 
     assert_equal [10, 11, 10, nil], beats.given
+  end
+
+  # Each is called with the batch amid a loop over it, at offset 11.
+  LOOPS = {
+    "each" => ->(batch) { batch.each { |message| message } },
+    "find" => ->(batch) { batch.find { |message| message.offset == 10 } },
+    "map" => ->(batch) { batch.map(&:offset) },
+    "any?" => ->(batch) { batch.any? { |message| message.offset == 12 } },
+    "first" => lambda(&:first),
+    "include?" => ->(batch) { batch.include?(batch.first) },
+    "lazy" => ->(batch) { batch.lazy.map(&:offset).first(2) },
+    "next" => ->(batch) { batch.each.tap(&:next).next },
+    "zip" => ->(batch) { batch.zip(batch.each) },
+    "catch" => ->(batch) { catch(:found) { batch.each { throw :found } } },
+    "a loop that raises" => lambda do |batch|
+      batch.each { raise IOError }
+    rescue IOError
+      nil
+    end,
+    "a thread" => ->(batch) { Thread.new { batch.to_a }.join },
+    "a fiber" => ->(batch) { Fiber.new { batch.to_a }.resume }
+  }.freeze
+  private_constant :LOOPS
+
+  LOOPS.each do |name, inner|
+    test "the message of the outermost loop is the one at work, whatever is within it: #{name}" do
+      @batch.__given_to(beats = Beats.new)
+      error = assert_raises(ArgumentError) do
+        @batch.each do |message|
+          next if message.offset == 10
+
+          inner.call(@batch)
+          raise ArgumentError
+        end
+      end
+
+      assert_equal [[10, 11], 11], [beats.given, @batch.__at(error)]
+      assert_operator beats.beats, :>, 0
+    end
+  end
+
+  test "a loop is tracked after an enumerator that was asked for its next message, and left" do
+    @batch.__given_to(beats = Beats.new)
+    left = @batch.each
+    left.next
+    error = assert_raises(ArgumentError) do
+      @batch.each { |message| left.next && message.offset == 11 && raise(ArgumentError) }
+    end
+
+    assert_equal [[10, 10, 11], 11], [beats.given, @batch.__at(error)]
+  end
+
+  test "an enumerator that is asked for its next message says which that was" do
+    @batch.__given_to(beats = Beats.new)
+    messages = @batch.each
+    3.times { messages.next }
+    assert_raises(StopIteration) { messages.next }
+
+    assert_equal [10, 11, 12, nil], beats.given
+  end
+
+  test "a loop in another fiber is tracked where none is under way" do
+    @batch.__given_to(beats = Beats.new)
+    error = assert_raises(ArgumentError) do
+      Fiber.new { @batch.each { |message| message.offset == 11 && raise(ArgumentError) } }.resume
+    end
+
+    assert_equal [[10, 11], 11], [beats.given, @batch.__at(error)]
+  end
+
+  test "a loop that the handler has left says nothing of what is raised later" do
+    @batch.__given_to(Beats.new)
+    left = assert_raises(ArgumentError) { @batch.each { raise ArgumentError } }
+    wrapped = assert_raises(IOError) do
+      raise left
+    rescue ArgumentError
+      raise IOError
+    end
+
+    assert_equal [10, 10, nil], [left, wrapped, IOError.new].map { |error| @batch.__at(error) }
+    @batch.__given_to(Beats.new)
+    assert_nil @batch.__at(left)
   end
 
   test "sets some of its messages apart, in order" do

@@ -68,12 +68,26 @@ module Skep
         haul = read((0...3).map { |n| ["k", "v#{n}"] })
         assert_nil haul.given
         told = child_that_tells
+        haul.tracked = 1
         assert_raises(StopIteration) do
-          haul.give_out(told) { |message| raise StopIteration if message.offset == 1 }
+          haul.give_out(told, 1) { |message| raise StopIteration if message.offset == 1 }
         end
 
         assert_equal [[0, 1], 1], [told.ats, haul.given]
-        assert_equal %w[v0 v1 v2], [].tap { |all| haul.give_out(told) { |one| all << one.payload } }
+        assert_equal %w[v0 v1 v2],
+                     [].tap { |all| haul.give_out(told, 1) { |one| all << one.payload } }
+      end
+
+      test "tracks one loop at a time, and has the child beat in the others" do
+        haul = read((0...3).map { |n| ["k", "v#{n}"] })
+        told = child_that_tells
+        haul.tracked = 1
+        haul.give_out(told, 1) do |message|
+          haul.give_out(told, 2) { break } if message.offset == 1
+          haul.tracked = nil if message.offset == 1
+        end
+
+        assert_equal [[0, 1], 2, 1, nil], [told.ats, told.beats, haul.given, haul.tracked]
       end
 
       test "writes where the child's page is, and lets the child do it while that is ill" do
@@ -82,7 +96,8 @@ module Skep
         page = OS::Page.create(1)
         told = child_that_tells([page.address(0), 6, 5])
         seen = []
-        haul.give_out(told) do |message|
+        haul.tracked = 1
+        haul.give_out(told, 1) do |message|
           seen << page.get(0, 6)
           page.set(0, 5, message.offset.zero? ? 1 : 0)
         end
@@ -236,7 +251,10 @@ module Skep
 
       # spot: where C may write for it, Pulse#spot.
       def child_that_tells(spot = nil)
-        Struct.new(:ats, :__spot) { def at(number) = ats << number }.new([], spot)
+        Struct.new(:ats, :__spot, :beats) do
+          def at(number) = ats << number
+          def beat = self.beats = beats + 1
+        end.new([], spot, 0)
       end
 
       # [key, payload, headers], all into the one partition, and all at once.

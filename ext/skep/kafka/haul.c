@@ -125,17 +125,32 @@ skep_spot_mark(const struct skep_spot *spot, VALUE child, int64_t offset)
     skep_cell_beat_roughly(spot->cell);
 }
 
+/* What Child#beat does. */
+static void
+skep_spot_beat(const struct skep_spot *spot, VALUE child)
+{
+    if (!spot->cell || __atomic_load_n(&spot->cell->words[spot->ill], __ATOMIC_RELAXED))
+        rb_funcall(child, rb_intern("beat"), 0);
+    else
+        skep_cell_beat_roughly(spot->cell);
+}
+
+/* A loop that isn't tracked (any more: another loop may have begun meanwhile) only beats. */
 static VALUE
-skep_haul_give_out(VALUE self, VALUE child)
+skep_haul_give_out(VALUE self, VALUE child, VALUE number)
 {
     struct skep_haul *haul = skep_haul_of(self);
     struct skep_spot spot = skep_spot_of(child);
+    long loop = NUM2LONG(number);
     struct skep_room *room;
     VALUE held = skep_room_new(haul->count, &room);
     size_t i;
 
     for (i = 0; i < haul->count; i++) {
-        skep_spot_mark(&spot, child, haul->given = haul->records[i].offset);
+        if (haul->tracked == loop)
+            skep_spot_mark(&spot, child, haul->given = haul->records[i].offset);
+        else
+            skep_spot_beat(&spot, child);
         rb_yield(skep_message_new(self, &haul->records[i], room));
     }
     RB_GC_GUARD(held);
@@ -148,6 +163,21 @@ skep_haul_given(VALUE self)
     const struct skep_haul *haul = skep_haul_of(self);
 
     return haul->given < 0 ? Qnil : LL2NUM(haul->given);
+}
+
+static VALUE
+skep_haul_tracked(VALUE self)
+{
+    const struct skep_haul *haul = skep_haul_of(self);
+
+    return haul->tracked ? LONG2NUM(haul->tracked) : Qnil;
+}
+
+static VALUE
+skep_haul_track(VALUE self, VALUE number)
+{
+    skep_haul_of(self)->tracked = NIL_P(number) ? 0 : NUM2LONG(number);
+    return number;
 }
 
 static VALUE
@@ -194,7 +224,9 @@ skep_init_haul(VALUE kafka)
     rb_undef_alloc_func(skep_haul_class);
     rb_define_method(skep_haul_class, "size", skep_haul_count, 0);
     rb_define_method(skep_haul_class, "each", skep_haul_each, 0);
-    rb_define_method(skep_haul_class, "give_out", skep_haul_give_out, 1);
+    rb_define_method(skep_haul_class, "give_out", skep_haul_give_out, 2);
+    rb_define_method(skep_haul_class, "tracked", skep_haul_tracked, 0);
+    rb_define_method(skep_haul_class, "tracked=", skep_haul_track, 1);
     rb_define_method(skep_haul_class, "given", skep_haul_given, 0);
     rb_define_method(skep_haul_class, "payloads", skep_haul_payloads, 0);
     rb_define_method(skep_haul_class, "bytes", skep_haul_bytes, 0);

@@ -30,7 +30,8 @@ struct skep_haul {
     int32_t partition;
     size_t count;
     size_t bytes; /* of both */
-    int64_t given; /* the offset of the message given out last, -1: none */
+    int64_t given; /* the offset of the message that the tracked loop yielded last, -1: none */
+    long tracked;  /* the number of that loop, 0: none */
     struct skep_record *records;
     char *text;
 };

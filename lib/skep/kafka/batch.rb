@@ -28,12 +28,13 @@ module Skep
         @topic = topic
         @partition = partition
         @haul = Haul.of(messages)
+        @loops = 0
       end
 
       # Gives out the messages one by one, each a beat of the node's: a batch may take as long
       # as it likes, so long as its messages don't. (A handler that takes them all at once beats for
       # itself.) Which one was given out last is known even if the node dies of it; after the last
-      # one all are at work.
+      # one all are at work. Of loops within one another the outermost counts.
       #: () { (Message) -> void } -> untyped
       def each(&)
         return enum_for(:each) { size } unless block_given?
@@ -79,7 +80,8 @@ module Skep
       def __given_to(child, &marking) #: (Child) ?{ (Integer) -> void } -> void
         @child = child
         @marking = marking
-        @messages = @wish = @at = nil
+        @messages = @wish = @left_by = @haul.tracked = nil
+        @home = Fiber.current
       end
 
       # The handler is through with it: who keeps it marks nothing of another's any more.
@@ -88,8 +90,12 @@ module Skep
       # What the handler asked for: [:pause, seconds, level] or [:seek, place].
       def __wish = @wish #: () -> [Symbol, *untyped]?
 
-      # The offset of the message that was given out when `each` was left by an exception.
-      def __at = @at #: () -> Integer?
+      # The offset of the message that `each` had given out when this error, or a cause of it, left
+      # the loop; nil if it came from elsewhere.
+      def __at(error) #: (Exception) -> Integer?
+        error = error.cause until error.nil? || error.equal?(@left_by)
+        @at if error
+      end
 
       # What comes after that offset; nil if nothing does.
       #: (Integer) -> Batch?
@@ -140,14 +146,38 @@ module Skep
       private
 
       def give_out(&)
-        @haul.give_out(@child, &)
+        number = begin_loop
+        @haul.give_out(@child, number, &)
         self
-      rescue Exception # what ends the node with it, even: which one it was stays told
-        raised = true
+      rescue Exception => e # what ends the node with it, even: which message it was stays reported
         raise
       ensure
-        @at = raised ? @haul.given : nil
-        @child.at(nil) unless raised
+        end_loop(e) if @haul.tracked == number
+      end
+
+      def begin_loop
+        track = track?
+        number = @loops += 1
+        return number unless track
+
+        @tracker = Fiber.current
+        @haul.tracked = number
+      end
+
+      # Returns false within another loop. That one may run in this fiber or in another. The other
+      # fiber waits for this one, or it is an enumerator's (Enumerator#next) and may never be
+      # resumed: a loop of the fiber that called the handler lies within none of another's.
+      def track?
+        return true if @haul.tracked.nil? || !@tracker.alive?
+
+        Fiber.current.equal?(@home) && !@tracker.equal?(@home)
+      end
+
+      def end_loop(error)
+        @haul.tracked = nil
+        @at = @haul.given if error
+        @left_by = error
+        @child.at(nil) unless error
       end
     end
   end

@@ -5,7 +5,8 @@
 #
 #   haul = Haul.new([message, message])
 #   haul.each { |message| … }
-#   haul.give_out(child) { |message| … }; haul.given
+#   haul.tracked = 1
+#   haul.give_out(child, 1) { |message| … }; haul.given
 #   haul.size; haul.first_offset; haul.last_offset; haul.payloads
 module Skep
   module Kafka
@@ -27,16 +28,18 @@ module Skep
         self
       end
 
-      # The same, each of them told to the child first (`at`).
-      def give_out(child) #: (Child) { (Message) -> void } -> untyped
+      # Yields the messages. While this loop, of that number, is the tracked one, each of them is
+      # reported to the child first (`at`); otherwise the child only beats.
+      #: (Child, Integer) { (Message) -> void } -> untyped
+      def give_out(child, number)
         each do |message|
-          child.at(@given = message.offset)
+          tracked == number ? child.at(@given = message.offset) : child.beat
           yield message
         end
       end
 
-      # The offset of the one that `give_out` gave out last.
-      attr_reader :given #: Integer?
+      attr_accessor :tracked #: Integer?, the number of the loop that is tracked
+      attr_reader :given #: Integer?, the offset of the message that a tracked loop yielded last
 
       def size = @messages.size #: () -> Integer
       def first_offset = @messages.first&.offset #: () -> Integer?

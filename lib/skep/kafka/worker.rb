@@ -82,7 +82,7 @@ module Skep
         @child.in_hand(nil)
       rescue StandardError, ScriptError => e # whatever the user's handler raises: it is tried again
         @child.in_hand(nil)
-        @setback.met(strand, e, at: given.__at)
+        @setback.met(strand, e, at: given.__at(e))
       end
 
       def hand_over(given)

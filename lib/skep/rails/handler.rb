@@ -19,22 +19,22 @@ module Skep
         ::Rails.application.reloader.wrap(source: SOURCE) do
           @handler.call(*given)
         rescue Exception => e # what ends the node, too; it is raised again
-          ::Rails.error.report(e, handled: false, context: context(*given), source: SOURCE)
+          ::Rails.error.report(e, handled: false, context: context(e, *given), source: SOURCE)
           raise
         end
       end
 
       private
 
-      def context(*work, child)
-        { swarm: child.swarm, node: child.id, **place(work.first) }
+      def context(error, *work, child)
+        { swarm: child.swarm, node: child.id, **place(work.first, error) }
       end
 
       # Which message it was, where that is known.
-      def place(batch)
+      def place(batch, error)
         return {} unless batch.respond_to?(:place)
 
-        { **batch.place, offset: batch.__at || batch.first_offset }
+        { **batch.place, offset: batch.__at(error) || batch.first_offset }
       end
     end
     private_constant :Handler
