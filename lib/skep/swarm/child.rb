@@ -159,7 +159,7 @@ module Skep
       # The control thread's side: be quiet, or stop.
       def __quiet #: () -> void
         @quiet = true
-        @vigil.ring
+        @vigil.tell
       end
 
       def __stop(for_good: false) #: (?for_good: bool) -> void
@@ -245,10 +245,7 @@ module Skep
       # Who steps in knows of a death before anybody can tell it what that one had in hand. It gives
       # the supervisor some time, and not more: it may be stopped.
       def await_word
-        deadline = OS.now + WORD_SECONDS
-        until stopping? || caution.__informed?(id) || (left = deadline - OS.now).negative?
-          @vigil.wait_for([], left, @own)
-        end
+        @vigil.until(@own, WORD_SECONDS) { caution.__informed?(id) }
         @followed = false
       end
 

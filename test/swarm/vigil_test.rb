@@ -1,0 +1,138 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/fiber_loop"
+require "skep/swarm"
+
+# How a node's threads wait, and what wakes them.
+class VigilTest < Skep::TestCase
+  Pulse = Struct.new(:ticks) do
+    def tick = self.ticks += 1
+  end
+  private_constant :Pulse
+
+  def setup
+    super
+    @over = false
+    @vigil = Skep::Swarm::Vigil.new(every: 10.0) { @over }
+    @pulse = Pulse.new(0)
+  end
+
+  def teardown
+    @vigil.close
+    super
+  end
+
+  test "what is told wakes each thread that waits, and each is told once" do
+    threads = waiting(3) { [wait, wait(0.01)] }
+    @vigil.tell
+    assert_equal [[[], []]] * 3, ended(threads)
+  end
+
+  test "a thread that waits later is told, too, and once" do
+    @vigil.tell
+    assert_equal [], wait
+    assert_equal [[]], ended([Thread.new { wait }])
+    reader, writer = IO.pipe
+    writer.write("x")
+    assert_equal [reader], @vigil.wait_for([reader], 10, @pulse)
+  ensure
+    [reader, writer].each(&:close)
+  end
+
+  test "the end wakes each thread that waits, and those that wait later" do
+    threads = waiting(3) { wait }
+    @over = true
+    @vigil.ring
+    assert_equal [[]] * 3, ended(threads)
+    assert_equal [], wait
+  end
+
+  test "an IO that is ready ends the wait of its own thread alone" do
+    pipes = Array.new(2) { IO.pipe }
+    threads = pipes.map { |pipe| waiting(1) { @vigil.wait_for([pipe[0]], 30, @pulse) }.first }
+    pipes[1][1].write("x")
+    assert_equal [[pipes[1][0]]], ended([threads[1]])
+    assert_predicate threads[0], :alive?
+    pipes[0][1].write("x")
+    assert_equal [[pipes[0][0]]], ended([threads[0]])
+  ensure
+    pipes.flatten.each(&:close)
+  end
+
+  test "a ring wakes each thread that waits for something to become true" do
+    true_now = [false, false]
+    threads = Array.new(2) do |index|
+      waiting(1) { @vigil.until(@pulse) { true_now[index] } }.first
+    end
+    true_now[1] = true
+    @vigil.ring
+    ended([threads[1]])
+    assert_predicate threads[0], :alive?
+    true_now[0] = true
+    @vigil.ring
+    ended([threads[0]])
+  end
+
+  test "waiting for something to become true ends at its deadline, too" do
+    @vigil.until(@pulse, 0.01) { false }
+    assert_operator @pulse.ticks, :>, 0
+  end
+
+  test "a ring doesn't end a wait for IOs or a time" do
+    thread = waiting(1) { wait }.first
+    @vigil.ring
+    @vigil.ring
+    @vigil.tell
+    assert_equal [[]], ended([thread])
+    assert_equal [], wait(0.01)
+  end
+
+  test "what is told wakes each fiber that waits" do
+    said = []
+    FiberLoop.run(-> { said << wait }, -> { said << wait }, -> { @vigil.tell })
+    assert_equal [[], []], said
+  end
+
+  test "a thread that is killed while it waits keeps nobody awake" do
+    thread = waiting(1) { wait }.first
+    thread.kill.join
+    @vigil.tell
+    assert_equal [], wait
+    before = @pulse.ticks
+    wait(0.01)
+    assert_operator @pulse.ticks - before, :<=, 3
+  end
+
+  test "a node that is told to be quiet ends the wait of each of its threads" do
+    100.times do # one thread alone would do to read all that wakes the others
+      child = child_of(page = Skep::OS::Page.create(cells.total))
+      threads = waiting(4) { child.wait(30) }
+      child.__quiet
+      assert_equal [true] * 4, ended(threads)
+    ensure
+      child.leave
+      page.close
+    end
+  end
+
+  private
+
+  def cells = @cells ||= Skep::Swarm::Cells.new(nodes: 1, threads: 0)
+
+  def child_of(page)
+    Skep::Swarm::Child.new(id: 0, swarm: "threads", mold: 0, page:, cells:,
+                           report: ->(*) {}, beat_every: 10.0)
+  end
+
+  def wait(seconds = 30) = @vigil.wait_for([], seconds, @pulse)
+
+  # Threads that are in the midst of it.
+  def waiting(count, &block)
+    threads = Array.new(count) { Thread.new(&block) }
+    threads.each { |thread| Thread.pass until thread.stop? }
+    threads
+  end
+
+  def ended(threads) = threads.map { |thread| (thread.join(10) or flunk("it still waits")).value }
+end
