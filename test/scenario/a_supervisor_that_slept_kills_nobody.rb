@@ -61,7 +61,9 @@ Scenario.play do
   swarm.follow_for(0.3)
   swarm.kill(mold, :CONT)
   died = swarm.await("node_died")
-  must("hear of the exit from the mold: #{died}") { died.values_at("pid", "signal") == [node, "KILL"] }
+  must("hear of the exit from the mold: #{died}") do
+    died.values_at("pid", "signal") == [node, "KILL"]
+  end
   swarm.await("node_ready")
   must("keep the mold") { swarm.events.none? { |event| event["event"] == "mold_died" } }
   must("stop with 0") { swarm.stop.exitstatus.zero? }

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # A swarm that stops on its own, after a crash loop or when all work is done, is stopping in every
-# respect as one that got TERM: it logs `swarm_stopping` with the reason, status says so, changes are
-# refused, and a mold that dies meanwhile isn't started again. A first TERM then doesn't force it.
+# respect as one that got TERM: it logs `swarm_stopping` with the reason, status says so, changes
+# are refused, and a mold that dies meanwhile isn't started again. A first TERM forces nothing then.
 require_relative "scenario"
 
 # Node 1 waits at its end for the file `held`.

@@ -14,9 +14,9 @@
 module Skep
   class Swarm
     class Adoption
-      # A mold has 2 seconds to report an exit that the kernel has told of, counted in steps of 0.5 s.
-      # A step whose timer fires late doesn't count: the supervisor was paused or starved, and the
-      # mold perhaps with it.
+      # A mold has 2 seconds to report an exit that the kernel has told of, counted in steps of
+      # 0.5 s. A step whose timer fires late doesn't count: the supervisor was paused or starved,
+      # and the mold perhaps with it.
       STEP = 0.5
       STEPS = 4
       LATE = 0.05

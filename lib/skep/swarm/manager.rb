@@ -24,7 +24,8 @@ module Skep
       attr_reader :totals #: Totals
 
       # The supervisor is told by: told (name, level, facts), stop (the work has ended by itself),
-      # forced (nodes are killed instead of stopped), emptied (a mold, none of whose nodes is left), looked, and finish, once.
+      # forced (nodes are killed instead of stopped), emptied (a mold, none of whose nodes is left),
+      # looked, and finish, once.
       # kept: the seats that there are already, [id, kind of work].
       def initialize(config, supervisor, loop:, page:, cells:, kept: nil)
         @config = config
