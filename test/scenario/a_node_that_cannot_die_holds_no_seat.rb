@@ -3,10 +3,12 @@
 # A debugger (ptrace) holds nodes: one that is looked at and goes on is left alone; one that it has
 # stopped is hung as any other; one that was killed and that the debugger doesn't let go is told of,
 # and another takes its seat. Neither mold nor supervisor burn a processor over it, and a stop ends.
+# A node whose main thread alone is held is replaced at once, and reaped when the debugger lets go.
 require_relative "scenario"
 
 class Scenario
-  # Holds all threads of a process and never waits for it, until the pipe is closed.
+  # Holds all threads of a process, or its first one ("leader"), and never waits for it, until the
+  # pipe is closed.
   DEBUGGER = <<~C
     #include <dirent.h>
     #include <stdio.h>
@@ -25,8 +27,9 @@ class Scenario
         threads = opendir(path);
         while (threads && (entry = readdir(threads))) {
             if (entry->d_name[0] == '.') continue;
+            if (count > 2 && !strcmp(words[2], "leader") && strcmp(entry->d_name, words[1])) continue;
             if (ptrace(PTRACE_SEIZE, atoi(entry->d_name), 0, 0) < 0) return 1;
-            if (count > 2) ptrace(PTRACE_INTERRUPT, atoi(entry->d_name), 0, 0);
+            if (count > 2 && !strcmp(words[2], "stopped")) ptrace(PTRACE_INTERRUPT, atoi(entry->d_name), 0, 0);
         }
         if (write(1, "held\\n", 5) < 0) return 1;
         return read(0, path, 1) < 0;
@@ -41,9 +44,9 @@ class Scenario
     program if system(*RbConfig::CONFIG["CC"].split, "-o", program, source, err: File::NULL)
   end
 
-  # Holds a process, stopped if so wanted, until what it returns is closed; nil where we mayn't.
-  def hold(program, pid, *stopped)
-    held = IO.popen([program, pid.to_s, *stopped], "r+")
+  # Holds a process (how: "stopped", "leader") until what it returns is closed; nil where we mayn't.
+  def hold(program, pid, *how)
+    held = IO.popen([program, pid.to_s, *how], "r+")
     return held if held.gets == "held\n"
 
     held.close
@@ -79,6 +82,16 @@ Scenario.play do
   restarts = swarm.status("held")["nodes"].map { |node| node["restarts"] }
   must("leave alone who is only looked at: #{restarts}") { restarts == [0, 1, 1, 0] }
   [stopping, looking].each(&:close)
+  led = swarm.status("held")["nodes"][3]["pid"]
+  leading = hold(program, led, "leader")
+  swarm.kill(led)
+  died = swarm.await("node_died") { |event| event["pid"] == led }
+  must("replace it, whose status nobody knows: #{died}") { died["signal"].nil? }
+  swarm.await("node_ready") { |event| event["node"] == 3 }
+  must("not be able to reap it yet") { zombies_of([mold]).size == 2 } # and the one that is kept
+  leading.close
+  swarm.follow("it is reaped") { zombies_of([mold]).size == 1 }
+
   last = swarm.status("held")["nodes"][3]["pid"]
   holding = hold(program, last)
   must("end although one can't: #{swarm.account}") { swarm.stop(:QUIT).exitstatus == 2 }

@@ -198,6 +198,7 @@ module Skep
       end
 
       def obey(frame)
+        @offspring.reap_held
         case frame.type
         when "fork" then @offspring.cast(frame)
         when "ping" then @link.send("pong")

@@ -6,6 +6,7 @@
 #   offspring = Offspring.new(swarm, config, loop:, channel:, link:, signals:, ancestry:, …) { … }
 #   offspring.cast(frame)     # tells: forked {slot, pid} + pidfd, exited …, or fork_failed …
 #   offspring.any?            # is one still there?
+#   offspring.reap_held       # tries again to reap those that a debugger held when they ended
 #   offspring.orphaned        # the supervisor is dead: sees them to their end, stops the loop
 #   offspring.discard         # who was forked ahead and is nobody yet isn't wanted any more
 #
@@ -23,10 +24,18 @@ module Skep
         @signals, @ancestry, @finalizers = signals, ancestry, finalizers
         @entitle = entitle
         @children = {}
+        @held = []
         @blank = Blank.new(loop) { |order| fork { |control| wait_and_live(order, control) } }
       end
 
       def any? = @children.any? #: () -> bool
+
+      # The kernel lets nobody reap a process whose tracer hasn't waited for it. No event tells when
+      # that is over: called whenever the supervisor says something, its roll call at the latest.
+      def reap_held #: () -> void
+        @held.reject! { |pidfd| reaped?(pidfd) && !pidfd.close }
+      end
+
       def discard = @blank.discard #: () -> void
 
       def cast(frame) #: (Channel::Frame) -> void
@@ -69,8 +78,14 @@ module Skep
 
         @children.delete(pidfd).cancel
         @link.send("exited", { "slot" => slot, "pid" => pidfd.pid, **Exit.of(status).to_plain })
-        pidfd.close
+        status.is_a?(OS::Pidfd::Unknown) ? @held << pidfd : pidfd.close
         @loop.stop if @orphaned && @children.empty?
+      end
+
+      def reaped?(pidfd)
+        pidfd.wait(timeout: 0).is_a?(Process::Status) || !Process.getpgid(pidfd.pid)
+      rescue Errno::ESRCH # by somebody else
+        true
       end
 
       def fork
@@ -80,7 +95,7 @@ module Skep
             @ancestry.settle
             [@signals, @blank].each(&:disown)
             [@loop, @channel].each(&:close)
-            OS::Pidfd.abandon(@children.keys)
+            OS::Pidfd.abandon(@children.keys + @held)
             exit(yield(control(signals)))
           end
         end
