@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 # No process is to be had, for a pids limit (EAGAIN): it is told at once, again and again, what runs
-# goes on and what ends is reaped; when there is room again the swarm is whole.
+# goes on and what ends is reaped; when there is room again the swarm is whole. An upgrade asked for
+# meanwhile is refused in a sentence, and blocks nothing.
 # As root, where a pids cgroup can be made, by that too.
 require_relative "scenario"
 
@@ -89,6 +90,9 @@ Scenario.play do
 
     limit.hold([swarm.pid])
     limit.shut
+    asked = Thread.new { swarm.skep("upgrade", "idle") }
+    swarm.await("upgrade_failed", seconds: 10)
+    must("refuse an upgrade: #{asked.value}") { asked.value.to_s.include?("fork(2)") }
     swarm.kill(mold)
     swarm.await("fork_failed", times: 2) { |event| event["node"].nil? }
     must("answer meanwhile") { swarm.status("idle")["nodes"].size == 3 }

@@ -75,6 +75,7 @@ module Skep
       private
 
       def try(writer)
+        OS::Headroom.check
         handover = Handover.new
         file = @supervisor.hand_over(handover, trial: true)
         kept = handover.ios.to_h { |io| [io, io] }
