@@ -109,6 +109,8 @@ class MapTest < Skep::TestCase
     assert_raises(ArgumentError) { Skep.map([1]) }
     assert_raises(ArgumentError) { Skep.map([1], nodes: -1) { 1 } }
     assert_raises(ArgumentError) { Skep.map([1], nodes: 1, in_threads: 1) { 1 } }
+    error = assert_raises(ArgumentError) { Skep.map([1], progress: ->(*) {}) { 1 } }
+    assert_match(/progress must be true, a title or a Hash .*: finish: takes/, error.message)
     assert_match(/in_ractors/, assert_raises(ArgumentError) { Skep.map([1], in_ractors: 1) {
  1 } }.message)
     assert_match(/Integer/, assert_raises(ArgumentError) { Skep.map(1) { 1 } }.message)

@@ -8,6 +8,10 @@ module Skep
       #
       #   Here.new(block, options, source, harvest).run    # => nil, or the Stop that ended it
       class Here
+        KILLED = "the block ended its thread (Thread.exit, or a kill from elsewhere): " \
+                 "raise Skep::Stop to end a map early"
+        private_constant :KILLED
+
         #: (Proc, Options, untyped source, Harvest) -> void
         def initialize(block, options, source, harvest)
           @block = block
@@ -40,24 +44,42 @@ module Skep
         #: () -> void
         def share
           chunks = Thread::SizedQueue.new(1)
-          threads = Array.new([@count, @source.size].compact.min) { |n| start(n, chunks) }
-          while (chunk = take)
-            chunks << chunk
-          end
+          threads = []
+          [@count, @source.size].compact.min.times { |n| threads << start(n, chunks) }
+          nil while (chunk = take) && offer(chunk, chunks)
           chunks.close
           threads.each(&:join)
-        ensure # An exception meant for the caller (Timeout, Interrupt) ends them too.
+        ensure # An exception meant for the caller (Timeout, Interrupt) ends the threads too.
+          chunks&.close
           threads&.each(&:kill)&.each(&:join)
         end
 
+        # False when a thread has failed and closed the queue.
+        #
+        #: (Chunk, Thread::SizedQueue) -> bool
+        def offer(chunk, chunks)
+          chunks << chunk
+          true
+        rescue ClosedQueueError
+          false
+        end
+
+        # No exception leaves the thread: `join` would raise it in place of one that is on its way
+        # to the caller.
+        #
         #: (Integer number, Thread::SizedQueue) -> Thread
         def start(number, chunks)
           Thread.new do
             Thread.current.name = "skep.map.#{number}"
-            Thread.current.report_on_exception = false # join tells
             while (chunk = chunks.pop)
               work(chunk)
             end
+            ended = true
+          rescue Exception => e # rubocop:disable Lint/RescueException -- for the caller to raise
+            @error ||= e
+          ensure
+            @error ||= Error.new(KILLED) unless ended
+            chunks.close
           end
         end
 
@@ -67,13 +89,23 @@ module Skep
         #: () -> bool
         def over? = !(@stop || @error).nil?
 
+        # Hooks are called one at a time, and none after a failure.
+        #
         #: (Chunk) -> void
         def work(chunk)
-          return if over?
+          return unless @lock.synchronize { over? ? nil : begin_with(chunk) }
 
-          @lock.synchronize { @harvest.begin(chunk) }
           result = attempt(chunk)
-          @lock.synchronize { @harvest.take(chunk, 1, result) } if result
+          @lock.synchronize { @harvest.take(chunk, 1, result) if result && !@error }
+        rescue Exception => e # rubocop:disable Lint/RescueException -- nothing more is begun
+          @error ||= e
+          raise
+        end
+
+        #: (Chunk) -> true
+        def begin_with(chunk)
+          @harvest.begin(chunk)
+          true
         end
 
         # The result in an Array; nil when that was the end.
@@ -85,7 +117,9 @@ module Skep
         rescue Stop => e
           @stop ||= e
           nil
-        rescue StandardError => e # for the caller to raise
+        rescue SystemExit, SignalException, NoMemoryError
+          raise # They are about the process, not about this item.
+        rescue Exception => e # rubocop:disable Lint/RescueException -- for the caller to raise
           @error ||= AtItem.mark(e, item, chunk.from)
           nil
         end

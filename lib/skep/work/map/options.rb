@@ -35,7 +35,7 @@ module Skep
           nodes = in_threads ? 0 : nodes || in_processes || Etc.nprocessors
           @nodes = count(:nodes, nodes, least: 0)
           @threads = count(:threads, threads, least: 1)
-          @progress = progress
+          @progress = progress_of(progress)
           @start = start
           @finish = finish
           flags(**flags)
@@ -80,6 +80,17 @@ module Skep
           return unless nodes && in_threads
 
           raise ArgumentError, "in_threads: runs no nodes: give it or nodes:, not both"
+        end
+
+        #: (untyped wish) -> (bool | String | Symbol | Hash[Symbol, untyped])?
+        def progress_of(wish)
+          case wish
+          when nil, true, false, String, Symbol, Hash then wish
+          else
+            raise ArgumentError, "progress must be true, a title or a Hash with title: and " \
+                                 "output:, not #{wish.inspect}: finish: takes a callable, which " \
+                                 "is called with each item and its result"
+          end
         end
 
         #: (Symbol name, untyped, least: Integer) -> Integer
