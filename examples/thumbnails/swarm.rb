@@ -4,7 +4,6 @@
 # side by side and nodes can. README.md: how it scales.
 #
 #   BROKERS=kafka-1:9092 THUMBNAILS=/srv/thumbnails skep run swarm.rb
-require "etc"
 require "json"
 require "skep/kafka"
 
@@ -12,7 +11,7 @@ kafka = { "bootstrap.servers": ENV.fetch("BROKERS"), **JSON.parse(ENV.fetch("KAF
 source = Skep::Kafka::Source.new(kafka:, group: "thumbnails", topics: "images", batch: 20,
                                  dead_letter: "images.dead", attempts: 2)
 
-nodes = Integer(ENV.fetch("NODES") { Etc.nprocessors })
+nodes = ENV["NODES"]&.then { |text| Integer(text) } # by default the processors to use
 Skep.swarm "thumbnails", nodes: do |swarm|
   swarm.preload { require_relative "thumbnail" }
   swarm.work(source) do |batch|

@@ -92,6 +92,64 @@ class CgroupTest < Skep::TestCase
     assert_nil group.limit
   end
 
+  test "cpu_quota is the least of the group's and its ancestors', in processors" do
+    group("v2/pod", "cpu.max" => "150000 100000\n")
+    group("v2/pod/app", "cpu.max" => "max 100000\n")
+    assert_equal 1.5, quota("0::/pod/app\n", cgroup2: "v2")
+    group("v2/pod/app", "cpu.max" => "20000 100000\n")
+    assert_equal 0.2, quota("0::/pod/app\n", cgroup2: "v2")
+
+    group("v1/pod", "cpu.cfs_quota_us" => "250000\n", "cpu.cfs_period_us" => "50000\n")
+    group("v1/pod/app", "cpu.cfs_quota_us" => "-1\n", "cpu.cfs_period_us" => "100000\n")
+    assert_equal 5.0, quota("7:cpu,cpuacct:/pod/app\n0::/\n", cgroup: "v1", cgroup2: "v2")
+  end
+
+  test "cpu_quota takes the lower one of a hierarchy of each version" do
+    group("v2/app", "cpu.max" => "300000 100000\n")
+    group("v1/app", "cpu.cfs_quota_us" => "200000\n", "cpu.cfs_period_us" => "100000\n")
+    assert_equal 2.0, quota("3:cpu:/app\n0::/app\n", cgroup: "v1", cgroup2: "v2")
+  end
+
+  test "cpu_quota finds the group where only a part of the tree is mounted" do
+    group("v2", "cpu.max" => "400000 100000\n")
+    assert_equal 4.0, quota("0::/pod\n", root: "/pod", cgroup2: "v2")
+    assert_equal 4.0, quota("0::/\n", cgroup2: "v2")
+  end
+
+  test "cpu_quota is nil without a quota, a group, a controller, or sense" do
+    ["max 100000\n", "0 100000\n", "100000 0\n", "100000\n", "a b\n", ""].each do |text|
+      group("v2/app", "cpu.max" => text)
+      assert_nil quota("0::/app\n", cgroup2: "v2"), text.inspect
+    end
+    group("v1/app", "cpu.cfs_quota_us" => "-1\n", "cpu.cfs_period_us" => "100000\n")
+    assert_nil quota("3:cpu:/app\n", cgroup: "v1")
+    assert_nil quota("3:cpu:/gone\n", cgroup: "v1")
+    assert_nil quota("3:memory:/app\n", cgroup: "v1")
+    assert_nil quota("")
+    assert_nil Cgroup.cpu_quota(proc: "#{@root}/none")
+  end
+
+  test "cpu_quota of this process is that of a real group which it is moved to" do
+    within_quota("150000", "100000") do |place|
+      out, err, = run_program(<<~RUBY)
+        require "skep"
+        File.write("#{place}/cgroup.procs", Process.pid.to_s)
+        nodes = Skep::Swarm::Config.new("a", {}).nodes
+        puts [Skep::OS::Cgroup.cpu_quota, Skep::OS::Processor.count, nodes].inspect
+      RUBY
+      count = [2, Etc.nprocessors].min
+      assert_equal ["[1.5, #{count}, #{count}]\n", ""], [out, err]
+    end
+    within_quota("20000", "100000") do |place|
+      out, = run_program(<<~RUBY)
+        require "skep/work"
+        File.write("#{place}/cgroup.procs", Process.pid.to_s)
+        p Skep.map(1..20) { Process.pid }.uniq.size
+      RUBY
+      assert_equal "1\n", out
+    end
+  end
+
   test "counts the whole machine's kills" do
     File.write("#{@root}/vmstat", "pgfault 1\noom_kill 12\n")
     assert_equal 12, Cgroup.oom_kills(vmstat: "#{@root}/vmstat")
@@ -114,12 +172,51 @@ class CgroupTest < Skep::TestCase
 
   # mounts: by type, where below the root.
   def find(groups, root: "/", **mounts)
-    %w[41 self].each { |name| FileUtils.mkdir_p("#{@root}/#{name}") }
-    File.write("#{@root}/41/cgroup", groups)
+    proc_with(41, groups, root, mounts, "memory")
+    Cgroup.of(41, proc: @root)
+  end
+
+  def quota(groups, root: "/", **mounts)
+    proc_with("self", groups, root, mounts, "cpu,cpuacct")
+    Cgroup.cpu_quota(proc: @root)
+  end
+
+  def proc_with(pid, groups, root, mounts, controllers)
+    [pid, "self"].each { |name| FileUtils.mkdir_p("#{@root}/#{name}") }
+    File.write("#{@root}/#{pid}/cgroup", groups)
     lines = mounts.map do |type, path|
-      "30 24 0:26 #{root} #{@root}/#{path} rw,nosuid shared:9 - #{type} #{type} rw,memory\n"
+      "30 24 0:26 #{root} #{@root}/#{path} rw,nosuid shared:9 - #{type} #{type} rw," \
+        "#{controllers}\n"
     end
     File.write("#{@root}/self/mountinfo", lines.join)
-    Cgroup.of(41, proc: @root)
+  end
+
+  # A group below this process' own that has this quota, for as long as the block takes.
+  def within_quota(quota, period)
+    place = real_group or skip "it takes root, and a cgroup hierarchy with the cpu controller"
+    if File.exist?("#{place}/cpu.max")
+      File.write("#{place}/cpu.max", "#{quota} #{period}")
+    else
+      File.write("#{place}/cpu.cfs_period_us", period)
+      File.write("#{place}/cpu.cfs_quota_us", quota)
+    end
+    yield place
+  ensure
+    Dir.rmdir(place) if place
+  end
+
+  def real_group
+    %w[v1 v2].zip(Cgroup.send(:places, "self", "cpu", "/proc")).each do |_, (directory, _)|
+      next unless directory
+
+      place = "#{directory}/skep-test-#{Process.pid}"
+      Dir.mkdir(place)
+      return place if Dir.glob("#{place}/cpu.{max,cfs_quota_us}").any?
+
+      Dir.rmdir(place)
+    rescue SystemCallError # not ours to make, or no such controller
+      next
+    end
+    nil
   end
 end

@@ -3,7 +3,8 @@
 require "skep/os/cgroup/v1"
 require "skep/os/cgroup/v2"
 
-# The control group that a process' memory is counted in, and what that allows.
+# The control group that a process' memory is counted in, and what that allows; and how much
+# processor time its group may use.
 #
 #   cgroup = Skep::OS::Cgroup.of(pid)   # nil where no group counts memory
 #   cgroup.current     # bytes in use, the cache of files that could be dropped left out
@@ -13,9 +14,11 @@ require "skep/os/cgroup/v2"
 #   cgroup.stalled     # seconds that a process of it has waited for memory so far; nil: not counted
 #   Skep::OS::Cgroup.oom_kills   # of the whole machine
 #   Skep::OS::Cgroup.stalled     # on the whole machine
+#   Skep::OS::Cgroup.cpu_quota   # => 1.5, processors that this group may use; nil: no quota
 #
 # Limits are the least of the group and those above it, as far as they can be seen from here.
-# Source: https://docs.kernel.org/admin-guide/cgroup-v2.html, and cgroup-v1/memory.html.
+# Source: https://docs.kernel.org/admin-guide/cgroup-v2.html, cgroup-v1/memory.html, and
+# https://docs.kernel.org/scheduler/sched-bwc.html.
 module Skep
   module OS
     class Cgroup
@@ -36,11 +39,13 @@ module Skep
           inside.include?("..") ? path : File.join(path, inside).chomp("/")
         end
 
-        #: () -> Symbol?
-        def version
-          return :v2 if type == "cgroup2"
+        # Is it a hierarchy of that version which may have that controller?
+        #
+        #: (Symbol version, String controller) -> bool
+        def of?(version, controller)
+          return type == "cgroup2" if version == :v2
 
-          :v1 if type == "cgroup" && options.include?("memory")
+          type == "cgroup" && options.include?(controller)
         end
       end
       private_constant :Mount
@@ -48,11 +53,20 @@ module Skep
       class << self
         #: (?Integer pid, ?proc: String) -> (V1 | V2)?
         def of(pid = Process.pid, proc: "/proc")
-          groups = groups(File.read("#{proc}/#{pid}/cgroup"))
-          mounts = File.readlines("#{proc}/self/mountinfo").map { |line| Mount.of(line) }
-          V1.at(*place(mounts, groups, :v1)) || V2.at(*place(mounts, groups, :v2))
+          v1, v2 = places(pid, "memory", proc)
+          V1.at(*v1) || V2.at(*v2)
         rescue Errno::ENOENT, Errno::ESRCH, Errno::EACCES
           nil # Dead, no /proc, or groups that are none of ours to see.
+        end
+
+        # The least of the quotas of this process' group and of those above it.
+        #
+        #: (?proc: String) -> Float?
+        def cpu_quota(proc: "/proc")
+          v1, v2 = places("self", "cpu", proc)
+          [*V1.cpu_quotas(*v1), *V2.cpu_quotas(*v2)].min
+        rescue SystemCallError
+          nil # No /proc, or no descriptor to look with.
         end
 
         # Since the machine has started; nil where it isn't counted (Linux 4.13).
@@ -71,18 +85,24 @@ module Skep
 
         private
 
-        # The group's name in the hierarchy of each version that counts this process.
-        def groups(text)
-          text.lines.map(&:chomp).each_with_object({}) do |line, found|
-            number, controllers, name = line.split(":", 3)
-            found[:v2] = name if number == "0"
-            found[:v1] = name if controllers.split(",").include?("memory")
+        # The directory of the process' group and the top of its hierarchy, in version 1 of this
+        # controller and in version 2; [nil, nil] where it is in none.
+        def places(pid, controller, proc)
+          groups = groups(File.read("#{proc}/#{pid}/cgroup"), controller)
+          mounts = File.readlines("#{proc}/self/mountinfo").map { |line| Mount.of(line) }
+          %i[v1 v2].map do |version|
+            mount = mounts.find { |one| one.of?(version, controller) }
+            mount && groups[version] ? [mount.directory(groups[version]), mount.path] : [nil, nil]
           end
         end
 
-        def place(mounts, groups, version)
-          mount = mounts.find { |one| one.version == version }
-          mount && groups[version] ? [mount.directory(groups[version]), mount.path] : [nil, nil]
+        # The group's name in the hierarchy of each version.
+        def groups(text, controller)
+          text.lines.map(&:chomp).each_with_object({}) do |line, found|
+            number, controllers, name = line.split(":", 3)
+            found[:v2] = name if number == "0"
+            found[:v1] = name if controllers.split(",").include?(controller)
+          end
         end
       end
     end

@@ -2,12 +2,13 @@
 
 require "etc"
 
-# How long a process has run on processors so far, all its threads together, in user and in kernel
-# mode. What it has reaped isn't counted.
+# How many processors this process may use, and how long a process has run on them so far, all its
+# threads together, in user and in kernel mode. What it has reaped isn't counted.
 #
+#   Skep::OS::Processor.count          # => 2
 #   Skep::OS::Processor.seconds(pid)   # => 12.34; nil once it is dead, and where there is no /proc
 #
-# Source: proc(5), /proc/[pid]/stat.
+# Source: proc(5), /proc/[pid]/stat; sched_getaffinity(2), which Etc.nprocessors asks.
 module Skep
   module OS
     module Processor
@@ -16,6 +17,14 @@ module Skep
       private_constant :USER, :HERTZ
 
       module_function
+
+      # Processors of its affinity, and no more than the CPU quota of its control groups, which is
+      # rounded up.
+      #
+      #: (?affinity: Integer, ?quota: Float?) -> Integer
+      def count(affinity: Etc.nprocessors, quota: Cgroup.cpu_quota)
+        [affinity, *quota&.ceil].min.clamp(1..)
+      end
 
       #: (Integer pid) -> Float?
       def seconds(pid)

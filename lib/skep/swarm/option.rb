@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "etc"
-
 # The options of a swarm:
 # for each its default, what it may be, and the sentence for what it may not.
 #
@@ -85,10 +83,10 @@ module Skep
       end
 
       ALL = {
-        nodes: count(-> { Etc.nprocessors }, from: 1, to: 100_000),
+        nodes: count(-> { OS::Processor.count }, from: 1, to: 100_000),
         spares: count(0, to: 10_000),
         boot_timeout: seconds(60.0),
-        boot_parallel: count(-> { Etc.nprocessors }, from: 1),
+        boot_parallel: count(-> { OS::Processor.count }, from: 1),
         liveness_timeout: seconds(30.0),
         stop_timeout: seconds(30.0),
         kill_timeout: seconds(5.0),

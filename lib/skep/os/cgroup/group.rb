@@ -18,6 +18,18 @@ module Skep
           found && new(found, top)
         end
 
+        # Processors that each group from this directory up may use, of those with a quota.
+        #
+        #: (String? directory, String? top) -> Array[Float]
+        def self.cpu_quotas(directory, top)
+          return [] unless directory
+
+          Paths.upwards(directory, top).filter_map do |path|
+            quota, period = cpu_bandwidth(path)
+            quota.fdiv(period) if quota&.positive? && period&.positive?
+          end
+        end
+
         #: (String directory, String top) -> void
         def initialize(directory, top)
           @directory = directory

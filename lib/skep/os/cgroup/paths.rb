@@ -19,6 +19,13 @@ module Skep
           #: (String path) -> Integer?
           def number(path) = read(path)&.then { |text| Integer(text, 10, exception: false) }
 
+          # Those of a file that has several in a line; nil for what is none.
+          #
+          #: (String path) -> Array[Integer?]
+          def numbers(path)
+            read(path).to_s.split.map { |text| Integer(text, 10, exception: false) }
+          end
+
           #: (String path, String name) -> Integer?
           def field(path, name) = read(path)&.slice(/^#{name} (\d+)$/, 1)&.to_i
 

@@ -11,6 +11,13 @@ module Skep
         NONE = 1 << 62 # what stands for no limit is the largest number that pages can make
         private_constant :NONE
 
+        # Microseconds of processor time in each period of so many; -1: as many as there are.
+        #
+        #: (String path) -> [Integer?, Integer?]
+        def self.cpu_bandwidth(path)
+          %w[cpu.cfs_quota_us cpu.cfs_period_us].map { |file| Paths.number("#{path}/#{file}") }
+        end
+
         #: () -> Integer?
         def limit = numbers("memory.limit_in_bytes").select { |bytes| bytes < NONE }.min
 

@@ -9,6 +9,11 @@ module Skep
       class V2 < Group
         USED, CACHE, KILLS = "memory.current", "inactive_file", "memory.events"
 
+        # Microseconds of processor time in each period of so many; nil for "max".
+        #
+        #: (String path) -> [Integer?, Integer?]
+        def self.cpu_bandwidth(path) = Paths.numbers("#{path}/cpu.max")
+
         #: () -> Integer?
         def limit = numbers("memory.max").min
 

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "etc"
-
 module Skep
   module Work
     class Map
@@ -32,7 +30,7 @@ module Skep
                        start: nil, finish: nil, **flags)
           refuse_both(nodes || in_processes, in_threads)
           @in_threads = count(:in_threads, in_threads || 0, least: 0)
-          nodes = in_threads ? 0 : nodes || in_processes || Etc.nprocessors
+          nodes = in_threads ? 0 : nodes || in_processes || OS::Processor.count
           @nodes = count(:nodes, nodes, least: 0)
           @threads = count(:threads, threads, least: 1)
           @progress = progress_of(progress)
