@@ -4,6 +4,7 @@ require "optparse"
 require "skep/watch"
 require "skep/cli/command"
 require "skep/cli/nearest"
+require "skep/cli/text"
 
 # The command line: `skep COMMAND …`. Each command is a class with a `run` that returns the exit
 # code (docs/cli.md); a command that can't do what it is asked for says why in one sentence on
@@ -36,7 +37,7 @@ module Skep
 
         command(name).new(rest, out:, err:).run
       rescue Skep::Error, OptionParser::ParseError => e
-        err.puts("skep: #{e.message.split("\n").join(", ")}")
+        err.puts("skep: #{Text.clean(e.message.split("\n").join(", "))}")
         e.is_a?(Skep::Error) ? e.exit_code : ExitCode::USAGE
       end
 

@@ -17,8 +17,9 @@ module Skep
       def ask(command, path: control_path, **facts)
         answer = Watch::Query.new(path).ask(command, **facts)
         raise NotDone, answer["error"] if answer["error"]
+        return answer if answer["done"]
 
-        answer
+        raise Watch::Query::Failed.new(path:, error: Watch::Answer::Foreign.new.message)
       end
 
       def control_path

@@ -33,32 +33,34 @@ module Skep
       def perform
         return list(running) if !named? && running.size > 1
 
-        status = ask("status").fetch("status")
+        status = Watch::Query.new(control_path).status
         nothing_more
-        options[:json] ? out.puts(JSON.generate(status)) : table(status)
+        options[:json] ? out.puts(json(status)) : table(status)
         0
       end
 
       def list(paths)
         told = paths.map { |path| [name_of(path), soon(path)] }
-        lines = told.filter_map { |_, status| JSON.generate(status) if status }
+        lines = told.filter_map { |_, status| json(status) if status }
         out.puts(options[:json] ? lines : Several.new(told, colours))
         0
       end
 
       # One that is stopped isn't to keep the others from being shown.
       def soon(path)
-        ask("status", path:, seconds: SECONDS)["status"]
-      rescue Watch::Query::Failed, NotDone => e
-        err.puts("skep: #{e.message}")
+        Watch::Query.new(path).status(seconds: SECONDS)
+      rescue Watch::Query::Failed, Watch::Query::Declined => e
+        err.puts("skep: #{Text.clean(e.message)}")
         nil
       end
 
+      def json(status) = JSON.generate(status, max_nesting: 0)
+
       def table(status)
         looping = ", #{colours.look("in a crash loop", :red)}" if status["crash_loop"]
-        state = colours.look(status["state"], Colours.of_state(status["state"]))
-        out.puts("#{status['name']}: #{state}#{looping}, pid #{status['pid']}, " \
-                 "up #{status['uptime'].round} s, skep #{status['skep']}")
+        state = colours.look(Text.clean(status["state"]), Colours.of_state(status["state"]))
+        out.puts("#{Text.clean(status["name"])}: #{state}#{looping}, pid #{status["pid"]}, " \
+                 "up #{status["uptime"].round} s, skep #{Text.clean(status["skep"])}")
         out.puts(painted(status["nodes"]))
         groups(Group.all(status))
         suspects(status["suspects"].to_a.sort_by { |one| [-one["alone"], -one["crashes"]] })

@@ -18,11 +18,13 @@ module Skep
         may_return_at_once(parser)
       end
 
+      # It waits for a process, and must be sure that it is the swarm's.
       def tell(path)
-        status = Watch::Query.new(path).ask("status").fetch("status")
-        supervisor = Skep.pidfd(status["pid"])
+        return super if options[:no_wait]
+
+        supervisor = Skep.pidfd(Watch::Query.new(path).status_here["pid"])
         super
-        supervisor.wait unless options[:no_wait]
+        supervisor.wait
       rescue Errno::ESRCH # it ended meanwhile
         nil
       ensure

@@ -31,7 +31,7 @@ module Skep
         require "skep/cli/top/parts"
         path = control_path
         nothing_more
-        status = ask("status", path:).fetch("status")
+        status = Watch::Query.new(path).status
         live? ? Session.new(path, status, input: $stdin, output: out).run : once(status)
         0
       end

@@ -16,8 +16,8 @@ module Skep
       private
 
       def tell(path)
-        answer = super
-        out.puts("pid #{answer["pid"]}: skep #{answer["skep"]} (ruby #{answer["ruby"]})")
+        pid, skep, ruby = super.values_at("pid", "skep", "ruby")
+        out.puts(Text.clean("pid #{pid}: skep #{skep} (ruby #{ruby})"))
       end
 
       # It takes as long as a Ruby takes to start, twice.

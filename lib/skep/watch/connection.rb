@@ -38,6 +38,23 @@ module Skep
         nil
       end
 
+      # Is process `pid` of a swarm's answer the one that answers, and are its pids those that this
+      # process sees? They are others where the swarm runs in another container. peer: pid_of its
+      # socket, nil where that isn't told.
+      def here?(peer, pid) #: (Integer?, Integer?) -> bool
+        return !pid.nil? if peer.nil?
+
+        peer == pid && [nil, namespace("self")].include?(namespace(pid))
+      end
+
+      # nil where that isn't told: another user's, or no /proc.
+      def namespace(pid)
+        File.readlink("/proc/#{pid}/ns/pid")
+      rescue SystemCallError
+        nil
+      end
+      private_class_method :namespace
+
       def made #: () { (Socket) -> void } -> Socket
         socket = Socket.new(:UNIX, :STREAM)
         yield socket

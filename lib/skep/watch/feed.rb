@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "json"
-
 # The events of a running swarm, one after the other, as `Query#follow` gives them.
 #
 #   feed = Query.new(path).follow
@@ -42,24 +40,24 @@ module Skep
 
           fill
         end
-        accepted(line ? JSON.parse(line) : {})
-      rescue SystemCallError, JSON::ParserError => e
+        accepted(line ? Answer.parse(line) : {})
+      rescue SystemCallError, Answer::Foreign => e
         e.message
       end
 
-      # The events that have come since the last call, which never waits.
+      # The events that have come since the last call, which never waits. Raises Answer::Foreign.
       def take #: () -> Array[Hash[String, untyped]]
         fill
         *lines, @rest = @rest.split("\n", -1)
         @rest ||= String.new(encoding: Encoding::BINARY)
-        facts = lines.map { |line| JSON.parse(line.force_encoding("UTF-8"), max_nesting: false) }
+        facts = lines.map { |line| Answer.event(line.force_encoding("UTF-8")) }
         facts.select { |event| event["seq"] ? count(event) : aside(event) }
       end
 
       private
 
       def accepted(answer)
-        @seq = answer.dig("follow", "seq")
+        @seq = begins(answer)
         answer["error"] || (@seq ? nil : "it has ended")
       end
 
@@ -74,16 +72,20 @@ module Skep
       end
 
       def count(event)
-        @lost += event["seq"] - @seq - 1
+        @lost += event["seq"] - @seq - 1 if @seq
         @seq = event["seq"]
       end
 
       # Where it begins, or why it ends.
       def aside(facts)
-        @seq = facts.dig("follow", "seq") || @seq
+        @seq = begins(facts) || @seq
         @error = facts["error"]
-        @lost += facts["missed"].to_i
+        @lost += facts["missed"] if facts["missed"].is_a?(Integer)
         false
+      end
+
+      def begins(facts)
+        facts["follow"]["seq"] if Answer.fits?(facts["follow"], { "seq" => Integer })
       end
     end
   end

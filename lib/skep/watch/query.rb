@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "json"
 require "socket"
 
 # Asks a running swarm over its status socket.
@@ -11,7 +10,8 @@ module Skep
   module Watch
     class Query
       SECONDS = 10.0
-      private_constant :SECONDS
+      MOST = 64 * 1024 * 1024 # bytes of an answer
+      private_constant :SECONDS, :MOST
 
       # Nobody answers there, or not in time, or not in words that are understood.
       class Failed < Skep::Error
@@ -31,19 +31,51 @@ module Skep
         end
       end
 
+      # It answers that it can't.
+      class Declined < Skep::Error
+      end
+
+      # The pids it tells of aren't those of this process' view of the system.
+      class Elsewhere < Skep::Error
+        def initialize(path:, pid:, peer:)
+          answers = peer&.positive? ? "process #{peer}" : "a process that can't be seen here"
+          super("the swarm at #{path} says it is process #{pid}, but #{answers} answers: it runs " \
+                "in another container, or is no swarm; run this command where it runs")
+        end
+      end
+
       def initialize(path) #: (String) -> void
         @path = path
       end
+
+      attr_reader :peer #: Integer?, the pid of who answered last; nil where that isn't told
 
       # seconds: how long to wait for the answer, for ever if nil.
       #: (String, ?seconds: Float?, **untyped) -> Hash[String, untyped]
       def ask(command, seconds: SECONDS, **facts)
         guard do
           socket = Connection.open(@path, seconds)
+          @peer = Connection.pid_of(socket)
           socket.write(Status.line(command:, **facts))
-          JSON.parse(read(socket, seconds), max_nesting: false)
+          Answer.parse(read(socket, seconds))
         ensure
           socket&.close
+        end
+      end
+
+      # Its status. Raises Failed, or Declined.
+      def status(seconds: SECONDS) #: (?seconds: Float?) -> Hash[String, untyped]
+        answer = ask("status", seconds:)
+        raise Declined, answer["error"] if answer["error"]
+
+        guard { answer["status"] or raise Answer::Foreign }
+      end
+
+      # The same, if the pids in it are those of processes that this one sees: raises Elsewhere.
+      def status_here #: () -> Hash[String, untyped]
+        status.tap do |told|
+          pid = told["pid"]
+          Connection.here?(peer, pid) or raise Elsewhere.new(path: @path, pid:, peer:)
         end
       end
 
@@ -64,7 +96,7 @@ module Skep
 
       def guard
         yield
-      rescue SystemCallError, ArgumentError, JSON::ParserError => e
+      rescue SystemCallError, ArgumentError, Answer::Foreign => e
         raise Failed.new(path: @path, error: e.message.sub(/ - .*/, "").downcase)
       end
 
@@ -76,6 +108,7 @@ module Skep
           raise Failed.new(path: @path, error: "it is silent") unless readable
 
           answer << socket.readpartial(65_536)
+          raise Answer::Foreign if answer.bytesize > MOST
         end
       rescue EOFError
         answer

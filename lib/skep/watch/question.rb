@@ -11,7 +11,8 @@ module Skep
   module Watch
     class Question
       PIECE = 65_536
-      private_constant :PIECE
+      MOST = 64 * 1024 * 1024
+      private_constant :PIECE, :MOST
 
       #: (String, String, **untyped) -> void
       def initialize(path, command, **facts)
@@ -30,19 +31,19 @@ module Skep
 
       def take #: () -> Hash[String, untyped]?
         until (bytes = @socket.read_nonblock(PIECE, exception: false)) == :wait_readable
-          return JSON.parse(@answer, max_nesting: false) if bytes.nil?
+          return Answer.parse(@answer) if bytes.nil?
 
           @answer << bytes.force_encoding(Encoding::UTF_8)
+          raise Answer::Foreign if @answer.bytesize > MOST
         end
-      rescue SystemCallError, JSON::ParserError => e
+      rescue SystemCallError, Answer::Foreign => e
         fail_with(e)
       end
 
       private
 
       def fail_with(error)
-        error = error.is_a?(JSON::ParserError) ? "it has ended" : error.message
-        raise Query::Failed.new(path: @path, error: error.sub(/ - .*/, "").downcase)
+        raise Query::Failed.new(path: @path, error: error.message.sub(/ - .*/, "").downcase)
       end
     end
   end

@@ -9,7 +9,8 @@
 #   target.supervisor         # its pid
 #
 # A process is signalled through a pidfd that was opened before it was made sure that it is the
-# swarm's: it descends from the supervisor.
+# swarm's: it descends from the supervisor. That is the process which answers at the status socket,
+# as the kernel tells (SO_PEERCRED), and in this process' own pid namespace: else nothing begins.
 module Skep
   module CLI
     class Chaos
@@ -29,7 +30,7 @@ module Skep
         # From here on its events come.
         def open #: () -> void
           @feed = @query.follow
-          first = status
+          first = @query.status_here
           @name, @supervisor = first.values_at("name", "pid")
           @pidfd = Skep.pidfd(@supervisor)
           first["nodes"].each { |node| note(*node.values_at("id", "pid", "state")) }
@@ -38,7 +39,7 @@ module Skep
         end
 
         def close = [@feed, @pidfd].compact.each(&:close) #: () -> void
-        def status = ask("status").fetch("status") #: () -> Hash[String, untyped]
+        def status = @query.status #: () -> Hash[String, untyped]
 
         # A command over its status socket; raises Failed with what it says against it.
         def ask(command, **facts) #: (String, **untyped) -> Hash[String, untyped]

@@ -15,15 +15,14 @@ module Skep
         HEAD = ["topic", "partition", "node", "position", "lag", "rate", "p50", "p99", "messages",
                 "retries", "dead letters", "skipped", "rebalances"].freeze
         COUNTS = %w[messages retries dead_letters skipped rebalances].freeze
-        private_constant :COUNTS
+        KAFKA = Watch::Answer::KAFKA # a plain block's work may report anything
+        private_constant :COUNTS, :KAFKA
 
         def self.all(status) #: (Hash[String, untyped]) -> Array[Group]
-          told = status["nodes"].select do |node|
-            node["work"]["kind"] == "kafka" && node["work"]["partitions"].is_a?(Array)
-          end
+          told = status["nodes"].select { |node| Watch::Answer.fits?(node["work"], KAFKA) }
           told.group_by { |node| node["work"]["group"] }.map do |name, nodes|
             works = status["works"].to_a.select { |work| work["group"] == name }
-            new(name, nodes, works.map { |work| work["totals"] })
+            new(name, nodes, works.map { |work| work["totals"].to_h })
           end
         end
 
@@ -55,7 +54,7 @@ module Skep
 
         def partitions = @partitions ||= @nodes.flat_map { |node| node["work"]["partitions"] }
         def sum(name) = @nodes.sum { |node| node["work"][name] }
-        def total(name) = @totals.sum { |some| some[name].to_i }
+        def total(name) = @totals.map { |some| some[name] }.grep(Watch::Answer::NUMBER).sum.to_i
 
         # Whose it is now, and what that one says of it.
         def holder(key)
@@ -67,7 +66,8 @@ module Skep
         end
 
         def times(partitions)
-          all = Swarm::Durations.merge(partitions.map { |one| one["handler"] })
+          all = Swarm::Durations.merge(partitions.map { |one| one["handler"] }
+                                                 .select { |one| Swarm::Durations.plain?(one) })
           [0.5, 0.99].map { |part| all.quantile(part)&.then { |seconds| time(seconds) } }
         end
 

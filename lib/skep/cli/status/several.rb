@@ -33,7 +33,7 @@ module Skep
           lags = nodes.filter_map { |node| node["work"]["lag"] }.grep(Numeric)
           [name, status["crash_loop"] ? "crash loop" : status["state"], nodes.size,
            nodes.count { |node| node["state"] == "ready" },
-           nodes.sum { |node| node["restarts"] }, (lags.sum if lags.any?),
+           nodes.sum { |node| node["restarts"].to_i }, (lags.sum if lags.any?),
            "#{status["uptime"].round} s", status["pid"]]
         end
       end

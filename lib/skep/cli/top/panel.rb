@@ -33,7 +33,8 @@ module Skep
 
         # Of one node.
         def self.facts(node) #: (Hash[String, untyped]) -> Panel
-          new("node #{Text.clean(node["id"])}", JSON.pretty_generate(node).lines(chomp: true))
+          text = JSON.pretty_generate(node, max_nesting: 0)
+          new("node #{Text.clean(node["id"])}", text.lines(chomp: true))
         end
 
         # Of node_backtraces events, the one with this id first.
@@ -44,9 +45,9 @@ module Skep
 
         def self.threads(event)
           head = "node #{event["node"]}, pid #{event["pid"]}"
-          event["threads"].to_a.flat_map do |thread|
+          Array(event["threads"]).grep(Hash).flat_map do |thread|
             ["#{head}, thread #{thread["thread"] || thread["name"]} (#{thread["status"]})",
-             *thread["backtrace"].to_a.map { |line| "    #{line}" }]
+             *Array(thread["backtrace"]).map { |line| "    #{line}" }]
           end
         end
         private_class_method :threads

@@ -64,9 +64,12 @@ module Skep
 
         def looked(answer)
           @asking = false
-          return @listener.trouble(answer["error"]) unless answer["status"]
+          return @listener.trouble(answer["error"] || "the swarm tells no status") unless
+            answer["status"]
 
-          @listener.status(answer["status"], @peer == answer["status"]["pid"])
+
+          status = answer["status"]
+          @listener.status(status, !@peer.nil? && Watch::Connection.here?(@peer, status["pid"]))
           follow unless @feed || OS.now < @follow_at
         end
 
@@ -89,7 +92,7 @@ module Skep
           @listener.news(events) if events.any?
           soon if events.any?
           lose_feed if @feed.ended? || @feed.error
-        rescue JSON::ParserError, SystemCallError # what it sends makes no sense
+        rescue Watch::Answer::Foreign, SystemCallError # what it sends makes no sense
           lose_feed
         end
 

@@ -96,7 +96,7 @@ module Skep
 
         # In another container pids are others'.
         def cpu(status, now)
-          return {} unless @peer == status["pid"]
+          return {} unless @peer && Connection.here?(@peer, status["pid"])
 
           @processor.of(status["nodes"].to_h { |node| [node["id"].to_s, node["pid"]] }, now)
         end

@@ -27,9 +27,11 @@ module Skep
 
         #: (String?, String?) -> Hash[String, untyped]
         def node(swarm, id)
-          status = ask(swarm, "status").fetch("status")
+          status = Query.new(path(swarm)).status
           status["nodes"].find { |node| node["id"].to_s == id } or
             raise Refused.new(404, "swarm #{swarm} has no node #{id.inspect}")
+        rescue Query::Failed, Query::Declined
+          raise Refused.new(503, "swarm #{swarm} doesn't answer")
         end
 
         #: (String?, String, **untyped) -> Hash[String, untyped]

@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "json"
 require "socket"
 
 module Skep
@@ -60,9 +59,9 @@ module Skep
 
           @buffer << bytes
           while !@socket.closed? && (line = @buffer.slice!(/\A.*\n/))
-            @hear.call(JSON.parse(line.force_encoding("UTF-8"), max_nesting: false))
+            @hear.call(Answer.event(line.force_encoding("UTF-8")))
           end
-        rescue SystemCallError, JSON::ParserError # it has gone, or is no swarm
+        rescue SystemCallError, Answer::Foreign # it has gone, or is no swarm
           finish
         end
 

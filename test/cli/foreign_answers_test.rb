@@ -1,0 +1,115 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "socket"
+require "stringio"
+require "tmpdir"
+require "skep/cli"
+
+# Each command, asked of a socket where something else answers than a swarm of this skep.
+class ForeignAnswersTest < Skep::TestCase
+  NODE = { id: 0, pid: 2, state: "ready", restarts: 0, work: {} }.freeze
+  STATUS = { name: "a", pid: 3, state: "running", uptime: 1.0, skep: "1", ruby: "3",
+             nodes: [NODE] }.freeze
+  COMMANDS = [%w[status], %w[status --json], %w[status --partitions], %w[top --once], %w[stop],
+              %w[stop --no-wait], %w[chaos --seconds 1], %w[restart], %w[reload], %w[quiet],
+              %w[scale 3], %w[upgrade]].freeze
+  BAD = ["null", "[]", "1", '"x"', "{}", "", "{", "no JSON at all", '{"status":null}',
+         '{"status":{}}', '{"status":[1]}', '{"status":{"nodes":[{}]}}', '{"error":5}',
+         "[" * 50_000, "\xFF\xFE\x00"].freeze
+  private_constant :NODE, :STATUS, :COMMANDS, :BAD
+
+  def setup
+    @directory = Dir.mktmpdir
+    @path = "#{@directory}/a.sock"
+    @server = UNIXServer.new(@path)
+    @answering = Thread.new { answer while true }
+  end
+
+  def teardown
+    @answering.kill.join
+    @server.close
+    FileUtils.remove_entry(@directory)
+  end
+
+  test "get one sentence from every command, and never a backtrace" do
+    BAD.each do |answer|
+      @answer = answer
+      COMMANDS.each do |words|
+        out, err, = skep(*words)
+        assert_match(/\Askep: [^\n]+\n\z/, err, "#{words} of #{answer.inspect}: #{out}")
+      end
+    end
+  end
+
+  test "are refused by status, top, stop and chaos, whatever is wrong with one part" do
+    [nil, [], -1, "x", 10**400].each do |wrong|
+      STATUS.each_key do |key|
+        @answer = JSON.generate({ status: { **STATUS, key => wrong } })
+        asked_by_those_who_read_it
+      end
+      NODE.each_key do |key|
+        @answer = JSON.generate({ status: { **STATUS, nodes: [{ **NODE, key => wrong }] } })
+        asked_by_those_who_read_it
+      end
+    end
+  end
+
+  test "are shown with their escape sequences spelt out" do
+    @answer = JSON.generate({ status: { **STATUS, name: "\e[2Jhive", state: "\e]0;x\a",
+                                                  skep: "\e[31m1" } })
+    out, = skep("status")
+    assert_equal "^[[2Jhive: ^[]0;x^G, pid 3, up 1 s, skep ^[[31m1\n", out.lines.first
+    @answer = JSON.generate({ error: "\e[2Jno" })
+    assert_equal "skep: ^[[2Jno\n", skep("status")[1]
+    assert_equal "skep: ^[[2Jno\n", skep("quiet")[1]
+  end
+
+  test "show what a plain block's work says of Kafka as the facts that it is" do
+    [{ kind: "kafka", partitions: [1] }, { kind: "kafka", partitions: [{}], group: 1 },
+     { kind: "kafka", group: "g", lag: nil, rate: "x", partitions: [] }].each do |work|
+      @answer = JSON.generate({ status: { **STATUS, nodes: [{ **NODE, work: }] } })
+      out, err, code = skep("status", "--partitions")
+      assert_equal ["", 0], [err, code]
+      assert_includes out, "a: running"
+    end
+  end
+
+  test "aren't believed by stop and chaos if another process answers than they name" do
+    @answer = JSON.generate({ status: { **STATUS, pid: Process.ppid } })
+    [%w[stop], %w[chaos --seconds 1]].each do |words|
+      _, err, code = skep(*words)
+      assert_equal 1, [code, 1].min
+      assert_equal "skep: the swarm at #{@path} says it is process #{Process.ppid}, but process " \
+                   "#{Process.pid} answers: it runs in another container, or is no swarm; " \
+                   "run this command where it runs\n", err
+    end
+  end
+
+  private
+
+  def asked_by_those_who_read_it
+    [%w[status], %w[top --once], %w[stop], %w[chaos --seconds 1]].each do |words|
+      _, err, code = skep(*words)
+      assert_match(/\Askep: [^\n]+\n\z/, err, "#{words}: #{@answer}") unless code.zero?
+    end
+  end
+
+  def skep(*words)
+    out, err = StringIO.new, StringIO.new
+    code = Skep::CLI.start([words.first, "--control", @path, *words.drop(1)], out:, err:)
+    [out.string, err.string, code]
+  end
+
+  # Followers are told where they begin.
+  def answer
+    client = @server.accept
+    request = client.gets.to_s
+    client.write('{"follow":{"seq":1}}', "\n") if request.include?('"follow"')
+    client.write(request.include?('"follow"') ? "null\n" : @answer)
+  rescue SystemCallError # it has gone
+    nil
+  ensure
+    client&.close
+  end
+end
