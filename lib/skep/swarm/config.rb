@@ -19,6 +19,8 @@ module Skep
         def initialize
           super("SKEP_RUN_DIR is empty: set it to the directory of the status socket, or unset it")
         end
+
+        def exit_code = ExitCode::CONFIGURATION #: () -> Integer
       end
 
       NAME = /\A[a-zA-Z0-9][\w.-]{0,99}\z/
