@@ -5,7 +5,8 @@
 #
 #   helper = Helper.new(%w[node_died])
 #   helper.tell("node_died", facts)      # kept until there is a process to tell
-#   helper.hear_all                      # all events are for it, from here on
+#   helper.hear(%w[node_ready])          # these are for it, too, from here on
+#   helper.hear_all                      # all events are
 #   helper.serve(socket)                 # lent to its process, and to each that follows
 #
 # It is booted, replaced and stopped as others are, goes last, and counts as none.
@@ -31,12 +32,18 @@ module Skep
       end
 
       def keep(handover) #: (Handover) -> Hash[String, untyped]
-        { **super, "untold" => @untold, "hears_all" => @hears_all }
+        { **super, "untold" => @untold, "hears_all" => @hears_all, "events" => @events }
       end
 
       def recall(plain, node, last_mold) #: (Hash[String, untyped], Node?, Mold?) -> self
         @untold, @hears_all = plain.values_at("untold", "hears_all")
+        hear(plain["events"].to_a)
         super
+      end
+
+      # New code subscribes to these; what the old code did is told as well until that has gone.
+      def hear(events) #: (Array[String]) -> void
+        @events |= events
       end
 
       def hear_all = @hears_all = true #: () -> void

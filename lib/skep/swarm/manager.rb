@@ -79,6 +79,7 @@ module Skep
 
       def mold=(mold) #: (Mold?) -> void
         @boots.mold = mold
+        heed(mold.events) if mold&.events&.any?
       end
 
       def start #: () -> void
@@ -247,6 +248,13 @@ module Skep
       end
 
       def employ = @helper ||= Helper.new(@config.events)
+
+      # The code of a new mold may have blocks for other events than that of the last one.
+      def heed(events)
+        employ
+        @helper.hear(events)
+        attend
+      end
 
       def seat(id, task, fresh: true) = Seat.new(id, task, spares.claim(id, fresh:))
 

@@ -13,6 +13,7 @@ module Skep
       attr_reader :number, :pid, :pidfd, :channel, :state, :started_at
       attr_accessor :watches
       attr_accessor :trial #: Trial?, while it is on one
+      attr_accessor :events #: Array[String]?, which its file's blocks want to hear; nil: not known
 
       #: (Integer, Integer, Link, Float, ?pidfd: OS::Pidfd) -> void
       def initialize(number, pid, channel, now, pidfd: OS::Pidfd.open(pid))

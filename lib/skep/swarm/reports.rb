@@ -51,6 +51,7 @@ module Skep
       end
 
       def loaded(mold, plain)
+        mold.events = plain["events"]
         @supervisor.loaded(mold, plain) if mold.trial.nil? || mold.trial.loaded(plain)
       end
 

@@ -141,6 +141,14 @@ module Skep
       # The nodes' signs of life have been looked at.
       def looked(...) = @foundry.call_roll(...)
 
+      # The file has been loaded again: what its works are is shown as it is now. How many nodes
+      # and threads each has stays.
+      def reloaded(plain)
+        tasks = config.tasks.zip(plain["tasks"]).map { |old, new| { **old, **new.slice("facts") } }
+        @plain = { **@plain, "tasks" => tasks }
+        @config = read(@plain)
+      end
+
       # None of its nodes is left.
       def emptied(mold) = @foundry.emptied(mold)
 

@@ -61,11 +61,15 @@ module Skep
         old = @manager.mold
         @manager.mold = @mold
         @foundry.adopted(@mold)
+        adopted
         @foundry.retire(old) if old
         Rolling.new(@manager, self.class::REASON, mold: @mold) do |failed|
           over(failed && left_behind(failed))
         end.start
       end
+
+      # Its mold has taken the place of the old one.
+      def adopted = nil
 
       def stillborn(seat)
         ["the first node of the new mold could not begin", seat.failure].compact.join(": ")

@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+# After `skep reload` the new file's `swarm.on` blocks run for the events that they name, also where
+# the old file had none, and after an upgrade of skep. What a reload doesn't take is named in one
+# event; works in another order are refused.
+require_relative "scenario"
+
+# A source of a kind: it waits until it is to stop.
+SOURCE = <<~RUBY
+  class Waiting
+    def initialize(kind) = @kind = kind
+    def errors = []
+    def facts = { "kind" => @kind }
+    def threads = 1
+
+    def run(child, _handler)
+      child.ready!
+      child.wait until child.stopping?
+    end
+  end
+
+RUBY
+
+def write(directory, works, *events)
+  blocks = events.map do |event|
+    "s.on(:#{event}) { |facts| File.write(\"\#{__dir__}/heard\", " \
+      "\"#{event} \#{facts[\"node\"]}\\n\", mode: \"a\") }\n"
+  end
+  File.write(File.join(directory, "swarm.rb"),
+             "#{SOURCE}Skep.swarm \"news\", restarts: 1000 do |s|\n#{blocks.join}#{works}\nend\n")
+end
+
+def works(first, second, nodes: 1)
+  "s.work(Waiting.new(\"#{first}\"), nodes: #{nodes}) { nil }; " \
+    "s.work(Waiting.new(\"#{second}\"), nodes: 1) { nil }"
+end
+
+def heard(swarm)
+  path = File.join(swarm.directory, "heard")
+  File.exist?(path) ? File.readlines(path, chomp: true) : []
+end
+
+def kinds(swarm) = swarm.status("news")["works"].map { |work| work["kind"] }
+
+Scenario.play do
+  swarm = run_swarm(nil, prepare: ->(directory) { write(directory, works("orders", "audit")) })
+  swarm.await("node_ready", times: 2)
+
+  write(swarm.directory, works("orders", "invoices"), "node_died", "node_ready")
+  must("reload") { swarm.skep("reload", "news").nil? }
+  swarm.await("node_ready") { |event| event["node"] == "helper" }
+  must("show what the works are now: #{kinds(swarm)}") { kinds(swarm) == %w[orders invoices] }
+  swarm.kill(swarm.status("news")["nodes"][0]["pid"])
+  swarm.follow("the new blocks run") { (["node_died 0", "node_ready 0"] - heard(swarm)).empty? }
+
+  write(swarm.directory, works("orders", "invoices", nodes: 3), "node_died", "node_replacing")
+  must("reload again") { swarm.skep("reload", "news").nil? }
+  ignored = swarm.await("reload_ignored")["message"]
+  must("name what it leaves: #{ignored}") { ignored.include?("nodes of work 0 (1 to 3)") }
+  must("restart") { swarm.skep("restart", "news").nil? }
+  swarm.follow("a block for another event runs") { heard(swarm).include?("node_replacing 1") }
+
+  write(swarm.directory, works("invoices", "orders"))
+  why = swarm.skep("reload", "news")
+  must("refuse works in another order: #{why}") { why.to_s.include?("in another order") }
+
+  if Skep::OS::HeldSignals.supported?
+    must("upgrade") { swarm.skep("upgrade", "news").nil? }
+    File.unlink(File.join(swarm.directory, "heard"))
+    swarm.kill(swarm.status("news")["nodes"][1]["pid"])
+    swarm.follow("blocks run after an upgrade") { heard(swarm).include?("node_died 1") }
+    must("still show the works: #{kinds(swarm)}") { kinds(swarm) == %w[orders invoices] }
+  end
+  must("stop with 0") { swarm.stop.exitstatus.zero? }
+end
