@@ -30,6 +30,7 @@ end
 require "skep/version"
 require "skep/error"
 require "skep/os/unsupported"
+require "skep/os/refused"
 require "skep/os/signal_number"
 require "skep/os/pidfd"
 require "skep/os/poller"

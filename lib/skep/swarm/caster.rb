@@ -40,7 +40,9 @@ module Skep
         new(channel, swarm:, file:).run
         exit!(0)
       rescue Exception => e # the last word of a process that can't go on
-        warn("skep: the mold failed: #{e.full_message(highlight: false)}")
+        refused = OS::Refused.of(e) if e.is_a?(SystemCallError)
+        told = refused && channel.send("refused", { "sentence" => refused.message })
+        warn("skep: the mold failed: #{e.full_message(highlight: false)}") unless told
         exit!(1) # the supervisor sees it
       end
 

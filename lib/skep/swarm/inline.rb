@@ -22,6 +22,7 @@ module Skep
       end
 
       def run #: () -> Integer
+        Signal.trap("XFSZ") {} # a log at the limit of its size (ulimit -f) loses lines, no more
         return ExitCode::CONFIGURATION unless prepare
 
         %i[preload warm].each { |name| @swarm.__hooks(name).each(&:call) }

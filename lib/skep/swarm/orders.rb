@@ -7,11 +7,14 @@
 module Skep
   class Swarm
     class Orders
-      SIGNALS = %w[TERM INT QUIT TSTP TTIN USR1 USR2 HUP CHLD].freeze
+      SIGNALS = %w[TERM INT QUIT TSTP TTIN USR1 USR2 HUP CHLD XFSZ].freeze
 
       # Those that are kept while one program of the supervisor follows another. CHLD isn't: it
-      # does no harm, Ruby may need it, and the new program looks for itself.
-      HELD = (SIGNALS - %w[CHLD]).freeze
+      # does no harm, Ruby may need it, and the new program looks for itself. Nor is XFSZ, which is
+      # no order: it is only caught, so that a file at the limit of its size (ulimit -f) is an
+      # error of write(2), EFBIG, and doesn't end the supervisor. As it isn't ignored, molds and
+      # nodes have the default.
+      HELD = (SIGNALS - %w[CHLD XFSZ]).freeze
 
       def initialize(supervisor) #: (Supervisor) -> void
         @supervisor = supervisor

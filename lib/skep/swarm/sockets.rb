@@ -18,15 +18,36 @@ module Skep
       OURS = "SKEP_"
       private_constant :WORDS, :OURS
 
+      class Missing < Skep::Error
+        def initialize(count:)
+          super("LISTEN_FDS says that there are #{count.inspect} sockets from descriptor " \
+                "#{FIRST} on, and they aren't open: unset it, or let systemd start this")
+        end
+      end
+
       class << self
         # Ours are those that came for this very process.
+        # Raises Missing where there are none.
         def take(env = ENV, pid: Process.pid) #: (?untyped, ?pid: Integer) -> void
           given = env["LISTEN_PID"].to_i == pid ? WORDS.to_h { |word| [word, env[word]] } : {}
+          raise Missing.new(count: given[WORDS.first]) unless given.empty? || open?(given)
+
           WORDS.each { |word| env[OURS + word] = given[word] }
           WORDS.each { |word| env.delete(word) } if given.any?
           env.delete("LISTEN_PID") if given.any?
           shut
         end
+
+        # Without making as many objects as somebody has written there.
+        def open?(given)
+          count = Integer(given[WORDS.first] || "0", 10)
+          count >= 0 && count.times.all? do |index|
+            IO.for_fd(FIRST + index, autoclose: false)
+          end
+        rescue ArgumentError, RangeError, SystemCallError # no number; or one isn't open
+          false
+        end
+        private :open?
 
         def count(env = ENV) = env["#{OURS}LISTEN_FDS"].to_i #: (?untyped) -> Integer
 

@@ -38,11 +38,14 @@ module Skep
       # Runs the swarm to its end and returns the exit code.
       def run #: () -> Integer
         keep_on do
+          OS::Refused.check
           Sockets.take
           open
           @boot.watch
           @foundry.start
         end
+      rescue SystemCallError => e # what is wrong later is a mistake of ours, and shows its place
+        raise (OS::Refused.of(e) unless booted?) || e
       end
 
       # What an observer may ask of it, from within the loop.

@@ -116,6 +116,7 @@ module Skep
       def use(outlet)
         @outlet.close if @file
         @file = true
+        outlet.lost += @outlet.lost # they are told of in the new file
         @outlet = outlet
       end
 

@@ -40,7 +40,7 @@ module Skep
         @bytes = @lost = @telling = 0
       end
 
-      attr_reader :lost #: Integer
+      attr_accessor :lost #: Integer
 
       def put(line, telling: 0) #: (String, ?telling: Integer) -> void
         return @lost += 1 if @bytes + line.bytesize > BACKLOG

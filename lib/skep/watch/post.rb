@@ -23,7 +23,7 @@ module Skep
       private_constant :BACKLOG
 
       attr_writer :loop #: OS::Loop
-      attr_reader :lost #: Integer
+      attr_accessor :lost #: Integer
 
       def initialize(path) #: (String) -> void
         @path = path.sub(/\A@/, "\0")
