@@ -28,7 +28,7 @@ class RunDirectoryTest < Skep::TestCase
     { 0o777 => "everybody", 0o770 => "its group", 0o703 => "everybody" }.each do |mode, who|
       made(mode)
       error = assert_raises(Unusable) { RunDirectory.new(@path).use }
-      assert_equal "the directory #{@path} can't be used, #{who} can write to it: " \
+      assert_equal "the run directory #{@path} can't be used, #{who} can write to it: " \
                    "make it yours with mode 0700, or name another by SKEP_RUN_DIR", error.message
       assert_raises(Unusable) { RunDirectory.new(@path).check }
     end

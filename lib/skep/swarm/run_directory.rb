@@ -80,7 +80,8 @@ module Skep
 
       def refuse(error)
         advice = @named ? "name another path with control:" : ADVICE
-        raise Lease::Unusable.new(what: "directory", path: @path, error:, advice:)
+        what = @named ? "directory of the control path" : "run directory"
+        raise Lease::Unusable.new(what:, path: @path, error:, advice:)
       end
     end
   end
