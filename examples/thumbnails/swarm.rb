@@ -18,6 +18,8 @@ Skep.swarm "thumbnails", nodes: do |swarm|
     batch.each do |message|
       name = File.basename(message.payload, ".ppm")
       Thumbnail.of(message.payload).write(File.join(ENV.fetch("THUMBNAILS"), "#{name}.png"))
+    rescue Errno::ENOENT, ArgumentError => e # no image: no other try helps
+      raise e.extend(Skep::Kafka::Final)
     end
   end
 end

@@ -31,6 +31,7 @@ class KafkaOptionsTest < KafkaCase
     { max_wait: -1 } => /max_wait: must be seconds, 0 or more, not -1/,
     { attempts: 3 } => /attempts: needs dead_letter:/,
     { dead_letter: "orders" } => /dead_letter: is a topic this source reads itself/,
+    { retry_for: -1 } => /retry_for: must be seconds, 0 or more, or nil, not -1/,
     { poison: :bury } => /poison: must be one of :dead_letter, :pause, :skip, not :bury/,
     { poison: :dead_letter } => /poison: :dead_letter needs dead_letter:, the topic to write to/,
     { ordered_by: :value } => /ordered_by: must be :partition, :key or a callable that gives a/,

@@ -53,6 +53,12 @@ module Skep
         refute_equal backoff.seconds(3), backoff.seconds(3)
       end
 
+      test "waits no longer than a limit that is given, and no less than after the first failure" do
+        assert_equal 1.5, Backoff.new(0.1).seconds(20, limit: 1.5)
+        assert_in_delta 5, Backoff.new(5).seconds(20, limit: 1.5), 1
+        assert_equal 30, Backoff.new(50).seconds(20, limit: 1.5)
+      end
+
       test "tells the same thing once a minute, and then how often it was said" do
         told = []
         child = FakeChild.new { |name, facts| told << [name, facts] }

@@ -7,19 +7,27 @@ module Skep
   module Kafka
     # What is to be tried of a strand, and how often that failed.
     class StrandTest < ::Skep::TestCase
-      test "counts the failures of the batch, and those in a row of one message" do
-        strand = strand(%w[a a a])
-        counted = [0, 0, 1, nil, nil, 1].map do |offset|
-          strand.failed(offset)
-          [strand.failures.count, strand.failures.number]
-        end
-        assert_equal [[1, 1], [2, 2], [3, 1], [4, 1], [5, 2], [6, 1]], counted
-      end
-
       test "counts what fails alone as the failures of one message" do
         strand = strand(%w[a])
         [0, nil].each { |offset| strand.failed(offset) }
         assert_equal 2, strand.failures.number
+      end
+
+      test "remembers of each part of a batch that failed when that was, if it isn't known which" do
+        strand = strand(%w[a b c])
+        strand.failed(nil, 7.0)
+        strand.divide(nil)
+        parts = strand.parts
+        parts.first.split
+        parts.first.pass
+        assert_equal [7.0, 7.0], parts.map { |one| one.failures.since }
+      end
+
+      test "remembers nothing of the sort of those that part from the one that failed" do
+        strand = strand(%w[a b c])
+        strand.failed(0, 7.0)
+        strand.divide(0)
+        assert_equal [7.0, nil], strand.parts.map { |one| one.failures.since }
       end
 
       test "goes on after what is marked, as if nothing had failed" do

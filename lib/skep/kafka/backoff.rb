@@ -5,6 +5,7 @@
 #
 #   Backoff.new(0.1).seconds(1)    # => 0.1 s ±20%, after the first failure
 #   Backoff.new(0.1).seconds(20)   # => 30 s at most
+#   Backoff.new(0.1).seconds(20, limit: 1.5)   # => 1.5 s at most, or the first backoff
 module Skep
   module Kafka
     class Backoff
@@ -17,10 +18,12 @@ module Skep
         @random = random
       end
 
-      # Seconds after so many failures of the same batch.
-      def seconds(failures) #: (Integer) -> Float
+      # Seconds after so many failures of the same message. limit: seconds at most, but no less than
+      # after the first failure.
+      def seconds(failures, limit: LIMIT) #: (Integer, ?limit: Float) -> Float
+        spread = 1 + @random.rand(-SPREAD..SPREAD)
         plain = @base * (2.0**[failures - 1, 60].min)
-        [plain * (1 + @random.rand(-SPREAD..SPREAD)), LIMIT].min
+        [plain * spread, [limit, @base * spread].max, LIMIT].min
       end
     end
     private_constant :Backoff

@@ -3,27 +3,47 @@
 # Counts the failures of a batch, and of the message in it that failed. Pure.
 #
 #   failures = Failures.new
-#   failures.add(41)     # the handler raised at offset 41; nil: it isn't known where
-#   failures.count       # => 1, failures of the batch
-#   failures.number      # => 1, failures in a row of that message
+#   failures.begin_try(partition.last_success)
+#   failures.add(41, OS.now)   # the handler raised at offset 41; nil: it isn't known where
+#   failures.count             # => 1, failures of the batch
+#   failures.number            # => 1, failures in a row of that message
+#   failures.alone             # => 0, failures in tries that began after others had succeeded
+#   failures.since             # => when it failed first, in monotonic seconds
 #
 # A batch of many messages may fail at another message each time: `count` decides when its messages
 # are tried one by one, `number` is what events report and what the backoff goes by.
+#
+# Whether the message is bad or what its handler depends on is away shows in the other messages of
+# its partition: where one of those was begun, and succeeded, after the first failure and before a
+# try, that try counts against the message (`alone`).
 module Skep
   module Kafka
     class Failures
       attr_reader :count #: Integer, of the batch
       attr_reader :number #: Integer, in a row of the message that failed last
+      attr_reader :alone #: Integer, although others had succeeded
+      attr_reader :since #: Float?, monotonic seconds
 
-      def initialize = @count = @number = 0
+      # since: when the batch failed first that this one was part of.
+      def initialize(since: nil) #: (?since: Float?) -> void
+        @count = @number = @alone = 0
+        @since = since
+      end
 
-      def add(offset) #: (Integer?) -> void
+      # A try begins. success: when the last of the partition's messages that succeeded was begun.
+      def begin_try(success) #: (Float?) -> void
+        @others = since && success ? success > since : false
+      end
+
+      def add(offset, now) #: (Integer?, Float) -> void
+        @since ||= now
         @count += 1
+        @alone += 1 if @others
         @number = offset == @offset ? @number + 1 : 1
         @offset = offset
       end
 
-      def inspect = "#<Skep::Kafka::Failures count=#{count} number=#{number}>" #: () -> String
+      def inspect = "#<Skep::Kafka::Failures count=#{count} alone=#{alone}>" #: () -> String
     end
     private_constant :Failures
   end

@@ -11,7 +11,8 @@ module Skep
       DEFAULTS = {
         kafka: nil, group: nil, topics: nil, threads: 1, batch: 500, max_wait: 0, dead_letter: nil,
         attempts: nil, poison: nil, connect_timeout: 15, commit_every: 5.0, retry_backoff: 0.1,
-        ordered_by: :partition, ahead: 5_000, filter: nil, producer: {}, transactional: false
+        retry_for: 300, ordered_by: :partition, ahead: 5_000, filter: nil, producer: {},
+        transactional: false
       }.freeze
       ATTEMPTS = 5
       POISON = %i[dead_letter pause skip].freeze
@@ -30,6 +31,7 @@ module Skep
       attr_reader :connect_timeout #: Numeric?, seconds; nil: for ever
       attr_reader :commit_every #: Numeric, seconds
       attr_reader :retry_backoff #: Numeric, seconds
+      attr_reader :retry_for #: Numeric?, seconds of failures before the dead letter
       attr_reader :ordered_by #: :partition | :key | ^(Message) -> untyped
       attr_reader :ahead #: Integer, messages beyond the lowest unfinished one, at most
       attr_reader :filter #: (^(Message) -> bool)?
@@ -55,6 +57,9 @@ module Skep
         { kind: "kafka", brokers: settings.brokers,
           **DEFAULTS.except(:kafka, :producer).to_h { |name, _| [name, shown(public_send(name))] } }
       end
+
+      # The same where nothing takes time.
+      def timeless = dup.tap { |copy| copy.instance_variable_set(:@retry_for, nil) }.freeze
 
       # In which order the messages of a partition may be done: a new one for each partition.
       def order #: () -> (Sequence | Keyring)
@@ -96,6 +101,7 @@ module Skep
 
       def burial
         [*must_be("a whole number, 1 or more", attempts:) { |value| value.nil? || whole?(value) },
+         *must_be("seconds, 0 or more, or nil", retry_for:) { |one| one.nil? || seconds?(one) },
          *must_be("a topic's name", dead_letter:) { |value| value.nil? || legal?(value.to_s) },
          *("attempts: needs dead_letter:, or messages would be lost" if attempts && !dead_letter),
          *("dead_letter: is a topic this source reads itself" if topics.include?(dead_letter))]

@@ -31,6 +31,7 @@ module Skep
       #: Symbol?, :asked while a batch may still be finished, :lost after that
       attr_reader :revoked
       attr_writer :in_doubt #: bool
+      attr_reader :last_success #: Float?, when the last message that succeeded was begun
 
       # order: makes a Sequence or a Keyring; seeking: called with topic, number and place, gives
       # the offset; limit: messages a read at most; max_wait: seconds for which fewer may wait for
@@ -93,6 +94,11 @@ module Skep
       end
 
       def release(strand) = @plan.release(strand) #: (Strand) -> void
+
+      # A handler has done some of it, which was begun then, in monotonic seconds.
+      def succeeded(began) #: (Float) -> void
+        @last_success = [@last_success, began].compact.max
+      end
 
       # All that was read is forgotten, and it goes on there once nothing is in hand any more.
       def seek(place) #: (Integer | Symbol | Time) -> void

@@ -11,7 +11,10 @@ module Skep
   module Kafka
     class Setback
       HELD = "what is unfinished keeps the rest from being read: it is `ahead:` messages behind"
-      private_constant :HELD
+      # Seconds of a backoff at most while nothing of the partition succeeds: so soon it is noticed
+      # that what was away is back.
+      OUTAGE_LIMIT = 1.5
+      private_constant :HELD, :OUTAGE_LIMIT
 
       #: (Tools, Child, Ledger, Outlet) -> void
       def initialize(tools, child, ledger, outputs)
@@ -29,9 +32,9 @@ module Skep
         return told(batch, error, 0, note: MARKED) if all
 
         strand.failed(at)
-        number = strand.failures.number # before what is divided begins to count again
+        failures = strand.failures # what is divided may begin to count again
         strand.divide(at, wait: batch.first_offset == at)
-        last?(strand, error) ? give_up(strand, error, number) : try_again(strand, error, number)
+        last?(strand, error) ? give_up(strand, error, failures) : try_again(strand, error, failures)
       end
 
       # What the handler asked for, before it returned: Batch#__wish.
@@ -85,8 +88,16 @@ module Skep
       def last?(strand, error)
         return false if error.is_a?(OutputFailed) && error.passing?
         return false unless @options.attempts
+        return true if error.is_a?(Final)
+        return false if strand.failures.count < @options.attempts
 
-        error.is_a?(Final) || strand.failures.count >= @options.attempts
+        strand.batch.size > 1 || spent?(strand.failures)
+      end
+
+      # Returns true if the message is to blame: others succeeded meanwhile, or it had time enough.
+      def spent?(failures)
+        failures.alone >= [@options.attempts - 1, 1].max ||
+          OS.now - failures.since >= @options.retry_for.to_f
       end
 
       def pause(strand, seconds, level)
@@ -96,18 +107,25 @@ module Skep
                                     offset: strand.batch&.first_offset)
       end
 
-      # number: which failure it is.
-      def try_again(strand, error, number = strand.failures.number)
-        strand.rest(seconds = @backoff.seconds(number))
-        told(strand.batch, error, seconds.round(3), attempt: number)
+      # failures: of what has failed, where that was divided.
+      def try_again(strand, error, failures = strand.failures)
+        strand.rest(seconds = backoff(failures))
+        told(strand.batch, error, seconds.round(3), attempt: failures.number)
         held(strand.partition) if strand.partition.held?
       end
 
+      # After an outage the first failure that is the message's own rests for the second backoff.
+      def backoff(failures)
+        return @backoff.seconds(failures.number, limit: OUTAGE_LIMIT) if failures.alone.zero?
+
+        @backoff.seconds([failures.number, failures.alone + 1].min)
+      end
+
       # Of many messages it isn't known which can't be done: they are tried one by one first.
-      def give_up(strand, error, number)
+      def give_up(strand, error, failures)
         return bury(strand, error) if strand.batch.size == 1
 
-        told(strand.batch, error, 0, attempt: number, note: "from now on one by one")
+        told(strand.batch, error, 0, attempt: failures.number, note: "from now on one by one")
         strand.split
       end
 

@@ -20,6 +20,7 @@
 # | retry_backoff | 0.1 | seconds until a batch whose handler raised is tried again; doubles to 30 |
 # | dead_letter | none | the topic for messages that failed; without it they are tried for ever |
 # | attempts | 5 | how often a message fails before it goes there |
+# | retry_for | 300 | seconds it fails first, unless others of its partition succeed; nil: none |
 # | poison | :dead_letter, :pause without one | what becomes of a message that crashed three nodes |
 # | producer | {} | librdkafka's settings for child.producer, over those of kafka |
 # | transactional | false | outputs and offset of a batch in one transaction: true, or their name |

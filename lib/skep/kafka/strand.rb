@@ -22,13 +22,15 @@ module Skep
       attr_accessor :state #: Symbol, one of busy ready resting: the desk's
       attr_accessor :retry_at #: Float?, monotonic seconds
 
+      # since: when the batch failed first that these are a part of.
       #: (Partition, Array[Batch], ?Hash[Integer, untyped]?, **untyped) -> void
-      def initialize(partition, batches, keys = nil, plan: nil, reach: nil)
+      def initialize(partition, batches, keys = nil, plan: nil, reach: nil, since: nil)
         @partition = partition
         @plan, @reach = plan, reach
         @waiting = batches
         @keys = keys
-        @failures = Failures.new
+        @failures = Failures.new(since:)
+        @since = since
         @offshoots = []
       end
 
@@ -42,14 +44,14 @@ module Skep
 
       def pass #: () -> void
         @waiting.shift
-        @failures = Failures.new
+        @failures = Failures.new(since: @since)
         @marked = nil
         let_go if keys && !over?
       end
 
       # The handler raised, at that offset if that is known.
-      def failed(offset) #: (Integer?) -> void
-        failures.add(batch.size == 1 ? batch.first_offset : offset)
+      def failed(offset, now = OS.now) #: (Integer?, ?Float) -> void
+        failures.add(batch.size == 1 ? batch.first_offset : offset, now)
       end
 
       # What is marked isn't tried again. How many messages that were.
@@ -65,7 +67,7 @@ module Skep
       # Goes on with the batch message by message.
       def split #: () -> void
         @waiting[0, 1] = batch.split
-        @failures = Failures.new
+        count_again
         @with = nil
       end
 
@@ -83,8 +85,8 @@ module Skep
         others = keys && @waiting.one? ? others_than(offset) : []
         return if others.empty?
 
+        count_again unless offset
         offshoot = send_off(others)
-        @failures = Failures.new unless offset
         @with = [self, *(offshoot if wait || offset.nil?)]
       end
 
@@ -112,6 +114,12 @@ module Skep
 
       private
 
+      # Which part of the batch failed isn't known: each begins with no failure, and with the time.
+      def count_again
+        @since = failures.since
+        @failures = Failures.new(since: @since)
+      end
+
       # Keys of which nothing is left to do hold up nobody.
       def let_go
         left = @waiting.flat_map { |batch| batch.messages.map { |message| keys[message.offset] } }
@@ -125,7 +133,7 @@ module Skep
         theirs, @keys = keys.partition { |_, key| others.key?(key) }.map(&:to_h)
         off = @waiting.filter_map { |batch| batch.__part { |one| theirs.key?(one.offset) } }
         @waiting = @waiting.filter_map { |batch| batch.__part { |one| @keys.key?(one.offset) } }
-        Strand.new(partition, off, theirs, plan:).tap { |one| @offshoots << one }
+        Strand.new(partition, off, theirs, plan:, since: @since).tap { |one| @offshoots << one }
       end
 
       def others_than(offset)

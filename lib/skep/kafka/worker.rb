@@ -75,6 +75,8 @@ module Skep
       # What ends the node, even if it is an exception, leaves in hand what it was.
       def attempt(strand)
         given = take_in_hand(strand)
+        strand.failures.begin_try(strand.partition.last_success)
+        @began = OS.now
         @outputs.begin
         given = sift(strand, given)
         hand_over(given) if given.size.positive?
@@ -103,14 +105,23 @@ module Skep
       end
 
       def given(strand, batch)
-        batch.__given_to(@child) { |offset| @ledger.mark(strand, offset) }
+        batch.__given_to(@child) do |offset|
+          @ledger.mark(strand, offset)
+          succeeded(strand)
+        end
         batch
+      end
+
+      # What comes next begins now.
+      def succeeded(strand)
+        strand.partition.succeeded(@began)
+        @began = OS.now
       end
 
       def finish(strand, given)
         out = strand.batch.size - given.size
         @meter.count(given, :filtered, out) if out.positive?
-        @ledger.finish(strand)
+        succeeded(strand) if @ledger.finish(strand) && given.size.positive?
         @leeway.passed(given)
       end
     end

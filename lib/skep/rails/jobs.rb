@@ -12,12 +12,14 @@
 # | ahead | 100 | jobs beyond the lowest unfinished one of a partition at most |
 # | attempts | 5 | how often a job fails before it goes to the topic of dead jobs |
 #
-# and retry_backoff, poison, commit_every, connect_timeout and producer, as Kafka::Source has them.
+# and retry_backoff, retry_for, poison, commit_every, connect_timeout and producer, as
+# Kafka::Source has them.
 module Skep
   module Rails
     class Jobs < Kafka::Source
       # What is said here of a job goes by the job, not by the node.
-      OPTIONS = %i[threads attempts retry_backoff poison commit_every connect_timeout].freeze
+      OPTIONS = %i[threads attempts retry_backoff retry_for poison commit_every
+                   connect_timeout].freeze
       private_constant :OPTIONS
 
       attr_reader :handler #: Performer

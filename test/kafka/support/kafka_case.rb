@@ -74,7 +74,8 @@ class KafkaCase < Skep::TestCase
   end
 
   def options(**more)
-    { kafka: @broker.settings, group: "readers", topics: "orders", retry_backoff: 0.01, **more }
+    { kafka: @broker.settings, group: "readers", topics: "orders", retry_backoff: 0.01,
+      retry_for: nil, **more }
   end
 
   # Writes [key, payload, partition] into a topic, for each partition in one piece.

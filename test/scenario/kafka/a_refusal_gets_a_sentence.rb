@@ -28,7 +28,7 @@ KafkaScenario.play do
 
   door.allow(Door::GROUP, "readers")
   topic("dead", 1)
-  more = ", batch: 1, dead_letter: 'dead', attempts: 1"
+  more = ", batch: 1, dead_letter: 'dead', attempts: 1, retry_for: nil"
   body = "raise 'bad' if batch.first.key == '2'"
   swarm = run_swarm(reader("orders", nodes: 1, kafka: login, more:, body:))
   feed("orders", [["1", "v"]])

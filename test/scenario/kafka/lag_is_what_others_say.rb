@@ -42,7 +42,7 @@ KafkaScenario.play do
     child.wait(0.1) until child.stopping? || File.exist?(#{gate.inspect})
     raise "bad" if batch.any? { |message| message.key == "7" }
   RUBY
-  more = ", batch: 50, commit_every: 0.2, dead_letter: \"orders.dead\", attempts: 1"
+  more = ", batch: 50, commit_every: 0.2, dead_letter: \"orders.dead\", attempts: 1, retry_for: 0"
   kafka = { "queued.min.messages" => 100, "queued.max.messages.kbytes" => 8,
             "fetch.message.max.bytes" => 4096 }
   swarm = run_swarm(reader(topic, nodes: 2, more:, kafka:, body:, options: ", restarts: 100"))

@@ -74,7 +74,9 @@ class RailsScenario < Scenario
       require_relative "config/boot"
       require "skep/rails"
       require_relative "config/environment"
-      Skep.swarm("shop", nodes: 1) { |swarm| swarm.work Skep::Rails.jobs("default", threads: 3) }
+      Skep.swarm("shop", nodes: 1) do |swarm|
+        swarm.work Skep::Rails.jobs("default", threads: 3, retry_for: 1)
+      end
     RUBY
   }.freeze
   private_constant :LIB, :SKEP, :TOPICS, :FILES

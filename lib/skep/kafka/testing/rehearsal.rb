@@ -9,7 +9,7 @@ module Skep
       #   Rehearsal.new(source, messages, child:, retries: 10, handler:).run   # => Outcome
       class Rehearsal
         def initialize(source, messages, child:, retries:, handler:)
-          @options = source.__options
+          @options = source.__options.timeless
           wrong = source.errors - [*Library.missing]
           raise BadSource.new(sentences: wrong) if wrong.any?
 

@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+# Before a message is dead-lettered it is tried for `retry_for:` seconds, unless others of its
+# partition succeed.
+class KafkaRetryForTest < KafkaCase
+  LONG = 3600
+  ORDERS = %i[partition key].freeze
+  HANDLERS = {
+    "each" => ->(batch, &block) { batch.each { |message| block.call(message.payload) } },
+    "payloads" => ->(batch, &block) { batch.payloads.each(&block) }
+  }.freeze
+  private_constant :LONG, :ORDERS, :HANDLERS
+
+  def setup
+    super
+    broker(orders: 1, dead: 1)
+    @lock = Mutex.new
+    @done = []
+  end
+
+  ORDERS.product(HANDLERS.to_a).each do |ordered_by, (name, handler)|
+    test "by #{ordered_by}, #{name}: what all messages failed of for a while costs none of them" do
+      feed("orders", (0...60).map { |n| ["k#{n}", n.to_s] })
+      back = false
+      told = ->(name, facts, _) { back = true if name == "handler_failed" && facts[:attempt] == 6 }
+      more = { ordered_by:, threads: 4, dead_letter: "dead", attempts: 2, retry_for: LONG }
+      events = play({ **more, retry_backoff: 0.001 }, told:) do |batch, child|
+        handler.call(batch) { raise IOError, "away" unless back }
+        done(batch.payloads, child, 60)
+      end
+
+      assert_empty named(events, "dead_lettered")
+      assert_equal (0...60).to_a, @done.sort
+    end
+
+    test "by #{ordered_by}, #{name}: a bad message among good ones needn't wait" do
+      feed("orders", (0...30).map { |n| ["k#{n}", n.to_s] })
+      more = { ordered_by:, threads: 4, dead_letter: "dead", attempts: 3, retry_for: LONG }
+      buried = ->(name, _, child) { done([20], child, 30) if name == "dead_lettered" }
+      events = play(more, told: buried) do |batch, child|
+        handler.call(batch) { |payload| raise ArgumentError, "bad" if payload == "20" }
+        done(batch.payloads, child, 30)
+      end
+
+      assert_equal [20], named(events, "dead_lettered").map { |facts| facts[:offset] }
+      assert_equal (0...30).to_a, @done.sort
+    end
+  end
+
+  test "a message that fails for so long goes to the dead letters, with nothing else to do" do
+    feed("orders", [%w[k bad]])
+    seconds = 0.5
+    buried = ->(name, _, child) { child.stop! if name == "dead_lettered" }
+    failed_at = []
+    events = play({ dead_letter: "dead", attempts: 1, retry_for: seconds }, told: buried) do
+      failed_at << Skep::OS.now
+      raise IOError, "never"
+    end
+
+    assert_operator failed_at.last - failed_at.first, :>=, seconds * 0.9
+    assert_equal [failed_at.size], named(events, "dead_lettered").map { |facts| facts[:attempt] }
+  end
+
+  test "an error that is final doesn't wait" do
+    feed("orders", [%w[k bad]])
+    buried = ->(name, _, child) { child.stop! if name == "dead_lettered" }
+    events = play({ dead_letter: "dead", retry_for: LONG }, told: buried) do
+      raise IOError.new("never").extend(Skep::Kafka::Final)
+    end
+
+    assert_equal [1], named(events, "dead_lettered").map { |facts| facts[:attempt] }
+  end
+
+  test "as long as nothing succeeds no backoff is longer than two seconds" do
+    feed("orders", [%w[k bad]])
+    seconds = []
+    told = lambda do |name, facts, child|
+      seconds << facts[:seconds] if name == "handler_failed"
+      child.stop! if seconds.size == 3
+    end
+    play({ retry_backoff: 0.7 }, told:) { raise IOError, "away" }
+
+    assert_equal 1.5, seconds.last
+  end
+
+  private
+
+  def done(payloads, child, all)
+    @lock.synchronize do
+      @done.concat(payloads.map(&:to_i))
+      child.stop! if @done.size == all
+    end
+  end
+end
