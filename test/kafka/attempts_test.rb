@@ -56,12 +56,38 @@ class KafkaAttemptsTest < Skep::TestCase
     assert_equal 19, outcome.done.size
   end
 
+  # What librdkafka takes a pattern to match may differ from what Options does.
+  test "a message of the dead letter topic isn't written there again, and is told of" do
+    letter = { topic: "dead", payload: "bad", headers: { "skep.topic" => "t" } }
+    outcome = Testing.run(source, [letter, "bad"]) { raise "bad" }
+
+    assert_equal([["t", 0]], outcome.buried.map { |one| [one.topic, one.offset] })
+    assert_equal(["dead"], outcome.left.map(&:topic))
+    told = outcome.child.events.select { |name,| name == :not_dead_lettered }
+    assert_equal([[:warn, "dead", 0]],
+                 told.map { |_, level, facts| [level, *facts.values_at(:topic, :offset)] })
+  end
+
+  test "a message that was a dead letter before keeps where it came from" do
+    headers = { "skep.topic" => "first", "skep.partition" => "3", "skep.offset" => "9",
+                "skep.error" => "old", "other" => "x" }
+    outcome = Testing.run(source, [{ payload: "bad", headers: }]) { raise "new" }
+    found = outcome.dead_letters.first.headers
+
+    assert_equal [%w[first 3 9 x], "RuntimeError: new"],
+                 [found.values_at("skep.topic", "skep.partition", "skep.offset", "other"),
+                  found["skep.error"]]
+  end
+
   private
 
   def rehearse(count, **options)
-    source = Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "none" }, group: "g",
-                                     topics: "t", dead_letter: "dead", **options)
     messages = Array.new(count) { |n| { key: "k#{n}", payload: n.to_s } }
-    Testing.run(source, messages) { |batch, _| yield batch }
+    Testing.run(source(**options), messages) { |batch, _| yield batch }
+  end
+
+  def source(**options)
+    Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "none" }, group: "g", topics: "t",
+                            dead_letter: "dead", **options)
   end
 end

@@ -13,6 +13,8 @@ class KafkaOptionsTest < KafkaCase
     assert_empty errors(topics: %w[orders ^invoices-.*], threads: 4, dead_letter: "dead",
                         max_wait: 0.5)
     assert_empty errors(connect_timeout: nil)
+    assert_empty errors(topics: ["^orders\\.(eu|us)$", "^[x"], dead_letter: "orders.dead")
+    assert_empty errors(topics: "^.*")
     assert_equal 4, source(threads: 4).threads
   end
 
@@ -30,7 +32,10 @@ class KafkaOptionsTest < KafkaCase
     { connect_timeout: 0 } => /connect_timeout: must be seconds, more than 0, or nil to wait for/,
     { max_wait: -1 } => /max_wait: must be seconds, 0 or more, not -1/,
     { attempts: 3 } => /attempts: needs dead_letter:/,
-    { dead_letter: "orders" } => /dead_letter: is a topic this source reads itself/,
+    { dead_letter: "orders" } => /dead_letter: must be a topic that this source doesn't read/,
+    { topics: "^orders\\.", dead_letter: "orders.dead" } =>
+      /dead_letter: must be a topic that this source doesn't read .*, not "orders.dead"/,
+    { topics: %w[views ^.*], dead_letter: :dead } => /dead_letter: must be a topic .*, not :dead/,
     { retry_for: -1 } => /retry_for: must be seconds, 0 or more, or nil, not -1/,
     { poison: :bury } => /poison: must be one of :dead_letter, :pause, :skip, not :bury/,
     { poison: :dead_letter } => /poison: :dead_letter needs dead_letter:, the topic to write to/,

@@ -7,7 +7,8 @@
 #
 # Raises NotDelivered if the broker didn't take it, at a stop after some seconds. Headers added:
 # skep.topic, skep.partition, skep.offset, skep.error, skep.attempts and skep.host; skep.crashes, of
-# one that crashed its nodes.
+# one that crashed its nodes. A message that has the first three already, as it was a dead letter
+# once, keeps those.
 module Skep
   module Kafka
     class DeadLetter
@@ -18,6 +19,8 @@ module Skep
       OTHERS = [*Hurry::NAMES, "delivery.timeout.ms"].freeze # that mean the same
       TURN = 1.0 # seconds of waiting between two looks whether to stop
       STOP_SECONDS = 10.0 # how long a stop waits, for all of them
+      ORIGIN = %w[skep.topic skep.partition skep.offset].freeze
+      private_constant :ORIGIN
       private_constant :SECONDS, :OWN, :OTHERS, :TURN, :STOP_SECONDS
 
       def initialize(options, child) #: (Options, Child) -> void
@@ -84,10 +87,15 @@ module Skep
       def headers(message, error, counts)
         text = Secrets.scrub(Words.of(error), @settings.secrets)
         message.headers.merge(
-          "skep.topic" => message.topic, "skep.partition" => message.partition.to_s,
-          "skep.offset" => message.offset.to_s, **counts.compact,
+          origin(message), counts.compact,
           "skep.error" => text.byteslice(0, 1_000).scrub, "skep.host" => Socket.gethostname
         )
+      end
+
+      def origin(message)
+        return {} if message.headers.key?(ORIGIN.first)
+
+        ORIGIN.zip([message.topic, message.partition.to_s, message.offset.to_s]).to_h
       end
     end
     private_constant :DeadLetter

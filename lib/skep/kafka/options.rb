@@ -104,7 +104,16 @@ module Skep
          *must_be("seconds, 0 or more, or nil", retry_for:) { |one| one.nil? || seconds?(one) },
          *must_be("a topic's name", dead_letter:) { |value| value.nil? || legal?(value.to_s) },
          *("attempts: needs dead_letter:, or messages would be lost" if attempts && !dead_letter),
-         *("dead_letter: is a topic this source reads itself" if topics.include?(dead_letter))]
+         *must_be("a topic that this source doesn't read itself (#{LOOP})", dead_letter:) do |value|
+           value.nil? || topics.none? { |topic| names?(topic, value.to_s) }
+         end]
+      end
+
+      # Does that topic, or pattern, name it? (librdkafka's patterns are POSIX's: nearly Ruby's.)
+      def names?(topic, name)
+        topic.start_with?("^") ? Regexp.new(topic).match?(name) : topic == name
+      rescue RegexpError
+        false
       end
 
       def sentence
@@ -141,11 +150,13 @@ module Skep
         sentences.map { |text| text.sub(/\Akafka:/, "producer:") }
       end
 
+      LOOP = "each dead letter would be read, fail, and be written again; a pattern matches the " \
+             "beginning of a name unless it ends with $"
       UNCOMMITTED = "transactional: needs isolation.level to be read_committed, as it is by " \
                     "default: a node would begin before the last transaction's offsets are known"
       UNORDERED = "transactional: needs ordered_by: :partition: a transaction ends with one " \
                   "offset of its partition, and all before it must be done"
-      private_constant :UNCOMMITTED, :UNORDERED
+      private_constant :LOOP, :UNCOMMITTED, :UNORDERED
 
       def must_be(what, **values)
         values.filter_map do |name, value|

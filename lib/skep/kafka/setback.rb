@@ -50,6 +50,8 @@ module Skep
       #: (Strand, Exception, ?attempts: Integer, **Integer) -> void
       def bury(strand, error, attempts: strand.failures.count, **crashes)
         batch = strand.batch
+        return keep(strand, error, **crashes) if batch.topic == @options.dead_letter
+
         @child.busy(for: DeadLetter::LONGEST * @options.threads) do
           @dead_letter.put(batch.messages.first, error, attempts:, through: @outputs, **crashes)
         end
@@ -74,8 +76,17 @@ module Skep
 
       private
 
+      # It came from the dead letter topic, and would come again from there.
+      def keep(strand, error, crashes: nil)
+        place = strand.batch.place.except(:last_offset)
+        @report.problem("DEAD_LETTER", KEPT, name: :not_dead_lettered, level: :warn, **place)
+        crashes ? strand.pause : try_again(strand, error)
+      end
+
+      KEPT = "it came from the dead letter topic, which `topics:` matches, and isn't written there " \
+             "again: mend the code, or choose a dead_letter: that this source doesn't read"
       MARKED = "all of it was marked as done before"
-      private_constant :MARKED
+      private_constant :KEPT, :MARKED
 
       # What was marked is done; what was produced since belongs to nothing that is.
       def begin_again(strand)

@@ -26,7 +26,7 @@ module Skep
         kafka_not_delivered kafka_transaction_waits kafka_transactional_id_taken
         kafka_revoked_in_hand kafka_resumed kafka_farewell kafka_fenced_itself kafka_held
         kafka_paused kafka_seek
-        handler_failed dead_lettered
+        handler_failed dead_lettered not_dead_lettered
         message_suspected message_convicted
       ].freeze
     end
