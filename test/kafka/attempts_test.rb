@@ -56,6 +56,72 @@ class KafkaAttemptsTest < Skep::TestCase
     assert_equal 19, outcome.done.size
   end
 
+  test "a seek by key passes no message of another key that is unfinished before it" do
+    { 6 => 6, :end => 20, 15 => 15 }.each do |place, offset|
+      seen = []
+      outcome = rehearse(20, ordered_by: :key, batch: 1) do |batch|
+        seen << batch.first_offset
+        raise "twice" if batch.first_offset.zero? && seen.count(0) < 3
+
+        batch.seek(place) if batch.first_offset == 6 && seen.count(6) == 1
+      end
+
+      assert_equal [0, 1, 2, 3, 4, 5, 6, 0, 0, *offset...20], seen, place
+      assert_equal 20, outcome.committed[["t", 0]]
+      events = %i[kafka_seek_waits].flat_map { |name| outcome.child.told(name) }
+      assert_equal [[place.to_s, 0]], events.map { |facts| facts.values_at(:to, :offset) }
+    end
+  end
+
+  test "a seek by key leaves what lies behind its batch" do
+    seen = []
+    keys = %w[a b a c b a]
+    messages = keys.map.with_index { |key, n| { key:, payload: n.to_s } }
+    Testing.run(source(ordered_by: :key, batch: 1), messages) do |batch, _|
+      seen << batch.first_offset
+      raise "once" if batch.first_offset == 1 && seen.count(1) == 1
+
+      batch.seek(5) if batch.first_offset == 2
+    end
+
+    assert_equal [0, 1, 2, 1, 5], seen
+  end
+
+  test "seeks by key to where a batch stands pass nothing, whatever fails beside them" do
+    40.times do |seed|
+      random = Random.new(seed)
+      keys = Array.new(40) { "k#{random.rand(8)}" }
+      failures, asked, done = Hash.new(0), {}, []
+      options = { ordered_by: :key, threads: 1 + random.rand(4), batch: 1 + random.rand(8) }
+      source = source(**options, dead_letter: nil)
+      outcome = Testing.run(source, keys.map { |key| { key: } }, retries: 100) do |batch, _|
+        batch.each do |message|
+          offset = message.offset
+          raise "again" if random.rand < 0.2 && (failures[offset] += 1) < 3
+          break batch.seek(offset) if random.rand < 0.15 && !asked[offset] && asked[offset] = true
+
+          done << offset
+        end
+      end
+
+      assert_equal [(0...40).to_a, 40], [done.uniq.sort, outcome.committed[["t", 0]]], seed
+    end
+  end
+
+  test "of two seeks by key that wait the one to the earlier place is carried out" do
+    seen = []
+    outcome = rehearse(12, ordered_by: :key, batch: 1) do |batch|
+      seen << (offset = batch.first_offset)
+      raise "once" if [0, 2].include?(offset) && seen.count(offset) == 1
+
+      batch.seek(3) if offset == 3 && seen.count(3) == 1
+      batch.seek(:end) if offset == 2
+    end
+
+    assert_equal [0, 1, 2, 3, 0, 2, *3...12], seen
+    assert_equal 12, outcome.committed[["t", 0]]
+  end
+
   # What librdkafka takes a pattern to match may differ from what Options does.
   test "a message of the dead letter topic isn't written there again, and is told of" do
     letter = { topic: "dead", payload: "bad", headers: { "skep.topic" => "t" } }

@@ -18,7 +18,9 @@ module Skep
         def busy? = in_hand.positive? || state == :busy
         def gathering? = gathering
         def seeking? = !place.nil?
-        def seek(place) = self.place = place
+        def seek(place, *) = self.place = place
+        def waits_for = nil
+        def waits_for?(_strand) = false
         def stale?(strand) = !strand.plan.equal?(plan)
         def more? = seeking? ? in_hand.zero? : strands.positive? && (wide || in_hand.zero?)
         def done(_strand, offset) = self.position = offset + 1
@@ -35,7 +37,7 @@ module Skep
         end
 
         def draw
-          return unless more?
+          return if seeking? || !more?
 
           self.strands -= 1
           batch = Batch.new(*key, [Message.new(*key, 41, nil, nil, 0, {})])

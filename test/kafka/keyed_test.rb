@@ -209,6 +209,27 @@ class KafkaKeyedTest < KafkaCase
     assert_equal [0, 1, 0, 3], @seen
   end
 
+  test "passes nothing where batches seek to where they stand, whatever fails beside them" do
+    feed("orders", (0...200).map { |n| ["k#{n % 20}", n.to_s] })
+    asked, failed = {}, {}
+    events = play({ **KEYED, batch: 5 }) do |batch, child|
+      batch.each do |message|
+        offset = message.offset
+        raise "once" if offset % 7 == 3 && !failed[offset] && failed[offset] = true
+        break batch.seek(offset) if offset % 17 == 5 && !asked[offset] && asked[offset] = true
+
+        @lock.synchronize { @seen << offset }
+      end
+      @lock.synchronize { child.stop! if @seen.uniq.size == 200 }
+    end
+
+    assert_operator named(events, "kafka_seek").size, :>, 1
+    assert_equal (0...200).to_a, @seen.uniq.sort
+    @seen.group_by { |n| n % 20 }.each_value do |some| # a replay is in order, too
+      assert_equal some.uniq.sort, some.uniq
+    end
+  end
+
   # A share of the partitions goes to a second node in the midst of it, and comes back.
   test "keeps the order of each key when partitions change hands" do
     Dir.mktmpdir do |directory|

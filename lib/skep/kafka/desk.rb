@@ -47,7 +47,7 @@ module Skep
           partition.in_hand -= 1
           next @assignment.freed(partition) if partition.revoked
 
-          put_down(strand) unless partition.seeking?
+          put_down(strand)
           @queue.wake(partition)
         end
       end
@@ -73,12 +73,17 @@ module Skep
         end
       end
 
-      # Its partition goes on there, once no worker has anything of it in hand.
-      def seek(strand, place) #: (Strand, Integer | Symbol | Time) -> void
+      # Its partition goes on there, once no worker has anything of it in hand and what is
+      # unfinished before that strand is done. last: the last offset of the strand's batch. Returns
+      # the lowest offset that the seek waits for, if there is one.
+      #: (Strand, Integer | Symbol | Time, ?Integer?) -> Integer?
+      def seek(strand, place, last = strand.batch&.last_offset)
         @lock.synchronize do
+          partition = strand.partition
+          partition.seek(place, strand, last)
           strand.drop
-          strand.partition.seek(place)
-          @queue.drop(strand.partition)
+          @queue.drop(partition) { |one| one.equal?(partition) || !partition.waits_for?(one) }
+          partition.waits_for
         end
       end
 
@@ -143,7 +148,10 @@ module Skep
 
       # Strands of it rest, wait for a worker, or are through.
       def put_down(strand)
+        partition = strand.partition
         strand.parts.each do |part|
+          next if partition.seeking? && !part.over? && !partition.waits_for?(part)
+
           if part.retry_at then @queue.rest(part)
           elsif part.over? then part.partition.release(part)
           else @queue.ready(part)

@@ -36,7 +36,8 @@ module Skep
       def resume(strand)
         @lock.synchronize do
           partition = strand.partition
-          next if partition.revoked || partition.seeking? || partition.stale?(strand)
+          next if partition.revoked || partition.stale?(strand)
+          next if partition.seeking? && !partition.waits_for?(strand)
 
           partition.in_hand += 1
           strand
@@ -67,7 +68,7 @@ module Skep
       end
 
       def strand_of(partition)
-        return if partition.revoked || partition.seeking?
+        return if partition.revoked
 
         partition.draw.tap { |strand| partition.in_hand += 1 if strand }
       end

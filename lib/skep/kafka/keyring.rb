@@ -86,9 +86,26 @@ module Skep
         end
       end
 
+      # The strand is left as it is; of what waits only messages before that offset are given out
+      # from here on.
+      def give_out_until(offset, strand) #: (Integer, Strand) -> void
+        @progress.leave(strand.offsets)
+        @held.each_value { |all| all.reject! { |message| message.offset >= offset } }
+        [@free, @first].each { |waiting| cut_off(waiting, offset) }
+        @count = [@free, @first].sum { |waiting| waiting.each_value.sum(&:size) }
+      end
+
+      # The lowest message before that offset that is still to be done.
+      def unfinished(before) = @progress.unfinished(before) #: (Integer) -> Integer?
+
       def inspect = "#<Skep::Kafka::Keyring #{position} free=#{@count} held=#{@held.size}>"
 
       private
+
+      def cut_off(waiting, offset)
+        waiting.each_value { |all| all.reject! { |message| message.offset >= offset } }
+        waiting.delete_if { |_, all| all.empty? }
+      end
 
       def full? = @progress.ahead >= @ahead || @progress.bytes >= BYTES
 

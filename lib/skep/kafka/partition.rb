@@ -64,7 +64,7 @@ module Skep
       # Reads what has come in. Where that is still to grow, retry_at says until when. The block is
       # asked for the keys of a batch, where they aren't its messages' own.
       def read(&keys) #: () ?{ (Batch) -> Array[untyped] } -> void
-        return go if seeking? && in_hand.zero?
+        return go if go?
 
         gather(&keys) if @room.positive? && !seeking?
       end
@@ -73,11 +73,11 @@ module Skep
       # and behind it lie records that aren't given out (markers of transactions, what was aborted):
       # the position is to pass those.
       def draw #: () -> Strand?
-        put if @unpacked
+        put if @unpacked && !seeking?
         messages, keys = @plan.take
         return strand([Batch.new(topic, number, messages)], keys) if messages
 
-        take_nothing if beyond?
+        take_nothing if beyond? && !seeking?
       end
 
       # Would more messages make a batch of what rests?
@@ -100,9 +100,25 @@ module Skep
         @last_success = [@last_success, began].compact.max
       end
 
-      # All that was read is forgotten, and it goes on there once nothing is in hand any more.
-      def seek(place) #: (Integer | Symbol | Time) -> void
-        @place = place
+      # All that was read is forgotten, and it goes on there once nothing is in hand any more. Where
+      # a strand asks for it, whose batch ended with that offset, what is unfinished before both is
+      # finished first; the strand is left as it is. Of two strands that ask, the one that asks for
+      # the earlier place is heard.
+      #: (Integer | Symbol | Time, ?Strand?, ?Integer?) -> void
+      def seek(place, strand = nil, last = nil)
+        unless seeking? && (rank(place) <=> rank(@place)) == 1
+          @place = place
+          @before = [@before, last&.next, rank(place).first].compact.min
+        end
+        @plan.give_out_until(@before, strand) if strand && @before
+      end
+
+      # Until that is done a seek waits.
+      def waits_for = seeking? && @before ? @plan.unfinished(@before) : nil #: () -> Integer?
+
+      # Does a seek wait for some of that strand?
+      def waits_for?(strand) #: (Strand) -> bool
+        strand.offsets.any? { |offset| offset < @before.to_i }
       end
 
       def seeking? = !@place.nil? #: () -> bool
@@ -112,7 +128,7 @@ module Skep
 
       # Could there be something to draw at once?
       def more? #: () -> bool
-        return in_hand.zero? if seeking?
+        return go? || @plan.any? if seeking?
 
         @plan.any? || ((@more || rung) && @plan.room.positive?) || beyond?
       end
@@ -151,6 +167,19 @@ module Skep
       def inspect = "#<Skep::Kafka::Partition #{self} #{state}>" #: () -> String
 
       private
+
+      # Earlier places are lower. What isn't known yet lies behind all offsets.
+      def rank(place)
+        case place
+        when :beginning then [0]
+        when Integer then [place]
+        when Time then [Float::INFINITY, place.to_f]
+        else [Float::INFINITY, Float::INFINITY]
+        end
+      end
+
+      # Has the time for a seek come?
+      def go? = seeking? && in_hand.zero? && waits_for.nil?
 
       # Is nothing unfinished, and what comes next further than the position?
       def beyond?
@@ -220,7 +249,7 @@ module Skep
       def go
         start_anew(@intake.anew { @seeking.call(topic, number, @place) })
         @trail.position = @start
-        @place = nil
+        @place = @before = nil
       rescue CallFailed => e # the cluster doesn't answer: asked again, since what was read is gone
         @errors = [[Codes::STATE, e.message]]
         @retry_at = OS.now + RETRY_SECONDS

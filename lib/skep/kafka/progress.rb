@@ -20,6 +20,7 @@ module Skep
 
       def initialize
         @open = {} # offset => its Haulage, in order
+        @left = {} # offset => true
         @read = @bytes = 0
       end
 
@@ -38,6 +39,16 @@ module Skep
         haulage = @open.delete(offset) or return
         @moved = true
         @bytes -= haulage.bytes if (haulage.left -= 1).zero?
+      end
+
+      # Those aren't waited for, though they aren't done.
+      def leave(offsets) #: (Array[Integer]) -> void
+        offsets.each { |offset| @left[offset] = true }
+      end
+
+      # The lowest before that offset that is unfinished, and was not left.
+      def unfinished(before) #: (Integer) -> Integer?
+        @open.each_key.take_while { |offset| offset < before }.find { |offset| !@left.key?(offset) }
       end
 
       # The offset of the lowest that is unfinished, or the one after the last; nil before anything

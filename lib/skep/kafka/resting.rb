@@ -15,8 +15,12 @@ module Skep
       def add(one) = @all[one] = one.retry_at #: (Partition | Strand) -> void
       def delete(one) = @all.delete(one) #: (Partition | Strand) -> void
 
-      #: (Partition) -> void
-      def drop(partition) = @all.delete_if { |one, _| one.partition.equal?(partition) }
+      #: (Partition) ?{ (Partition | Strand) -> bool } -> void
+      def drop(partition)
+        @all.delete_if do |one, _|
+          one.partition.equal?(partition) && (!block_given? || yield(one))
+        end
+      end
 
       def deadline = @all.each_value.reject(&:infinite?).min #: () -> Float?
 

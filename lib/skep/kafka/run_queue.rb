@@ -45,8 +45,10 @@ module Skep
         ready(partition)
       end
 
-      # Neither it nor a strand of it rests any more; what is ready stays so.
-      def drop(partition) = @resting.drop(partition) #: (Partition) -> void
+      # Neither it nor a strand of it rests any more, where the block is true of it if there is one;
+      # what is ready stays so.
+      #: (Partition) ?{ (Partition | Strand) -> bool } -> void
+      def drop(partition, &) = @resting.drop(partition, &)
 
       def over(now) = @resting.over(now).each { |one| ready(one) } #: (Float) -> void
       def deadline = @resting.deadline #: () -> Float?

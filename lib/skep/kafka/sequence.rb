@@ -48,6 +48,10 @@ module Skep
 
       def release(_strand) = @out = false #: (Strand) -> void
 
+      # Nothing waits beside a strand.
+      def give_out_until(_offset, _strand) = nil #: (Integer, Strand) -> void
+      def unfinished(_before) = nil #: (Integer) -> Integer?
+
       def inspect = "#<Skep::Kafka::Sequence #{position}>" #: () -> String
     end
     private_constant :Sequence

@@ -39,10 +39,11 @@ module Skep
 
       # What the handler asked for, before it returned: Batch#__wish.
       def wished(strand, wish) #: (Strand, [Symbol, *untyped]) -> void
+        last = strand.batch.last_offset
         begin_again(strand)
         case wish
         in [:pause, seconds, level] then pause(strand, seconds, level)
-        in [:seek, place] then @desk.seek(strand, place)
+        in [:seek, place] then seek(strand, place, last)
         end
       end
 
@@ -83,8 +84,8 @@ module Skep
         crashes ? strand.pause : try_again(strand, error)
       end
 
-      KEPT = "it came from the dead letter topic, which `topics:` matches, and isn't written there " \
-             "again: mend the code, or choose a dead_letter: that this source doesn't read"
+      KEPT = "it came from the dead letter topic, which `topics:` matches, and isn't written " \
+             "there again: mend the code, or choose a dead_letter: that this source doesn't read"
       MARKED = "all of it was marked as done before"
       private_constant :KEPT, :MARKED
 
@@ -109,6 +110,12 @@ module Skep
       def spent?(failures)
         failures.alone >= [@options.attempts - 1, 1].max ||
           OS.now - failures.since >= @options.retry_for.to_f
+      end
+
+      def seek(strand, place, last)
+        offset = @desk.seek(strand, place, last) or return
+        topic, partition = strand.partition.key
+        @report.tell(:kafka_seek_waits, topic:, partition:, to: place.to_s, offset:)
       end
 
       def pause(strand, seconds, level)

@@ -37,6 +37,10 @@ module Skep
       def batch = @waiting.first #: () -> Batch?
       def over? = @waiting.empty? #: () -> bool
 
+      # Of all its messages.
+      #: () -> Array[Integer]
+      def offsets = @waiting.flat_map { |batch| batch.messages.map(&:offset) }
+
       # Up to which its partition is done with the batch; or with nothing, if it reaches on.
       def last_offset #: () -> Integer
         @reach && @waiting.size < 2 ? @reach - 1 : batch.last_offset
