@@ -47,6 +47,40 @@ class ChannelTest < Skep::TestCase
     [reader, writer, *frames[0].ios].each(&:close)
   end
 
+  # As many descriptors of this user are on their way in sockets as one may have: sendmsg(2) says
+  # ETOOMANYREFS. In a process of its own, and of a user who has limits.
+  test "a frame that the kernel has no room for is kept and sent later, its descriptor too" do
+    out, = run_program(<<~'RUBY')
+      require "skep/swarm"
+      ours, socket = Skep::Swarm::Channel.pair
+      theirs = Skep::Swarm::Channel.new(socket)
+      loop = Skep::OS::Loop.new
+      link = Skep::Swarm::Link.new(loop, ours) { nil }
+      hog, hogged = UNIXSocket.pair
+      null = File.open("/dev/null")
+      Process::UID.change_privilege(65_534) if Process.uid.zero?
+      Process.setrlimit(:NOFILE, 30, Process.getrlimit(:NOFILE).last)
+      rights = Socket::AncillaryData.unix_rights(*[null] * 8)
+      begin
+        10.times { hog.sendmsg("x", 0, nil, rights) }
+      rescue Errno::ETOOMANYREFS
+        puts "full"
+      end
+      reader, writer = IO.pipe
+      link.listen
+      puts link.send("take", {}, give: [writer]), ours.refused?, ours.pending?, link.send("next")
+      loop.turn(0)
+      hogged.close
+      loop.turn(10) while ours.pending?
+      theirs.receive do |frame|
+        puts frame.type
+        frame.ios.each { |io| io.write("through") && io.close }
+      end
+      puts reader.read
+    RUBY
+    assert_equal %w[full true true true true take next through], out.split
+  end
+
   # A process of its own: its limit can't be lowered below what others have open.
   test "a descriptor that there was no room for is not another frame's" do
     out, = run_program(<<~'RUBY')

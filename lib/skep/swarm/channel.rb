@@ -60,6 +60,9 @@ module Skep
       def closed? = @socket.closed? #: () -> bool
       def pending? = @lock.synchronize { @out.any? } #: () -> bool
 
+      # Has the kernel no room for what is queued just now? The socket may be writable all the same.
+      def refused? = @refused ? true : false #: () -> bool
+
       # Sends a frame, or queues what the socket can't take now. `give`n IOs are closed once sent,
       # `lend`ed stay open. False when the other end is gone, or when a frame that `may_drop` finds
       # a full backlog. Not `at_once`: it goes with the next frame or flush.
@@ -147,9 +150,12 @@ module Skep
       end
 
       def write_out
+        @refused = false
         write_frame(*@out.first) while @out.any? && !@full
         @full = false
         !@ended
+      rescue Errno::ETOOMANYREFS, Errno::ENOBUFS, Errno::ENOMEM # as much as it takes, later
+        @refused = true
       rescue Errno::EPIPE, Errno::ECONNRESET, IOError # the other end is gone
         @ended = true # what it didn't read is nobody's
         false

@@ -91,7 +91,10 @@ module Skep
         [@signals, @wake, *([@channel, *@ancestry&.supervisor] unless orphaned?)]
       end
 
-      def pending = @child && !orphaned? && @channel.pending? ? [@channel] : nil
+      # What the kernel refuses just now goes with the next frame: the channel is writable all along.
+      def pending
+        [@channel] if @child && !orphaned? && @channel.pending? && !@channel.refused?
+      end
 
       def listen
         @channel.flush

@@ -12,6 +12,9 @@
 module Skep
   class Swarm
     class Link
+      RETRY = 0.1 # seconds, where the kernel refuses what is to be sent
+      private_constant :RETRY
+
       def initialize(loop, channel, ended: -> {}, garbled: ->(error) { raise error }, &heard)
         @garbled = garbled
         @loop = loop
@@ -48,7 +51,7 @@ module Skep
       def open? = !@channel.closed? #: () -> bool
 
       def close #: () -> void
-        @watch&.cancel
+        [@watch, @retry].each { |one| one&.cancel }
         @channel.close
       end
 
@@ -66,7 +69,15 @@ module Skep
         return if @channel.closed?
 
         @channel.flush
-        @watch.write = @channel.pending? if @watch
+        @watch.write = @channel.pending? && !@channel.refused? if @watch
+        retry_later if @channel.refused?
+      end
+
+      def retry_later
+        @retry ||= @loop.after(RETRY) do
+          @retry = nil
+          flush
+        end
       end
     end
   end
