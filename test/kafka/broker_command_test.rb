@@ -48,7 +48,7 @@ class KafkaBrokerCommandTest < KafkaCase
       %w[t:0 -- true] => /"t:0" is no topic: write NAME or NAME:PARTITIONS/,
       %w[t -- /no/where] => %r{can't run /no/where: no such file} }.each do |arguments, sentence|
       out, err, status = typed("", *arguments)
-      assert_equal ["", 1, 1], [out, err.lines.size, status.exitstatus], err
+      assert_equal ["", 1, 64], [out, err.lines.size, status.exitstatus], err
       assert_match sentence, err
     end
   end

@@ -68,9 +68,8 @@ end
 Scenario.play do
   next puts("it takes the C: on the twins Ruby tries again by itself") unless Skep::OS.native?
 
-  File.chmod(0o755, directory)
   refuse_and_lift = lambda do |limit|
-    swarm = run_swarm(IDLE, before: limit.before)
+    swarm = run_swarm(IDLE, before: limit.before, skep: public_skep)
     mold = swarm.await("mold_ready")["pid"]
     pids = swarm.await("node_ready", times: 3).map { |event| event["pid"] }
     spend_blank(swarm, mold)

@@ -22,8 +22,7 @@ Scenario.play do
     next
   end
 
-  File.chmod(0o755, directory)
-  swarm = run_swarm(IDLE, under: [*UNSHARE, "sh", "-c", SHUT, "sh"],
+  swarm = run_swarm(IDLE, skep: public_skep, under: [*UNSHARE, "sh", "-c", SHUT, "sh"],
                           env: { "SKEP_RUN_DIR" => "/run/skep/own" },
                           prepare: ->(place) { File.chmod(0o755, place) })
   swarm.await("node_ready", times: 3)
@@ -35,7 +34,7 @@ Scenario.play do
   end
 
   inside = ["nsenter", "-t", init.to_s, "--pid", "--mount", "setpriv", "--reuid", "10001",
-            "env", "SKEP_RUN_DIR=/run/skep/own", RbConfig.ruby, Scenario::RunningSwarm::SKEP]
+            "env", "SKEP_RUN_DIR=/run/skep/own", RbConfig.ruby, public_skep]
   skep = lambda do |*words|
     said, status = Open3.capture2e(*inside, *words)
     must("do #{words.first}: #{said}; #{swarm.account}") { status.success? }

@@ -16,6 +16,7 @@
 #   end
 $LOAD_PATH.unshift(File.expand_path("../../lib", __dir__))
 require "skep"
+require "fileutils"
 require "json"
 require "open3"
 require "tmpdir"
@@ -53,7 +54,8 @@ class Scenario
 
     attr_reader :pid, :events, :lines, :directory
 
-    def initialize(source, directory, arguments: [], env: {}, before: nil, under: [])
+    # skep: the program, where it isn't the checkout's.
+    def initialize(source, directory, arguments: [], env: {}, before: nil, under: [], skep: SKEP)
       @directory = directory
       @file = File.join(directory, "swarm.rb")
       File.write(@file, source) if source
@@ -62,7 +64,7 @@ class Scenario
       @lines = []
       @buffer = +""
       program = [*under, RbConfig.ruby, *(before && ["-e", "#{before}; load ARGV.shift"])]
-      start(env, *program, SKEP, "run", @file, "--log-format", "json", *arguments)
+      start(env, *program, skep, "run", @file, "--log-format", "json", *arguments)
     end
 
     # The next event of that name that satisfies the block and wasn't awaited yet;
@@ -232,6 +234,18 @@ class Scenario
             File.join(directory, "swarm#{@count = @count.to_i + 1}").tap { |path| Dir.mkdir(path) }
     prepare&.call(place)
     RunningSwarm.new(source, place, **how).tap { |swarm| swarms << swarm }
+  end
+
+  # The skep of a copy that every user may read: the checkout may be in a folder that only its owner
+  # may enter. Opens this scenario's folder to all.
+  def public_skep
+    @public_skep ||= begin
+      place = File.join(directory, "code").tap { |path| Dir.mkdir(path) }
+      FileUtils.cp_r(%w[exe lib].map { |name| File.expand_path("../../#{name}", __dir__) }, place)
+      FileUtils.chmod_R("a+rX", place)
+      File.chmod(0o755, directory)
+      File.join(place, "exe/skep")
+    end
   end
 
   def swarms = @swarms ||= []
