@@ -18,6 +18,7 @@ require "minitest/autorun"
 require "support/strict_warnings"
 require "support/hang_watch"
 require "support/leaks"
+require "support/means"
 require "support/processes"
 require "support/test_case"
 

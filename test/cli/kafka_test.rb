@@ -51,7 +51,7 @@ class KafkaCommandTest < Skep::TestCase
 
   test "says that no broker answers, in one sentence" do
     code, _, err = skep("kafka", "lag", "g", "--brokers", "127.0.0.1:1", "--timeout", "0.3")
-    skip err if err.include?("karafka-rdkafka") # without a compiler the gem can't be had
+    missing err if err.include?("karafka-rdkafka") # without a compiler the gem can't be had
     assert_equal [75, 1], [code, err.lines.size]
     assert_match(/no broker of 127\.0\.0\.1:1 answered within 0\.3 s .*--timeout/, err)
   end

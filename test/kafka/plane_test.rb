@@ -59,7 +59,7 @@ class PlaneTest < Skep::TestCase
                                    fake, FAKE)
     skip "it can't be built: #{text.lines.last}" unless status.success?
   rescue Errno::ENOENT
-    skip "there is no C compiler"
+    missing "a C compiler"
   end
 
   def teardown

@@ -66,7 +66,7 @@ class ByCgroup
 end
 
 Scenario.play do
-  next puts("it takes the C: on the twins Ruby tries again by itself") unless Skep::OS.native?
+  skip "it takes the C: on the twins Ruby tries again by itself" unless Skep::OS.native?
 
   refuse_and_lift = lambda do |limit|
     swarm = run_swarm(IDLE, before: limit.before, skep: public_skep)
@@ -107,5 +107,5 @@ Scenario.play do
 
   refuse_and_lift.call(ByUser.new)
   cgroup = Process.uid.zero? && ByCgroup.possible
-  cgroup ? refuse_and_lift.call(cgroup) : puts("no pids cgroup can be made here")
+  cgroup ? refuse_and_lift.call(cgroup) : missing("root and a pids cgroup, for its second half")
 end

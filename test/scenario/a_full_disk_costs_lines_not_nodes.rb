@@ -29,7 +29,7 @@ class Scenario
 end
 
 Scenario.play do
-  disk = tiny_disk or next puts("no disk can be made here: it takes mount(8)")
+  disk = tiny_disk or missing "root and mount(8), to make a disk"
   log = File.join(disk, "log")
   swarm = run_swarm(IDLE, arguments: ["--log", log])
   swarm.follow("it logs there") { File.exist?(log) && File.read(log).scan("node_ready").size == 3 }

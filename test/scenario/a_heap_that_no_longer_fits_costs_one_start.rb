@@ -4,12 +4,9 @@
 # the start that fails on it is the last one.
 require_relative "scenario"
 
-if RUBY_VERSION >= "3.2"
-  puts "skipped: this Ruby's molds are given no heap beforehand"
-  exit
-end
-
 Scenario.play do
+  skip "this Ruby's molds are given no heap beforehand" if RUBY_VERSION >= "3.2"
+
   little = "Process.setrlimit(:AS, 1 << 30)" # bytes of addresses
   first = run_swarm(IDLE, before: little)
   first.await("node_ready", times: 3)

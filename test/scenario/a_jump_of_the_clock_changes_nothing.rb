@@ -56,7 +56,7 @@ class Scenario
 end
 
 Scenario.play do
-  clock = jumping_clock or next puts("it takes a C compiler")
+  clock = jumping_clock or missing "a C compiler"
   swarm = run_swarm(<<~RUBY, env: { "LD_PRELOAD" => clock })
     Skep.swarm "idle", nodes: 3, restarts: 100, liveness_timeout: 1, kill_timeout: 1 do |swarm|
       swarm.work do |child|

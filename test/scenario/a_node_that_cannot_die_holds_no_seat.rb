@@ -56,8 +56,8 @@ class Scenario
 end
 
 Scenario.play do
-  program = tracer or next puts("it takes a C compiler")
-  next puts("it takes the C") unless Skep::OS.native?
+  program = tracer or missing "a C compiler"
+  skip "it takes the C" unless Skep::OS.native?
 
   swarm = run_swarm(<<~RUBY)
     Skep.swarm "held", nodes: 4, restarts: 100, liveness_timeout: 2, kill_timeout: 1,
@@ -67,7 +67,7 @@ Scenario.play do
   RUBY
   mold = swarm.await("mold_ready")["pid"]
   pids = swarm.await("node_ready", times: 4).to_h { |event| [event["node"], event["pid"]] }
-  looking = hold(program, pids[0]) or next puts("we mayn't trace here")
+  looking = hold(program, pids[0]) or missing "the right to trace"
   stopping = hold(program, pids[1], "stopped")
   keeping = hold(program, pids[2])
   swarm.kill(pids[2])

@@ -65,12 +65,8 @@ PROGRAM = <<~'RUBY'
   puts "sound"
 RUBY
 
-unless Skep::OS.native?
-  puts "skipped: the records of heap pages are kept together by skep's C extension alone"
-  exit
-end
-
 Scenario.play do
+  Skep::OS.native? or skip "the records of heap pages are kept together by the C extension alone"
   library = File.expand_path("../../lib", __dir__)
   command = [RbConfig.ruby, "-I#{library}", "-e", PROGRAM, "--", ENV.fetch("ROUNDS", "5")]
   out = IO.popen(command, err: %i[child out], &:read)

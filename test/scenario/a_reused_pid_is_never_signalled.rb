@@ -96,11 +96,6 @@ def possible?
   File.writable?(SETTING) && system(*NAMESPACE, "true", err: File::NULL) == true
 end
 
-unless possible?
-  puts "skipped: it takes root, a writable #{SETTING} and unshare(1) to make the kernel reuse a pid"
-  exit
-end
-
 # [signal, signal to its group, is the old alive, is the new, status, what the stranger got...]
 def play_rounds(pure)
   lib = File.expand_path("../../lib", __dir__)
@@ -113,6 +108,7 @@ def play_rounds(pure)
 end
 
 Scenario.play do
+  possible? or missing "root, a writable #{SETTING} and unshare(1), to make the kernel reuse a pid"
   { "C" => nil, "the twin" => "1" }.each do |name, pure|
     next unless pure || Skep::OS::Pidfd.native?
 

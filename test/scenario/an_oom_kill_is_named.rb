@@ -6,7 +6,7 @@ require_relative "scenario"
 require_relative "support/small_group"
 
 Scenario.play do
-  group = SmallGroup.make(200 << 20) or next puts("skipped: no control group can be made here")
+  group = SmallGroup.make(200 << 20) or missing "root and a memory cgroup"
   at_end { group.remove }
   swarm = run_swarm(<<~RUBY, before: group.enter)
     Skep.swarm "greedy", nodes: 2 do |swarm|

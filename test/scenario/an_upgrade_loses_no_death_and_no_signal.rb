@@ -89,7 +89,7 @@ def kill_around(swarm, random, killed)
 end
 
 Scenario.play do
-  next puts("skipped: it takes the C extension") unless Skep::OS::HeldSignals.supported?
+  skip "it takes the C extension" unless Skep::OS::HeldSignals.supported?
 
   random = Random.new(SEED)
   swarm = begin_swarm

@@ -66,7 +66,7 @@ def complete(swarm)
 end
 
 Scenario.play do
-  next puts("skipped: it takes the C extension") unless Skep::OS::HeldSignals.supported?
+  skip "it takes the C extension" unless Skep::OS::HeldSignals.supported?
 
   new = newer(directory, "99.9")
   swarm = run_swarm(UPGRADED)

@@ -5,7 +5,7 @@
 require_relative "scenario"
 
 Scenario.play do
-  next puts("skipped: this system has no oom_score_adj") unless Skep::OS::OomScore.adjustment
+  missing "a system with oom_score_adj" unless Skep::OS::OomScore.adjustment
 
   adjustment = ->(pid) { File.read("/proc/#{pid}/oom_score_adj").to_i }
   source = <<~'RUBY'

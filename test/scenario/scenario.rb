@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # What scenarios share. A scenario is a whole program: it starts real swarms, does them harm, and
-# its exit code is the verdict. Files of this folder whose name isn't `scenario.rb` are run by
-# `rake scenario`.
+# its exit code is the verdict: 0 passed, 77 skipped, anything else failed. Files of this folder
+# whose name isn't `scenario.rb` are run by `rake scenario`.
 #
 #   require_relative "scenario"
 #   Scenario.play do
@@ -16,6 +16,7 @@
 #   end
 $LOAD_PATH.unshift(File.expand_path("../../lib", __dir__))
 require "skep"
+require_relative "../support/means"
 require "fileutils"
 require "json"
 require "open3"
@@ -46,7 +47,11 @@ class Scenario
   class Failed < StandardError
   end
 
+  class Skipped < StandardError
+  end
+
   SECONDS = 30.0
+  SKIPPED = 77 # as of Automake's tests
 
   # A `skep run` of ours, followed by its log.
   class RunningSwarm
@@ -203,6 +208,9 @@ class Scenario
   def self.play(&block)
     Dir.mktmpdir("skep-scenario") { |directory| new.play(directory, &block) }
     puts "ok #{File.basename($PROGRAM_NAME, '.rb')}"
+  rescue Skipped => e
+    puts "skipped #{File.basename($PROGRAM_NAME, '.rb')}: #{e.message}"
+    exit SKIPPED
   rescue Failed => e
     warn "FAILED #{File.basename($PROGRAM_NAME, '.rb')}: #{e.message}"
     exit 1
@@ -249,6 +257,16 @@ class Scenario
   end
 
   def swarms = @swarms ||= []
+
+  # Ends the scenario as skipped: what it shows doesn't exist here (another Ruby, no C extension).
+  def skip(reason) = raise(Skipped, reason)
+
+  # Ends the scenario as skipped, or as failed where the machine promises to have this (Means).
+  def missing(what)
+    raise Failed, "this machine promises, and doesn't have: #{what}" if Means.promised?
+
+    skip(what)
+  end
 
   def must(what)
     raise Failed, "it must #{what}" unless yield

@@ -38,7 +38,7 @@ end
 Scenario.play do
   why = Terminal.lacking
   why ||= "it needs zsh: bin/setup scenario" unless system("command -v zsh > #{File::NULL}")
-  next puts("skipped shells_complete_what_is_typed: #{why}") if why
+  missing why if why
 
   %w[completion run here].each { |name| Dir.mkdir("#{directory}/#{name}") }
   File.write("#{directory}/here/swarm.rb", "")

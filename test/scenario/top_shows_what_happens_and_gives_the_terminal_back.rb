@@ -36,7 +36,7 @@ end
 
 Scenario.play do
   why = Terminal.lacking
-  next puts("skipped top_shows_what_happens_and_gives_the_terminal_back: #{why}") if why
+  missing why if why
 
   swarm = run_swarm(SHOWN)
   swarm.await("node_ready", times: 3)

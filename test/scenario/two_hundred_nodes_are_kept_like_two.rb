@@ -8,7 +8,7 @@ require_relative "scenario"
 Scenario.play do
   count = Integer(ENV.fetch("NODES", "200"))
   free = File.read("/proc/meminfo")[/^MemAvailable:\s+(\d+)/, 1].to_i >> 10
-  next puts("#{free} MiB of memory aren't enough") if free < count * 10
+  skip "memory: #{free} MiB aren't enough" if free < count * 10
 
   began = Skep::OS.now
   took = -> { "#{(Skep::OS.now - began).round(1)} s".tap { began = Skep::OS.now } }

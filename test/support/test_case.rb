@@ -18,6 +18,14 @@ module Skep
       define_method(name, &block)
     end
 
+    # Skips the test for want of something that can be installed; fails it where the machine
+    # promises to have that (Means). `skip` is for what doesn't exist here: another Ruby, the C on
+    # the fallback, rights.
+    #: (String) -> bot
+    def missing(what)
+      Means.promised? ? flunk("this machine promises, and doesn't have: #{what}") : skip(what)
+    end
+
     def run = HangWatch.over(self.class.longest) { super } #: () -> Minitest::Result
 
     #: () -> void

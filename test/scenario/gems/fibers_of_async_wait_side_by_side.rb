@@ -4,15 +4,14 @@
 # node's stop holds up no other task.
 require_relative "../scenario"
 
-begin
-  require "async"
-rescue LoadError
-  puts "skipped fibers_of_async_wait_side_by_side: async isn't here, it asks for Ruby 3.3 or " \
-       "newer, and bin/setup scenario"
-  exit
-end
-
 Scenario.play do
+  skip "async asks for Ruby 3.3 or newer" if RUBY_VERSION < "3.3"
+  begin
+    require "async"
+  rescue LoadError
+    missing "async: bin/setup scenario"
+  end
+
   inbox, narrow = Skep::Threads::Inbox.new, Skep::Threads::Inbox.new(limit: 1)
   pool = Skep::Threads::Pool.new(2)
   worker = Skep::Threads::Background.new("patient") { |own| own.each { inbox.pop(timeout: 10) } }

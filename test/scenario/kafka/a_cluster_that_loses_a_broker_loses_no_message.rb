@@ -185,7 +185,8 @@ class Losses < KafkaScenario
   end
 end
 
-obstacle = Cluster.obstacle
-if obstacle then puts "skipped #{File.basename($PROGRAM_NAME, ".rb")}: #{obstacle}"
-else Losses.play { play_out }
+Losses.play do
+  obstacle = Cluster.obstacle
+  missing obstacle if obstacle
+  play_out
 end

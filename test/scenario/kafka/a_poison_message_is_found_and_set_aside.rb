@@ -49,7 +49,7 @@ RUBY
 class Poisoning < KafkaScenario
   def try(kind, harm:, end:, threads: 2, poisons: 1, options: PATIENT, handler: :one_by_one,
           group: nil, crashes: 3..4) # the first counts only where nothing else was in hand
-    before = group && (enter(group) or return puts("#{kind}: no control group can be made here"))
+    before = group && (enter(group) or missing("a control group, for #{kind}"))
     @orders, @dead = topic("orders.#{kind}", 4), topic("dead.#{kind}", 1)
     put_in(poisons)
     @swarm = run_swarm(source(kind, harm, threads, options, handler), before:)

@@ -37,7 +37,7 @@ class MapClaimsTest < Skep::TestCase
   end
 
   test "cuts off what wasn't begun" do
-    return pass("nothing is cut on the twin") unless Skep::OS::Page.native?
+    skip "nothing is cut on the twin" unless Skep::OS::Page.native?
 
     @claims.offer(0, 5)
     2.times { claim(0) }
