@@ -24,11 +24,39 @@ class DocsTest < Skep::TestCase
 
   test "the index has every guide, under its own question" do
     guides = files("docs/*.md") - %w[docs/README.md docs/design.md]
-    index = text("docs/README.md").scan(/^\| (.+) \| \[\w+\]\((\w+\.md)\) \|$/).to_h(&:reverse)
+    rows = text("docs/README.md").scan(/^\| (.+) \| \[\w+\]\((\w+\.md)\) \|$/).map(&:reverse)
+    index = rows.to_h
 
-    guides.each { |page|
- assert_equal "# #{index[File.basename(page)]}", text(page).lines.first.chomp }
+    assert_empty rows.map(&:first).tally.reject { |_, times| times == 1 }
+    guides.each do |page|
+      assert_equal "# #{index[File.basename(page)]}", text(page).lines.first.chomp
+    end
     assert_empty index.keys.map { |page| "docs/#{page}" } - guides - ["docs/design.md"]
+  end
+
+  test "every table has a head: no empty line splits one" do
+    headless = pages.flat_map do |page|
+      tables = text(page).gsub(BLOCK, "").split(/^(?!\|).*\n/).reject(&:empty?)
+      tables.reject { |table| table.lines[1].to_s.match?(/\A\|[-| ]+\|$/) }
+            .map { |table| "#{page}: #{table.lines.first}" }
+    end
+    assert_empty headless
+  end
+
+  test "every row has as many cells as its table's head" do
+    uneven = pages.flat_map do |page|
+      text(page).gsub(BLOCK, "").split(/^(?!\|).*\n/).reject(&:empty?).flat_map do |table|
+        rows = table.lines.map { |row| row.gsub(/`[^`]*`/, "").gsub("\\|", "").count("|") }
+        table.lines.zip(rows).reject { |_, cells| cells == rows.first }
+             .map { |row,| "#{page}: #{row}" }
+      end
+    end
+    assert_empty uneven
+  end
+
+  test "a static member has one name on all pages" do
+    names = pages.flat_map { |page| text(page).scan(/SWARM-HOST[A-Z-]*/) }
+    assert_empty names.grep_v(/\ASWARM-HOSTNAME(?:-NODE(?:-THREAD)?)?\z/)
   end
 
   test "what is shown in Ruby can be read by Ruby" do
@@ -64,8 +92,9 @@ class DocsTest < Skep::TestCase
   # Page and source of all code of these languages.
   def blocks(*languages)
     pages.flat_map do |page|
-      text(page).scan(BLOCK).filter_map { |kind, source|
- [page, source] if languages.include?(kind) }
+      text(page).scan(BLOCK).filter_map do |kind, source|
+        [page, source] if languages.include?(kind)
+      end
     end
   end
 

@@ -78,8 +78,9 @@ Scenario.play do
     swarm.kill(pids[0])
     swarm.kill(pids[1])
     refused = swarm.await("fork_failed", times: 8)
-    must("say why: #{refused.first}") { refused.all? { |event|
- event["error"].include?("fork(2)") } }
+    must("say why: #{refused.first}") do
+      refused.all? { |event| event["error"].include?("fork(2)") }
+    end
     left = swarm.status("idle")["nodes"].map { |node| node["pid"] }
     must("leave the third alone") { left.include?(pids[2]) }
     no_zombie(swarm, [mold, swarm.pid])

@@ -62,8 +62,9 @@ Scenario.play do
     done or raise Scenario::Failed, "#{words.join(" ")}: #{said} #{told.call}"
   end
   named = lambda do |role|
-    systemd.processes(billing).grep(->(pid) {
- command_line(pid).start_with?("skep billing #{role}") })
+    systemd.processes(billing).select do |pid|
+      command_line(pid).start_with?("skep billing #{role}")
+    end
   end
   ready = -> { named.call("node").size == 2 && shows.call("StatusText") == "2 nodes ready" }
   send = ->(signal, pid) { Skep.pidfd(pid).then { |fd| fd.signal(signal).tap { fd.close } } }

@@ -37,8 +37,8 @@ class MapEndsTest < Skep::TestCase
   end
 
   test "raises exceptions that no `new` could make, and names those that can't travel" do
-    assert_equal "1 and 2", assert_raises(Picky) { Skep.map([1], nodes: 1) {
- raise Picky.new(1, 2) } }.message
+    picky = assert_raises(Picky) { Skep.map([1], nodes: 1) { raise Picky.new(1, 2) } }
+    assert_equal "1 and 2", picky.message
     error = assert_raises(Skep::NodeError) { Skep.map([7], nodes: 1) { raise Class.new(KeyError), "why" } }
     assert_match(/why/, error.message)
     assert_equal 7, error.skep_item
@@ -149,8 +149,9 @@ class MapEndsTest < Skep::TestCase
 
   test "leaves nothing behind when the caller's thread is killed" do
     reader, writer = IO.pipe
-    thread = Thread.new { Skep.map([1], nodes: 1) {
- writer.write(".") && IO.select([], [], [], 20) } }
+    thread = Thread.new do
+      Skep.map([1], nodes: 1) { writer.write(".") && IO.select([], [], [], 20) }
+    end
     wait_readable(reader)
     thread.kill.join
     assert_nil thread.value

@@ -11,8 +11,8 @@ class MapTest < Skep::TestCase
   private_constant :Queue
 
   test "gives the block's results in the items' order" do
-    assert_equal (0...5000).map { |item| item * 2 }, Skep.map(0...5000, nodes: 2) { |item|
- item * 2 }
+    doubled = Skep.map(0...5000, nodes: 2) { |item| item * 2 }
+    assert_equal (0...5000).map { |item| item * 2 }, doubled
   end
 
   test "runs the block in other processes, no more of them than nodes or items" do
@@ -111,8 +111,8 @@ class MapTest < Skep::TestCase
     assert_raises(ArgumentError) { Skep.map([1], nodes: 1, in_threads: 1) { 1 } }
     error = assert_raises(ArgumentError) { Skep.map([1], progress: ->(*) {}) { 1 } }
     assert_match(/progress must be true, a title or a Hash .*: finish: takes/, error.message)
-    assert_match(/in_ractors/, assert_raises(ArgumentError) { Skep.map([1], in_ractors: 1) {
- 1 } }.message)
+    error = assert_raises(ArgumentError) { Skep.map([1], in_ractors: 1) { 1 } }
+    assert_match(/in_ractors/, error.message)
     assert_match(/Integer/, assert_raises(ArgumentError) { Skep.map(1) { 1 } }.message)
   end
 
@@ -130,8 +130,9 @@ class MapTest < Skep::TestCase
   test "calls finish in the items' order if asked to" do
     told = []
     finish = ->(_item, index, _result) { told << index }
-    Skep.each(1..500, nodes: 2, finish:, finish_in_order: true) { |item|
- IO.select([], [], [], 0.01) if item == 1 }
+    Skep.each(1..500, nodes: 2, finish:, finish_in_order: true) do |item|
+      IO.select([], [], [], 0.01) if item == 1
+    end
     assert_equal (0...500).to_a, told
   end
 

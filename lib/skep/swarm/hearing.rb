@@ -42,6 +42,8 @@ module Skep
         end
       end
 
+      private
+
       def hear_of_state(node, frame)
         case frame.type
         when "joined" then joined(node, frame)
@@ -51,8 +53,6 @@ module Skep
         else note(node, frame)
         end
       end
-
-      private
 
       # What is only kept, for whoever asks.
       def note(node, frame)

@@ -118,8 +118,8 @@ module Skep
       # the last process that had it has gone.
       def add(task, count) #: (Integer, Integer) -> Array[Seat]
         taken = [*seats, *roster.nodes].map(&:id)
-        added = (0..).lazy.reject { |id|
- taken.include?(id) }.first(count).map { |id| seat(id, task) }
+        free = (0..).lazy.reject { |id| taken.include?(id) }
+        added = free.first(count).map { |id| seat(id, task) }
         @seats.concat(added).sort_by!(&:id)
         spares.retell
         added.each { |seat| @boots.enqueue(seat) }

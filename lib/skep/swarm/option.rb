@@ -3,7 +3,7 @@
 # The options of a swarm:
 # for each its default, what it may be, and the sentence for what it may not.
 #
-#   Option::ALL[:stop_timeout].read("12")   # => 12.0, or throws Option::Wrong with a sentence
+#   Option::ALL[:stop_timeout].read("12")   # => 12.0; nil for what it can't be
 #
 # It reads plain data, so strings stand for symbols.
 # What an option makes happen is not decided here.
