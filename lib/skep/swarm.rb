@@ -120,6 +120,7 @@ module Skep
 end
 
 require "skep/swarm/plain"
+require "skep/swarm/secrets"
 require "skep/swarm/kept"
 require "skep/swarm/option"
 require "skep/swarm/run_directory"

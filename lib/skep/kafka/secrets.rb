@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Keeps what must not be read out of everything that is.
+# Keeps what must not be read out of everything that is; by the names and shapes of Swarm::Secrets.
 #
 #   Secrets.in("sasl.password" => "hunter2")               # => ["hunter2"]
 #   Secrets.scrub("login hunter2 failed", ["hunter2"])      # => "login *** failed"
@@ -9,14 +9,13 @@ module Skep
   module Kafka
     module Secrets
       HIDDEN = "***"
-      NAMES = /password|passphrase|secret|token|\.pem\z|\Assl\.key\.|oauthbearer\.config|jaas/
       LOGIN_IN_URL = %r{(?<=://)[^/@\s]+@}
-      private_constant :NAMES, :LOGIN_IN_URL
+      private_constant :LOGIN_IN_URL
 
       class << self
         # The values of the settings that are secret.
         def in(settings) #: (Hash[String, String]) -> Array[String]
-          settings.select { |name, value| name.match?(NAMES) && !value.empty? }
+          settings.select { |name, value| Swarm::Secrets.name?(name) && !value.empty? }
                   .values.sort_by { |value| -value.size }
         end
 
@@ -24,7 +23,7 @@ module Skep
         def scrub(text, secrets) #: (String, Array[String]) -> String
           clean = text.dup.force_encoding(Encoding::UTF_8).scrub("?")
           secrets.each { |secret| clean = clean.gsub(secret, HIDDEN) }
-          clean.gsub(LOGIN_IN_URL, "#{HIDDEN}@")
+          Swarm::Secrets.hide(clean, HIDDEN).gsub(LOGIN_IN_URL, "#{HIDDEN}@")
         end
       end
     end

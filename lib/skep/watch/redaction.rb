@@ -1,30 +1,42 @@
 # frozen_string_literal: true
 
-# Takes secrets out of facts before anybody sees them:
-# passwords and keys by name, passwords in URLs by shape.
+# Takes secrets out of facts before anybody sees them: values by their names, passwords in text by
+# their shape (Swarm::Secrets), in keys as well.
 #
 #   Redaction.of("sasl.password" => "hunter2", url: "redis://u:hunter2@host")
 #   # => {"sasl.password" => "[secret]", url: "redis://u:[secret]@host"}
 module Skep
   module Watch
     module Redaction
-      NAMES = /password|passwd|secret|token|credential|
-               ssl\.key|sasl\.jaas|oauthbearer\.config|api_?key/ix
-      URL = %r{(\w[\w+.-]*://[^/\s:@]*:)[^@\s/]+@}
       HIDDEN = "[secret]"
-      private_constant :NAMES, :URL, :HIDDEN
+      private_constant :HIDDEN
 
       module_function
 
       def of(value) #: (untyped) -> untyped
         case value
         when Hash
-          value.to_h { |key, held| [key, key.to_s.match?(NAMES) && !held.nil? ? HIDDEN : of(held)] }
+          value.to_h do |key, held|
+            secret = !held.nil? && Swarm::Secrets.name?(key)
+            [key(key), secret ? HIDDEN : of(held)]
+          end
         when Array then value.map { |held| of(held) }
-        when String then value.include?("://") ? value.scrub.gsub(URL, "\\1#{HIDDEN}@") : value
+        when String then Swarm::Secrets.hide(value, HIDDEN)
         else value
         end
       end
+
+      # Most are names, and stay the objects that they are.
+      def key(key)
+        return key unless key.is_a?(String) || key.is_a?(Symbol)
+
+        text = key.to_s
+        clean = Swarm::Secrets.hide(text, HIDDEN)
+        return key if clean == text
+
+        key.is_a?(Symbol) ? clean.to_sym : clean
+      end
+      private_class_method :key
     end
   end
 end
