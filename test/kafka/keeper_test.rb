@@ -30,6 +30,21 @@ module Skep
         super
       end
 
+      test "lengthens the fetch wait a second after it was shortened" do
+        long, witness = IO.pipe
+        @consumer.fetch_wait.define_singleton_method(:look) do
+          super().tap { witness.write("l") if seconds_left.nil? }
+        end
+        keeper = Keeper.new(@tools)
+        @consumer.fetch_wait.shorten
+        keeper.start
+        wait_readable(long)
+        assert_includes @consumer.fetch_wait.inspect, "500 ms"
+      ensure
+        keeper&.stop
+        [long, witness].compact.each(&:close)
+      end
+
       test "asks nobody who is there any more while it waits to commit at the end" do
         codes = [Codes::REBALANCING.first, 0]
         @consumer.define_singleton_method(:commit) { |*| codes.shift }

@@ -14,12 +14,14 @@ module Skep
 
       # What the cluster has taken of it: the offset last committed of each partition.
       attr_reader :accepted #: Hash[[String, Integer], Integer]
+      attr_reader :fetch_wait #: FetchWait?, nil where the settings say how long
 
       #: (Hash[String, String], ?accepted: Hash[[String, Integer], Integer]) -> void
       def initialize(settings, accepted: {})
         @group, @name = settings.values_at("group.id", "group.instance.id")
         @stays = @name && !Protocol.new(settings).brokers?
         super(settings, type: Native::CONSUMER)
+        @fetch_wait = FetchWait.for(handle, settings)
         @reset = settings.fetch("auto.offset.reset", "largest")
         @accepted = accepted
       end
@@ -57,7 +59,8 @@ module Skep
         queue = Native.queue_get_partition(handle, topic, number)
         Native.queue_forward(queue, nil)
         whereabouts = Whereabouts.new(handle, topic, number)
-        Partition.new(queue, topic, number, whereabouts:, **how)
+        partition = Partition.new(queue, topic, number, whereabouts:, **how)
+        partition.tap { partition.intake.fetch_wait = @fetch_wait }
       end
 
       # Notes the offset to commit next; of a partition that has just been revoked it is no more
@@ -106,6 +109,16 @@ module Skep
           @accepted[[topic, number]] = offset if code.zero? && event.code.zero?
         end
         event.code
+      end
+
+      def close #: () -> void
+        super
+        @fetch_wait&.close
+      end
+
+      def abandon #: () -> void
+        super
+        @fetch_wait&.close
       end
 
       private

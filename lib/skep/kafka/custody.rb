@@ -35,6 +35,7 @@ module Skep
       # Each partition's queue is turned to the desk before the assignment, so that no message goes
       # elsewhere.
       def take(list) #: (PartitionList) -> void
+        @consumer.fetch_wait&.shorten # a request in flight would keep these waiting
         starts = @trails.starts(list.keys)
         list.begin_at(starts)
         list.keys.each { |key| @desk.add(partition(key, start: starts[key])) }

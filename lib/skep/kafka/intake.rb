@@ -12,7 +12,8 @@
 #   intake.shut                              # the partition goes: nothing comes any more
 #
 # reach: the offset at which what was read ends, where that is behind records that aren't given out
-# (Whereabouts). What it finds it tells its Gaps, if it has them.
+# (Whereabouts). What it finds it tells its Gaps, if it has them. It shortens its FetchWait, if it
+# has one, when the queue was full and runs empty although the partition goes on.
 module Skep
   module Kafka
     class Intake
@@ -21,6 +22,7 @@ module Skep
 
       attr_reader :key #: [String, Integer], topic and partition
       attr_accessor :gaps #: Gaps?
+      attr_accessor :fetch_wait #: FetchWait?
       attr_accessor :lost_from #: Integer?, the first that may be missing before the next one
 
       #: (Reader, String, Integer, ?Whereabouts?) -> void
@@ -30,6 +32,7 @@ module Skep
         @key = [topic, number]
         @lock = Mutex.new
         @reading = Mutex.new
+        @messages = @bytes = 0
       end
 
       #: (Integer) -> [Haul, Array[[Integer, String, Integer]], Integer, Integer?]
@@ -38,6 +41,8 @@ module Skep
           before = @whereabouts&.offset
           haul, errors, count = @reading.synchronize { @shut ? [*NONE, 0] : @reader.read(limit) }
           next [*NONE, count, nil] if @stuck || @shut
+
+          note_backlog(count, haul.bytes, empty: count < limit) if @fetch_wait
 
           reach = reach(haul, before) if errors.empty? && count < limit
           haul, errors = sift(haul, errors) if @gaps && errors.any?
@@ -73,6 +78,17 @@ module Skep
       def inspect = "#<Skep::Kafka::Intake #{key.join("/")}>" #: () -> String
 
       private
+
+      # Between two reads that empty the queue at least as much comes out of it as was ever in it.
+      def note_backlog(count, bytes, empty:)
+        @messages += count
+        @bytes += bytes
+        return unless empty
+
+        full = @fetch_wait.full?(@messages, @bytes)
+        @messages = @bytes = 0
+        @fetch_wait.shorten if full && @whereabouts&.behind?
+      end
 
       def sift(haul, errors)
         found = errors.find { |_, _, offset| offset >= 0 } or return [haul, errors]

@@ -24,6 +24,7 @@ module Skep
         @consumer, @desk = tools.consumer, tools.desk
         @outage = Outage.new(tools)
         @namesakes, @gaps = Namesakes.new(@consumer), Gaps.new(tools)
+        @fetch_wait = @consumer.fetch_wait
         @custody = Custody.new(tools, @gaps)
         @farewell = Farewell.new(tools, @custody)
         @wake, @waker = OS.pipe
@@ -85,14 +86,16 @@ module Skep
       end
 
       def wait
-        ios = [@consumer.control, @namesakes, @gaps, @outage, @farewell].filter_map(&:io)
-        seconds = [poll_every, *[@outage, @gaps, @farewell].filter_map(&:seconds_left)].min
+        timed = [@outage, @gaps, @farewell, *@fetch_wait]
+        ios = [@consumer.control, @namesakes, *timed].filter_map(&:io)
+        seconds = [poll_every, *timed.filter_map(&:seconds_left)].min
         readable, = IO.select([@wake, *ios], nil, nil, seconds)
         readable || []
       end
 
       def look(readable)
         @gaps.look(@desk.intakes)
+        @fetch_wait&.look
         @farewell.look { |event| hear(event) }
         readable.include?(@outage.io) ? @outage.over : @outage.look
         @custody.begin_again(@namesakes.found) if readable.include?(@namesakes.io)

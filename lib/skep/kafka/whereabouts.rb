@@ -6,6 +6,7 @@
 #
 #   whereabouts = Whereabouts.new(consumer.handle, "orders", 3)
 #   whereabouts.offset    # => 42, behind all that its queue has given out; nil before that
+#   whereabouts.behind?   # => true: the partition had more messages at the last fetch
 #   whereabouts.close
 #
 # It begins anew with each assignment and seek. It knows nothing of what is done.
@@ -20,12 +21,21 @@ module Skep
         @name = "#{topic}/#{number}"
         @list = Native.topic_partition_list_new(1)
         @entry = Native.topic_partition_list_add(@list, topic, number)
+        @topic, @number = topic, number
+        @marks = FFI::MemoryPointer.new(:int64, 2) # the partition's beginning and end
       end
 
       def offset #: () -> Integer?
         Native.position(@handle, @list)
         offset = @entry.get_int64(OFFSET)
         offset unless offset.negative?
+      end
+
+      # Returns true if the partition's end, as of the last fetch, lies further.
+      def behind? #: () -> bool
+        end_ = @marks + 8
+        Native.get_watermark_offsets(@handle, @topic, @number, @marks, end_)
+        (offset || end_.read_int64) < end_.read_int64
       end
 
       def close = Native.topic_partition_list_destroy(@list) #: () -> void
