@@ -26,6 +26,16 @@ module Skep
         assert_equal expected, settings.slice(*expected.keys)
       end
 
+      test "refreshes metadata each 10 s, but where patterns ask for the whole cluster's" do
+        refresh = "topic.metadata.refresh.interval.ms"
+        assert_equal "10000", member[refresh]
+        refute_includes member(patterns: true), refresh
+        assert_equal "7000", member(patterns: true, refresh => 7000)[refresh]
+        [["orders", false], [%w[orders ^ref], true]].each do |topics, patterns|
+          assert_equal patterns, Options.new(topics:).patterns?
+        end
+      end
+
       test "gives a producer what isn't a member's" do
         settings = Settings.new({ "bootstrap.servers" => "k", "auto.offset.reset" => "latest",
                                   "group.instance.id" => "i" })
@@ -77,9 +87,10 @@ module Skep
 
       private
 
-      def member(nameless: false, **given)
+      def member(nameless: false, patterns: false, **given)
         settings = Settings.new({ "bootstrap.servers" => "k" }.merge(given))
-        settings.for_member("billing-host", 3, group: "readers", commit_every: 2.5, nameless:)
+        settings.for_member("billing-host", 3, group: "readers", commit_every: 2.5, nameless:,
+                                             patterns:)
       end
     end
   end

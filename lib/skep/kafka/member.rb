@@ -63,7 +63,7 @@ module Skep
       def settings
         @options.settings.for_member("#{@child.swarm}-#{Socket.gethostname}", @child.id,
                                      group: @options.group, commit_every: @options.commit_every,
-                                     nameless: @nameless)
+                                     nameless: @nameless, patterns: @options.patterns?)
       end
 
       def tools

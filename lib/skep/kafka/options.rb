@@ -61,6 +61,9 @@ module Skep
       # The same where nothing takes time.
       def timeless = dup.tap { |copy| copy.instance_variable_set(:@retry_for, nil) }.freeze
 
+      # Is a topic named by a pattern?
+      def patterns? = topics.any? { |topic| topic.start_with?("^") } #: () -> bool
+
       # In which order the messages of a partition may be done: a new one for each partition.
       def order #: () -> (Sequence | Keyring)
         return Sequence.new(limit: batch) if ordered_by == :partition

@@ -23,13 +23,15 @@ module Skep
         "enabled_events" => "skep reads librdkafka's events itself"
       }.freeze
 
+      REFRESH = "topic.metadata.refresh.interval.ms"
       DEFAULTS = {
         # A new group begins at the beginning: nothing is skipped silently.
         "auto.offset.reset" => "earliest",
         # What was spoilt on its way, or on the broker's disk, isn't taken for a message.
         "check.crcs" => "true",
-        # How long a topic made later, and a broker that came back, may go unnoticed.
-        "topic.metadata.refresh.interval.ms" => "10000",
+        # How long a topic made later, and a broker that came back, may go unnoticed. For a pattern
+        # each refresh asks for the whole cluster's topics: then librdkafka's 5 minutes hold.
+        REFRESH => "10000",
         "reconnect.backoff.max.ms" => "2000",
         # How much may wait here, for each partition, since each has a queue of its own: 100,000
         # messages and 64 MiB, as librdkafka has it, make a node of many partitions large when it
@@ -42,7 +44,7 @@ module Skep
       # Those that only a consumer has.
       CONSUMERS = /\A(?:group\.|auto\.offset|session\.|heartbeat\.|max\.poll|fetch\.|queued\.|
                       partition\.assignment|isolation\.|check\.crcs|allow\.auto\.create)/x
-      private_constant :SKEPS, :DEFAULTS, :CONSUMERS
+      private_constant :SKEPS, :REFRESH, :DEFAULTS, :CONSUMERS
 
       attr_reader :secrets #: Array[String]
 
@@ -68,13 +70,15 @@ module Skep
 
       # As a member of a group: node `id` of those called `name`. Known to the group by the same
       # name after a restart, it gets the same partitions back at once; `"group.instance.id": nil`
-      # asks for a nameless member instead, as nameless: does whatever the settings say.
+      # asks for a nameless member instead, as nameless: does whatever the settings say. patterns:
+      # does it subscribe to any?
       #
-      #: (String, Integer, group: String, commit_every: Numeric, ?nameless: bool)
+      #: (String, Integer, group: String, commit_every: Numeric, ?nameless: bool, ?patterns: bool)
       #:   -> Hash[String, String]
-      def for_member(name, id, group:, commit_every:, nameless: false)
+      def for_member(name, id, group:, commit_every:, nameless: false, patterns: false)
         own = @protocol.name(name) unless nameless
-        { "client.id" => "#{name}-#{id}" }.merge(DEFAULTS, @protocol.defaults, @settings).merge(
+        defaults = patterns ? DEFAULTS.except(REFRESH) : DEFAULTS
+        { "client.id" => "#{name}-#{id}" }.merge(defaults, @protocol.defaults, @settings).merge(
           "group.id" => group, "group.instance.id" => ("#{own}-#{id}" if own),
           "enable.auto.offset.store" => "false", "enable.auto.commit" => "true",
           "auto.commit.interval.ms" => (commit_every * 1000).to_i.to_s
