@@ -32,6 +32,17 @@ class StatusCommandTest < Skep::TestCase
                  rows.map { |row| row.values_at("partition", "node", "lag", "messages") }
   end
 
+  test "leaves out what is no partition, and counts what is no number as nothing" do
+    odd = partition(0, lag: "x").merge("rate" => nil, "messages" => [], "handler" => { "p50" => 1 })
+    rows = [odd, 3, nil, {}, { "topic" => [], "partition" => 0 },
+            { "topic" => "t", "partition" => "0" }]
+    status = { "nodes" => [node(0, lag: [], rate: nil, partitions: rows)], "works" => [] }
+    group, = Group.all(status)
+    assert_match(/\Agroup g: lag 0, 0 messages/, group.to_s)
+    assert_equal [0, 0], group.rows.first.values_at(1, 8)
+    assert_equal 1, group.rows.size
+  end
+
   test "sets numbers to the right, and what isn't there as a dash" do
     text = Skep::CLI::Columns.new(%w[topic lag], [["orders", 1234], ["x", nil]]).to_s
     assert_equal "topic    lag\norders  1234\nx          -", text

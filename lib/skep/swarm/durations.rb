@@ -19,7 +19,8 @@ module Skep
       LEAST, MOST = 1_000, 10**13 # nanoseconds
       FINEST = 100
       BUCKETS = 1_000
-      private_constant :LEAST, :MOST, :FINEST, :BUCKETS
+      GREATEST = 10**18 # of a plain one: seconds, and how many
+      private_constant :LEAST, :MOST, :FINEST, :BUCKETS, :GREATEST
 
       class << self
         # What all of these plain ones come to.
@@ -27,11 +28,13 @@ module Skep
           plain.each_with_object(new) { |one, all| all.merge(one) }
         end
 
-        # Is it a plain one, whoever says so? Its buckets are as they come from here.
+        # Is it a plain one, whoever says so? Then it can be added up with any number of others.
         def plain?(value) #: (untyped) -> bool
-          value.is_a?(Hash) && value["count"].is_a?(Integer) && value["sum"].is_a?(Numeric) &&
-            value["buckets"].is_a?(Array) && value["buckets"].size < BUCKETS &&
-            value["buckets"].all? { |bound, count| bound.is_a?(Numeric) && count.is_a?(Integer) }
+          return false unless value.is_a?(Hash) && number?(value["sum"]) && count?(value["count"])
+
+          buckets = value["buckets"]
+          buckets.is_a?(Array) && buckets.size < BUCKETS && buckets.all? { |one| bucket?(one) } &&
+            buckets.sum(&:last) == value["count"]
         end
 
         # The upper end of the bucket for so many nanoseconds.
@@ -40,6 +43,18 @@ module Skep
           width = width(taken)
           (taken + width - 1) / width * width
         end
+
+        def number?(value)
+          (value.is_a?(Integer) || (value.is_a?(Float) && value.finite?)) &&
+            value.between?(0, GREATEST)
+        end
+
+        def count?(value) = value.is_a?(Integer) && value.between?(0, GREATEST)
+
+        def bucket?(value)
+          value.is_a?(Array) && value.size == 2 && number?(value.first) && count?(value.last)
+        end
+        private :number?, :count?, :bucket?
 
         # How much is in one bucket there.
         def width(nanoseconds) #: (Integer) -> Integer
@@ -65,7 +80,9 @@ module Skep
       def merge(plain) #: (Hash[String, untyped]) -> void
         @count += plain["count"]
         @sum += nanoseconds(plain["sum"])
-        plain["buckets"].each { |seconds, count| @buckets[nanoseconds(seconds)] += count }
+        plain["buckets"].each do |seconds, count|
+          @buckets[Durations.bucket(nanoseconds(seconds))] += count
+        end
       end
 
       # That part of them took no longer than so many seconds.

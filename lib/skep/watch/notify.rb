@@ -36,7 +36,8 @@ module Skep
       def event(name, _level, facts) #: (String, Symbol, Hash) -> void
         return unless @post
 
-        change, step = name.match(CHANGE)&.captures
+        # A work may give its own events that name.
+        change, step = name.match(CHANGE)&.captures unless facts.key?(:node)
         changed(change, step, facts) if change && @ready
         look_by(urgent? ? OS.now : @told_at + PAUSE)
       end

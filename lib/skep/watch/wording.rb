@@ -20,8 +20,12 @@ module Skep
 
       # Where a node's threads are: as it says itself, and as the kernel does.
       def details(facts)
-        [*facts[:threads]&.map { |one| thread(one) }, *facts[:tasks]&.map { |one| task(one) }]
+        [*rows(facts[:threads]).map { |one| thread(one) },
+         *rows(facts[:tasks]).map { |one| task(one) }]
       end
+
+      # A work may give a fact of its own that name.
+      def rows(value) = value.is_a?(Array) ? value.grep(Hash) : []
 
       def thread(facts)
         ["  thread #{facts['thread']} (#{facts['status']})", *indented(facts["backtrace"])]
@@ -38,7 +42,7 @@ module Skep
         text = value.is_a?(String) ? value : JSON.generate(Swarm::Plain.of(value))
         text.match?(/\A[^\s"=\\]+\z/) ? text : text.to_json
       end
-      private_class_method :details, :thread, :task, :indented, :word
+      private_class_method :details, :rows, :thread, :task, :indented, :word
     end
   end
 end

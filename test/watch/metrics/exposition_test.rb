@@ -49,6 +49,18 @@ class ExpositionTest < Skep::TestCase
     end
   end
 
+  # A node can say what it likes of its work.
+  test "puts nothing for what is no number, or no histogram" do
+    text = Skep::Watch::Metrics::Exposition.new
+    [{}, { "buckets" => nil }, [], "1", nil,
+     { "count" => 1, "sum" => 1, "buckets" => [] }].each do |odd|
+      text.put("skep_kafka_lag", odd, topic: odd)
+      text.put("skep_handler_seconds", odd, work: 0)
+      text.put("skep_node_done_total", odd, node: 0)
+    end
+    assert_equal "", text.to_s
+  end
+
   test "is what docs/metrics.md says there is" do
     rows = File.read("#{ROOT}/docs/metrics.md", encoding: "UTF-8").scan(ROW)
     told = rows.map { |name, type, labels, help| [name, type, labels.delete("`").strip, help] }

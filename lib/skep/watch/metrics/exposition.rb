@@ -25,7 +25,7 @@ module Skep
         def put(name, value, **labels)
           metric = Catalog::ALL.fetch(name)
           case value
-          when Hash then histogram(name, value, metric.bounds, labels)
+          when Hash then histogram(name, value, metric, labels)
           when Numeric then line(name, name, labels, value)
           when true, false then line(name, name, labels, value ? 1 : 0)
           end
@@ -41,11 +41,14 @@ module Skep
 
         def head(name, metric) = "# HELP #{name} #{metric.help}\n# TYPE #{name} #{metric.type}\n"
 
-        # Each bucket has all that took no longer than its bound.
-        def histogram(name, plain, bounds, labels)
+        # Each bucket has all that took no longer than its bound. A node can say what it likes of
+        # its work: what isn't one isn't put.
+        def histogram(name, plain, metric, labels)
+          return unless metric.bounds && Swarm::Durations.plain?(plain)
+
           left = plain["buckets"].sort
           count = 0
-          bounds.each do |bound|
+          metric.bounds.each do |bound|
             count += left.shift.last while left.any? && left.first.first <= bound
             line(name, "#{name}_bucket", { **labels, le: bound }, count)
           end
