@@ -153,6 +153,7 @@ class BatchTest < Skep::TestCase
     @batch.__given_to(Beats.new)
     assert_nil @batch.__wish
     assert_raises(ArgumentError) { @batch.pause(-1) }
+    assert_raises(ArgumentError) { @batch.pause(1, level: :loud) }
     [-1, :middle, nil, 1.5].each { |place| assert_raises(ArgumentError) { @batch.seek(place) } }
   end
 

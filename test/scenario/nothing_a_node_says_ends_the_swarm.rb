@@ -1,35 +1,78 @@
 # frozen_string_literal: true
 
-# Strange events, too much of them, garbage in the channel,
-# facts that are no JSON: a node can hurt only itself.
+# Strange events, too much of them, wrong values, garbage in the channel, binary text in hand at a
+# crash: a node can hurt only itself. metrics/whatever_a_node_says_the_swarm_answers says far more.
 require_relative "scenario"
 
 Scenario.play do
-  swarm = run_swarm(<<~RUBY)
+  swarm = run_swarm(<<~'RUBY')
+    BUCKETS = [[0, 2]]
+    WRONG = [nil, 3, [1], true, "x", { totals: 3 }, { totals: { a: 1.7e308 } }, { totals: { a: nil } },
+             { handler: { count: 3, sum: 0.5, buckets: BUCKETS } },
+             { handler: { count: 2, sum: 0.5, buckets: [[1e300, 2]] } },
+             { deep: 200.times.reduce(1) { |held, _| [held] } }]
+
+    # The line that said it, as the caller's.
+    def refused
+      yield
+      "nothing was raised"
+    rescue ArgumentError => e
+      e.backtrace.first[/\A#{Regexp.escape(__FILE__)}:/] ? nil : e.backtrace.first
+    end
+
     Skep.swarm "odd", nodes: 2, restarts: 100 do |swarm|
       swarm.work do |child|
         child.in_hand("http://" + "é" * 300)
-        child.event(:odd, level: nil, nan: Float::NAN, bytes: "\\xFF")
-        child.event(:huge, text: Array.new(2_000) { "x" * 16_000 })
-        deep = []
-        200.times { deep = [deep] }
-        child.work = { deep: }
+        child.event(:odd, nan: Float::NAN, bytes: "\xFF", utf16: "é".encode("UTF-16LE"))
+        wrong = WRONG.map { |facts| refused { child.work = facts } }
+        wrong << refused { child.event(:odd, level: :loud) } << refused { child.event(nil) }
+        wrong << refused { child.event(:huge, text: Array.new(2_000) { "x" * 16_000 }) }
+        wrong << refused { child.count(-1) } << refused { child.unhealthy!(nil) }
+        child.event(:refused, wrong: wrong.compact)
+        child.work = { deep: 20.times.reduce(1) { |held, _| [held] }, totals: { said: 1 } }
         300.times { |i| child.event(:many, i:) }
         child.ready!
         child.wait(0.2)
-        if child.id == 1 && !File.exist?("\#{__dir__}/once")
-          File.write("\#{__dir__}/once", "")
-          ObjectSpace.each_object(BasicSocket) { |socket| socket.write("garbage that is no frame") unless socket.closed? }
+        once = ->(name) { !File.exist?("#{__dir__}/#{name}") && File.write("#{__dir__}/#{name}", "") }
+        if child.id == 1
+          if once["garbage"]
+            open = ObjectSpace.each_object(BasicSocket).reject(&:closed?)
+            open.each { |socket| socket.write("garbage that is no frame") }
+          elsif once["raise"]
+            raise "é".encode("UTF-16LE")
+          elsif once["binary"]
+            child.in_hand("\xff\xfe job".b)
+            Process.kill(:KILL, Process.pid)
+          end
         end
         child.wait until child.stopping?
       end
     end
   RUBY
   swarm.await("node_ready", times: 2)
-  must("hear of odd facts") { swarm.await("odd")["nan"] == "NaN" }
+  odd = swarm.await("odd")
+  must("hear of odd facts: #{odd}") do
+    odd.values_at("nan", "bytes", "utf16") == ["NaN", "\uFFFD", "é"]
+  end
+  wrong = swarm.await("refused")["wrong"]
+  must("raise in the caller's line, not #{wrong}") { wrong == [] }
   must("tell who talks nonsense") { swarm.await("node_garbled")["node"] == 1 }
   must("replace it") { swarm.await("node_died").values_at("node", "reason") == [1, "garbled"] }
+  failed = swarm.await("node_failed")
+  must("tell what was raised in another encoding: #{failed}") do
+    failed["error"] == "RuntimeError: é"
+  end
+  swarm.await("work_suspected") { |one| one["in_hand"] == ["\uFFFD\uFFFD job"] }
   swarm.await("node_ready")
-  must("answer about deep facts") { swarm.status("odd")["nodes"].size == 2 }
+  status = swarm.status("odd")
+  must("answer, and add up what was right: #{status["works"]}") do
+    status["nodes"].size == 2 && status["works"].first["totals"]["said"] >= 4
+  end
+  must("show what was in hand: #{status["suspects"]}") do
+    status["suspects"].any? { |one| one["in_hand"] == "\uFFFD\uFFFD job" }
+  end
+  ours = %w[supervisor_error mold_garbled mold_died]
+  bugs = swarm.events.select { |one| ours.include?(one["event"]) }
+  must("have no bug of its own: #{bugs.first}") { bugs.empty? }
   must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
 end

@@ -157,6 +157,56 @@ class ChannelTest < Skep::TestCase
     [left, other].each(&:close)
   end
 
+  BAD = { "an unknown size" => [2**31, 1, 0].pack("NCC"), "no JSON" => "{", "no frame" => "{}",
+          "no type" => "[1,{}]", "no facts" => '["x",[]]',
+          "a number that is none" => '["x",{"a":NaN}]',
+          "bytes that aren't UTF-8" => "[\"x\",{\"a\":\"\xFF\"}]",
+          "a surrogate alone" => '["x",{"a":"\ud800"}]',
+          "nesting without an end" => "[" * 1_000_000 }.freeze
+  private_constant :BAD
+
+  BAD.each do |what, text|
+    test "refuses #{what} with a sentence" do
+      text = [text.bytesize, 1, 0].pack("NCC") << text.b if text.start_with?("[", "{")
+      left, right = UNIXSocket.pair
+      other = Channel.new(right)
+      writer = Thread.new { [left.write(text), left.close] }
+      error = assert_raises(Channel::Garbled) do
+        50.times { other.receive { flunk } && other.to_io.wait_readable(5) }
+      end
+      assert_operator error.message.size, :<, 300
+      writer.join
+    ensure
+      [left, other].each(&:close)
+    end
+  end
+
+  test "reads no more in a turn than it can hold, whatever has come" do
+    left, right = UNIXSocket.pair
+    other = Channel.new(right)
+    frame = '["x",{}]'.then { |text| [text.bytesize, 1, 0].pack("NCC") << text }
+    left.write(frame * 10_000)
+    heard = 0
+    assert_equal :more, other.receive { heard += 1 }
+    assert_includes 1..(70_000 / frame.bytesize), heard
+    assert_equal(:more, other.receive { heard += 1 })
+    nil while other.receive { heard += 1 } == :more
+    assert_equal 10_000, heard
+    [left, other].each(&:close)
+  end
+
+  test "closes descriptors that nobody expects" do
+    ours, socket = Channel.pair(descriptors: false)
+    theirs = Channel.new(socket)
+    reader, writer = IO.pipe
+    theirs.send("here", {}, give: [writer])
+    frames = heard(ours)
+    assert_equal [["here", []]], frames.map { |frame| [frame.type, frame.ios] }
+    assert reader.wait_readable(5) # its end
+    assert_nil reader.read(1)
+    [ours, theirs, reader].each(&:close)
+  end
+
   test "takes one frame with a deadline" do
     assert_nil @theirs.take(timeout: 0.01)
     @ours.send("one")

@@ -19,7 +19,8 @@ module Skep
       include Enumerable
 
       PLACES = %i[beginning end].freeze
-      private_constant :PLACES
+      LEVELS = %i[debug info warn error].freeze # of an event
+      private_constant :PLACES, :LEVELS
 
       attr_reader :topic #: String, all of them are from it
       attr_reader :partition #: Integer, and from that one
@@ -59,6 +60,9 @@ module Skep
       # this partition (of these keys, where it is ordered by key). Counts as no failure. It takes
       # effect when the handler returns. level: of its log line, :debug for what is quite usual.
       def pause(seconds, level: :info) #: (Numeric, ?level: Symbol) -> void
+        unless LEVELS.include?(level)
+          raise ArgumentError, "pause takes a level of #{LEVELS.join(", ")}, not #{level.inspect}"
+        end
         return @wish = [:pause, seconds, level] if seconds.is_a?(Numeric) && !seconds.negative?
 
         raise ArgumentError, "pause takes seconds, 0 or more, not #{seconds.inspect}"

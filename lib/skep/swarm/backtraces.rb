@@ -10,8 +10,9 @@ module Skep
     module Backtraces
       MOST = 100
       DEEPEST = 100 # lines, of which the innermost are kept
+      LETTERS = 190 # of a line, of which the last are kept: the line's number and the method
       BIRTH = File.expand_path("life.rb", __dir__)
-      private_constant :MOST, :DEEPEST, :BIRTH
+      private_constant :MOST, :DEEPEST, :LETTERS, :BIRTH
 
       module_function
 
@@ -20,7 +21,7 @@ module Skep
 
       def of(thread) #: (Thread) -> Hash[String, untyped]
         { "thread" => name(thread), "tid" => tid(thread), "status" => thread.status.to_s,
-          "backtrace" => own(thread.backtrace || []).first(DEEPEST) }
+          "backtrace" => own(thread.backtrace || []).first(DEEPEST).map { |line| line(line) } }
       end
 
       def name(thread) = thread == Thread.main ? "main" : thread.name || thread.inspect
@@ -28,12 +29,14 @@ module Skep
       # Ruby 3.1 remembers the main thread's number from before the fork.
       def tid(thread) = thread == Thread.main ? Process.pid : thread.native_thread_id
 
+      def line(line) = line.size > LETTERS ? line[-LETTERS..] : line
+
       # Without what lies under the node's own life: how its mold came to fork it.
       def own(backtrace)
         birth = backtrace.rindex { |line| line.start_with?(BIRTH) && line.end_with?("live'") }
         birth ? backtrace.first(birth) : backtrace
       end
-      private_class_method :name, :tid, :own
+      private_class_method :name, :tid, :line, :own
     end
   end
 end

@@ -85,7 +85,7 @@ module Skep
       end
 
       def boot(boot)
-        channel, socket = Channel.pair
+        channel, socket = Channel.pair(descriptors: false)
         node = prepare(boot.seat, mold_for(boot))
         node.listens_to(@hearing.link(node, channel))
         node.boot_timer = @loop.after(@config.boot_timeout) { overdue(node) }

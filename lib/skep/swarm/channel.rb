@@ -13,7 +13,8 @@ require "socket"
 #
 # Plain data (JSON), never Marshal: the other end may run another version of skep, or be hostile.
 # It never blocks and never grows without bound: past BACKLOG bytes, `send` refuses a frame that
-# may be dropped.
+# may be dropped; `receive` reads TURN bytes at most, and no frame is larger than FRAME_BYTES or
+# nested deeper than JSON's own 100 levels.
 module Skep
   class Swarm
     class Channel
@@ -26,14 +27,22 @@ module Skep
       # Bytes read at a time: most frames have some hundred, and Ruby allocates all of them each
       # time. 64 KiB left malloc's heap in pieces: 0.9 MB more after 10,000 nodes, and growing.
       PIECE = 4096
-      private_constant :HEADER_BYTES, :FRAME_BYTES, :BACKLOG, :CONTROL_BYTES, :UNCLAIMED, :PIECE
+      TURN = 64 * 1024 # bytes that are read before what has come is handled
+      SAID = 200 # characters of a parser's message
+      private_constant :HEADER_BYTES, :FRAME_BYTES, :BACKLOG, :CONTROL_BYTES, :UNCLAIMED, :PIECE,
+                       :TURN, :SAID
 
-      Frame = Struct.new(:type, :facts, :ios) do
+      # bytes: what its facts took as JSON.
+      Frame = Struct.new(:type, :facts, :ios, :bytes) do
         def [](key) = facts[key]
       end
 
-      # The other end speaks another version, or not our language at all.
-      class Incompatible < Skep::Error
+      # What the other end has sent is no frame.
+      class Garbled < Skep::Error
+      end
+
+      # The other end speaks another version.
+      class Incompatible < Garbled
         def initialize(version:)
           super("the other end of the channel speaks version #{version}, this one #{VERSION}: " \
                 "restart the swarm so that all its processes run one skep")
@@ -41,13 +50,15 @@ module Skep
       end
 
       # A channel and the socket to hand to the process at its other end.
-      def self.pair #: () -> [Channel, UNIXSocket]
+      def self.pair(**how) #: (**untyped) -> [Channel, UNIXSocket]
         ours, theirs = UNIXSocket.pair
-        [new(ours), theirs]
+        [new(ours, **how), theirs]
       end
 
-      def initialize(socket) #: (BasicSocket) -> void
+      # descriptors: false if none is expected: those that come are closed.
+      def initialize(socket, descriptors: true) #: (BasicSocket, ?descriptors: bool) -> void
         @socket = socket
+        @descriptors = descriptors
         @in = String.new(encoding: Encoding::BINARY)
         @ios = []
         @out = []
@@ -81,14 +92,49 @@ module Skep
       # Writes what is queued, as far as the socket takes it. False when the other end is gone.
       def flush = @lock.synchronize { write_out } #: () -> bool
 
-      # Yields each frame that has come whole. False when the other end has closed and all is read.
-      def receive(&block) #: () { (Frame) -> void } -> bool
+      # Yields each frame that has come whole. False when the other end has closed and all is read;
+      # :more if more than it reads at a time has come. Raises Garbled.
+      def receive(&block) #: () { (Frame) -> void } -> (bool | :more)
         open = fill
         while (frame = next_frame)
           block.call(frame)
           return true if closed?
         end
         open
+      end
+
+      # Reads some of what has come, for `next_frame`; returns what `receive` does.
+      def fill #: () -> (bool | :more)
+        read = 0
+        while read < TURN
+          bytes, _, flags, *rights = @socket.recvmsg_nonblock(PIECE, 0, CONTROL_BYTES,
+                                                              scm_rights: @descriptors,
+                                                              exception: false)
+          return true if bytes == :wait_readable
+          return end_of_file if bytes.nil? || (bytes.empty? && rights.empty?)
+
+          @in << bytes
+          read += bytes.bytesize
+          keep(rights.flat_map { |right| right.unix_rights || [] }, flags) if @descriptors
+        end
+        :more
+      rescue Errno::ECONNRESET, IOError # closed with frames of ours unread: an end like any other
+        end_of_file
+      end
+
+      # The next frame that has been read whole; nil if there is none. Raises Garbled.
+      def next_frame #: () -> Frame?
+        return if @in.bytesize < HEADER_BYTES
+
+        size, version, ios = @in.unpack("NCC")
+        raise Incompatible.new(version:) if version != VERSION
+        raise Garbled, "a frame of #{size} bytes is too long" if size > FRAME_BYTES
+
+        return if @in.bytesize < HEADER_BYTES + size
+
+        @in.slice!(0, HEADER_BYTES)
+        type, facts = parse(@in.slice!(0, size).force_encoding(Encoding::UTF_8))
+        Frame.new(type, facts, ios.zero? ? [] : @ios.shift || [], size)
       end
 
       # Blocks until one frame has come; nil at the end or the deadline.
@@ -145,7 +191,7 @@ module Skep
       end
 
       def encode(type, facts, ios)
-        text = JSON.generate([type, Plain.of(facts)], max_nesting: 0)
+        text = JSON.generate([type, Plain.of(facts)])
         [text.bytesize, VERSION, ios].pack("NCC") << text.b
       end
 
@@ -172,27 +218,13 @@ module Skep
         rest.empty? ? @out.shift : @out[0] = [rest, [], []]
       end
 
-      def fill
-        loop do
-          bytes, _, flags, *rights = @socket.recvmsg_nonblock(PIECE, 0, CONTROL_BYTES,
-                                                              scm_rights: true, exception: false)
-          return true if bytes == :wait_readable
-          return end_of_file if bytes.nil? || (bytes.empty? && rights.empty?)
-
-          @in << bytes
-          keep(rights.flat_map { |right| right.unix_rights || [] }, flags)
-        end
-      rescue Errno::ECONNRESET, IOError # closed with frames of ours unread: an end like any other
-        end_of_file
-      end
-
       # One frame's descriptors, as each comes with the first byte of its own. They may not have
       # come, where this process has no room for another: that mustn't give it the next frame's.
       def keep(ios, flags)
         cut = flags.anybits?(Socket::MSG_CTRUNC)
         ios.each(&:close).clear if cut
         @ios << ios if cut || ios.any?
-        raise ArgumentError, "descriptors that belong to no frame" if @ios.size > UNCLAIMED
+        raise Garbled, "descriptors that belong to no frame" if @ios.size > UNCLAIMED
       end
 
       def end_of_file
@@ -200,19 +232,15 @@ module Skep
         false
       end
 
-      def next_frame
-        return if @in.bytesize < HEADER_BYTES
+      def parse(text)
+        raise Garbled, "a frame isn't UTF-8" unless text.valid_encoding?
 
-        size, version, ios = @in.unpack("NCC")
-        raise Incompatible.new(version:) if version != VERSION
-        raise ArgumentError, "a frame of #{size} bytes is too long" if size > FRAME_BYTES
+        type, facts = frame = JSON.parse(text)
+        return frame if frame.is_a?(Array) && type.is_a?(String) && facts.is_a?(Hash)
 
-        return if @in.bytesize < HEADER_BYTES + size
-
-        @in.slice!(0, HEADER_BYTES)
-        text = @in.slice!(0, size).force_encoding(Encoding::UTF_8)
-        type, facts = JSON.parse(text, max_nesting: false)
-        Frame.new(type, facts, ios.zero? ? [] : @ios.shift || [])
+        raise Garbled, "a frame is a type and facts"
+      rescue JSON::ParserError, EncodingError => e
+        raise Garbled, "a frame isn't JSON: #{e.message[0, SAID].scrub}"
       end
     end
   end

@@ -50,8 +50,9 @@ module Skep
 
       # The work has what it works on (for Kafka: its partitions), or has lost it.
       def joined!(joined = true, **facts) #: (?bool, **untyped) -> void
+        said = outgoing("joined", { "joined" => joined, "facts" => facts }, "joined!")
         beat
-        @report.call("joined", { "joined" => joined, "facts" => facts })
+        @report.call("joined", said)
       end
 
       # Waits, beating, until no other process holds this node's seat: a node that is to replace
@@ -78,7 +79,7 @@ module Skep
 
       # The child as its work's thread number `thread` sees it, 1 to the work's threads; 0: itself.
       def lane(thread) #: (Integer) -> (Child | Lane)
-        return self if thread.zero?
+        return self if Messages.whole(thread, "lane takes", most: @threads).zero?
 
         @lanes[thread] ||= Lane.new(self, @pulse_of.call(thread).tap { |pulse| @pulses << pulse })
       end
@@ -133,25 +134,31 @@ module Skep
       end
 
       # Tells the supervisor: an event, a log line and a counter there. Plain data only.
+      # What isn't plain is told by its `inspect`; raises ArgumentError where the name, the level or
+      # the size (2 MiB as JSON, 32 levels) isn't one.
       def event(name, level: :info, **facts) #: (String | Symbol, ?level: Symbol, **untyped) -> void
-        @report.call("event", { "name" => name, "level" => level, "facts" => facts })
+        said = { "name" => name, "level" => level, "facts" => facts }
+        @report.call("event", outgoing("event", said, "event"))
       end
 
       # What this node's thread has in hand, kept where the supervisor finds it should the node die.
       # nil: nothing.
       # thread: a worker thread's, which is judged by it only where it says so itself (#lane).
       def in_hand(text, thread: 0) #: (String?, ?thread: Integer) -> void
+        thread = Messages.whole(thread, "in_hand(thread:) takes", most: @threads)
         (thread.zero? ? @own : @pulse_of.call(thread)).label(text)
       end
 
       # Counts so many messages or items as done.
       def count(number = 1, thread: 0) #: (?Integer, ?thread: Integer) -> void
+        Messages.whole(thread, "count(thread:) takes", most: @threads)
         thread.zero? ? __counted(@own.count(number)) : lane(thread).count(number)
       end
 
-      # Facts about the work, shown in `skep status`.
+      # Facts about the work, shown in `skep status`; docs/work.md says what they may be. Raises
+      # ArgumentError for all else.
       def work=(facts) #: (Hash) -> void
-        @report.call("work", { "facts" => facts })
+        @report.call("work", outgoing("work", { "facts" => facts }, "work="))
       end
 
       def inspect = "#<Skep::Swarm::Child #{swarm} node=#{id} mold=#{mold}>" #: () -> String
@@ -224,12 +231,13 @@ module Skep
       end
 
       def __unhealthy(reason, pulse) #: (String, Pulse) -> void
+        said = outgoing("unhealthy", { "reason" => reason }, "unhealthy!")
         pulse.ail
         now = OS.now
         return if @complained_at && now - @complained_at < @complain_every
 
         @complained_at = now
-        @report.call("unhealthy", { "reason" => reason.to_s })
+        @report.call("unhealthy", said)
       end
 
       def __wait(timeout, pulse) #: (Numeric?, Pulse) -> bool
@@ -241,6 +249,8 @@ module Skep
       def __wait_for(ios, timeout, pulse) = @vigil.wait_for(ios, timeout, pulse)
 
       private
+
+      def outgoing(...) = Messages::FROM_NODE.outgoing(...)
 
       # Who steps in knows of a death before anybody can tell it what that one had in hand. It gives
       # the supervisor some time, and not more: it may be stopped.
@@ -256,6 +266,7 @@ module Skep
 
       # holders: which threads have something in hand for a lane of theirs.
       def prepare_pulses(page, cells)
+        @threads = cells.threads
         @pulse_of = ->(thread) { Pulse.new(page, cells.of(@slot, thread:)) }
         @pulses = [@own = @pulse_of.call(0)]
         @lanes = {}
@@ -273,7 +284,7 @@ module Skep
       def guard
         yield
       rescue StandardError => e # a user's hook: its failure is told, and the stop goes on
-        event(:hook_failed, level: :error, hook: "on_stop", error: "#{e.class}: #{e.message}")
+        event(:hook_failed, level: :error, hook: "on_stop", error: Plain.error(e))
       end
     end
   end

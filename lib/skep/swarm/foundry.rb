@@ -108,8 +108,10 @@ module Skep
 
       # A mold that closes its channel, or says what can't be understood, is of no use any more.
       def link(pid, channel)
-        Link.new(loop, channel, ended: -> { find(pid)&.kill },
-                                garbled: ->(error) { garbled(find(pid), error) }) do |frame|
+        Link.new(loop, channel, Messages::FROM_MOLD,
+                 ended: -> { find(pid)&.kill },
+                 garbled: ->(error) { garbled(find(pid), error) },
+                 failed: ->(error, frame) { failed_at(find(pid), error, frame) }) do |frame|
           hear(find(pid), frame)
         end
       end
@@ -130,8 +132,14 @@ module Skep
       end
 
       def garbled(mold, error)
-        emit(:mold_garbled, :error, mold, error: "#{error.class}: #{error.message}")
+        emit(:mold_garbled, :error, mold, error: Plain.error(error))
         mold.kill
+      end
+
+      # Our own failure to act on a message, which isn't the mold's.
+      def failed_at(mold, error, frame)
+        emit(:supervisor_error, :error, mold, message: frame.type, error: Plain.error(error),
+                                              backtrace: error.backtrace.to_a.first(20))
       end
 
       def follow(mold)

@@ -92,7 +92,7 @@ module Skep
       def testify_late(node, threads)
         return unless node.condemned?
 
-        node.seat.last_hang[:threads] = threads
+        node.seat.last_hang[:threads] = threads if node.seat.last_hang
         @tell.call(:node_backtraces, node, threads:)
       end
 

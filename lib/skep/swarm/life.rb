@@ -161,8 +161,7 @@ module Skep
           failed(error.message, { "refused" => !@child.__ready?, "exit_code" => error.exit_code })
         when SystemExit then error.status
         else
-          failed("#{error.class}: #{error.message}",
-                 { "backtrace" => (error.backtrace || []).first(20) })
+          failed(Plain.error(error), { "backtrace" => (error.backtrace || []).first(20) })
         end
       end
 

@@ -3,9 +3,11 @@
 # A channel served by a loop: frames come in by a block,
 # what the socket couldn't take goes out when it can.
 #
-#   link = Link.new(loop, channel, ended: -> { … }) { |frame| … }
+#   link = Link.new(loop, channel, Messages::FROM_NODE, ended: -> { … }) { |frame| … }
 #   link.listen      # from here on; frames that came before are heard first
-#   # `garbled` is called with the error when the other end sends what can't be understood
+#   # `garbled` is called with the error when the other end sends no frame, or one that isn't in the
+#   # table of messages; `failed` with the error and the frame when the block raises, which is a bug
+#   # of ours and not the other end's; without them both are raised
 #   link.send("stop")
 #   link.drain       # whatever has come and wasn't heard yet
 #   link.close
@@ -13,14 +15,19 @@ module Skep
   class Swarm
     class Link
       RETRY = 0.1 # seconds, where the kernel refuses what is to be sent
-      private_constant :RETRY
+      PIECES = 64 # that a drain reads at most: more than a socket holds
+      private_constant :RETRY, :PIECES
 
-      def initialize(loop, channel, ended: -> {}, garbled: ->(error) { raise error }, &heard)
-        @garbled = garbled
+      # messages: nil if what the other end sends needs no check.
+      #: (OS::Loop, Channel, ?Messages?, **Proc) { (Channel::Frame) -> void } -> void
+      def initialize(loop, channel, messages = nil, ended: -> {},
+                     garbled: ->(error) { raise error },
+                     failed: ->(error, _frame) { raise error }, &heard)
         @loop = loop
         @channel = channel
+        @messages = messages
+        @ended, @garbled, @failed = ended, garbled, failed
         @heard = heard
-        @ended = ended
       end
 
       def listen #: () -> self
@@ -33,13 +40,12 @@ module Skep
         @channel.send(...).tap { flush }
       end
 
-      # Hears what has come. False when the other end is gone. Who talks nonsense is told of first:
-      # a close would let it end by itself before it is made to.
+      # Handles all that has come. False when the other end is gone.
       def drain #: () -> bool
-        @channel.closed? ? false : @channel.receive(&@heard)
-      rescue Skep::Error, ArgumentError, TypeError, NoMethodError, KeyError, JSON::ParserError => e
-        @garbled.call(e) # it isn't our language
-        close
+        PIECES.times do
+          state = receive
+          return state unless state == :more
+        end
         true
       end
 
@@ -57,12 +63,44 @@ module Skep
 
       private
 
+      # The loop calls again where more has come than one turn reads: the other links come first.
       def turn(readable)
         flush
-        return if !readable || drain
+        return if !readable || receive
 
         close
         @ended.call
+      end
+
+      def receive
+        return false if @channel.closed?
+
+        state = attempt { @channel.fill }
+        while (frame = next_frame)
+          handle(frame)
+        end
+        @channel.closed? || state
+      end
+
+      def next_frame
+        return if @channel.closed?
+
+        attempt { (frame = @channel.next_frame) && (@messages ? @messages.incoming(frame) : frame) }
+      end
+
+      # Who sends nonsense is reported before its channel is closed, as it ends by that.
+      def attempt
+        yield
+      rescue Channel::Garbled => e
+        @garbled.call(e)
+        close
+        nil
+      end
+
+      def handle(frame)
+        @heard.call(frame)
+      rescue StandardError => e # whatever a bug of ours raises
+        @failed.call(e, frame)
       end
 
       def flush

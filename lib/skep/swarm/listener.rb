@@ -53,7 +53,7 @@ module Skep
         @server&.close
         @server = @service.start(socket, @line)
       rescue StandardError, LoadError => e # a library's: it is told, and the blocks still run
-        @child.event(:metrics_failed, level: :error, error: "#{e.class}: #{e.message}")
+        @child.event(:metrics_failed, level: :error, error: Plain.error(e))
       end
 
       def tell(name, facts)
@@ -64,8 +64,8 @@ module Skep
       def guard(hook)
         yield
       rescue StandardError => e # a user's block: its failure is told, and the others still run
-        @child.event(:hook_failed, level: :error, hook:,
-                                   error: "#{e.class}: #{e.message}", at: e.backtrace&.first)
+        @child.event(:hook_failed, level: :error, hook:, error: Plain.error(e),
+                                   at: e.backtrace&.first)
       end
     end
   end

@@ -191,14 +191,18 @@ module Skep
       def looked(...) = @supervisor.looked(...) #: (Float, bool) -> void
       def emptied(mold) = roster.of(mold).empty? && @supervisor.emptied(mold) #: (Mold) -> void
 
-      def warm(node) = @supervisor.warm(node) #: (Node) -> void
+      def warm(node) #: (Node) -> void
+        @supervisor.warm(node) if @config.refork_after && node.task
+      end
 
       # How things stand, for the helper.
       def answer(node, number) #: (Node, Integer) -> void
         return unless node.helper?
 
-        facts = { "number" => number, "status" => @supervisor.snapshot }
-        node.channel.send("answer", facts, may_drop: true)
+        status = @supervisor.snapshot
+        [status, Snapshot.short(status)].each do |facts|
+          break if node.channel.send("answer", { number:, status: facts }, may_drop: true)
+        end
       end
 
       # A node came to its end by us.

@@ -15,7 +15,7 @@ module Skep
     class Node
       include Kept
 
-      KEPT = %i[pid asked_at ready_at seated_at joined work].freeze
+      KEPT = %i[pid asked_at ready_at seated_at joined work work_bytes said].freeze
       LIVE = %i[booting ready quiet stopping spare].freeze
       private_constant :LIVE
 
@@ -27,6 +27,7 @@ module Skep
       attr_reader :pid #: Integer?
       attr_reader :pidfd #: OS::Pidfd?
       attr_reader :work #: Hash, what its source tells of it
+      attr_reader :work_bytes #: Integer, what that takes as JSON
       attr_reader :reason #: String?, why we end it
       attr_reader :asked_at #: Float
       attr_reader :ready_at #: Float?
@@ -44,6 +45,8 @@ module Skep
         @state = :booting
         @watches = []
         @work = {}
+        @work_bytes = 0
+        @said = {}
         @complaints = Complaints.new
       end
 
@@ -113,7 +116,14 @@ module Skep
       end
 
       def joined(joined) = @joined = joined #: (bool) -> void
-      def report(facts) = @work = facts #: (Hash) -> void
+      def was_spare? = !@seated_at.nil? || seat.spare? #: () -> bool
+
+      def report(facts, bytes) #: (Hash, Integer) -> void
+        @work, @work_bytes = facts, bytes
+      end
+
+      # Returns true for the first message of a type.
+      def first?(type) = !@said.key?(type) && (@said[type] = true) #: (String) -> bool
 
       def quiet #: () -> void
         @quiet = true

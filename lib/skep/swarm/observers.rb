@@ -39,7 +39,7 @@ module Skep
         @observers.each do |observer|
           yield observer
         rescue StandardError => e # an observer's failure must not cost the swarm anything
-          warn("skep: #{observer.class} failed: #{e.class}: #{e.message}")
+          warn("skep: #{observer.class} failed: #{Plain.error(e)}")
         end
       end
     end

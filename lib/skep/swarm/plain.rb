@@ -3,34 +3,122 @@
 require "pathname"
 
 # Plain data: what may cross a channel, a log or a socket. Hashes, arrays, strings (valid UTF-8),
-# numbers, true, false, nil; everything else becomes its `inspect`. A text is cut at 16 KiB.
+# finite floats, integers of 64 bits, true, false, nil; everything else becomes its `inspect`. A
+# text is cut at 16 KiB.
 #
 #   Plain.of(restart: :always, log: $stdout)
 #   # => {"restart" => "always", "log" => "#<IO:<STDOUT>>"}
+#   Plain.bounded(facts, bytes: 1024)   # the same; raises TooMuch where it is larger or deeper
+#   Plain.error(error)                  # => "IOError: closed stream", whatever its message is
 module Skep
   class Swarm
     module Plain
       TEXT = 16_384
-      private_constant :TEXT
+      DEPTH = 32 # hashes and arrays within each other, at most
+      BITS = 64 # of an integer; a larger one is told as text
+      DIGITS = 4096 # bits up to which it is
+      EACH = 8 # bytes that a value counts at least
+      private_constant :TEXT, :BITS, :DIGITS, :EACH
+
+      # Too many bytes, or too many levels.
+      class TooMuch < Skep::Error
+      end
+
+      # Walks through facts and counts what they take as JSON, at most.
+      class Walk
+        def initialize(bytes) #: (Integer) -> void
+          @bytes = @left = bytes
+        end
+
+        def of(value, depth = 0) #: (untyped, ?Integer) -> untyped
+          case value
+          when Hash
+            deeper(depth)
+            value.to_h { |key, held| [count(Plain.text("#{key}")), of(held, depth + 1)] }
+          when Array
+            deeper(depth)
+            value.map { |held| of(held, depth + 1) }
+          else count(Plain.of(value))
+          end
+        end
+
+        private
+
+        def deeper(depth)
+          raise TooMuch, "nested deeper than #{DEPTH} levels" if depth >= DEPTH
+
+          count(nil)
+        end
+
+        # A character that JSON escapes takes six bytes.
+        def count(plain)
+          @left -= EACH
+          @left -= plain.bytesize + (5 * plain.count("\u0000-\u001f\"\\\\")) if plain.is_a?(String)
+          raise TooMuch, "larger than #{@bytes} bytes" if @left.negative?
+
+          plain
+        end
+      end
+      private_constant :Walk
 
       module_function
 
       def of(value) #: (untyped) -> untyped
         case value
-        when Hash then value.to_h { |key, held| [text(key.to_s), of(held)] }
+        when Hash then value.to_h { |key, held| [text("#{key}"), of(held)] }
         when Array then value.map { |held| of(held) }
         when String then text(value)
         when Symbol, Pathname then text(value.to_s)
         when Float then value.finite? ? value : value.to_s
-        when Integer, true, false, nil then value
-        else text(value.inspect)
+        when Integer then integer(value)
+        when true, false, nil then value
+        else text(described(value))
         end
       end
 
+      def bounded(value, bytes:) = Walk.new(bytes).of(value) #: (untyped, bytes: Integer) -> untyped
+
+      # Valid UTF-8. Bytes without an encoding are taken for UTF-8.
       def text(string) #: (String) -> String
         string = string.byteslice(0, TEXT) if string.bytesize > TEXT
-        string.encode(Encoding::UTF_8, invalid: :replace, undef: :replace).scrub
+        return string if string.encoding == Encoding::UTF_8 && string.valid_encoding?
+
+        string = utf8(string).scrub
+        string.bytesize > TEXT ? string.byteslice(0, TEXT).scrub("") : string
       end
+
+      def error(error) #: (Exception) -> String
+        message = begin
+          "#{error.message}"
+        rescue StandardError => e # the user's own method
+          "its message raised #{e.class}"
+        end
+        "#{error.class}: #{text(message)}"
+      end
+
+      # What `inspect` returns, or the class where that raises.
+      def described(value) #: (untyped) -> String
+        "#{value.inspect}"
+      rescue StandardError # BasicObject has none, others' are the user's own
+        "#<#{Kernel.instance_method(:class).bind_call(value)}>"
+      end
+
+      def integer(value)
+        return value if value.bit_length <= BITS
+
+        value.bit_length > DIGITS ? "an integer of #{value.bit_length} bits" : value.to_s
+      end
+
+      def utf8(string)
+        case string.encoding
+        when Encoding::UTF_8 then string
+        when Encoding::BINARY, Encoding::US_ASCII then string.dup.force_encoding(Encoding::UTF_8)
+        else string.encode(Encoding::UTF_8, invalid: :replace, undef: :replace)
+        end
+      rescue EncodingError # one that Ruby can't convert, such as UTF-7
+        string.dup.force_encoding(Encoding::UTF_8)
+      end
+      private_class_method :integer, :utf8
     end
   end
 end

@@ -33,6 +33,7 @@ module Skep
       # No beat is owed for so many seconds; with a block, until it returns. Several at a time hold
       # as long as the longest; one without a block replaces the last without one.
       def busy(seconds) #: (Numeric) ?{ () -> untyped } -> untyped
+        seconds = Messages.seconds(seconds, "busy(for:) takes")
         token = block_given? ? Object.new : :declared
         excuse { @excuses[token] = OS.now + seconds }
         return unless block_given?
@@ -47,6 +48,7 @@ module Skep
 
       # The same for one part of what it has in hand, which was just given out; nil: all of it.
       def at(number) #: (Integer?) -> void
+        Messages.whole(number, "at takes nil or") if number
         heal if @ill
         @page.mark(@cell, Cells::AT, number ? number + 1 : 0)
       end
@@ -59,18 +61,21 @@ module Skep
 
       # What it has in hand, from here on its duty to make progress with; nil or empty: nothing.
       def hold(text) #: (String?) -> void
+        text = Messages.text(text, "in_hand takes")
         @page.set(@cell, Cells::HELD_SINCE, text.to_s.empty? ? 0 : nanoseconds(OS.now))
         label(text)
       end
 
       # The same for those who read a dead node's page alone.
       def label(text) #: (String?) -> void
+        text = Messages.text(text, "in_hand takes").to_s
         @page.set(@cell, Cells::AT, 0)
-        @page.write(@cell, text.to_s.byteslice(0, OS::Page::BLOB).scrub(""))
+        @page.write(@cell, text.byteslice(0, OS::Page::BLOB).scrub(""))
       end
 
       # Returns how much it has done in all.
       def count(number) #: (Integer) -> Integer
+        Messages.whole(number, "count takes")
         beat
         @page.add(@cell, Cells::DONE, number)
       end

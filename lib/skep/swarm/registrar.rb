@@ -45,6 +45,8 @@ module Skep
 
       def forked(slot, pid, pidfd) #: (Integer, Integer, OS::Pidfd?) -> void
         node = roster[slot]
+        return unwanted(pidfd) unless node && node.pid.nil?
+
         node.forked(pid, pidfd)
         node.expect_end { |killed| endings.expect(killed) }
         tell(:node_forked, node)
@@ -67,7 +69,7 @@ module Skep
       def link(node, channel) = @hearing.link(node, channel) #: (Node, Channel) -> Link
 
       def fork_failed(slot, error) #: (Integer, String) -> void
-        node = roster[slot]
+        node = roster[slot] or return
         endings.dismiss(node, Exit.new)
         unforked(node.seat, error)
       end
@@ -155,6 +157,15 @@ module Skep
 
         node.quiet if @manager.quiet? && !@manager.stopping?
         node.stop if @manager.stopping?
+      end
+
+      # Nobody waits for that process any more: its node was given up while it was being forked.
+      def unwanted(pidfd)
+        pidfd&.signal(:KILL)
+      rescue Errno::ESRCH # it went by itself first
+        nil
+      ensure
+        pidfd&.close
       end
 
       def no_channel(seat, error)

@@ -19,9 +19,9 @@ module Skep
 
       def hear(mold, frame) #: (Mold, Channel::Frame) -> void
         case frame.type
-        when "loaded" then loaded(mold, frame.facts)
+        when "loaded" then loaded(mold, frame.facts) if mold.state == :loading
         when "refused" then refused(mold, frame["sentence"], frame["exit_code"])
-        when "ready" then ready(mold, frame)
+        when "ready" then ready(mold, frame) unless mold.ready?
         when "forked" then forked(frame)
         when "fork_failed" then registrar.fork_failed(frame["slot"], frame["error"])
         when "exited" then registrar.exited(frame["slot"], frame["pid"], Exit.from(frame.facts))

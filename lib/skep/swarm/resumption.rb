@@ -55,7 +55,8 @@ module Skep
       def node(seat, facts)
         node = Node.new(facts["slot"], seat, @molds[facts["mold"]], facts["asked_at"])
         pidfd = OS::Pidfd.adopt(@handover.take(facts["pidfd"]), facts["pid"])
-        channel = Channel.new(@handover.take(facts["socket"], UNIXSocket)).recall(facts["channel"])
+        socket = @handover.take(facts["socket"], UNIXSocket)
+        channel = Channel.new(socket, descriptors: false).recall(facts["channel"])
         node.listens_to(@manager.registrar.link(node, channel))
         @manager.roster.put(node.recall(facts, pidfd))
       end

@@ -13,7 +13,8 @@ module Skep
     class Seat
       include Kept
 
-      KEPT = %i[begun last_reason last_work refusal failure looping last_hang].freeze
+      KEPT = %i[begun last_reason last_work last_work_bytes refusal failure looping
+                last_hang].freeze
       attr_reader :id #: Integer
       attr_reader :task #: Integer?
       attr_reader :node #: Node?, the process that holds it
@@ -134,6 +135,9 @@ module Skep
       # In a crash loop: its next process has to wait.
       def looping? = @looping ? true : false #: () -> bool
 
+      # What its work's facts take as JSON.
+      def work_bytes = node ? node.work_bytes : @last_work_bytes.to_i #: () -> Integer
+
       # One node of `skep status --json`.
       def to_plain(memory:, beat_age:, done:, unhealthy:) #: (**untyped) -> Hash[Symbol, untyped]
         { id:, pid:, task:, mold: (mold || @last_mold)&.number, state:,
@@ -158,6 +162,7 @@ module Skep
         @last_reason = node.reason
         @last_mold = node.mold
         @last_work = node.work
+        @last_work_bytes = node.work_bytes
       end
 
       def hang_facts

@@ -34,14 +34,15 @@ module Skep
         held(node, thread).map { |held| Suspects.name(*held) }
       end
 
-      # Each thing's name, and which part of it was given out last, if that was told.
+      # Each thing's name, and which part of it was given out last, if that was told. A node can
+      # write there what it likes.
       #: (Node, ?Integer) -> Array[[String, Integer?]]
       def held(node, thread = 0)
         own = @cells.of(node.slot)
         cells = [own + thread, *@cells.all(node.slot)].uniq
         cells.filter_map do |cell|
-          text = @page.read(cell)
-          [text, at(cell)] unless text.to_s.empty?
+          text = @page.read(cell).to_s.scrub
+          [text, at(cell)] unless text.empty?
         end
       end
 

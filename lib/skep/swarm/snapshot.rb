@@ -7,6 +7,17 @@
 module Skep
   class Swarm
     class Snapshot
+      WORK_BYTES = 12 * 1024 * 1024 # of all nodes' facts together, as JSON
+      private_constant :WORK_BYTES
+
+      # Without what takes much room: what a helper gets where the whole is too large for a message.
+      def self.short(plain) #: (Hash[Symbol, untyped]) -> Hash[Symbol, untyped]
+        nodes = plain[:nodes].map do |node|
+          { **node, last_hang: nil, work: node[:work].slice("done") }
+        end
+        { **plain, nodes: }
+      end
+
       def initialize(supervisor) #: (Supervisor) -> void
         @supervisor = supervisor
         @manager = supervisor.manager
@@ -59,9 +70,21 @@ module Skep
 
       def view(seat)
         node = seat.node
-        seat.to_plain(memory: seat.pid && @manager.upkeep.memory(node),
-                      beat_age: @manager.beat_age(node)&.round(3), done: @manager.done_count(node),
-                      unhealthy: @manager.ailment(node))
+        done = @manager.done_count(node)
+        plain = seat.to_plain(memory: seat.pid && @manager.upkeep.memory(node),
+                              beat_age: @manager.beat_age(node)&.round(3), done:,
+                              unhealthy: @manager.ailment(node))
+        return plain unless left_out.include?(seat)
+
+        { **plain, work: { "done" => done, "left_out" => seat.work_bytes } }
+      end
+
+      # Whose facts there is no room for: the largest.
+      def left_out
+        @left_out ||= begin
+          left = WORK_BYTES
+          shown.sort_by(&:work_bytes).reject { |seat| (left -= seat.work_bytes) >= 0 }
+        end
       end
     end
   end

@@ -21,7 +21,8 @@ module Skep
     class Spares
       # How long spares may take to answer an offer before somebody is forked.
       OFFER_SECONDS = 0.25
-      private_constant :OFFER_SECONDS
+      NEWS = 10_000 # messages that are kept until a spare's predecessor has ended
+      private_constant :OFFER_SECONDS, :NEWS
 
       attr_reader :reserves #: Array[Reserve]
 
@@ -52,7 +53,8 @@ module Skep
 
       # What a node says, if it is for us. False: it is for others.
       def hear(node, frame) #: (Node, Channel::Frame) -> bool
-        return !node.news.push(frame).nil? if node.news
+        return defer(node, frame) if node.news
+        return false unless node.was_spare? || frame.type == "seated"
 
         case frame.type
         when "spare" then @registrar.spare_ready(node) if node.seat.spare?
@@ -129,6 +131,15 @@ module Skep
 
         node.news = []
         step_in(node, seat) unless seat.node # whose end we have yet to hear of
+      end
+
+      def defer(node, frame)
+        node.news << frame
+        return true if node.news.size <= NEWS
+
+        sentence = "more than #{NEWS} messages of a spare whose predecessor hasn't ended yet"
+        @hearing.garbled(node, Messages::Invalid.new(sentence))
+        true
       end
 
       def sit(node, seat)

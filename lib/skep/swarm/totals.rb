@@ -41,7 +41,7 @@ module Skep
       #: (Integer, Array[Node]) -> Hash[String, untyped]?
       def handler(task, nodes)
         now = nodes.select { |node| node.task == task }.map { |node| node.work["handler"] }
-        all = [@handled[task.to_s], *now].select { |one| Durations.plain?(one) }
+        all = [@handled[task.to_s], *now].compact
         Durations.merge(all).to_plain if all.any?
       end
 
@@ -52,10 +52,8 @@ module Skep
 
       private
 
-      def told(node)
-        told = node.work["totals"]
-        told.is_a?(Hash) ? told.select { |_, number| number.is_a?(Numeric) } : {}
-      end
+      # Checked when it came (Messages).
+      def told(node) = node.work["totals"] || {}
 
       def add(sum, one) = sum.merge(one) { |_, before, more| before + more }.first(MOST).to_h
     end

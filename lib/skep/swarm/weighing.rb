@@ -14,8 +14,9 @@ module Skep
   class Swarm
     module Weighing
       BYTES = %w[rss pss uss shared swap anonymous].freeze
+      MOST = 2**53 # bytes
       CLOCK = Process::CLOCK_THREAD_CPUTIME_ID
-      private_constant :CLOCK
+      private_constant :MOST, :CLOCK
 
       class << self
         def of_self #: () -> Hash[String, untyped]
@@ -33,16 +34,19 @@ module Skep
         #: (OS::Page, Integer) -> [Float, Hash[String, untyped]]?
         def find(page, cell)
           text = page.read(cell) or return
-          at, plain = JSON.parse(text)
-          [Float(at), plain.empty? ? {} : read(plain)]
-        rescue JSON::ParserError, ArgumentError, KeyError, TypeError, NoMethodError
+          at, plain = JSON.parse(text.scrub)
+          return unless at.is_a?(Float) && at.between?(0.0, OS.now) && plain.is_a?(Hash)
+
+          [at, plain.empty? ? {} : read(plain)]
+        rescue JSON::ParserError, ArgumentError, KeyError, TypeError, FloatDomainError
           nil # A node can write there what it likes.
         end
 
-        # What a node has written: numbers, or it raises ArgumentError, KeyError or TypeError.
+        # What a node has written: numbers, or it raises ArgumentError, KeyError, TypeError or
+        # FloatDomainError.
         #: (Hash[String, untyped]) -> Hash[String, untyped]
         def read(plain)
-          bytes = BYTES.to_h { |name| [name, [Integer(plain.fetch(name)), 0].max] }
+          bytes = BYTES.to_h { |name| [name, Integer(plain.fetch(name)).clamp(0, MOST)] }
           { **bytes, "seconds" => Float(plain.fetch("seconds")).clamp(0.0, 60.0) }
         end
       end

@@ -20,16 +20,28 @@ module Skep
       # follow: makes the client a follower, and returns the answer for it.
       #: (Swarm::Supervisor, String, follow: ^() -> Hash) { (Hash) -> void } -> void
       def self.obey(supervisor, request, follow:, &answer)
-        facts = JSON.parse(request)
+        facts = read(request) or return answer.call({ error: NO_REQUEST })
         command = facts["command"]
         return answer.call({ error: unknown(command) }) unless NAMES.include?(command)
 
         new(supervisor, facts, follow, answer).public_send(command)
       rescue Errno::EMFILE, Errno::ENFILE => e # /proc can't be read
         answer.call({ error: "the supervisor can't look: #{e.message.sub(/ @ .*/, "").downcase}" })
-      rescue JSON::ParserError, TypeError, NoMethodError
-        answer.call({ error: NO_REQUEST })
+      rescue StandardError => e # a bug of ours, for which the client isn't blamed
+        supervisor.emit(:supervisor_error, :error,
+                        { message: command, error: Swarm::Plain.error(e),
+                          backtrace: e.backtrace.first(20) })
+        answer.call({ error: "the supervisor failed at it, its log says where: #{e.class}" })
       end
+
+      # What was asked, if it is a request.
+      def self.read(request) #: (String) -> Hash[String, untyped]?
+        facts = JSON.parse(request)
+        facts if facts.is_a?(Hash)
+      rescue JSON::ParserError, EncodingError
+        nil
+      end
+      private_class_method :read
 
       def self.unknown(command) #: (untyped) -> String
         "there is no command #{command.inspect[0, MOST]}: there are #{NAMES.join(", ")}"

@@ -18,8 +18,8 @@ module Skep
         work_suspected spare_ready spare_stepped_in node_hung node_unhealthy node_healthy
         supervisor_late node_backtraces node_became_mold node_replacing node_replaced
         replacement_failed node_waiting node_done crash_loop crash_loop_over hook_failed
-        node_deaf node_unkillable node_garbled metrics_listening metrics_unavailable
-        metrics_failed events_dropped
+        node_deaf node_unkillable node_garbled supervisor_error metrics_listening
+        metrics_unavailable metrics_failed events_dropped
         kafka_rebalance kafka_name_taken kafka_unreachable kafka_lost kafka_back
         kafka_topic_missing kafka_error kafka_commit_failed kafka_refused kafka_topic_remade
         kafka_offset_reset messages_lost kafka_unreadable kafka_readable kafka_log

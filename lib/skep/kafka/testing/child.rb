@@ -40,7 +40,12 @@ module Skep
 
         def ready! = @ready = true
         def ready? = @ready ? true : false #: () -> bool, was ready! called?
-        def joined!(joined = true, **) = @joined = joined
+
+        def joined!(joined = true, **facts)
+          outgoing("joined", { "joined" => joined, "facts" => facts }, "joined!")
+          @joined = joined
+        end
+
         def joined? = @joined ? true : false #: () -> bool, what joined! said last
         def take_place = !stopping?
         def for_good? = false
@@ -48,15 +53,21 @@ module Skep
         def beat = @beats += 1
         def beat_every = 10.0
         def healthy! = @complaints.clear
-        def unhealthy!(reason) = @complaints << reason.to_s
-        def in_hand(text, **) = @in_hands << text
-        def count(number = 1, **) = @done += number
+        def in_hand(text, **) = @in_hands << Swarm::Messages.text(text, "in_hand takes")
+        def count(number = 1, **) = @done += Swarm::Messages.whole(number, "count takes")
+
+        def unhealthy!(reason)
+          said = outgoing("unhealthy", { "reason" => reason }, "unhealthy!")
+          @complaints << said["reason"]
+        end
 
         def work=(facts)
+          outgoing("work", { "facts" => facts }, "work=")
           @work = facts
         end
 
         def at(number)
+          Swarm::Messages.whole(number, "at takes nil or") if number
           @ats << number
           beat
         end
@@ -67,6 +78,7 @@ module Skep
         end
 
         def event(name, level: :info, **facts)
+          outgoing("event", { "name" => name, "level" => level, "facts" => facts }, "event")
           @events << [name.to_sym, level, facts]
         end
 
@@ -107,6 +119,11 @@ module Skep
         end
 
         def inspect = "#<Skep::Kafka::Testing::Child #{swarm} node=#{id}>"
+
+        private
+
+        # Raises ArgumentError for what a node's child would not send.
+        def outgoing(...) = Swarm::Messages::FROM_NODE.outgoing(...)
       end
     end
   end

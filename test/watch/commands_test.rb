@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/watch"
+
+class CommandsTest < Skep::TestCase
+  Commands = Skep::Watch.const_get(:Commands)
+
+  # A supervisor that fails at what it is asked.
+  class Failing
+    attr_reader :events
+
+    def initialize(facts) = (@facts, @events = facts, [])
+    def snapshot = @facts.call
+    def emit(name, level, facts) = @events << [name, level, facts]
+  end
+  private_constant :Failing
+
+  test "a bug of ours is an event, and isn't taken for a wrong request" do
+    supervisor = Failing.new(-> { nil.fetch("totals") })
+    answers = ask(supervisor, '{"v":1,"command":"status"}')
+    assert_equal [["the supervisor failed at it, its log says where: NoMethodError"]],
+                 answers.map(&:values)
+    name, level, facts = supervisor.events.first
+    assert_equal [:supervisor_error, :error, "status"], [name, level, facts[:message]]
+    assert_match(/\ANoMethodError: /, facts[:error])
+    assert_match(/commands_test/, facts[:backtrace].first)
+  end
+
+  test "what is no request is told so" do
+    supervisor = Failing.new(-> { {} })
+    ["", "3", "nil", "[]", "{", "\xFF", '"status"', "null"].each do |request|
+      assert_match(/one line of JSON/, ask(supervisor, request).first[:error])
+    end
+    assert_match(/no command/, ask(supervisor, "{}").first[:error])
+    assert_empty supervisor.events
+  end
+
+  private
+
+  def ask(supervisor, request)
+    [].tap { |answers| Commands.obey(supervisor, request, follow: nil) { |one| answers << one } }
+  end
+end
