@@ -1,0 +1,185 @@
+# frozen_string_literal: true
+
+# Nodes say whatever they can, by `child` and as bytes on their channel and on the page, and are
+# killed meanwhile: no supervisor, mold or helper ends, status and probes are answered throughout,
+# and a wrong value raises ArgumentError in the line that said it.
+#
+# SECONDS=600 for more than the 15 seconds of a run; SEED=… says the same once more.
+require_relative "scenario"
+
+MetricsScenario.play do
+  seconds = Float(ENV.fetch("SECONDS", "15"))
+  seed = Integer(ENV.fetch("SEED") { Random.new_seed % 1_000_000 })
+  puts "SEED=#{seed} SECONDS=#{seconds.round}"
+
+  swarm = run_swarm(<<~RUBY)
+    require "#{File.expand_path("../support/grammar", __dir__)}"
+
+    # One life of a node. Its number and the seed give what it says.
+    class Life
+      def initialize(child, number)
+        @child, @number = child, number
+        @random = Random.new(#{seed} * 1_000_003 + number)
+        @grammar = Grammar.new(@random)
+        @channel = ObjectSpace.each_object(Skep::Swarm::Channel).find { |one| !one.closed? }
+        @page = ObjectSpace.each_object(Skep::OS::Page).find { |one| !one.closed? }
+      end
+
+      def taken_over? = (@number % 3).zero?
+
+      def say
+        @random.rand(taken_over? ? 2 : 1_000_000).zero? ? write : call
+      end
+
+      # What a wrong value raises is ArgumentError, and its backtrace begins here.
+      def call
+        ask(@random.rand(14), @grammar.value)
+      rescue ArgumentError => e
+        surprise(e) unless e.backtrace.first.start_with?("\#{__FILE__}:")
+      rescue StandardError, SystemStackError => e
+        surprise(e)
+      end
+
+      def ask(which, value)
+        child = @grammar.one_in(5) ? @child.lane(1) : @child
+        case which
+        when 0, 1 then child.event(@grammar.name, level: @grammar.level, **facts)
+        when 2..5 then child.work = @grammar.work
+        when 6 then child.in_hand(value)
+        when 7 then child.in_hand(@grammar.text)
+        when 8 then child.unhealthy!(value)
+        when 9 then child.joined!(@grammar.one_in(2) ? value : true, **facts)
+        when 10 then child.count(@grammar.number)
+        when 11 then child.at(@grammar.one_in(2) ? value : @grammar.number)
+        when 12 then child.busy(for: value)
+        else @grammar.one_in(2) ? child.healthy! : child.in_hand(@grammar.text, thread: value)
+        end
+      end
+
+      def facts = @grammar.facts.reject { |key, _| %i[level name].include?(key) }
+
+      def write
+        return scribble if @grammar.one_in(4)
+
+        if @grammar.one_in(12)
+          File.open(File::NULL) { |io| @channel.to_io.send_io(io) }
+        else
+          @channel.to_io.write(@grammar.frame)
+        end
+      rescue SystemCallError, IOError
+        exit!(7) # nobody hears it any more
+      end
+
+      # On cells of its own.
+      def scribble
+        cells = Skep::Swarm::Cells.new(nodes: @page.cells / 3, threads: 1)
+        slot = @child.instance_variable_get(:@slot)
+        cell = [*cells.all(slot), cells.memory(slot)].sample(random: @random)
+        blob = @grammar.one_in(2) ? @grammar.text : @grammar.frame
+        @page.write(cell, blob.b[0, 438]) if @grammar.one_in(2)
+        @page.set(cell, @random.rand(1..6), [0, 1, 2**63, 2**64 - 1, @random.rand(2**64)].sample(random: @random))
+      end
+
+      def surprise(error) = @child.event(:surprise, level: :error, life: @number, error: Skep::Swarm::Plain.error(error), at: error.backtrace.first(5))
+    end
+
+    Skep.swarm "said", nodes: 4, spares: 1, metrics: "127.0.0.1:0", restarts: 1_000_000, stop_timeout: 10, memory_limit: "8G" do |swarm|
+      swarm.work do |child|
+        number = File.open("\#{__dir__}/lives", "a") { |file| file.flock(File::LOCK_EX) && file.tap { file.syswrite(".") }.size }
+        life = Life.new(child, number)
+        child.ready!
+        until child.stopping?
+          4.times { life.say }
+          child.wait(0.01)
+        end
+      end
+    end
+  RUBY
+  address(swarm)
+  mold = swarm.await("mold_ready")["pid"]
+  helper = swarm.await("node_ready") { |one| one["node"] == "helper" }["pid"]
+  kept = { "supervisor" => swarm.pid, "mold" => mold, "helper" => helper }
+  pidfds = kept.transform_values { |pid| Skep.pidfd(pid) }
+  at_end { pidfds.each_value(&:close) }
+
+  random = Random.new(seed)
+  told = Hash.new(0)
+  asked = Hash.new(0)
+  slowest = 0.0
+  look = lambda do
+    swarm.events.each do |event|
+      told[event["event"]] += 1
+      named = event["event"].to_s
+      wrong = %w[surprise supervisor_error mold_garbled mold_died].include?(named) ||
+              (event["node"] == "helper" && %w[node_died node_garbled node_hung].include?(named))
+      raise Scenario::Failed, "it must have none of these: #{event.to_s[0, 3_000]}" if wrong
+    end
+    ended = pidfds.reject { |_, pidfd| pidfd.alive? }.keys
+    raise Scenario::Failed, "it must keep #{ended}; #{swarm.account[0, 5_000]}" if ended.any?
+
+    swarm.events.clear
+    swarm.lines.clear
+  end
+  timed = lambda do |what, &ask|
+    began = Skep::OS.now
+    begin
+      answer = ask.call
+    rescue Skep::Error, SystemCallError, EOFError, Timeout::Error => e
+      answer = "#{e.class}: #{e.message}"
+    end
+    slowest = [slowest, Skep::OS.now - began].max
+    asked[what] += 1
+    answer
+  end
+  # The supervisor may be slow on a busy machine; then it is asked again.
+  probe = lambda do |path, good|
+    deadline = Skep::OS.now + Scenario::SECONDS
+    answer = nil
+    loop do
+      answer = timed.call(path) { get(path) }
+      code, body = answer if answer.is_a?(Array)
+      break if good.include?(code) && !body.include?("didn't answer")
+
+      asked["#{path} again"] += 1
+      look.call
+      must("answer #{path}, not #{answer.to_s[0, 300]}") { Skep::OS.now < deadline }
+    end
+    answer.last
+  end
+
+  deadline = Skep::OS.now + seconds
+  rounds = killed = 0
+  until Skep::OS.now > deadline
+    swarm.follow_for(0.2)
+    look.call
+    must("be healthy") { probe.call("/healthz", [200]).include?("is running") }
+    probe.call("/readyz", [200, 503])
+    figures = probe.call("/metrics", [200]).lines.grep_v(/\A#/)
+    must("have numbers in all metrics") do
+      figures.all? { |line| Float(line.rpartition(" ").last, exception: false)&.finite? }
+    end
+    status = timed.call("status") { swarm.status("said") }
+    whole = status.is_a?(Hash) && status["nodes"].size == 5
+    must("answer status, not #{status.inspect[0, 300] unless whole}") { whole }
+    if (rounds % 50).zero?
+      said = timed.call("skep status") { swarm.skep("status", "said", "--partitions").to_s }
+      must("show it in a table: #{said[0, 2_000]}") { said.empty? }
+    end
+    rounds += 1
+    victim = status["nodes"].select { |node| node["state"] == "ready" }.sample(random:)
+    begin
+      swarm.kill(victim["pid"]) if victim
+      killed += 1 if victim
+    rescue Errno::ESRCH
+      next # it has ended by itself
+    end
+  end
+  look.call
+  failed = swarm.stderr.lines.grep(/\Askep: /)
+  must("have no observer fail: #{failed.first(3)}") { failed.empty? }
+  stopped = swarm.stop
+  must("stop with 0, or 2 where it had to kill; #{stopped}") { [0, 2].include?(stopped.exitstatus) }
+  lives = File.size("#{swarm.directory}/lives")
+  puts "asked #{asked}, slowest answer #{slowest.round(2)} s, killed #{killed}, lives #{lives}"
+  puts "told #{told.sort_by { |_, times| -times }.first(40).to_h}"
+end
