@@ -91,7 +91,7 @@ module Skep
         [@signals, @wake, *([@channel, *@ancestry&.supervisor] unless orphaned?)]
       end
 
-      # What the kernel refuses just now goes with the next frame: the channel is writable all along.
+      # What the kernel refuses just now goes with the next frame: the channel stays writable.
       def pending
         [@channel] if @child && !orphaned? && @channel.pending? && !@channel.refused?
       end
