@@ -42,6 +42,16 @@ class NotifyTest < Skep::TestCase
     FileUtils.remove_entry(@directory)
   end
 
+  test "takes no event of a work's own for a change of the swarm's" do
+    begin_to_work
+    @seats.each { |seat| ready(seat) }
+    said while @systemd.wait_readable(0)
+    tell("reload_begun", node: 0)
+    refute_includes said, "RELOADING=1"
+    tell("reload_begun")
+    assert_includes said, "RELOADING=1"
+  end
+
   test "keeps its name from every other process" do
     @env.update("WATCHDOG_USEC" => "4000000", "WATCHDOG_PID" => "1")
     begin_to_work

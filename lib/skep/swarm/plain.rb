@@ -18,7 +18,8 @@ module Skep
       BITS = 64 # of an integer; a larger one is told as text
       DIGITS = 4096 # bits up to which it is
       EACH = 8 # bytes that a value counts at least
-      private_constant :TEXT, :BITS, :DIGITS, :EACH
+      ESCAPED = "\u0000-\u001f\"\\\\"
+      private_constant :TEXT, :BITS, :DIGITS, :EACH, :ESCAPED
 
       # Too many bytes, or too many levels.
       class TooMuch < Skep::Error
@@ -34,11 +35,12 @@ module Skep
           case value
           when Hash
             deeper(depth)
-            value.to_h { |key, held| [count(Plain.text("#{key}")), of(held, depth + 1)] }
+            value.to_h { |key, held| [text(key), of(held, depth + 1)] }
           when Array
             deeper(depth)
             value.map { |held| of(held, depth + 1) }
-          else count(Plain.of(value))
+          when String then text(value)
+          else scalar(Plain.of(value))
           end
         end
 
@@ -47,16 +49,26 @@ module Skep
         def deeper(depth)
           raise TooMuch, "nested deeper than #{DEPTH} levels" if depth >= DEPTH
 
-          count(nil)
+          count(EACH)
+        end
+
+        def scalar(plain)
+          return text(plain) if plain.is_a?(String)
+
+          count(EACH)
+          plain
         end
 
         # A character that JSON escapes takes six bytes.
-        def count(plain)
-          @left -= EACH
-          @left -= plain.bytesize + (5 * plain.count("\u0000-\u001f\"\\\\")) if plain.is_a?(String)
-          raise TooMuch, "larger than #{@bytes} bytes" if @left.negative?
+        def text(value)
+          text = Plain.text(value.is_a?(String) ? value : "#{value}")
+          count(EACH + text.bytesize + (5 * text.count(ESCAPED)))
+          text
+        end
 
-          plain
+        def count(bytes)
+          @left -= bytes
+          raise TooMuch, "larger than #{@bytes} bytes" if @left.negative?
         end
       end
       private_constant :Walk

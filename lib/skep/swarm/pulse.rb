@@ -14,6 +14,9 @@
 module Skep
   class Swarm
     class Pulse
+      MOST = (2**63) - 2
+      private_constant :MOST
+
       def initialize(page, cell) #: (OS::Page, Integer) -> void
         @page = page
         @cell = cell
@@ -48,7 +51,7 @@ module Skep
 
       # The same for one part of what it has in hand, which was just given out; nil: all of it.
       def at(number) #: (Integer?) -> void
-        Messages.whole(number, "at takes nil or") if number
+        Messages.whole(number, "at takes nil or") unless place?(number)
         heal if @ill
         @page.mark(@cell, Cells::AT, number ? number + 1 : 0)
       end
@@ -94,6 +97,8 @@ module Skep
       end
 
       private
+
+      def place?(number) = NilClass === number || (Integer === number && number.between?(0, MOST))
 
       def excuse
         @lock.synchronize do

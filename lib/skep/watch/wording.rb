@@ -14,21 +14,21 @@ module Skep
 
       # A work gives its events and facts the names it likes: they must not pass for another line.
       def of(name, facts) #: (String, Hash[Symbol, untyped]) -> String
-        words = facts.except(*DETAILS).map { |key, value| "#{word(key.to_s)}=#{word(value)}" }
-        [[word(name), *words].join(" "), *details(facts)].join("\n")
+        below, beside = facts.partition { |key, value| DETAILS.include?(key) && rows?(value) }
+        words = beside.map { |key, value| "#{word(key.to_s)}=#{word(value)}" }
+        [[word(name), *words].join(" "), *details(below.to_h)].join("\n")
       end
 
       # Where a node's threads are: as it says itself, and as the kernel does.
       def details(facts)
-        [*rows(facts[:threads]).map { |one| thread(one) },
-         *rows(facts[:tasks]).map { |one| task(one) }]
+        [*facts[:threads]&.map { |one| thread(one) }, *facts[:tasks]&.map { |one| task(one) }]
       end
 
       # A work may give a fact of its own that name.
-      def rows(value) = value.is_a?(Array) ? value.grep(Hash) : []
+      def rows?(value) = value.is_a?(Array) && value.all?(Hash)
 
       def thread(facts)
-        ["  thread #{facts['thread']} (#{facts['status']})", *indented(facts["backtrace"])]
+        [line("  thread #{facts['thread']} (#{facts['status']})"), *indented(facts["backtrace"])]
       end
 
       def task(facts)
@@ -36,13 +36,14 @@ module Skep
         ["  task #{words.join(' ')}", *indented(facts[:stack])]
       end
 
-      def indented(lines) = [*lines].map { |line| "    #{line}" }
+      def indented(lines) = [*lines].map { |line| line("    #{line}") }
+      def line(text) = text.tr("\n", " ")
 
       def word(value)
         text = value.is_a?(String) ? value : JSON.generate(Swarm::Plain.of(value))
         text.match?(/\A[^\s"=\\]+\z/) ? text : text.to_json
       end
-      private_class_method :details, :rows, :thread, :task, :indented, :word
+      private_class_method :details, :rows?, :thread, :task, :indented, :line, :word
     end
   end
 end
