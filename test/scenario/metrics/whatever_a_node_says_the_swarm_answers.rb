@@ -105,7 +105,7 @@ MetricsScenario.play do
   random = Random.new(seed)
   told = Hash.new(0)
   asked = Hash.new(0)
-  slowest = 0.0
+  slowest = Hash.new(0.0)
   look = lambda do
     swarm.events.each do |event|
       told[event["event"]] += 1
@@ -127,7 +127,7 @@ MetricsScenario.play do
     rescue Skep::Error, SystemCallError, EOFError, Timeout::Error => e
       answer = "#{e.class}: #{e.message}"
     end
-    slowest = [slowest, Skep::OS.now - began].max
+    slowest[what] = [slowest[what], (Skep::OS.now - began).round(2)].max
     asked[what] += 1
     answer
   end
@@ -180,6 +180,6 @@ MetricsScenario.play do
   stopped = swarm.stop
   must("stop with 0, or 2 where it had to kill; #{stopped}") { [0, 2].include?(stopped.exitstatus) }
   lives = File.size("#{swarm.directory}/lives")
-  puts "asked #{asked}, slowest answer #{slowest.round(2)} s, killed #{killed}, lives #{lives}"
+  puts "asked #{asked}, slowest #{slowest}, killed #{killed}, lives #{lives}"
   puts "told #{told.sort_by { |_, times| -times }.first(40).to_h}"
 end
