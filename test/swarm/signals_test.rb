@@ -50,6 +50,18 @@ class SignalsTest < Skep::TestCase
     assert_empty @signals.take
   end
 
+  test "leaves another thread's fork to those handlers, too, while skep forks" do
+    Signals.hand_on do
+      Thread.new do
+        pid, reader = in_child { |writer| writer.puts(Signal.trap("USR1", "IGNORE")) }
+        assert_equal "DEFAULT", wait_readable(reader).gets.chomp
+        Process.wait(pid)
+      end.join(10) or flunk("it still waits")
+      nil
+    end
+    refute_predicate Signals, :handing_on?
+  end
+
   private
 
   def nodes_fork

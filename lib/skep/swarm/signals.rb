@@ -16,17 +16,26 @@
 module Skep
   class Swarm
     class Signals
+      HANDING_ON = :skep_signals_handing_on
+      private_constant :HANDING_ON
+
       class << self
-        # Runs the block, in which a fork's child keeps the handlers until it has its own.
+        # Runs the block, in which the child of a fork by this thread keeps the handlers until it
+        # has its own.
         def hand_on #: () { () -> Integer } -> Integer
-          @handing_on = true
+          Thread.current.thread_variable_set(HANDING_ON, true)
           yield
         ensure
-          @handing_on = false
+          __taken_over
         end
 
-        def handing_on? = @handing_on ? true : false #: () -> bool
-        def __taken_over = @handing_on = false #: () -> bool
+        def handing_on? #: () -> bool
+          Thread.current.thread_variable_get(HANDING_ON) ? true : false
+        end
+
+        def __taken_over #: () -> void
+          Thread.current.thread_variable_set(HANDING_ON, nil)
+        end
       end
 
       def initialize(names, inherited: nil) #: (Array[String], ?inherited: Signals?) -> void
