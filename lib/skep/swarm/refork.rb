@@ -37,6 +37,12 @@ module Skep
 
       private
 
+      # A channel that no mold has got is of no use.
+      def over(why)
+        @channel&.close unless @mold
+        super
+      end
+
       # In place of a stop.
       def farewell(node)
         @channel, theirs = Channel.pair
