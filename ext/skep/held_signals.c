@@ -95,26 +95,6 @@ skep_held_agree(void)
 }
 
 static VALUE
-skep_held_hold(VALUE self, VALUE numbers)
-{
-    struct sigaction ours = { .sa_sigaction = skep_held_give_back,
-                              .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK };
-    sigset_t set;
-    int i;
-
-    skep_held_read(numbers);
-    skep_held_set(&set);
-    ours.sa_mask = set;
-    if (sem_init(&skep_held.answers, 0, 0) < 0) rb_sys_fail("sem_init(3)");
-    sigaction(SIGURG, &ours, &skep_held.urgent);
-    for (i = 0; i < skep_held.count; i++) sigaction(skep_held.numbers[i], &ours, &skep_held.before[i]);
-    pthread_sigmask(SIG_BLOCK, &set, NULL);
-    skep_held_agree();
-    rb_thread_check_ints(); /* Ruby's handlers, for what came before */
-    return Qtrue;
-}
-
-static VALUE
 skep_held_take_back(VALUE self)
 {
     sigset_t set;
@@ -126,6 +106,36 @@ skep_held_take_back(VALUE self)
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
     rb_thread_check_ints();
     return Qtrue;
+}
+
+static VALUE
+skep_held_check_ints(VALUE self)
+{
+    rb_thread_check_ints();
+    return Qtrue;
+}
+
+/* Where it raises, be it by one of Ruby's handlers, nothing is held. */
+static VALUE
+skep_held_hold(VALUE self, VALUE numbers)
+{
+    struct sigaction ours = { .sa_sigaction = skep_held_give_back,
+                              .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK };
+    sigset_t set;
+    int i, raised;
+
+    skep_held_read(numbers);
+    skep_held_set(&set);
+    ours.sa_mask = set;
+    if (sem_init(&skep_held.answers, 0, 0) < 0) rb_sys_fail("sem_init(3)");
+    sigaction(SIGURG, &ours, &skep_held.urgent);
+    for (i = 0; i < skep_held.count; i++) sigaction(skep_held.numbers[i], &ours, &skep_held.before[i]);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    skep_held_agree();
+    rb_protect(skep_held_check_ints, self, &raised); /* Ruby's handlers, for what came before */
+    if (!raised) return Qtrue;
+    rb_protect(skep_held_take_back, self, &i); /* the first error counts */
+    rb_jump_tag(raised);
 }
 
 void

@@ -49,6 +49,36 @@ class HeldSignalsTest < Skep::TestCase
     Process.wait(pid)
   end
 
+  test "a handler that raises leaves nothing held" do
+    skip "it takes the C" unless HeldSignals.supported?
+    out, = run_program(<<~'RUBY')
+      require "skep/os"
+      held, me = Skep::OS::HeldSignals, Process.pid
+      reader, writer = IO.pipe
+      trap("HUP") { writer.syswrite("h") }
+      trap("USR1") { raise "in a handler" if caller(1, 1).first.end_with?("block'") } # the C of hold
+      ready, go = IO.pipe
+      other = fork { go.syswrite("g"); loop { Process.kill(:USR1, me) } }
+      ready.getc
+      raised = 0
+      while raised < 20
+        begin
+          held.hold(%w[HUP])
+          held.take_back
+        rescue RuntimeError
+          raised += 1
+          Process.kill(:HUP, me)
+          (print("lost") || break) unless reader.wait_readable(5)
+          reader.readpartial(16)
+        end
+      end
+      Process.kill(:KILL, other)
+      Process.wait(other)
+      puts "over"
+    RUBY
+    assert_equal "over\n", out
+  end
+
   test "not one is lost from program to program, whichever thread takes it" do
     skip "it takes the C" unless HeldSignals.supported?
     Tempfile.create("held") do |file|

@@ -129,9 +129,11 @@ module Skep
         return look if @loop.due?
 
         OS::HeldSignals.hold(Orders::HELD)
-        return OS::HeldSignals.take_back && look if @supervisor.signalled?
-
-        execute
+        begin
+          @supervisor.signalled? ? look : execute
+        ensure
+          OS::HeldSignals.take_back
+        end
       end
 
       # It returns, by an error, only if it can't be done.
@@ -141,9 +143,8 @@ module Skep
         handover.stay_open(true)
         exec(handover.environment, *command(file))
       ensure
-        OS::HeldSignals.take_back
-        handover.stay_open(false)
-        handover.close
+        handover&.stay_open(false)
+        handover&.close
       end
 
       def fail(why)
