@@ -2,6 +2,7 @@
 #include "skep.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -17,14 +18,24 @@ skep_group_refuge(void *nothing)
 
 /*
  * An empty group to go to: that of a zombie, which nobody else can reap, as its end is told by no
- * SIGCHLD. It shares our memory and we wait for its end, so that it costs no copy of anything.
+ * SIGCHLD. It shares our memory and we wait for its end, so that it costs no copy of anything. No
+ * signal may find a handler in it.
  */
 static pid_t
 skep_group_make_refuge(void)
 {
     _Alignas(16) char stack[SKEP_REFUGE_STACK];
+    sigset_t all, before;
+    pid_t pid;
+    int error;
 
-    return clone(skep_group_refuge, stack + sizeof(stack), CLONE_VM | CLONE_VFORK, NULL);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pid = clone(skep_group_refuge, stack + sizeof(stack), CLONE_VM | CLONE_VFORK, NULL);
+    error = errno;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return pid;
 }
 
 /* We are out of the group, and alive: nobody else can have got its number. */

@@ -98,7 +98,7 @@ skep_lifeline_hear(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
 
-    if (getpid() == skep_lifeline.owner) {
+    if (getpid() == __atomic_load_n(&skep_lifeline.owner, __ATOMIC_SEQ_CST)) {
         if (info->si_code == SI_TIMER && info->si_value.sival_ptr == &skep_lifeline) skep_lifeline_end();
         skep_lifeline_look();
     }
@@ -137,7 +137,8 @@ skep_lifeline_hold(VALUE self, VALUE parent, VALUE keeper, VALUE nanoseconds, VA
     long long patience = NUM2LL(nanoseconds);
 
     if (skep_lifeline.owner != getpid()) skep_lifeline.timed = 0;
-    skep_lifeline.owner = 0; /* no handler looks at what is half written */
+    /* From here on no handler looks at what is half written. */
+    __atomic_store_n(&skep_lifeline.owner, 0, __ATOMIC_SEQ_CST);
     skep_lifeline.family[0] = NUM2PIDT(parent);
     skep_lifeline.family[1] = NUM2PIDT(keeper);
     skep_lifeline.estate = NIL_P(estate) ? -1 : rb_io_descriptor(estate);
