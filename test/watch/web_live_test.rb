@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "stringio"
 require "tmpdir"
 require "skep/web"
 
@@ -168,7 +169,53 @@ class WebLiveTest < Skep::TestCase
     assert_equal 3, changed(page) { |facts| facts["uptime"] }
   end
 
+  test "gives a page's place to another once it has closed, and in a child all of them" do
+    pages = Array.new(64) { open }
+    refused = -> { live("rack.hijack?" => true)[0] }
+    assert_equal [503, 503], [refused.call, refused.call]
+    pid, reader = in_child { |writer| writer.puts(known(open)) }
+    assert_equal "1", wait_readable(reader).gets&.chomp
+    Process.wait(pid)
+    known(pages.last)
+    pages.shift(2).each(&:close)
+    @swarm.uptime = 2
+    assert_equal 2, changed(pages.last) { |facts| facts["uptime"] }
+    assert_equal [200, 200, 503], Array.new(3) { refused.call }
+  end
+
+  test "ends with the session that has opened it" do
+    @web.close
+    @web = Skep::Web.new(control: @path, every: 0.1, user: "ada", password: "secret")
+    mine, others = Array.new(2) { log_in }
+    pages = [mine, others].map { |cookie, _| open("HTTP_COOKIE" => cookie) }
+    pages.each { |page| known(page) }
+    cookie, token = mine
+    assert_equal 303, send_form("/logout", "token=#{token}", cookie)[0]
+    loop { wait_readable(pages.first).gets or break }
+    assert_equal 401, live("HTTP_COOKIE" => cookie)[0]
+    @swarm.uptime = 5
+    assert_equal 5, changed(pages.last) { |facts| facts["uptime"] }
+  end
+
   private
+
+  # A cookie, and its page's token.
+  def log_in
+    first = @web.call({ "REQUEST_METHOD" => "GET", "PATH_INFO" => "/", "HTTP_HOST" => "x" })
+    form = "user=ada&password=secret&token=#{token(first)}"
+    cookie = jar(send_form("/login", form, jar(first)))
+    [cookie, token(@web.call({ "REQUEST_METHOD" => "GET", "PATH_INFO" => "/", "HTTP_HOST" => "x",
+                               "HTTP_COOKIE" => cookie }))]
+  end
+
+  def jar(answer) = answer[1]["set-cookie"][/[^;]+/]
+  def token(answer) = answer[2].join[/\h{64}/]
+
+  def send_form(path, body, cookie)
+    @web.call({ "REQUEST_METHOD" => "POST", "PATH_INFO" => path, "HTTP_HOST" => "x",
+                "HTTP_COOKIE" => cookie, "rack.input" => StringIO.new(body),
+                "CONTENT_TYPE" => "application/x-www-form-urlencoded" })
+  end
 
   def page_class = Skep::Watch::Web.const_get(:Page)
 
@@ -177,9 +224,9 @@ class WebLiveTest < Skep::TestCase
   end
 
   # The browser's end of a page that opens.
-  def open
+  def open(env = {})
     here, there = UNIXSocket.pair
-    live("rack.hijack?" => true)[1].fetch("rack.hijack").call(there)
+    live({ "rack.hijack?" => true, **env })[1].fetch("rack.hijack").call(there)
     @pages << here
     here
   end

@@ -140,6 +140,64 @@ class WebTest < Skep::TestCase
     assert_equal 403, post(web, "/logout", "token=x", cookie:)[0]
     status, headers, = post(web, "/logout", "token=#{token}", cookie:)
     assert_equal [303, "skep_web9393="], [status, headers["set-cookie"][/[^;]+/]]
+    assert_equal 401, get(web, "/threads", cookie:)[0]
+    assert_equal 403, deed(web, "stop", cookie:, token:)[0]
+    assert_includes get(web, "/", cookie:)[2].join, "password"
+    assert_empty asked
+    other = log_in(web)
+    assert_equal 404, get(web, "/threads", cookie: other)[0]
+  end
+
+  test "counts wrong passwords by name and address, behind proxies that are trusted" do
+    web = serve(user: "ada", password: "secret", proxies: ["127.0.0.1", "10.0.0.0/8"])
+    cookie, token = enter(web)
+    guess = lambda do |user, word, from, remote = "127.0.0.1"|
+      post(web, "/login", "user=#{user}&password=#{word}&token=#{token}", cookie:,
+           "HTTP_X_FORWARDED_FOR" => from, "REMOTE_ADDR" => remote)[0]
+    end
+    6.times { |n| guess.call("ada", "wrong", "203.0.113.#{n}, 192.0.2.66, 10.1.1.1") }
+    assert_equal 429, guess.call("ada", "secret", "203.0.113.9, 192.0.2.66:4711")
+    assert_equal 303, guess.call("ada", "secret", "192.0.2.66, 192.0.2.7")
+    6.times { guess.call("eve", "wrong", "192.0.2.7") }
+    assert_equal 303, guess.call("ada", "secret", "192.0.2.7")
+    6.times { |n| guess.call("ada", "wrong", "192.0.2.#{n}", "198.51.100.1") }
+    assert_equal 429, guess.call("ada", "secret", "192.0.2.9", "198.51.100.1")
+  end
+
+  test "believes no X-Forwarded-For unless it is told of a proxy" do
+    web = serve(user: "ada", password: "secret")
+    cookie, token = enter(web)
+    answers = Array.new(6) do |n|
+      post(web, "/login", "user=ada&password=wrong&token=#{token}", cookie:,
+           "HTTP_X_FORWARDED_FOR" => "192.0.2.#{n}")[0]
+    end
+    assert_equal 429, answers.last
+    assert_raises(ArgumentError) { serve(proxies: ["proxy.example.com"]) }
+  end
+
+  test "keeps nobody out who has logged in with that browser before, whoever guesses beside him" do
+    web = serve(user: "ada", password: "secret")
+    cookie = log_in(web)
+    known = get(web, "/", cookie:)[1]["set-cookie"]
+    assert_match(/\Aknown_skep_web9393=.*; Max-Age=\d+; HttpOnly; SameSite=Lax\z/, known)
+    both = "#{cookie}; #{known = known[/[^;]+/]}"
+    assert_nil get(web, "/", cookie: both)[1]["set-cookie"]
+    stranger, token = enter(web)
+    6.times { post(web, "/login", "user=ada&password=wrong&token=#{token}", cookie: stranger) }
+    try = lambda do |word, jar, name = "ada"|
+      post(web, "/login", "user=#{name}&password=#{word}&token=#{token}",
+           cookie: "#{stranger}; #{jar}")[0]
+    end
+    assert_equal [429, 429, 303], [try.call("secret", "a=b"), try.call("secret", known.chop),
+                                   try.call("secret", known)]
+    assert_equal 401, get(web, "/threads", cookie: known)[0]
+    assert_equal [401] * 5 + [429], Array.new(6) { try.call("wrong", known) }
+  end
+
+  test "gives no more places than there are, to however many who ask at once" do
+    web = serve
+    answers = Array.new(100) { get(web, "/live", "rack.hijack?" => true)[0] }
+    assert_equal({ 200 => 64, 503 => 36 }, answers.tally)
   end
 
   test "asks the application it is mounted in who may act" do

@@ -19,11 +19,19 @@ module Skep
 
       def declare(parser)
         where(parser)
+        proxy(parser)
         parser.on("--user NAME", "who may log in; without one there is only to look") do |name|
           options[:user] = name
         end
         parser.on("--password-file FILE", "holds that user's password, its first line") do |path|
           options[:password_file] = path
+        end
+      end
+
+      def proxy(parser)
+        parser.on("--proxy ADDRESS", "a proxy whose X-Forwarded-For is believed, or a network of " \
+                                     "them; may come again") do |address|
+          (options[:proxies] ||= []) << address
         end
       end
 
@@ -53,7 +61,10 @@ module Skep
       def app
         require "skep/web"
         Watch::Web.new(*@arguments, control: options[:control], hosts:, user: options[:user],
-                                    password: options[:user] && password)
+                                    password: options[:user] && password,
+                                    proxies: options[:proxies] || [])
+      rescue ArgumentError => e # what is no address
+        raise Misuse, e.message
       end
 
       def bind = options[:bind] || "127.0.0.1"

@@ -24,23 +24,27 @@ module Skep
 
       # names: swarms of this user's, all where there are none; control: the path of a socket, or
       # several; hosts: by which names it may be called, any where nil; secret: what cookies are
-      # signed with where several processes serve the page; every: seconds from one look at a swarm
+      # signed with where several processes serve the page; proxies: addresses, or networks, of
+      # proxies whose X-Forwarded-For is believed; every: seconds from one look at a swarm
       # to the next. The block is given each request's env and says who may act.
       #
       #: (*String, ?control: String | Array[String] | nil, ?user: String?, ?password: String?,
-      #:   ?hosts: Array[String]?, ?secret: String?, ?every: Numeric) ?{ (Hash) -> untyped } -> void
+      #:   ?hosts: Array[String]?, ?secret: String?, ?proxies: Array[String], ?every: Numeric)
+      #:   ?{ (Hash) -> untyped } -> void
       def initialize(*names, control: nil, user: nil, password: nil, hosts: nil, secret: nil,
-                     every: 2.0, &who)
+                     proxies: [], every: 2.0, &who)
+        @proxies = Proxies.new(proxies)
         @badges = Badges.new(secret)
         @access = Access.for(@badges, user, password, who)
         @hosts = hosts&.map(&:downcase)
         @swarms = Swarms.new(names, [*control])
         @hub = Hub.new(@swarms, every)
+        @access.left { |cookie| @hub.leave(cookie) }
       end
 
       # Rack's: a status, headers and a body.
       def call(env) #: (Hash[String, untyped]) -> [Integer, Hash, untyped]
-        request = Request.new(env)
+        request = Request.new(env, @proxies)
         reply = answer(request)
         request.head? ? [reply[0], reply[1].except("rack.hijack"), []] : reply
       rescue Refused => e
@@ -75,7 +79,7 @@ module Skep
 
         visitor = @access.visitor(request)
         case request.path
-        when "/" then visitor.reads? ? Shell.page(request, visitor) : Shell.login(request, visitor)
+        when "/" then page(request, visitor)
         when "/live" then live(request, visitor)
         when "/threads" then Reply.json(200, threads(request, visitor))
         else raise Refused.new(404, "there is no #{request.path.inspect} here")
@@ -93,9 +97,15 @@ module Skep
         end
       end
 
+      def page(request, visitor)
+        return Shell.login(request, visitor) unless visitor.reads?
+
+        Shell.page(request, visitor, @access.remember(request, visitor))
+      end
+
       def live(request, visitor)
         reader(visitor)
-        Stream.reply(@hub, request)
+        Stream.reply(@hub, request, visitor)
       end
 
       # What was found out about a node's threads when it was taken for hung, or on request.
@@ -112,7 +122,8 @@ module Skep
   end
 end
 
-%w[request reply files badges visitor attempts access shell swarms deed
-   series pace processor view partitions patch news wire sight page stream hub].each do |part|
+%w[proxies request reply files badges visitor attempts access shell swarms deed
+   series pace processor view partitions patch news wire sight places page stream
+   hub].each do |part|
   require "skep/watch/web/#{part}"
 end

@@ -24,10 +24,12 @@ module Skep
           "skep_web#{request.host[/:(\d+)\z/, 1]}"
         end
 
-        def self.set_cookie(request, value) #: (Request, String) -> Hash[String, String]
+        #: (Request, String, ?name: String, ?seconds: Integer?) -> Hash[String, String]
+        def self.set_cookie(request, value, name: "", seconds: nil)
           secure = "; Secure" if request.secure?
           path = request.script.empty? ? "/" : request.script
-          { "set-cookie" => "#{cookie(request)}=#{value}; Path=#{path}; HttpOnly; " \
+          age = "; Max-Age=#{seconds}" if seconds
+          { "set-cookie" => "#{name}#{cookie(request)}=#{value}; Path=#{path}#{age}; HttpOnly; " \
                             "SameSite=Lax#{secure}" }
         end
 
@@ -40,6 +42,12 @@ module Skep
           badge = @badges.read(request.cookie(Access.cookie(request)))
           rights(request, badge || @badges.issue(nil), badge.nil?)
         end
+
+        # A cookie for a browser in which somebody has just logged in.
+        def remember(_request, _visitor) = {} #: (Request, Visitor) -> Hash[String, String]
+
+        # The block is called with the cookie of who logs out.
+        def left(&left) = @left = left #: () { (String) -> void } -> void
 
         def login(_request, _visitor) = none #: (Request, Visitor) -> untyped
         def logout(_request, _visitor) = none #: (Request, Visitor) -> untyped
@@ -56,6 +64,11 @@ module Skep
 
         # One user with a password, and a form to tell them in.
         class Password < Access
+          KNOWN = "known_" # before the name of the cookie
+          MONTHS = 90 * 86_400
+          LONGEST = 256 # of a name
+          private_constant :KNOWN, :MONTHS, :LONGEST
+
           def initialize(badges, user, password) #: (Badges, String, String) -> void
             super(badges)
             @user = user
@@ -66,15 +79,25 @@ module Skep
           def login(request, visitor) #: (Request, Visitor) -> untyped
             form = request.form
             visitor.shows(form["token"])
-            return again(request, visitor, 429) if @attempts.spent?(request.address, OS.now)
-            return welcome(request) if known?(form["user"].to_s, form["password"].to_s)
+            user = form["user"].to_s
+            place = place(request, user)
+            return again(request, visitor, 429) if @attempts.spent?(place, OS.now)
+            return welcome(request) if known?(user, form["password"].to_s)
 
-            @attempts.wrong(request.address, OS.now)
+            @attempts.wrong(place, OS.now)
             again(request, visitor, 401)
+          end
+
+          def remember(request, visitor) #: (Request, Visitor) -> Hash[String, String]
+            return {} if visitor.name.nil? || @badges.known?(known(request), visitor.name)
+
+            Access.set_cookie(request, @badges.known(visitor.name), name: KNOWN, seconds: MONTHS)
           end
 
           def logout(request, visitor) #: (Request, Visitor) -> untyped
             visitor.shows(request.form["token"])
+            @badges.revoke(visitor.badge)
+            @left.call(visitor.badge.cookie)
             Reply.see("#{request.script}/", Access.set_cookie(request, ""))
           end
 
@@ -84,6 +107,16 @@ module Skep
             known = badge.user == @user
             Visitor.new(@badges, badge, reads: known, acts: known, name: badge.user, new:)
           end
+
+          # Where wrong passwords are counted: for a name from an address; but a browser in which
+          # that user has logged in before has a count of its own, so that nobody who shares his
+          # address, or a proxy, can keep him out.
+          def place(request, user)
+            known = known(request)
+            @badges.known?(known, user) ? [:known, known] : [request.address, user[0, LONGEST]]
+          end
+
+          def known(request) = request.cookie(KNOWN + Access.cookie(request))
 
           # Both are compared, however wrong the first is, in a time that tells nothing.
           def known?(user, password)

@@ -3,40 +3,49 @@
 module Skep
   module Watch
     class Web
-      # How often a wrong password came from an address: whoever guesses is made to wait.
+      # How often a wrong password came from somewhere for some name: whoever guesses is made to
+      # wait.
       #
-      #   attempts.spent?("10.0.0.7", now)   # => true after MOST wrong ones within SECONDS
-      #   attempts.wrong("10.0.0.7", now)
+      #   attempts.spent?(["10.0.0.7", "ada"], now)   # => true after MOST wrong ones within SECONDS
+      #   attempts.wrong(["10.0.0.7", "ada"], now)
       #
-      # Pure but for its lock. It remembers ADDRESSES of them, the last ones.
+      # Pure but for its lock. It remembers KEYS of them: those of the fewest wrong passwords are
+      # forgotten first, so that many made-up names free nobody who waits.
       class Attempts
         MOST = 5
         SECONDS = 60.0
-        ADDRESSES = 1000
-        private_constant :MOST, :SECONDS, :ADDRESSES
+        KEYS = 10_000
+        private_constant :MOST, :SECONDS, :KEYS
 
         def initialize #: () -> void
           @lock = Mutex.new
           @times = {}
         end
 
-        def spent?(address, now) #: (String, Float) -> bool
-          @lock.synchronize { recent(address, now).size >= MOST }
+        def spent?(key, now) #: (untyped, Float) -> bool
+          @lock.synchronize { recent(key, now).size >= MOST }
         end
 
-        def wrong(address, now) #: (String, Float) -> void
+        def wrong(key, now) #: (untyped, Float) -> void
           @lock.synchronize do
-            times = [*recent(address, now), now].last(MOST)
-            @times.delete(address)
-            @times[address] = times
-            @times.shift if @times.size > ADDRESSES
+            make_room(now) if @times.size >= KEYS && !@times.key?(key)
+            @times[key] = [*recent(key, now), now].last(MOST)
           end
         end
 
         private
 
-        def recent(address, now)
-          @times.fetch(address, []).select { |time| now - time < SECONDS }
+        def recent(key, now)
+          @times.fetch(key, []).select { |time| now - time < SECONDS }
+        end
+
+        # A tenth of it, so that this is seldom.
+        def make_room(now)
+          @times.delete_if { |key, _| recent(key, now).empty? }
+          return if @times.size < KEYS
+
+          @times.min_by(KEYS / 10) { |_, times| [times.size, times.last] }
+                .each { |key, _| @times.delete(key) }
         end
       end
       private_constant :Attempts

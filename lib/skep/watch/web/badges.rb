@@ -8,11 +8,14 @@ module Skep
   module Watch
     class Web
       # What a browser carries to be known again: a signed cookie, and a token that a page of ours
-      # has and another site's doesn't. Nothing is kept here.
+      # has and another site's doesn't. Only those that were revoked are kept here.
       #
       #   badge = badges.issue("ada")        # nil: one for who hasn't logged in
       #   badges.read(badge.cookie)          # => the badge; nil: it isn't one of ours, or too old
       #   badges.proves?(badge, token)
+      #   badges.revoke(badge)               # from here on it is none of ours
+      #   badges.known("ada")                # for a browser in which ada has logged in
+      #   badges.known?(cookie, "ada")
       #
       # It holds by the clock that begins at the host's boot, and so only until the next boot.
       class Badges
@@ -24,6 +27,8 @@ module Skep
 
         def initialize(secret) #: (String?) -> void
           boot = File.readable?(BOOT) ? File.read(BOOT) : SecureRandom.hex
+          @lock = Mutex.new
+          @revoked = {}
           @key = OpenSSL::HMAC.digest("SHA256", secret || SecureRandom.hex(32), "skep web #{boot}")
         end
 
@@ -38,7 +43,28 @@ module Skep
           return unless signature && OpenSSL.secure_compare(signature, sign("cookie", payload))
 
           _, user, ends = JSON.parse(payload.tr("-_.", "+/=").unpack1("m0").force_encoding("UTF-8"))
-          Badge.new(user, cookie, sign("token", payload)) if OS.now < ends
+          return if OS.now >= ends || @lock.synchronize { @revoked.key?(cookie) }
+
+          Badge.new(user, cookie, sign("token", payload))
+        end
+
+        def revoke(badge) #: (Badge) -> void
+          @lock.synchronize do
+            @revoked.delete_if { |_, ends| ends < OS.now }
+            @revoked[badge.cookie] = OS.now + SECONDS
+          end
+        end
+
+        # It lets nobody in: wrong passwords from this browser are counted by themselves.
+        def known(user) #: (String) -> String
+          id = SecureRandom.hex(16)
+          "#{id}~#{sign("known", [id, user].join(" "))}"
+        end
+
+        def known?(cookie, user) #: (String?, String) -> bool
+          id, signature = cookie.to_s.split("~", 2)
+          !signature.nil? &&
+            OpenSSL.secure_compare(signature, sign("known", [id, user].join(" ")))
         end
 
         def proves?(badge, token) #: (Badge, String?) -> bool

@@ -7,14 +7,14 @@ module Skep
       # swarm once for all of them, and tells all of them what has changed.
       #
       #   hub = Hub.new(swarms, 2.0)
-      #   hub.open(socket)     # the hub's from here on
-      #   hub.room?
+      #   place = hub.place("its cookie")   # nil: too many are open
+      #   hub.open(socket, place)           # both are the hub's from here on
+      #   hub.leave("its cookie")           # closes the pages that were opened with it
       #   hub.close
       class Hub
-        PAGES = 64
         LOOK = 5.0    # for swarms that are new
         PULSE = 15.0  # something must go over the line now and then, or proxies cut it
-        private_constant :PAGES, :LOOK, :PULSE
+        private_constant :LOOK, :PULSE
 
         def initialize(swarms, every) #: (Swarms, Numeric) -> void
           @swarms = swarms
@@ -22,15 +22,26 @@ module Skep
           @lock = Mutex.new
           @sights = {}
           @pages = []
+          @places = Places.new
         end
 
-        def room? = @pages.size < PAGES #: () -> bool
+        def place(owner) = @places.take(owner, OS.now) #: (String?) -> Places::Place?
 
-        def open(socket) #: (BasicSocket) -> void
-          thread.push(socket)
+        def open(socket, place) #: (BasicSocket, Places::Place) -> void
+          return socket.close unless @places.keep(place)
+
+          thread.push([socket, place])
           wake
         rescue Threads::Background::Closed
+          @places.free(place)
           socket.close
+        end
+
+        def leave(owner) #: (String) -> void
+          @lock.synchronize { @thread }&.push([nil, owner])
+          wake
+        rescue Threads::Background::Closed # with all pages
+          nil
         end
 
         # What node of that swarm has told of its threads, asked by somebody.
@@ -59,15 +70,15 @@ module Skep
         end
 
         def serve(inbox)
-          while (socket = inbox.pop)
-            attend(socket, inbox)
+          while (order = inbox.pop)
+            attend(order, inbox)
           end
         end
 
         # From the first page to the end of the last.
-        def attend(socket, inbox)
+        def attend(order, inbox)
           set_up(inbox)
-          welcome(socket)
+          obey(order)
           take(inbox) # who came before he could wake us
           @loop.turn until @closing || (@pages.empty? && inbox.empty?)
         ensure
@@ -87,13 +98,23 @@ module Skep
         end
 
         def take(inbox)
-          while (socket = inbox.pop(timeout: 0))
-            welcome(socket)
+          while (order = inbox.pop(timeout: 0))
+            obey(order)
           end
         end
 
-        def welcome(socket)
-          page = Page.new(socket, @loop) { |gone| @pages -= [gone] }
+        # A new page's socket and place; or nil, and whose pages are to be closed.
+        def obey((socket, place))
+          return welcome(socket, place) if socket
+
+          @pages.each { |page| page.leave if page.place.owner == place }
+        end
+
+        def welcome(socket, place)
+          page = Page.new(socket, @loop, place:) do |gone|
+            @pages -= [gone]
+            @places.free(place)
+          end
           @pages += [page]
           page.put("retry: 2000\n\n")
           page.put(Page.frame(swarms: @sights.keys))
@@ -127,7 +148,8 @@ module Skep
         end
 
         def tear_down
-          [*@pages, *@sights.each_value].each { |one| one.is_a?(Sight) ? one.rest : one.close }
+          @pages.each { |page| page.close || @places.free(page.place) }
+          @sights.each_value(&:rest)
           @pages = []
           @watched = nil
           @loop&.close

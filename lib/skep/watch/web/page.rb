@@ -16,9 +16,12 @@ module Skep
         # One event; JSON has no line's end in it.
         def self.frame(facts) = "data: #{JSON.generate(facts)}\n\n".b.freeze #: (Hash) -> String
 
-        #: (BasicSocket, OS::Loop) { (Page) -> void } -> void
-        def initialize(socket, loop, &gone)
+        attr_reader :place #: Places::Place?
+
+        #: (BasicSocket, OS::Loop, ?place: Places::Place?) { (Page) -> void } -> void
+        def initialize(socket, loop, place: nil, &gone)
           @socket = socket
+          @place = place
           @gone = gone
           @out = String.new(encoding: Encoding::BINARY)
           @watch = loop.watch(socket) { |readable, writable| turn(readable, writable) }
@@ -41,6 +44,12 @@ module Skep
           @socket.close
         end
 
+        # Closes it, and says so.
+        def leave #: () -> void
+          close
+          @gone.call(self)
+        end
+
         private
 
         def turn(readable, writable)
@@ -61,11 +70,6 @@ module Skep
           written = @socket.write_nonblock(@out, exception: false)
           @out = @out.byteslice(written..) unless written == :wait_writable
           @watch.write = !@out.empty?
-        end
-
-        def leave
-          close
-          @gone.call(self)
         end
       end
       private_constant :Page

@@ -18,8 +18,10 @@ module Skep
 
         attr_reader :env #: Hash[String, untyped]
 
-        def initialize(env) #: (Hash[String, untyped]) -> void
+        #: (Hash[String, untyped], Proxies) -> void
+        def initialize(env, proxies)
           @env = env
+          @proxies = proxies
         end
 
         def method = env["REQUEST_METHOD"] #: () -> String
@@ -28,7 +30,9 @@ module Skep
         def header(name) = env["HTTP_#{name}"] #: (String) -> String?
         def host = (header("HOST") || env["SERVER_NAME"]).to_s.downcase #: () -> String
         def host_name = host.sub(/:\d*\z/, "") #: () -> String
-        def address = env["REMOTE_ADDR"].to_s #: () -> String
+
+        # Of who asks, behind proxies that are trusted.
+        def address = @proxies.client(env["REMOTE_ADDR"], header("X_FORWARDED_FOR")) #: () -> String
 
         def path #: () -> String
           path = env["PATH_INFO"].to_s

@@ -13,23 +13,24 @@ module Skep
 
         module_function
 
-        def page(request, visitor) #: (Request, Visitor) -> [Integer, Hash, Array[String]]
-          html(request, visitor, 200, "page.html", acts: visitor.acts?, user: visitor.name,
-                                                   leave: visitor.badge.user ? "" : "hidden")
+        #: (Request, Visitor, ?Hash[String, String]) -> [Integer, Hash, Array[String]]
+        def page(request, visitor, headers = {})
+          html(request, visitor, 200, "page.html", headers, acts: visitor.acts?,
+               user: visitor.name, leave: visitor.badge.user ? "" : "hidden")
         end
 
         #: (Request, Visitor, ?status: Integer, ?message: String) -> [Integer, Hash, Array[String]]
         def login(request, visitor, status: 200, message: "")
-          html(request, visitor, status, "login.html", message:)
+          html(request, visitor, status, "login.html", {}, message:)
         end
 
-        def html(request, visitor, status, file, **facts)
+        def html(request, visitor, status, file, headers, **facts)
           facts = { base: "#{request.script}/", token: visitor.badge.token, **facts }
           body = Files.text(file).gsub(/\{(\w+)\}/) do
             facts.fetch($1.to_sym).to_s.scrub.gsub(/[&<>"']/, ENTITIES)
           end
-          cookie = visitor.new? ? Access.set_cookie(request, visitor.badge.cookie) : {}
-          Reply.html(status, body, cookie)
+          headers = Access.set_cookie(request, visitor.badge.cookie) if visitor.new?
+          Reply.html(status, body, headers)
         end
       end
       private_constant :Shell
