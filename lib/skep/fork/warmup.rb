@@ -49,7 +49,7 @@ module Skep
       #: (Symbol name) -> Report::Step
       def step(name)
         started = OS.now
-        outcome = send(name)
+        outcome = __send__(name)
         Report::Step.new(name:, seconds: OS.now - started, **outcome)
       end
 
@@ -76,7 +76,7 @@ module Skep
       #: () -> Hash[Symbol, String]
       def collect
         counts = [old]
-        loop do
+        Kernel.loop do
           GC.start
           counts << old
           break if counts.size > MOST || settled?(counts)

@@ -24,7 +24,7 @@ module Skep
       end
 
       def through?(partition, offset) #: (Partition, Integer) -> bool
-        loop do
+        Kernel.loop do
           committed = @child.busy(for: LONGEST) { ask(partition.key) }
           return committed > offset if committed
           return false if @child.stopping? || partition.revoked == :lost || @consumer.fatal

@@ -38,7 +38,7 @@ module Skep
       # Asks, and asks again while the group is on its way to another coordinator, or to its first.
       #: (^(Client, EventQueue, Float) -> void) { (Event) -> untyped } -> untyped
       def ask(question)
-        loop do
+        Kernel.loop do
           code, answer = answer_to(question) { |event| yield event }
           return answer unless Codes::COORDINATOR.include?(code)
 
@@ -68,7 +68,7 @@ module Skep
       end
 
       def await(io)
-        loop do
+        Kernel.loop do
           @client.control.drain { |event| hear(event) }
           answer = yield
           return answer if answer

@@ -73,7 +73,7 @@ module Skep
       private
 
       def serve
-        loop do
+        Kernel.loop do
           @consumer.control.drain { |event| hear(event) }
           readable = wait
           break if readable.include?(@wake)

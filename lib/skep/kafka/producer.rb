@@ -127,7 +127,7 @@ module Skep
       # later.
       def post(delivery, payload, waiting, key: nil, **more)
         at_home
-        loop do
+        Kernel.loop do
           code = @outbox.post(delivery) do |tag|
             @sender.put(delivery.topic, key, payload, tag:, **more)
           end
@@ -172,7 +172,7 @@ module Skep
       end
 
       def listen
-        loop do
+        Kernel.loop do
           @sender.control.drain { |event| hear(event) }
           readable, = IO.select([@sender.control.io, @wake])
           break if readable.include?(@wake)

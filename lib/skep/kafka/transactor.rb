@@ -52,7 +52,7 @@ module Skep
 
       # patience: seconds of trying again at a stop.
       def call(name, again: nil, patience: STOP_SECONDS)
-        loop do
+        Kernel.loop do
           error = @child.busy(for: LONGEST) { yield }
           return if error.null?
 

@@ -26,7 +26,7 @@ module Skep
       # Puts a message into the buffer; raises NotDelivered if librdkafka won't have it.
       def put(topic, key, payload, headers = nil, partition: nil)
         #: (String, String?, String?, ?Hash[String, String]?, ?partition: Integer?) -> void
-        loop do
+        Kernel.loop do
           case (code = super(topic, key, payload, headers:, partition:))
           when 0 then return
           when Codes::QUEUE_FULL then serve(FULL_SECONDS)

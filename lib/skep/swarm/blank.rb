@@ -23,7 +23,7 @@ module Skep
       #: (Channel, Signals) -> Channel::Frame
       def self.told(order, signals)
         ready, = IO.select([order, signals])
-        (order.take if ready.include?(order)) || exit!(0)
+        (order.take if ready.include?(order)) || Process.exit!(0)
       end
 
       def initialize(loop, &fork) #: (OS::Loop) { (UNIXSocket) -> Integer } -> void

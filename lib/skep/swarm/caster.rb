@@ -38,12 +38,13 @@ module Skep
         Sockets.announce
         $stdout.sync = true # else what a node prints comes by the page, to whom it is a log
         new(channel, swarm:, file:).run
-        exit!(0)
+        Process.exit!(0)
       rescue Exception => e # the last word of a process that can't go on
-        refused = OS::Refused.of(e) if e.is_a?(SystemCallError)
-        told = refused && channel.send("refused", { "sentence" => refused.message })
+        refused = OS::Refused.of(e)&.message if e.is_a?(SystemCallError)
+        refused ||= Loader.shadowed(file, e)
+        told = refused && channel.send("refused", { "sentence" => refused })
         warn("skep: the mold failed: #{e.full_message(highlight: false)}") unless told
-        exit!(1) # the supervisor sees it
+        Process.exit!(1) # the supervisor sees it
       end
 
       # What would break in a child of this process, a sentence each.
@@ -58,10 +59,10 @@ module Skep
       #: (Channel, swarm: Swarm, **untyped) -> bot
       def self.take_over(channel, swarm:, **rest)
         new(channel, swarm:).go_on(**rest)
-        exit!(0)
+        Process.exit!(0)
       rescue Exception => e # the last word, as above
         warn("skep: the mold failed: #{e.full_message(highlight: false)}")
-        exit!(1)
+        Process.exit!(1)
       end
 
       # A swarm, or the file that describes it.

@@ -140,7 +140,7 @@ module Skep
       # Blocks until one frame has come; nil at the end or the deadline.
       def take(timeout: nil) #: (?timeout: Float?) -> Frame?
         deadline = timeout && OS.now + timeout
-        loop do
+        Kernel.loop do
           frame = next_frame and return frame
           return nil if @ended || !@socket.wait_readable(deadline && [deadline - OS.now, 0].max)
 

@@ -77,7 +77,7 @@ module Skep
         end
       rescue StandardError => e # a node that can't be told anything is worth nothing
         warn("skep: the control thread failed: #{e.full_message(highlight: false)}")
-        exit!(1) # another takes its place
+        Process.exit!(1) # another takes its place
       end
 
       def take_orders
@@ -109,7 +109,7 @@ module Skep
       def end_orphan
         @ancestry&.clear_up
       ensure
-        exit!(ORPHANED)
+        Process.exit!(ORPHANED)
       end
 
       def obey(frame)
@@ -128,7 +128,7 @@ module Skep
       def signal(name)
         case name
         when "TERM", "INT" then stop(name)
-        when "QUIT" then exit!(FORCED)
+        when "QUIT" then Process.exit!(FORCED)
         when "TSTP" then @child.__quiet
         when "TTIN" then backtraces
         end
@@ -137,7 +137,7 @@ module Skep
       def stop(name)
         case @insistence.of(name, OS.now)
         when :first then @child.__stop
-        when :again then exit!(FORCED)
+        when :again then Process.exit!(FORCED)
         end
       end
 

@@ -30,6 +30,17 @@ module Skep
           error.is_a?(Skep::Error) ? error.exit_code : ExitCode::FAILED
         end
 
+        # Methods that a file defines at its top level are every object's, and hide Ruby's own from
+        # whatever runs beside it. Returns a sentence if it has hidden any; what failed shows how.
+        def shadowed(file, error) #: (String?, Exception) -> String?
+          own = Object.private_instance_methods(false) | Object.instance_methods(false)
+          names = own & (Kernel.private_instance_methods(false) | Kernel.instance_methods(false))
+          return if names.empty?
+
+          "#{file}: it defines #{names.sort.join(", ")} at its top level, in place of Ruby's own " \
+            "for every object, and the mold failed, #{error.class}: define them in a module"
+        end
+
         # Runs the block and returns the swarms described in it.
         def collect #: () { () -> void } -> Array[Swarm]
           @found = []

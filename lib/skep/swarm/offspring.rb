@@ -96,7 +96,7 @@ module Skep
             [@signals, @blank].each(&:disown)
             [@loop, @channel].each(&:close)
             OS::Pidfd.abandon(@children.keys + @held)
-            exit(yield(control(signals)))
+            Process.exit(yield(control(signals)))
           end
         end
       end

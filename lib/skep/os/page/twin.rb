@@ -67,7 +67,7 @@ module Skep
         #: (Integer cell) -> String?
         def read(cell)
           place = place(cell, 0)
-          loop do
+          Kernel.loop do
             sequence = fetch(place)
             return if sequence.zero?
 

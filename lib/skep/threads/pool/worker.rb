@@ -58,7 +58,7 @@ module Skep
         #
         #: () -> void
         def serve
-          loop do
+          Kernel.loop do
             ticket = Thread.handle_interrupt(FREE) { @crew.ticket }
             while (batch = @crew.enter)
               work_on(batch)

@@ -36,7 +36,7 @@ module Skep
         ensure
           status ||= say("#{PURPOSE}break, return or throw: raise Skep::Stop to end early")
           flush
-          exit!(status)
+          Process.exit!(status)
         end
 
         private
@@ -120,7 +120,7 @@ module Skep
             done = true
           end
         ensure
-          exit!(say("its thread was killed")) if done == false && $!.nil?
+          Process.exit!(say("its thread was killed")) if done == false && $!.nil?
         end
 
         # Place of the first item, number of items, lane, cargo; nil when the parent has hung up.

@@ -48,7 +48,7 @@ module Skep
             adopt
           end
         ensure
-          exit!(1) unless Skep.pid == origin
+          Process.exit!(1) unless Skep.pid == origin
         end
 
         # In the order in which they were given.
