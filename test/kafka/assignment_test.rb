@@ -20,12 +20,12 @@ module Skep
         super
         @bell = Bell.new
         @queue = RunQueue.new(@bell)
-        @lock = Mutex.new
-        @assignment = Assignment.new(@queue, @bell, @lock)
+        @assignment = Assignment.new(@queue, @bell)
       end
 
       def teardown
         @bell.close
+        @assignment.clear
         super
       end
 
@@ -49,7 +49,6 @@ module Skep
         young = add(3, key: old.key, state: :idle)
         assert @assignment.behind?(young)
         refute @assignment.behind?(old)
-        assert_equal [old.key], @assignment.leftover([old.key, ["t", 3]])
         @assignment.freed(old)
         assert_equal [nil, 3], [old.state, @assignment.size]
         old.busy = false
@@ -72,7 +71,7 @@ module Skep
         Stub.new(id:, key:, **facts).tap { |partition| @assignment.add(partition) }
       end
 
-      def revoke(partition) = @lock.synchronize { @assignment.revoke([partition.key], 0) }
+      def revoke(partition) = @assignment.take_back(@assignment.ask_back([partition.key]))
     end
   end
 end

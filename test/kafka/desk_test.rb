@@ -140,10 +140,13 @@ module Skep
       test "takes a partition back when its batch is done, and tells how far it came" do
         add(1)
         strand = take
-        revoked = Thread.new { @desk.revoke([["t", 1]], 5) }
+        leaving = @desk.ask_back([["t", 1]])
+        assert_equal [strand.partition], @desk.processing(leaving)
         noted = []
         Thread.new { @desk.settle(strand) { |to| noted << to } and @desk.free(strand) }.join
-        assert_equal [["t", 1, 42]], revoked.value
+        refute_nil @desk.released.io.wait_readable(0)
+        assert_empty @desk.processing(leaving)
+        assert_equal [["t", 1, 42]], @desk.take_back(leaving)
         assert_equal [42], noted
         assert_equal :closed, strand.partition.state
         assert_empty @desk.keys
@@ -152,20 +155,20 @@ module Skep
       test "waits for all that is in hand of a partition before it is taken back" do
         add(1, strands: 2, wide: true)
         strands = [take, take]
-        revoked = Thread.new { @desk.revoke([["t", 1]], 5) }
+        leaving = @desk.ask_back([["t", 1]])
         strands.each do |strand|
           assert_equal %i[busy closed].include?(strand.partition.state), false
           @desk.settle(strand) { nil }
           @desk.free(strand)
         end
-        assert_equal [["t", 1, 42]], revoked.value
+        assert_equal [["t", 1, 42]], @desk.take_back(leaving)
         assert_equal :closed, strands.first.partition.state
       end
 
       test "gives up a partition whose batch takes too long, and then doesn't note it" do
         add(1)
         strand = take
-        assert_empty @desk.revoke([["t", 1]], 0.01)
+        assert_empty @desk.revoke([["t", 1]])
         refute(@desk.settle(strand) { flunk "isn't ours any more" })
         @desk.free(strand)
         assert_equal :closed, strand.partition.state
@@ -174,7 +177,7 @@ module Skep
       test "holds back a partition that came again until the old batch is through" do
         add(1)
         old = take
-        @desk.revoke([old.partition.key], 0)
+        @desk.revoke([old.partition.key])
         add(2, key: old.partition.key)
         assert_nil take
         @desk.free(old)
@@ -185,7 +188,7 @@ module Skep
         lock = turnstile
         add(1)
         old = take
-        @desk.revoke([old.partition.key], 0)
+        @desk.revoke([old.partition.key])
         new = add(2, key: old.partition.key)
         reading, hold = Thread::Queue.new, Thread::Queue.new
         inside = 0
@@ -220,7 +223,7 @@ module Skep
         other = take
         other.rest(0)
         @desk.free(other)
-        @desk.revoke([["t", 2]], 0)
+        @desk.revoke([["t", 2]])
         assert_nil @desk.next_deadline
       end
 

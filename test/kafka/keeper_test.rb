@@ -21,7 +21,8 @@ module Skep
         @consumer = Consumer.new(options.settings.for_member("test", 0, group: "readers",
                                                                         commit_every: 5.0))
         @tools = Tools.new(options:, child: @child, consumer: @consumer, desk: Desk.new,
-                           report: Report.new(@child, options.settings), past: Trails.past)
+                           lease: Lease.new(60.0),
+                           report: Report.new(@child, options.settings))
       end
 
       def teardown

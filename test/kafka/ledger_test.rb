@@ -61,7 +61,7 @@ module Skep
       end
 
       test "stores nothing for a partition that is lost" do
-        reach(atomic: false) { @desk.revoke([["t", 0]], 0) }
+        reach(atomic: false) { @desk.revoke([["t", 0]]) }
         assert_nil @store.stored
       end
 
@@ -74,7 +74,7 @@ module Skep
       test "tells that messages come again only where their transaction isn't through" do
         message = Message.new("t", 0, 3, nil, nil, 0, {})
         [false, true].each do |atomic|
-          reach(atomic:, batch: message) { @desk.revoke([["t", 0]], 0) }
+          reach(atomic:, batch: message) { @desk.revoke([["t", 0]]) }
           assert_equal !atomic, @told.any? { |name,| name == "kafka_revoked_in_hand" }
         end
       end

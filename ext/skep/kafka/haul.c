@@ -5,6 +5,7 @@
 #include "plane.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 static VALUE skep_haul_class;
 
@@ -135,18 +136,72 @@ skep_spot_beat(const struct skep_spot *spot, VALUE child)
         skep_cell_beat_roughly(spot->cell);
 }
 
+/* When a loop over a haul ends before its last message: Skep::Kafka::Ownership. */
+struct skep_tenure {
+    VALUE ownership; /* Qnil: never */
+    int64_t limit;
+    int64_t at;
+};
+
+static int64_t
+skep_tenure_now(void)
+{
+    struct timespec now;
+
+#ifdef CLOCK_MONOTONIC_COARSE
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+#else
+    clock_gettime(CLOCK_MONOTONIC, &now);
+#endif
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static struct skep_tenure
+skep_tenure_of(VALUE ownership)
+{
+    struct skep_tenure tenure = { .ownership = ownership };
+
+    if (NIL_P(ownership)) return tenure;
+    tenure.limit = NUM2LL(rb_funcall(ownership, rb_intern("limit"), 0));
+    tenure.at = skep_tenure_now();
+    return tenure;
+}
+
+/* The partition is revoked; or the process was stopped for so long that it may be. */
+static int
+skep_tenure_over(struct skep_tenure *tenure, const struct skep_haul *haul)
+{
+    int64_t before = tenure->at;
+
+    if (NIL_P(tenure->ownership)) return 0;
+    tenure->at = skep_tenure_now();
+    if (tenure->at - before > tenure->limit &&
+        !RTEST(rb_funcall(tenure->ownership, rb_intern("confirmed?"), 0)))
+        return 1;
+    return haul->ended;
+}
+
 /* A loop that isn't tracked (any more: another loop may have begun meanwhile) only beats. */
 static VALUE
-skep_haul_give_out(VALUE self, VALUE child, VALUE number)
+skep_haul_give_out(int count, VALUE *arguments, VALUE self)
 {
     struct skep_haul *haul = skep_haul_of(self);
-    struct skep_spot spot = skep_spot_of(child);
-    long loop = NUM2LONG(number);
+    struct skep_spot spot;
+    struct skep_tenure tenure;
     struct skep_room *room;
-    VALUE held = skep_room_new(haul->count, &room);
+    VALUE child, number, ownership, held;
+    int64_t last = -1;
+    long loop;
     size_t i;
 
+    rb_scan_args(count, arguments, "21", &child, &number, &ownership);
+    loop = NUM2LONG(number);
+    spot = skep_spot_of(child);
+    tenure = skep_tenure_of(ownership);
+    held = skep_room_new(haul->count, &room);
     for (i = 0; i < haul->count; i++) {
+        if (skep_tenure_over(&tenure, haul)) return LL2NUM(last);
+        last = haul->records[i].offset;
         if (haul->tracked == loop)
             skep_spot_mark(&spot, child, haul->given = haul->records[i].offset);
         else
@@ -154,7 +209,14 @@ skep_haul_give_out(VALUE self, VALUE child, VALUE number)
         rb_yield(skep_message_new(self, &haul->records[i], room));
     }
     RB_GC_GUARD(held);
-    return self;
+    return Qnil;
+}
+
+static VALUE
+skep_haul_end_early(VALUE self)
+{
+    skep_haul_of(self)->ended = 1;
+    return Qtrue;
 }
 
 static VALUE
@@ -224,7 +286,8 @@ skep_init_haul(VALUE kafka)
     rb_undef_alloc_func(skep_haul_class);
     rb_define_method(skep_haul_class, "size", skep_haul_count, 0);
     rb_define_method(skep_haul_class, "each", skep_haul_each, 0);
-    rb_define_method(skep_haul_class, "give_out", skep_haul_give_out, 2);
+    rb_define_method(skep_haul_class, "give_out", skep_haul_give_out, -1);
+    rb_define_method(skep_haul_class, "end_early", skep_haul_end_early, 0);
     rb_define_method(skep_haul_class, "tracked", skep_haul_tracked, 0);
     rb_define_method(skep_haul_class, "tracked=", skep_haul_track, 1);
     rb_define_method(skep_haul_class, "given", skep_haul_given, 0);

@@ -32,6 +32,7 @@ struct skep_haul {
     size_t bytes; /* of both */
     int64_t given; /* the offset of the message that the tracked loop yielded last, -1: none */
     long tracked;  /* the number of that loop, 0: none */
+    int ended; /* give_out with an ownership ends after the current message */
     struct skep_record *records;
     char *text;
 };

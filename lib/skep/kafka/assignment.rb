@@ -7,19 +7,21 @@
 #   assignment.add(partition)
 #   assignment.held              # => [partition], those that are ours
 #   assignment.behind?(partition)        # has its predecessor something in hand?
-#   assignment.revoke(keys, 5.0)         # takes partitions back, waiting for batches in hand
+#   leaving = assignment.ask_back(keys)  # no more of these is given out, batches end early
+#   assignment.take_back(leaving)        # what of them is still in progress is lost
 #   assignment.freed(partition)          # of one taken back: is that all of it?
-#   assignment.leftover(keys)            # of these the ones of which something is in hand
 #
 # A partition that was taken back is forgotten, and its queue given back, when nothing of it is in
 # hand any more; one that came again meanwhile, which has waited for that, may be drawn from then.
 module Skep
   module Kafka
     class Assignment
-      #: (RunQueue, Bell, Mutex) -> void
-      def initialize(queue, bell, lock)
-        @queue, @bell, @lock = queue, bell, lock
-        @freed = ConditionVariable.new
+      # Rings when a partition that was asked back is no longer being processed.
+      attr_reader :released #: Bell
+
+      def initialize(queue, bell) #: (RunQueue, Bell) -> void
+        @queue, @bell = queue, bell
+        @released = Bell.new
         @all = {} # by their ids
         @of = {}  # by their keys: one, and predecessors of it
       end
@@ -37,21 +39,21 @@ module Skep
         @of[partition.key].any? { |one| one.busy? && !one.equal?(partition) }
       end
 
-      # [topic, number] of those.
-      #: (Array[[String, Integer]]) -> Array[[String, Integer]]
-      def leftover(keys) = @all.values.select(&:busy?).map(&:key) & keys
-
-      # Waits so many seconds at most; what is in hand then is lost. Gives [topic, number, offset]
-      # of what was done, where no transaction is in doubt.
-      #
-      #: (Array[[String, Integer]], Numeric) -> Array[[String, Integer, Integer]]
-      def revoke(keys, seconds)
+      # Asks for these partitions back: none of their messages is given out any more, and
+      # Batch#each ends after the current message. They stay ours until take_back.
+      #: (Array[[String, Integer]]) -> Array[Partition]
+      def ask_back(keys)
         found = held.select { |partition| keys.include?(partition.key) }
         found.each { |partition| partition.revoked = :asked }
         found.each { |partition| freed(partition) }
-        wait_for(found, seconds)
-        found.each { |partition| partition.revoked = :lost }
-        progress(found)
+      end
+
+      # What is still being processed is lost from here on. Returns [topic, number, offset] of what
+      # was done, where no transaction is in doubt.
+      #: (Array[Partition]) -> Array[[String, Integer, Integer]]
+      def take_back(partitions)
+        partitions.each { |partition| partition.revoked = :lost }
+        progress(partitions)
       end
 
       # (Whoever commits the position of one in doubt may take the group back.)
@@ -66,13 +68,14 @@ module Skep
         partition.close
         @of[partition.key]&.each { |successor| @queue.wake(successor) }
         @bell.ring
-        @freed.broadcast
+        @released.ring
       end
 
       # Gives everything back.
       def clear #: () -> void
         @all.each_value(&:close).clear
         @of.clear
+        @released.close unless @released.io.closed?
       end
 
       def inspect = "#<Skep::Kafka::Assignment partitions=#{size}>" #: () -> String
@@ -84,13 +87,6 @@ module Skep
         some = @of[partition.key]
         some.delete(partition)
         @of.delete(partition.key) if some.empty?
-      end
-
-      def wait_for(found, seconds)
-        deadline = OS.now + seconds
-        while found.any?(&:busy?) && (left = deadline - OS.now).positive?
-          @freed.wait(@lock, left)
-        end
       end
     end
     private_constant :Assignment

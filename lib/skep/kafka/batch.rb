@@ -36,6 +36,9 @@ module Skep
       # as it likes, so long as its messages don't. (A handler that takes them all at once beats for
       # itself.) Which one was given out last is known even if the node dies of it; after the last
       # one all are at work. Of loops within one another the outermost counts.
+      #
+      # Once the partition is revoked it ends after the current message. The handler then returns as
+      # ever: the messages given out are done, and the rest is left to the partition's next owner.
       #: () { (Message) -> void } -> untyped
       def each(&)
         return enum_for(:each) { size } unless block_given?
@@ -44,16 +47,22 @@ module Skep
         give_out(&)
       end
 
+      # True once the group wants the partition back, or has taken it. A handler that doesn't use
+      # `each` should finish soon then: the rebalance waits for it.
+      def revoked? = @ownership ? @ownership.revoked? : false #: () -> bool
+
       # This message, or the one of that offset, and all before it in the batch are done. They
       # don't come again when the handler raises later, nor once that is committed. After the
-      # handler's end there is nothing more to mark: it is done, or comes again.
-      def mark(message) #: (Message | Integer) -> void
+      # handler's end there is nothing more to mark: it is done, or comes again. Returns false if
+      # the mark can't be stored, since the partition is lost: its next owner processes the message
+      # again.
+      def mark(message) #: (Message | Integer) -> bool
         offset = message.is_a?(Integer) ? message : message.offset
         unless offset.between?(first_offset, last_offset)
           raise ArgumentError, "no message of #{label} has the offset #{offset}"
         end
 
-        @marking&.call(offset)
+        @marking ? @marking.call(offset) != false : @child.nil?
       end
 
       # Not now: what isn't marked comes again after so many seconds, and until then nothing else of
@@ -84,9 +93,21 @@ module Skep
       def __given_to(child, &marking) #: (Child) ?{ (Integer) -> void } -> void
         @child = child
         @marking = marking
-        @messages = @wish = @left_by = @haul.tracked = nil
+        @messages = @wish = @left_by = @haul.tracked = @cut = @ownership = nil
         @home = Fiber.current
       end
+
+      # Whose it is. Returns false if that isn't this node any more: it isn't to be processed.
+      def __owned(ownership) #: (Ownership) -> bool
+        @ownership = ownership
+        ownership.confirmed?.tap { |ours| @cut = first_offset - 1 unless ours }
+      end
+
+      # `each` ends after the current message.
+      def __end_early = @haul.end_early #: () -> void
+
+      # The offset of the last message given out, where `each` has ended early.
+      def __cut = @cut #: () -> Integer?
 
       # The handler is through with it: who keeps it marks nothing of another's any more.
       def __over = @marking = nil #: () -> void
@@ -150,13 +171,27 @@ module Skep
       private
 
       def give_out(&)
+        return give_out_again(&) if @cut
+
         number = begin_loop
-        @haul.give_out(@child, number, &)
+        ended = @haul.give_out(@child, number, (@ownership if @haul.tracked == number), &)
+        @cut = [ended, first_offset - 1].max if ended
         self
       rescue Exception => e # what ends the node with it, even: which message it was stays reported
         raise
       ensure
         end_loop(e) if @haul.tracked == number
+      end
+
+      # A loop after one that has ended early has the same messages.
+      def give_out_again
+        @haul.each do |message|
+          break if message.offset > @cut
+
+          @child.at(message.offset)
+          yield message
+        end
+        self
       end
 
       def begin_loop

@@ -31,6 +31,8 @@ module Skep
       REBALANCING = [22, 27].freeze
       # No connection: refused, timed out, no such name, TLS that fails, none left.
       NETWORK = [-195, -193, -181, TIMED_OUT, ALL_BROKERS_DOWN].freeze
+      # Nobody to commit to: no connection, or no coordinator, which may be loading or moving.
+      AWAY = [*NETWORK, *COORDINATOR, -189].freeze
       # Another member has come by the same group.instance.id, or has it still.
       FENCED = 82
       NAME_KEPT = 111

@@ -12,18 +12,14 @@ module Skep
       include Offsets
       include Membership
 
-      # What the cluster has taken of it: the offset last committed of each partition.
-      attr_reader :accepted #: Hash[[String, Integer], Integer]
       attr_reader :fetch_wait #: FetchWait?, nil where the settings say how long
 
-      #: (Hash[String, String], ?accepted: Hash[[String, Integer], Integer]) -> void
-      def initialize(settings, accepted: {})
+      def initialize(settings) #: (Hash[String, String]) -> void
         @group, @name = settings.values_at("group.id", "group.instance.id")
         @stays = @name && !Protocol.new(settings).brokers?
         super(settings, type: Native::CONSUMER)
         @fetch_wait = FetchWait.for(handle, settings)
         @reset = settings.fetch("auto.offset.reset", "largest")
-        @accepted = accepted
       end
 
       def subscribe(topics) #: (Array[String]) -> void
@@ -98,17 +94,9 @@ module Skep
         end
         return code unless code.zero?
 
-        answers.wait(seconds) { |event| accept(event) } || Codes::TIMED_OUT
+        answers.wait(seconds, &:code) || Codes::TIMED_OUT
       ensure
         answers&.close
-      end
-
-      # The answer to a commit: its error code.
-      def accept(event) #: (Event) -> Integer
-        event.list.to_a.each do |topic, number, offset, code|
-          @accepted[[topic, number]] = offset if code.zero? && event.code.zero?
-        end
-        event.code
       end
 
       def close #: () -> void

@@ -5,71 +5,78 @@
 #
 #   custody = Custody.new(tools, gaps)
 #   custody.take(list)            # assigned to us
-#   custody.give_up(list)         # to be others'; or lost already
+#   custody.give_up(list) { |s| … }   # to be others'; or lost already; the block waits so long
+#                                 # for handlers, and is false when there is no more time
 #   custody.give_up_all(list)     # at the client's end
 #   custody.drop                  # before we leave for good, with something in hand
 #   custody.lose                  # librdkafka has given up
 #   custody.begin_again(topics)   # those were deleted and made again
+#   custody.commit                # what is done, as soon as a coordinator answers
 #   custody.commit_settled        # what is done, once the group has settled; the block serves it
 #   custody.joined?               # has it ever had any?
 #   custody.away?                 # has it lost what it had, and got nothing since?
 module Skep
   module Kafka
     class Custody
-      FINISH_SECONDS = 5.0 # how long a rebalance waits for batches in hand
+      WARN_SECONDS = 5.0 # before a partition goes while a handler still processes it
       COMMIT_SECONDS = 5.0
+      RETRY_SECONDS = 0.25
       REMADE = "deleted and made again: read from its beginning"
-      private_constant :FINISH_SECONDS, :COMMIT_SECONDS, :REMADE
+      private_constant :WARN_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS, :REMADE
 
       def initialize(tools, gaps) #: (Tools, Gaps) -> void
         @options, @child, @report = tools.options, tools.child, tools.report
         @consumer, @desk, @meter = tools.consumer, tools.desk, tools.meter
-        @trails = Trails.new(tools)
         @gaps = gaps
         @serials = 0
+        @pause = Threads::Inbox.new # into which nothing ever comes
       end
 
       def joined? = @joined ? true : false #: () -> bool
       def away? = @away ? true : false #: () -> bool
 
       # Each partition's queue is turned to the desk before the assignment, so that no message goes
-      # elsewhere.
+      # elsewhere. A partition begins at the group's committed offset, also one that this node had
+      # before: another member may have processed messages after that offset without committing
+      # them, so messages that this node has already processed are redelivered in their order.
       def take(list) #: (PartitionList) -> void
         @consumer.fetch_wait&.shorten # a request in flight would keep these waiting
-        starts = @trails.starts(list.keys)
-        list.begin_at(starts)
-        list.keys.each { |key| @desk.add(partition(key, start: starts[key])) }
+        commit
+        list.keys.each { |key| @desk.add(partition(key)) }
         @consumer.assign(list)
-        starts.each { |key, offset| @consumer.store(*key, offset) }
         @joined = true
         @away = false
         tell("assigned", list.keys)
       end
 
-      def give_up(list) #: (PartitionList) -> void
+      # Kafka waits for max.poll.interval.ms until this is through, in each of the protocols.
+      def give_up(list, &wait) #: (PartitionList) ?{ (Float) -> bool } -> void
         @away = lost = @consumer.lost?
-        done = @desk.revoke(list.keys, lost ? 0 : FINISH_SECONDS)
-        committed(@consumer.commit(done, COMMIT_SECONDS)) unless lost
+        deadline = OS.now + @options.rebalance_wait
+        leaving = @desk.ask_back(list.keys)
+        await_handlers(leaving, deadline, &wait) unless lost
+        done = @desk.take_back(leaving)
+        committed(commit_while_away(done, deadline)) unless lost
         @consumer.unassign(list)
         tell(lost ? "lost" : "revoked", list.keys)
       end
 
       def give_up_all(list) #: (PartitionList) -> void
         held = @desk.keys
-        @desk.revoke(held, 0)
+        @desk.revoke(held)
         @consumer.unassign(list)
         tell("revoked", held)
       end
 
       # At once, whatever is in hand: what is done is committed, and no more of it will be.
       def drop #: () -> void
-        committed(@consumer.commit(@desk.revoke(@desk.keys, 0), COMMIT_SECONDS))
+        committed(@consumer.commit(@desk.revoke(@desk.keys), COMMIT_SECONDS))
       end
 
       # Nothing more will be committed.
       def lose #: () -> void
         lost = @desk.keys
-        @desk.revoke(lost, 0)
+        @desk.revoke(lost)
         tell("lost", lost) if lost.any?
       end
 
@@ -78,12 +85,19 @@ module Skep
         keys = @desk.keys.select { |topic, _| topics.include?(topic) }
         return if keys.empty?
 
-        @desk.revoke(keys, FINISH_SECONDS)
-        keys.each { |key| @trails.begin_anew(key) }
+        @desk.revoke(keys)
         @meter.begin_again(keys)
         keys.each { |key| @desk.add(partition(key).tap { |partition| partition.seek(0) }) }
         @report.tell(:kafka_topic_remade, level: :error, partitions: PartitionList.by_topic(keys),
                                           note: REMADE)
+      end
+
+      # Commits what is done of the partitions held, before new work is taken: after an outage, and
+      # when more partitions come.
+      # Was it committed? The group knows this member then.
+      def commit #: () -> bool
+        done = @desk.certain
+        done.any? && committed(commit_while_away(done)) && !@consumer.lost?
       end
 
       # While the group changes nothing can be committed: the block is to serve it for so many
@@ -111,11 +125,53 @@ module Skep
 
       private
 
-      def partition(key, start: nil)
+      # Until no handler processes a batch of these partitions any more, or at the deadline; warns
+      # before another node begins the same messages.
+      def await_handlers(leaving, deadline, &wait)
+        warn_at = deadline - [WARN_SECONDS, @options.rebalance_wait / 4.0].min
+        return if await_release(leaving, warn_at, &wait)
+
+        @desk.processing(leaving).each { |partition| warn_of_overlap(partition, deadline) }
+        await_release(leaving, deadline, &wait)
+      end
+
+      def await_release(leaving, deadline)
+        until @desk.processing(leaving).empty?
+          left = deadline - OS.now
+          return false unless left.positive? && block_given? && yield(left)
+        end
+        true
+      end
+
+      def warn_of_overlap(partition, deadline)
+        topic, number = partition.key
+        seconds = [deadline - OS.now, 0].max.round(1)
+        @report.tell(:kafka_revoked_in_hand, level: :warn, topic:, partition: number,
+                                             offset: partition.position, seconds:, note: OVERLAP)
+      end
+
+      OVERLAP = "a handler still processes messages of this revoked partition; after `seconds` " \
+                "another node processes the same messages: let handlers look at " \
+                "batch.revoked?, or raise max.poll.interval.ms"
+      private_constant :OVERLAP
+
+      # Commits, and tries again while there is no coordinator, as long as this member may commit.
+      # The error code.
+      def commit_while_away(done, deadline = OS.now + COMMIT_SECONDS)
+        loop do
+          left = deadline - OS.now
+          code = @consumer.commit(done, [left, 1.0].max)
+          return code unless left.positive? && Codes::AWAY.include?(code) && !@consumer.lost?
+
+          @pause.pop(timeout: [left, RETRY_SECONDS].min)
+        end
+      end
+
+      def partition(key)
         partition = @consumer.partition(
           *key, id: @serials += 1, bell: @desk.bell, order: @options.method(:order),
                 seeking: Seeker.new(@consumer, @report), limit: @options.batch,
-                max_wait: @options.max_wait, trail: @trails[key], start:
+                max_wait: @options.max_wait
         )
         partition.tap { partition.intake.gaps = @gaps }
       end

@@ -8,7 +8,9 @@
 #   desk.settle(strand) { … }        # its batch is done
 #   desk.free(strand)                # you are through with it, or it is to rest
 #   desk.listen                      # readies what librdkafka rang for, and what has rested enough
-#   desk.revoke(keys, 5.0)           # takes partitions back, waiting for batches in hand
+#   leaving = desk.ask_back(keys)    # no more of these is given out, batches end early
+#   desk.processing(leaving)         # those of them that workers still process
+#   desk.take_back(leaving)          # what of them is still in progress is lost
 #
 # What must be done in order is never with two at once, even when its partition goes and comes back
 # while it is in hand.
@@ -23,7 +25,7 @@ module Skep
         @bell = bell
         @lock = Mutex.new
         @queue = RunQueue.new(bell)
-        @assignment = Assignment.new(@queue, bell, @lock)
+        @assignment = Assignment.new(@queue, bell)
         @dispatcher = Dispatcher.new(@queue, @assignment, @lock, &problem)
       end
 
@@ -63,13 +65,12 @@ module Skep
       end
 
       # The same of its messages up to that offset.
-      #: (Strand, Integer) { (Integer) -> void } -> void
+      #: (Strand, Integer) { (Integer) -> void } -> bool
       def mark(strand, offset, &)
         @lock.synchronize do
-          next if strand.marked && offset <= strand.marked
+          next strand.partition.revoked != :lost if strand.marked && offset <= strand.marked
 
-          note(strand, offset, &)
-          strand.marked = offset
+          note(strand, offset, &).tap { strand.marked = offset }
         end
       end
 
@@ -99,11 +100,26 @@ module Skep
       # When the next one has rested enough, in monotonic seconds.
       def next_deadline = @lock.synchronize { @queue.deadline } #: () -> Float?
 
-      # Takes partitions back, waiting so many seconds at most for batches in hand; those still in
-      # hand are lost then. Gives [topic, number, offset] of what was done.
-      #
-      #: (Array[[String, Integer]], Numeric) -> Array[[String, Integer, Integer]]
-      def revoke(keys, seconds) = @lock.synchronize { @assignment.revoke(keys, seconds) }
+      # See Assignment#ask_back.
+      #: (Array[[String, Integer]]) -> Array[Partition]
+      def ask_back(keys) = @lock.synchronize { @assignment.ask_back(keys) }
+
+      # Those of which a worker still processes a batch.
+      #: (Array[Partition]) -> Array[Partition]
+      def processing(partitions) = @lock.synchronize { partitions.select(&:busy?) }
+
+      # Rings when `processing` may have changed.
+      def released = @assignment.released #: () -> Bell
+
+      # See Assignment#take_back.
+      #: (Array[Partition]) -> Array[[String, Integer, Integer]]
+      def take_back(partitions) = @lock.synchronize { @assignment.take_back(partitions) }
+
+      # Takes partitions back at once. Returns [topic, number, offset] of what was done.
+      #: (Array[[String, Integer]]) -> Array[[String, Integer, Integer]]
+      def revoke(keys)
+        @lock.synchronize { @assignment.take_back(@assignment.ask_back(keys)) }
+      end
 
       # [topic, number, offset] of what was done so far.
       #: () -> Array[[String, Integer, Integer]]
@@ -115,10 +131,6 @@ module Skep
 
       # The partitions it has, as [topic, number].
       def keys = @lock.synchronize { @assignment.held.map(&:key) } #: () -> Array[[String, Integer]]
-
-      # Of these the ones of which something is in hand since before they were taken back.
-      #: (Array[[String, Integer]]) -> Array[[String, Integer]]
-      def leftover(keys) = @lock.synchronize { @assignment.leftover(keys) }
 
       # Through which their messages come.
       def intakes = @lock.synchronize { @assignment.held.map(&:intake) } #: () -> Array[Intake]

@@ -7,6 +7,7 @@
 #   haul.each { |message| … }
 #   haul.tracked = 1
 #   haul.give_out(child, 1) { |message| … }; haul.given
+#   haul.end_early                 # give_out with an ownership ends after the current message
 #   haul.size; haul.first_offset; haul.last_offset; haul.payloads
 module Skep
   module Kafka
@@ -29,14 +30,25 @@ module Skep
       end
 
       # Yields the messages. While this loop, of that number, is the tracked one, each of them is
-      # reported to the child first (`at`); otherwise the child only beats.
-      #: (Child, Integer) { (Message) -> void } -> untyped
-      def give_out(child, number)
+      # reported to the child first (`at`); otherwise the child only beats. With an ownership the
+      # loop ends early when the partition is revoked, or isn't confirmed after a long pause: it
+      # returns the offset of the last message given out, -1 if there is none; otherwise nil.
+      #: (Child, Integer, ?Ownership?) { (Message) -> void } -> Integer?
+      def give_out(child, number, ownership = nil)
+        last = -1
+        at = now
         each do |message|
+          at, before = now, at
+          return last if ownership && over?(ownership, at - before)
+
           tracked == number ? child.at(@given = message.offset) : child.beat
+          last = message.offset
           yield message
         end
+        nil
       end
+
+      def end_early = @ended = true #: () -> void
 
       attr_accessor :tracked #: Integer?, the number of the loop that is tracked
       attr_reader :given #: Integer?, the offset of the message that a tracked loop yielded last
@@ -53,6 +65,14 @@ module Skep
 
       def empty? = size.zero? #: () -> bool
       def inspect = "#<Skep::Kafka::Haul size=#{size}>" #: () -> String
+
+      private
+
+      def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+
+      def over?(ownership, pause)
+        (pause > ownership.limit && !ownership.confirmed?) || @ended
+      end
     end
     private_constant :Haul
   end

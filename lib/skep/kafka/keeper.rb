@@ -14,14 +14,11 @@
 module Skep
   module Kafka
     class Keeper
-      POLL_SECONDS = 300.0 # librdkafka's max.poll.interval.ms unless set
-      private_constant :POLL_SECONDS
-
       attr_reader :failure #: Exception?
 
       def initialize(tools) #: (Tools) -> void
-        @options, @report = tools.options, tools.report
-        @consumer, @desk = tools.consumer, tools.desk
+        @options, @report, @child = tools.options, tools.report, tools.child
+        @consumer, @desk, @lease = tools.consumer, tools.desk, tools.lease
         @outage = Outage.new(tools)
         @namesakes, @gaps = Namesakes.new(@consumer), Gaps.new(tools)
         @fetch_wait = @consumer.fetch_wait
@@ -48,7 +45,7 @@ module Skep
         when :rebalance then rebalance(event)
         when :error then error(event)
         when :log then @gaps.reset(event, @desk.intakes) || @report.log(event)
-        when :commit then @custody.committed(@consumer.accept(event)) && ask_who_they_are
+        when :commit then @custody.committed(event.code) && ask_who_they_are
         end
       end
 
@@ -76,6 +73,7 @@ module Skep
         Kernel.loop do
           @consumer.control.drain { |event| hear(event) }
           readable = wait
+          @lease.renew unless @outage.now?
           break if readable.include?(@wake)
 
           look(readable)
@@ -88,7 +86,7 @@ module Skep
       def wait
         timed = [@outage, @gaps, @farewell, *@fetch_wait]
         ios = [@consumer.control, @namesakes, *timed].filter_map(&:io)
-        seconds = [poll_every, *timed.filter_map(&:seconds_left)].min
+        seconds = [poll_every, @lease.limit / 2, *timed.filter_map(&:seconds_left)].min
         readable, = IO.select([@wake, *ios], nil, nil, seconds)
         readable || []
       end
@@ -97,21 +95,39 @@ module Skep
         @gaps.look(@desk.intakes)
         @fetch_wait&.look
         @farewell.look { |event| hear(event) }
-        readable.include?(@outage.io) ? @outage.over : @outage.look
+        readable.include?(@outage.io) ? outage_over : @outage.look
         @custody.begin_again(@namesakes.found) if readable.include?(@namesakes.io)
       end
 
-      # Without any event the queue is served often enough to stay a member.
-      def poll_every
-        limit = @options.settings["max.poll.interval.ms"]
-        (limit ? limit.to_i / 1000.0 : POLL_SECONDS) / 3
+      # Partitions may go any moment now: what is done is committed first.
+      def outage_over
+        @outage.over
+        @lease.confirm if @custody.commit
       end
 
-      def rebalance(event)
-        return @custody.give_up(event.list) unless event.code == Codes::ASSIGN
+      # Without any event the queue is served often enough to stay a member.
+      def poll_every = @options.settings.max_poll_interval / 3
 
+      def rebalance(event)
+        return give_up(event.list) unless event.code == Codes::ASSIGN
+
+        @lease.confirm
         @custody.take(event.list)
         ask_who_they_are
+      end
+
+      def give_up(list) = @custody.give_up(list) { |seconds| await_handlers(seconds) }
+
+      # Waits for a handler's end, no longer than until the farewell is due. False if it is due.
+      def await_handlers(seconds)
+        left = @farewell.seconds_left
+        return false if left&.zero?
+
+        ios = [@desk.released.io, (@farewell.io unless @child.stopping?)].compact
+        IO.select(ios, nil, nil, [seconds, *left].min)
+        @desk.released.heard
+        @lease.renew unless @outage.now?
+        true
       end
 
       def ask_who_they_are = @namesakes.ask(@desk.keys.map(&:first).uniq)

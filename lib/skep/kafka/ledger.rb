@@ -4,6 +4,7 @@
 # a count; and as the innocence of what was suspect.
 #
 #   ledger.finish(strand)         # its batch is done
+#   ledger.finish_until(strand, 41)   # up to there: the handler wasn't given the rest
 #   ledger.reach(strand)          # it has none: its partition goes on further than where it is done
 #   ledger.mark(strand, 41)       # of the batch what is up to that offset
 #   ledger.cut(strand)            # the rest of it is to be tried again
@@ -34,6 +35,18 @@ module Skep
         true
       end
 
+      # The handler was given its messages up to that offset, since the partition goes: they are
+      # done, and the rest isn't.
+      def finish_until(strand, offset) #: (Strand, Integer) -> void
+        batch = strand.batch
+        return @outputs.abort if offset < batch.first_offset
+        return undone(batch) unless @outputs.seal(strand.partition, offset)
+
+        noted = @desk.mark(strand, offset) { |position| store(strand, position) }
+        tell(LATE, batch, last_offset: offset) unless noted || @outputs.atomic?
+        cut(strand)
+      end
+
       # Where that fails, the next message's offset does it.
       def reach(strand) #: (Strand) -> void
         partition = strand.partition
@@ -48,14 +61,16 @@ module Skep
                                                           partition: partition.number)
       end
 
-      # What the handler has produced so far is where it is to be then. Raises OutputFailed.
-      def mark(strand, offset) #: (Strand, Integer) -> void
+      # What the handler has produced so far is where it is to be then. Raises OutputFailed. False
+      # if the partition is lost.
+      def mark(strand, offset) #: (Strand, Integer) -> bool
         raise ForkedBatch unless @generation == OS::Generation.count
-        return if strand.marked && offset <= strand.marked
+        return !lost?(strand) if strand.marked && offset <= strand.marked
 
         @outputs.seal(strand.partition, offset) or raise Gone.new(partition: strand.partition.to_s)
         @desk.mark(strand, offset) { |position| store(strand, position) }
         @outputs.begin # where that fails, what is sealed stays done
+        !lost?(strand)
       end
 
       # Goes on with what comes after the mark, which hasn't failed yet then.
@@ -71,6 +86,8 @@ module Skep
       end
 
       private
+
+      def lost?(strand) = strand.partition.revoked == :lost
 
       def store(strand, offset)
         @outputs.atomic? ||
@@ -89,14 +106,14 @@ module Skep
         false
       end
 
-      def tell(note, batch)
-        @report.tell(:kafka_revoked_in_hand, level: :warn, **batch.place, note:)
+      def tell(note, batch, **facts)
+        @report.tell(:kafka_revoked_in_hand, level: :warn, **batch.place, **facts, note:)
       end
 
       COMMIT_SECONDS = 5.0
-      LATE = "done, but the partition went meanwhile: these messages come again, unless it comes " \
-             "back to this node"
-      UNDONE = "given up: the partition went elsewhere meanwhile, where these messages come again"
+      LATE = "processed, but the partition was lost before that: its owner processes these " \
+             "messages again"
+      UNDONE = "given up: the partition was lost before that; its owner processes these messages"
       private_constant :COMMIT_SECONDS, :LATE, :UNDONE
     end
     private_constant :Ledger

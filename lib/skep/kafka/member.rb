@@ -13,10 +13,10 @@ module Skep
       LEAVE_SECONDS = 10.0
       private_constant :LEAVE_SECONDS
 
-      # nameless: whatever its settings say; past: what its process has done as a member before.
-      #: (Options, Child, Proc, ?nameless: bool, ?past: Trails::Past) -> void
-      def initialize(options, child, handler, nameless: false, past: Trails.past)
-        @nameless, @past = nameless, past
+      # nameless: whatever its settings say.
+      #: (Options, Child, Proc, ?nameless: bool) -> void
+      def initialize(options, child, handler, nameless: false)
+        @nameless = nameless
         @options = options
         @child = child
         @handler = handler
@@ -43,11 +43,11 @@ module Skep
       def go_on(nameless:)
         return if @child.stopping?
 
-        Member.new(@options, @child, @handler, nameless:, past: @past).run
+        Member.new(@options, @child, @handler, nameless:).run
       end
 
       def take_part
-        @consumer = Consumer.new(settings, accepted: @past.accepted)
+        @consumer = Consumer.new(settings)
         return unless Boot.new(@options, @child, @consumer, @report).call
 
         @child.ready!
@@ -70,7 +70,7 @@ module Skep
         tools = Tools.new(options: @options, child: @child, report: @report, consumer: @consumer,
                           desk: @desk = Desk.new(&@report.method(:unreadable)), gate: Gate.new,
                           dead_letter: @dead_letter = dead_letter, leeway: Leeway.new,
-                          past: @past)
+                          lease: Lease.new(@options.settings.session_timeout / 2))
         @meter = tools.meter = Meter.new(tools)
         @outputs = tools.outputs = Outputs.new(tools)
         tools

@@ -11,13 +11,14 @@ module Skep
       DEFAULTS = {
         kafka: nil, group: nil, topics: nil, threads: 1, batch: 500, max_wait: 0, dead_letter: nil,
         attempts: nil, poison: nil, connect_timeout: 15, commit_every: 5.0, retry_backoff: 0.1,
-        retry_for: 300, ordered_by: :partition, ahead: 5_000, filter: nil, producer: {},
-        transactional: false
+        retry_for: 300, rebalance_wait: nil, ordered_by: :partition, ahead: 5_000, filter: nil,
+        producer: {}, transactional: false
       }.freeze
       ATTEMPTS = 5
+      REBALANCE_SHARE = 0.8 # of max.poll.interval.ms, after which Kafka gives partitions away
       POISON = %i[dead_letter pause skip].freeze
       LEGAL = /\A[a-zA-Z0-9._-]{1,249}\z/ # Kafka's names of topics
-      private_constant :DEFAULTS, :ATTEMPTS, :POISON, :LEGAL
+      private_constant :DEFAULTS, :ATTEMPTS, :REBALANCE_SHARE, :POISON, :LEGAL
 
       attr_reader :settings #: Settings
       attr_reader :group #: String
@@ -31,6 +32,7 @@ module Skep
       attr_reader :connect_timeout #: Numeric?, seconds; nil: for ever
       attr_reader :commit_every #: Numeric, seconds
       attr_reader :retry_backoff #: Numeric, seconds
+      attr_reader :rebalance_wait #: Numeric, seconds for which a revocation waits for handlers
       attr_reader :retry_for #: Numeric?, seconds of failures before the dead letter
       attr_reader :ordered_by #: :partition | :key | ^(Message) -> untyped
       attr_reader :ahead #: Integer, messages beyond the lowest unfinished one, at most
@@ -46,8 +48,9 @@ module Skep
         @producer = @settings.with(taken[:producer])
         @topics = Array(topics).map(&:to_s).freeze
         @attempts ||= ATTEMPTS if dead_letter
+        @rebalance_wait ||= (settings.max_poll_interval * REBALANCE_SHARE).round(1)
         @poison ||= dead_letter ? :dead_letter : :pause
-        @errors = [*unknown(given), *settings.errors, *names, *numbers, *burial,
+        @errors = [*unknown(given), *settings.errors, *names, *numbers, *rebalance, *burial,
                    *sentence, *choice, *outputs(taken[:producer])].freeze
         freeze
       end
@@ -100,6 +103,13 @@ module Skep
          *must_be("seconds, more than 0, or nil to wait for ever", connect_timeout:) do |value|
            value.nil? || positive_seconds?(value)
          end]
+      end
+
+      # Kafka excludes a member that hasn't given up its partitions after max.poll.interval.ms.
+      def rebalance
+        most = settings.max_poll_interval
+        must_be("seconds, from 0 to less than max.poll.interval.ms, here #{most}",
+                rebalance_wait:) { |value| seconds?(value) && value < most }
       end
 
       def burial

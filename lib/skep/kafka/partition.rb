@@ -35,20 +35,20 @@ module Skep
 
       # order: makes a Sequence or a Keyring; seeking: called with topic, number and place, gives
       # the offset; limit: messages a read at most; max_wait: seconds for which fewer may wait for
-      # more; trail: where it is noted how far this process has come (Trails), and start: where it
-      # begins by that; whereabouts: how far librdkafka has given it out.
+      # more; whereabouts: how far librdkafka has given it out.
       def initialize(queue, topic, number, id:, bell:, order:, seeking:, limit:, max_wait:,
-                     trail: Trails::Trail.new, start: nil, whereabouts: nil)
+                     whereabouts: nil)
         @queue, @topic, @number, @id = queue, -topic, number, id # frozen: handlers see it
         @key = [@topic, number].freeze
         @order, @seeking = order, seeking
-        @limit, @max_wait, @trail = limit, max_wait, trail
+        @limit, @max_wait = limit, max_wait
         @bell = bell
         @intake = Intake.new(open_reader(limit), topic, number, whereabouts)
         @state = :idle
         @in_hand = 0
+        @given = [] # batches that handlers have now
         @new = true
-        start_anew(start)
+        start_anew
       end
 
       # What is read from here on isn't known to anybody yet. What rang may not be read at once, for
@@ -90,7 +90,6 @@ module Skep
         else @plan.reach(offset + 1)
         end
         @in_doubt = false
-        @trail.position = position
       end
 
       def release(strand) = @plan.release(strand) #: (Strand) -> void
@@ -145,10 +144,25 @@ module Skep
       # May a transaction, or a seek just under way, have committed what the position doesn't say?
       def in_doubt? = @in_doubt || (seeking? && state == :busy) ? true : false #: () -> bool
 
+      # Handlers that process one of its batches learn of it: Batch#each ends early.
       def revoked=(how) #: (Symbol) -> void
         @intake.shut
         @revoked = how
+        @given.dup.each(&:__end_early)
       end
+
+      # A handler is given that batch for the time of the block.
+      def give(batch) #: (Batch) { () -> untyped } -> untyped
+        @given << batch
+        batch.__end_early if revoked
+        yield
+      ensure
+        @given.delete_if { |one| one.equal?(batch) }
+      end
+
+      # [topic, number, offset] of where it begins again after a loss, once anything was read.
+      #: () -> [String, Integer, Integer]?
+      def restart = (position || @first)&.then { |offset| [topic, number, offset] }
 
       # [topic, number, offset] to commit, if anything was done.
       #: () -> [String, Integer, Integer]?
@@ -204,6 +218,7 @@ module Skep
       def start_anew(start = nil)
         @more = true
         @start = start # before the plan: nobody is told the old one's, meanwhile
+        @first = nil # the offset of the first message read
         @reach = nil # the offset that comes next, where that isn't the last message's next one
         @plan = @order.call
         @gathered = [] # hauls for the next batch
@@ -211,11 +226,10 @@ module Skep
       end
 
       # The queue is its predecessor's, too, whose end silences it: only from here on it rings for
-      # this one. What the predecessor has done at last isn't done again.
+      # this one.
       def begin_anew
         @new = false
         listen
-        @place ||= @trail.position if (@trail.position || 0) > (@start || 0)
       end
 
       def listen = @bell.told_by(@queue, id)
@@ -227,6 +241,7 @@ module Skep
         @due = OS.now + @max_wait if @gathered.empty?
         @reach = reach if reach || !haul.empty?
         @gathered << haul unless haul.empty?
+        @first ||= haul.first_offset
         return if @gathered.empty?
 
         @more || OS.now >= @due ? unpack(&keys) : @retry_at = @due
@@ -248,7 +263,6 @@ module Skep
 
       def go
         start_anew(@intake.anew { @seeking.call(topic, number, @place) })
-        @trail.position = @start
         @place = @before = nil
       rescue CallFailed => e # the cluster doesn't answer: asked again, since what was read is gone
         @errors = [[Codes::STATE, e.message]]

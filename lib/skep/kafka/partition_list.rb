@@ -40,14 +40,6 @@ module Skep
         Array.new(count) { |index| PartitionList.entry(start + (index * Native::PARTITION_BYTES)) }
       end
 
-      # Those are to begin there.
-      #: (Hash[[String, Integer], Integer]) -> void
-      def begin_at(offsets)
-        offsets.each do |(topic, number), offset|
-          Native.topic_partition_list_set_offset(pointer, topic, number, offset)
-        end
-      end
-
       # [topic, partition] of each.
       def keys = to_a.map { |entry| entry.first(2) } #: () -> Array[[String, Integer]]
 

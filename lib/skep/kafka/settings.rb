@@ -41,10 +41,12 @@ module Skep
         # How long fetching rests when that much is here: librdkafka's 1000 leaves gaps.
         "fetch.queue.backoff.ms" => "10"
       }.freeze
+      POLL_MS = 300_000 # librdkafka's max.poll.interval.ms unless set
+      SESSION_MS = 45_000 # the same of session.timeout.ms
       # Those that only a consumer has.
       CONSUMERS = /\A(?:group\.|auto\.offset|session\.|heartbeat\.|max\.poll|fetch\.|queued\.|
                       partition\.assignment|isolation\.|check\.crcs|allow\.auto\.create)/x
-      private_constant :SKEPS, :REFRESH, :DEFAULTS, :CONSUMERS
+      private_constant :SKEPS, :REFRESH, :DEFAULTS, :POLL_MS, :SESSION_MS, :CONSUMERS
 
       attr_reader :secrets #: Array[String]
 
@@ -59,6 +61,13 @@ module Skep
       def brokers = Secrets.scrub(bootstrap.to_s, secrets) #: () -> String
 
       def [](name) = @settings[name] #: (String) -> String?
+
+      # max.poll.interval.ms in seconds.
+      def max_poll_interval = seconds("max.poll.interval.ms", POLL_MS) #: () -> Float
+
+      # The session's in seconds; with KIP-848 the broker has it, 45 s by default and at least.
+      def session_timeout = seconds("session.timeout.ms", SESSION_MS) #: () -> Float
+
       def to_h = @settings #: () -> Hash[String, String]
 
       # What is wrong, a sentence each.
@@ -110,6 +119,11 @@ module Skep
 
       def plain(given)
         given.is_a?(Hash) ? given.to_h { |name, value| [name.to_s, value.to_s] } : {}
+      end
+
+      def seconds(name, default)
+        given = Integer(self[name] || default, exception: false)
+        (given&.positive? ? given : default) / 1000.0
       end
 
       def bootstrap = @settings["bootstrap.servers"] || @settings["metadata.broker.list"]

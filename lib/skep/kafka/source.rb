@@ -17,6 +17,7 @@
 # | batch | 500 | messages handed over at once, at most |
 # | max_wait | 0 | seconds a smaller batch may wait for more messages |
 # | commit_every | 5.0 | seconds between commits of what is done; also at a rebalance and the end |
+# | rebalance_wait | 80% of max.poll.interval.ms | seconds that a revocation waits for handlers |
 # | retry_backoff | 0.1 | seconds until a batch whose handler raised is tried again; doubles to 30 |
 # | dead_letter | none | the topic for messages that failed; without it they are tried for ever |
 # | attempts | 5 | how often a message fails before it goes there |

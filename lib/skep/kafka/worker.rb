@@ -22,7 +22,7 @@ module Skep
         @setback = Setback.new(tools, @child, @ledger, @outputs)
         @sentence = Sentence.new(tools, @poison, @ledger, @setback)
         @sieve, @asker = Sieve.new(tools.options), asker(tools)
-        @handler = handler
+        @tools, @handler = tools, handler
       end
 
       # Waits for a strand if told to.
@@ -79,18 +79,30 @@ module Skep
         @began = OS.now
         @outputs.begin
         given = sift(strand, given)
-        hand_over(given) if given.size.positive?
-        given.__wish ? @setback.wished(strand, given.__wish) : finish(strand, given)
+        hand_over(strand, given) if given.size.positive?
+        conclude(strand, given)
         @child.in_hand(nil)
       rescue StandardError, ScriptError => e # whatever the user's handler raises: it is tried again
         @child.in_hand(nil)
         @setback.met(strand, e, at: given.__at(e))
       end
 
-      def hand_over(given)
-        @meter.time(given) { @handler.call(given, @child) }
+      def hand_over(strand, given)
+        ownership = Ownership.new(@tools, @child, strand.partition)
+        strand.partition.give(given) do
+          next unless given.__owned(ownership)
+
+          @meter.time(given) { @handler.call(given, @child) }
+        end
       ensure
         given.__over
+      end
+
+      def conclude(strand, given)
+        if given.__wish then @setback.wished(strand, given.__wish)
+        elsif given.__cut then @ledger.finish_until(strand, given.__cut)
+        else finish(strand, given)
+        end
       end
 
       def take_in_hand(strand)

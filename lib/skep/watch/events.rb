@@ -24,7 +24,7 @@ module Skep
         kafka_topic_missing kafka_error kafka_commit_failed kafka_refused kafka_topic_remade
         kafka_offset_reset messages_lost kafka_unreadable kafka_readable kafka_log
         kafka_not_delivered kafka_transaction_waits kafka_transactional_id_taken
-        kafka_revoked_in_hand kafka_resumed kafka_farewell kafka_fenced_itself kafka_held
+        kafka_revoked_in_hand kafka_farewell kafka_fenced_itself kafka_held
         kafka_paused kafka_seek kafka_seek_waits
         handler_failed dead_lettered not_dead_lettered
         message_suspected message_convicted

@@ -15,7 +15,8 @@ KafkaScenario.play do
       child.wait(60) && IO.select(nil, nil, nil, 60)
     end
   RUBY
-  source = reader(topic, nodes: 2, kafka: { "session.timeout.ms" => "60000" }, body:)
+  source = reader(topic, nodes: 2, kafka: { "session.timeout.ms" => "60000" },
+                         more: ", rebalance_wait: 2", body:) # both nodes of "others" get stuck
   swarm = run_swarm(source)
   others = run_swarm(source.sub("\"readers\"", "\"others\"")
                            .sub("stop_timeout: 20", "stop_timeout: 3"))

@@ -3,8 +3,9 @@
 # A topic is read to its end while harm is done all along: SIGKILLs for nodes, for the supervisor
 # (which is run again at once), for the broker; nodes stopped past their session's end; scaling;
 # rolling restarts; all of it at once. A program of its own compares what lies in the topic, as kcat
-# reads it, with what the handlers wrote: each message was handled, each partition's in order. How
-# many came twice is printed.
+# reads it, with what the handlers wrote: each message was handled, each partition's in order. Each
+# key is written twice: whoever keeps the last value handled, as an upsert does, has the newest one.
+# How many came twice is printed.
 #
 #   MESSAGES=1000000 CASE=each ruby test/scenario/kafka/nothing_is_lost_whatever_happens.rb
 #
@@ -22,12 +23,18 @@ CASES = {
   "stopped" => [:stop] * (2 * LOAD),
   "scaled" => [[:scale, 8], [:scale, 2], [:scale, 1], [:scale, 8], [:scale, 2]],
   "restarts" => [:restart] * (1 + LOAD),
+  "outages" => [[:outage, 15]] * 2,
+  "two_swarms" => [[:outage, 15]] * 2,
+  "frozen" => [:stop] * 4,
   "all" => [*[:kill] * 4, :supervisor, :broker, :stop, :restart] * LOAD + [[:scale, 8], [:scale, 2]]
 }.freeze
 GENTLE = %w[scaled restarts].freeze # nothing is done twice
-NODES = { "scaled" => 1 }.freeze
+NODES = { "scaled" => 1, "two_swarms" => 2 }.freeze
+SWARMS = { "two_swarms" => %w[readers others], "frozen" => %w[readers others] }.freeze
 CHOSEN = ENV.fetch("CASE", "all")
 WORK = LONG ? 40.0 : 4.0 # seconds that all messages take, roughly
+SLOW = { "outages" => 40.0, "two_swarms" => 40.0, "frozen" => 40.0 }.freeze # the same
+APART = [MESSAGES / 10, 1].max # messages between the two of a key
 
 class Matrix < KafkaScenario
   PARTITIONS = 8
@@ -36,8 +43,12 @@ class Matrix < KafkaScenario
   def fill
     topic("orders", PARTITIONS)
     text = "x" * 70
-    feed("orders", (0...MESSAGES).lazy.map { |id| ["k#{id}", %({"id":#{id},"text":"#{text}"})] })
+    feed("orders", (0...MESSAGES).lazy.map do |id|
+      ["k#{key(id)}", %({"id":#{id},"key":#{key(id)},"text":"#{text}"})]
+    end)
   end
+
+  def key(id) = (id / (2 * APART) * APART) + (id % APART)
 
   def try(name, seed)
     @place = File.join(directory, "case.#{name}").tap { |path| Dir.mkdir(path) }
@@ -47,7 +58,9 @@ class Matrix < KafkaScenario
     deeds = harm(name, Random.new(seed))
     File.unlink("#{@place}/slow")
     follow(deeds, MESSAGES)
-    must("stop with 0; #{deeds.swarm.account}") { deeds.swarm.stop.exitstatus.zero? }
+    deeds.swarms.each do |swarm|
+      must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus.zero? }
+    end
     judge(name, deeds, Skep::OS.now - began)
   end
 
@@ -56,8 +69,12 @@ class Matrix < KafkaScenario
   # One deed after each share of the messages, so that all of them find work.
   def harm(name, random)
     File.write("#{@place}/slow", "")
-    deeds = Deeds.new(broker, random) { run_swarm(source(name), in_directory: @place) }
-    deeds.swarm.await("node_joined")
+    swarms = SWARMS.fetch(name, ["readers"])
+    deeds = Deeds.new(broker, random, swarms) do |swarm|
+      place = File.join(@place, swarm).tap { |path| FileUtils.mkdir_p(path) }
+      run_swarm(source(name, swarm), in_directory: place)
+    end
+    deeds.swarms.each { |swarm| swarm.await("node_joined") }
     plan = name == "all" ? CASES[name].shuffle(random:) : CASES[name]
     plan.each.with_index(1) do |deed, number|
       follow(deeds, MESSAGES * number / (plan.size + 1))
@@ -74,7 +91,7 @@ class Matrix < KafkaScenario
       must("get on: #{@count} of #{count} are done; #{deeds.swarm.account}") do
         Skep::OS.now < deadline
       end
-      deeds.swarm.read(Skep::OS.now + 0.05)
+      deeds.swarms.each { |swarm| swarm.read(Skep::OS.now + 0.05) }
     end
     deeds.finish(all: count == MESSAGES)
   end
@@ -97,14 +114,14 @@ class Matrix < KafkaScenario
     puts "#{name}: #{line(verdict)}, #{seconds.round} s, after #{deeds.told}"
     must("have all: #{verdict}") { verdict["messages"] == MESSAGES }
     must("lose nothing, keep the order: #{verdict}") do
-      verdict.values_at("lost", "disorder", "wrong") == [0, 0, 0]
+      verdict.values_at("lost", "disorder", "wrong", "stale") == [0, 0, 0, 0]
     end
     must("do nothing twice: #{verdict}") { !GENTLE.include?(name) || verdict["duplicates"].zero? }
   end
 
   def line(verdict) = verdict.map { |what, number| "#{number} #{what}" }.join(", ")
 
-  def source(name)
+  def source(name, swarm)
     <<~RUBY
       require "skep/kafka"
       require "json"
@@ -112,18 +129,18 @@ class Matrix < KafkaScenario
                 "heartbeat.interval.ms": 1000 }
       source = Skep::Kafka::Source.new(kafka:, group: "#{name}", topics: "orders", threads: 4,
                                        batch: 200, commit_every: 0.5, connect_timeout: 120)
-      Skep.swarm "readers", nodes: #{NODES.fetch(name, 4)}, restarts: 1_000, boot_timeout: 150 do |swarm|
+      Skep.swarm "#{swarm}", nodes: #{NODES.fetch(name, 4)}, restarts: 1_000, boot_timeout: 150 do |swarm|
         swarm.on_boot do
           moment = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
-          @done = File.open("\#{__dir__}/done.\#{Process.pid}.\#{moment}", "ab")
+          @done = File.open("#{@place}/done.\#{Process.pid}.\#{moment}", "ab")
         end
         swarm.work(source) do |batch, child|
-          slow = File.exist?("\#{__dir__}/slow")
+          slow = File.exist?("#{@place}/slow")
           batch.each.with_index(1) do |message, number|
             id = JSON.parse(message.payload)["id"]
             moment = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
             @done.syswrite([moment, message.partition, Process.pid, message.offset, id].pack("Q>L>L>Q>Q>"))
-            IO.select(nil, nil, nil, #{20 * WORK * PARTITIONS / MESSAGES}) if slow && (number % 20).zero?
+            IO.select(nil, nil, nil, #{20 * SLOW.fetch(name, WORK) * PARTITIONS / MESSAGES}) if slow && (number % 20).zero?
           end
         end
       end

@@ -51,7 +51,8 @@ module Skep
         def tools
           tools = Tools.new(options: @options, child: @child, consumer: @consumer, gate: Gate.new,
                             report: Report.new(@child, @options.settings), desk: @desk = Desk.new,
-                            dead_letter: @grave = Grave.new(@options, @child), leeway: Leeway.new)
+                            dead_letter: @grave = Grave.new(@options, @child), leeway: Leeway.new,
+                            lease: Lease.new(Float::MAX / 1e10))
           tools.meter = Meter.new(tools)
           tools.outputs = Outlets.new(@child.produced, @options.transactional)
           tools

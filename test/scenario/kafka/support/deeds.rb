@@ -3,7 +3,7 @@
 # What is done to a swarm and its broker while they work. Some of it lasts; what ends it is done
 # when its time has come.
 #
-#   deeds = Deeds.new(random) { start }      # the block runs the swarm (again)
+#   deeds = Deeds.new(broker, random, ["readers"]) { |name| start(name) }   # runs a swarm (again)
 #   deeds.do(:kill)
 #   deeds.finish                  # what has lasted long enough; deeds.next_end says when that is
 #   deeds.told                    # => { kill: 3, broker: 1 }
@@ -11,13 +11,15 @@ class Deeds
   STOPPED = 9.0 # seconds: past the session's end
   AWAY = 2.0
 
-  attr_reader :swarm, :told
+  attr_reader :swarm, :told, :swarms
 
-  def initialize(broker, random, &start)
+  def initialize(broker, random, names = ["readers"], &start)
     @broker = broker
     @random = random
     @start = start
-    @swarm = start.call
+    @names = names
+    @swarms = names.map(&start)
+    @swarm = @swarms.first
     @lasting = []
     @told = Hash.new(0)
   end
@@ -42,15 +44,17 @@ class Deeds
   def supervisor
     @swarm.signal(:KILL)
     @swarm.wait
-    @swarm = @start.call
+    @swarm = @swarms[0] = @start.call(@names.first)
   end
 
-  def broker
+  def broker = outage(AWAY)
+
+  def outage(seconds)
     return if @away
 
     @away = true
     @broker.kill
-    lasts(AWAY) do
+    lasts(seconds) do
       @broker.start
       @away = false
     end
@@ -79,7 +83,7 @@ class Deeds
   def lasts(seconds, &deed) = @lasting << [Skep::OS.now + seconds, deed]
 
   def somebody
-    ready = @swarm.status("readers")["nodes"].select { |node| node["state"] == "ready" }
+    ready = @swarm.status(@names.first)["nodes"].select { |node| node["state"] == "ready" }
     ready.sample(random: @random)&.fetch("pid")
   rescue Skep::Error # it has only just been started
     nil

@@ -15,6 +15,7 @@
 # farthest   how far back in its partition the farthest of those was
 # disorder   messages whose first record came before that of one in front of it
 # wrong      records that name a message which the topic doesn't have there
+# stale      keys whose last record, whichever process wrote it, isn't of their newest message
 require "json"
 
 RECORD = "Q>L>L>Q>Q>"
@@ -23,9 +24,13 @@ BYTES = 32
 class Judge
   def initialize(topic)
     @topic = Hash.new { |all, partition| all[partition] = {} }
+    @keys, @newest, @last = {}, {}, {}
     topic.each_line do |line|
       partition, offset, payload = line.split(" ", 3)
-      @topic[partition.to_i][offset.to_i] = JSON.parse(payload)["id"]
+      message = JSON.parse(payload)
+      @topic[partition.to_i][offset.to_i] = message["id"]
+      @keys[message["id"]] = message["key"]
+      @newest[message["key"]] = message["id"]
     end
     @next = @topic.transform_values { 0 }
     @seen = @topic.transform_values { {} }
@@ -41,13 +46,15 @@ class Judge
   def verdict
     messages = @topic.sum { |_, ids| ids.size }
     { messages:, lost: messages - @seen.sum { |_, offsets| offsets.size },
-      duplicates: @duplicates, farthest: @farthest, disorder: @disorder, wrong: @wrong }
+      duplicates: @duplicates, farthest: @farthest, disorder: @disorder, wrong: @wrong,
+      stale: @newest.count { |key, id| @last[key] != id } }
   end
 
   private
 
   def weigh(partition, offset, id)
     return @wrong += 1 unless @topic.key?(partition) && @topic[partition][offset] == id
+    @last[@keys[id]] = id
     return again(partition, offset) if @seen[partition][offset]
 
     @seen[partition][offset] = true

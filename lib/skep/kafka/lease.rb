@@ -1,0 +1,33 @@
+# frozen_string_literal: true
+
+# Whether this process may have lost its partitions without knowing it: for half of the session
+# timeout it was stopped (SIGSTOP, a suspended machine), its event loop didn't run, or no broker was
+# there. Another member may process the same messages then, or will soon.
+#
+#   lease = Lease.new(22.5)
+#   lease.renew           # the event loop runs; a gap that is too long isn't covered by that
+#   lease.doubtful?       # the group has to be asked before anything more is processed
+#   lease.confirm         # it has confirmed the membership
+module Skep
+  module Kafka
+    class Lease
+      attr_reader :limit #: Float, seconds
+
+      def initialize(limit, clock: OS.method(:now)) #: (Float, ?clock: ^() -> Float) -> void
+        @limit, @clock = limit, clock
+        confirm
+      end
+
+      def confirm = @at = @clock.call #: () -> void
+
+      def renew #: () -> void
+        confirm unless doubtful?
+      end
+
+      def doubtful? = @clock.call - @at > @limit #: () -> bool
+
+      def inspect = "#<Skep::Kafka::Lease limit=#{limit}>" #: () -> String
+    end
+    private_constant :Lease
+  end
+end

@@ -1,0 +1,118 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+module Skep
+  module Kafka
+    # Where a partition begins that returns to a node, and how much of it comes twice.
+    class ReturningPartitionTest < ::KafkaCase
+      JOIN_GROUP = 11
+      FENCED = 82
+      private_constant :JOIN_GROUP, :FENCED
+
+      test "begins at the committed offset after the session ended in an outage" do
+        _, seen = play_and_lose(batch: 10)
+
+        assert_equal [*numbers, *numbers, "last"], seen
+        assert_empty again
+      end
+
+      test "joins again by its name if the group takes the node for another member" do
+        @fence = true
+        events, seen = play_and_lose(kafka: { "group.instance.id" => "us" })
+
+        assert_equal(%w[us-0], named(events, "kafka_fenced_itself").map { |facts| facts[:name] })
+        assert_empty named(events, "kafka_name_taken")
+        assert_equal "last", seen.last
+      end
+
+      test "waits for the batch in progress before the returned partition is processed" do
+        broker(orders: 1)
+        feed("orders", (0...6).map { |n| ["k", n.to_s] })
+        back, @back = IO.pipe
+        seen = []
+        events = play({ **quick, batch: 3, max_wait: 60 }, told: method(:lose)) do |batch, child|
+          seen << batch.payloads
+          next child.stop! if seen.size > 1
+
+          @broker.down!
+          wait_readable(back)
+        end
+
+        assert_equal [%w[0 1 2], %w[0 1 2]], seen
+        assert_equal 1, named(events, "kafka_revoked_in_hand").size
+      ensure
+        [back, @back].each(&:close)
+      end
+
+      test "commits what is done as soon as a broker answers again" do
+        broker(orders: 1)
+        feed("orders", [%w[k first]])
+        found = nil
+        long = @broker.settings.merge("session.timeout.ms" => 60_000)
+        play({ kafka: long, commit_every: 600 }, told: method(:come_back)) do |batch, child|
+          @broker.down! if batch.payloads == %w[first]
+          next unless batch.payloads == %w[last]
+
+          found = committed_within(10)
+          child.stop!
+        end
+
+        assert_equal 1, found
+      end
+
+      private
+
+      def numbers = [*"0".."99"]
+
+      # Its partitions are lost when a hundred messages are done. The events and what was handled.
+      def play_and_lose(kafka: {}, batch: 500)
+        broker(orders: 1)
+        feed("orders", numbers.map { |text| ["k", text] })
+        seen = []
+        more = { **quick(kafka), commit_every: 600, batch: }
+        events = play(more, told: method(:lose)) do |some, child|
+          seen.concat(some.payloads)
+          @broker.down! if seen.size == 100
+          child.stop! if seen.include?("last")
+        end
+        [events, seen]
+      end
+
+      # A session that ends soon, and not because the machine is busy.
+      def quick(kafka = {})
+        { kafka: @broker.settings.merge("session.timeout.ms" => 1_500,
+                                        "reconnect.backoff.max.ms" => 100, **kafka) }
+      end
+
+      # No broker until the partitions are lost; then there is one, and once they are back more.
+      def lose(name, facts, _child)
+        return unless name == "kafka_rebalance"
+
+        @broker.fail_next(JOIN_GROUP, FENCED) if facts[:change] == "lost" && @fence
+        @broker.up! if facts[:change] == "lost"
+        came_back if facts[:change] == "assigned" && (@times = @times.to_i + 1) == 2
+      end
+
+      def came_back = @back ? @back.write("!") : feed("orders", [["k", "last"]])
+
+      def come_back(name, _facts, _child)
+        @broker.up! if name == "kafka_lost"
+        feed("orders", [["k", "last"]]) if name == "kafka_back"
+      end
+
+      # The group's offset, once there is one.
+      def committed_within(seconds)
+        asker = Consumer.new({ **@broker.settings.to_h { |*pair| pair.flatten.map(&:to_s) },
+                               "group.id" => "readers" })
+        by = deadline(seconds)
+        until (found = asker.committed([["orders", 0]], 1.0)&.fetch(["orders", 0], nil))
+          seconds_until(by)
+        end
+        found
+      ensure
+        asker&.close
+      end
+    end
+  end
+end

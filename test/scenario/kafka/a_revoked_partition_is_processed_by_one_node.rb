@@ -1,0 +1,88 @@
+# frozen_string_literal: true
+
+# A second node joins while the first one processes a batch that takes 8 s. The rebalance waits:
+# with `each` until the current message is done, with the payloads as a whole until the batch is.
+# So no message is processed twice, and no partition is processed by two nodes at a time; under each
+# of the three protocols.
+require_relative "scenario"
+
+class Revoked < KafkaScenario
+  PROTOCOLS = {
+    "range" => {},
+    "cooperative" => { "partition.assignment.strategy": "cooperative-sticky" },
+    "kip848" => { "group.protocol": "consumer" }
+  }.freeze
+  HANDLERS = {
+    "each" => "batch.each { |message| process(message.partition, [message.offset], 0.4) }",
+    "whole" => "process(batch.partition, batch.messages.map(&:offset), 8.0)"
+  }.freeze
+  Handling = Struct.new(:pid, :partition, :offset, :from, :to)
+
+  def try(protocol, handler)
+    name = "#{protocol}-#{handler}"
+    topic(name, 2)
+    feed(name, (0...80).map { |n| [n.to_s, "v", n % 2] })
+    @file = File.join(directory, "#{name}.done")
+    swarm = run_swarm(source(name, protocol, handler))
+    swarm.follow("the first node processes messages") { File.exist?("#{@file}.began") }
+    swarm.skep("scale", "2")
+    swarm.follow("80 messages are done", seconds: 120) do
+      handlings.map { |one| [one.partition, one.offset] }.uniq.size == 80
+    end
+    must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus.zero? }
+    judge(name, handlings)
+  end
+
+  private
+
+  def judge(name, all)
+    twice = all.group_by { |one| [one.partition, one.offset] }.count { |_, some| some.size > 1 }
+    pairs = all.combination(2).count { |pair| overlap?(*pair) }
+    pids = all.map(&:pid).uniq.size
+    puts "#{name}: #{all.size} handled, #{twice} twice, #{pairs} overlapping pairs, #{pids} nodes"
+    must("do nothing twice, and nothing at once: #{name}") { twice.zero? && pairs.zero? }
+    must("have both nodes at work: #{name}") { pids == 2 }
+  end
+
+  def overlap?(one, other)
+    one.partition == other.partition && one.pid != other.pid &&
+      one.from < other.to && other.from < one.to
+  end
+
+  def handlings
+    return [] unless File.exist?(@file)
+
+    File.readlines(@file, chomp: true).map do |line|
+      pid, partition, offset, *times = line.split
+      Handling.new(pid.to_i, partition.to_i, offset.to_i, *times.map(&:to_f))
+    end
+  end
+
+  def source(name, protocol, handler)
+    kafka = { "bootstrap.servers": broker.address, **PROTOCOLS.fetch(protocol) }
+    <<~RUBY
+      require "skep/kafka"
+
+      def process(partition, offsets, seconds)
+        File.write("#{@file}.began", "")
+        from = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        IO.select(nil, nil, nil, seconds)
+        to = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        lines = offsets.map { |offset| [Process.pid, partition, offset, from, to].join(" ") }
+        File.write("#{@file}", lines.map { |line| line + "\\n" }.join, mode: "a")
+      end
+
+      Skep.swarm "readers", nodes: 1, stop_timeout: 30 do |swarm|
+        source = Skep::Kafka::Source.new(kafka: #{kafka.inspect}, group: "#{name}", topics: "#{name}",
+                                         batch: 20, threads: 2)
+        swarm.work(source) { |batch, child| child.busy(for: 20) { #{HANDLERS.fetch(handler)} } }
+      end
+    RUBY
+  end
+end
+
+Revoked.play do
+  Revoked::PROTOCOLS.each_key do |protocol|
+    Revoked::HANDLERS.each_key { |handler| try(protocol, handler) }
+  end
+end
