@@ -21,7 +21,7 @@ module Skep
       WARN_SECONDS = 5.0 # before a partition goes while a handler still processes it
       COMMIT_SECONDS = 5.0
       RETRY_SECONDS = 0.25
-      REMADE = "deleted and made again: read from its beginning"
+      REMADE = "deleted and made again: read from where auto.offset.reset says"
       private_constant :WARN_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS, :REMADE
 
       def initialize(tools, gaps) #: (Tools, Gaps) -> void
@@ -80,14 +80,15 @@ module Skep
         tell("lost", lost) if lost.any?
       end
 
-      # What was done of those of before counts for nothing.
+      # What was done of those of before counts for nothing: the new ones have no offset yet.
       def begin_again(topics) #: (Array[String]) -> void
         keys = @desk.keys.select { |topic, _| topics.include?(topic) }
         return if keys.empty?
 
         @desk.revoke(keys)
         @meter.begin_again(keys)
-        keys.each { |key| @desk.add(partition(key).tap { |partition| partition.seek(0) }) }
+        place = @options.settings.reset_place
+        keys.each { |key| @desk.add(partition(key).tap { |partition| partition.seek(place) }) }
         @report.tell(:kafka_topic_remade, level: :error, partitions: PartitionList.by_topic(keys),
                                           note: REMADE)
       end

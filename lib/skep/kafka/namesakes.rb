@@ -9,17 +9,23 @@
 #   namesakes.found               # => ["orders"]: those that aren't the ones of before
 #   namesakes.close
 #
-# Who reads nothing commits nothing, and needn't know.
+# Who reads nothing commits nothing, and needn't know. (There is no other sign of it: where a topic
+# is made again at once, its partitions stay assigned, and nothing fails.)
+#
+# Only the same new id in two answers counts. The zero id is no id: librdkafka reports it for a
+# broker that doesn't tell ids (before Kafka 2.8), such as one of a cluster that is being upgraded.
 module Skep
   module Kafka
     class Namesakes
       SECONDS = 3600.0 # a request that librdkafka itself gives up can abort the process
-      private_constant :SECONDS
+      ZERO = "AAAAAAAAAAAAAAAAAAAAAA"
+      private_constant :SECONDS, :ZERO
 
       def initialize(consumer) #: (Consumer) -> void
         @consumer = consumer
         @answers = consumer.queue
         @ids = {}
+        @unconfirmed = {}
       end
 
       def io = @answers.io #: () -> IO
@@ -35,15 +41,24 @@ module Skep
         news = {}
         @answers.drain { |event| news.update(Requests.ids_in(event)) }
         @asked = false
-        others = news.keys.reject { |topic| @ids.fetch(topic, news[topic]) == news[topic] }
-        @ids.update(news)
-        others
+        look(news.reject { |_, id| id == ZERO }).tap { ask(@unconfirmed.keys) }
       end
 
       # Asks no more, whoever tells it to.
       def close #: () -> void
         @asked = true
         @answers.close
+      end
+
+      private
+
+      # The topics whose new id is confirmed.
+      def look(news)
+        others = news.reject { |topic, id| @ids.fetch(topic, id) == id }
+        confirmed = others.select { |topic, id| @unconfirmed[topic] == id }
+        @unconfirmed = others.except(*confirmed.keys)
+        @ids.update(news.except(*@unconfirmed.keys))
+        confirmed.keys
       end
     end
     private_constant :Namesakes

@@ -62,6 +62,11 @@ module Skep
 
       def [](name) = @settings[name] #: (String) -> String?
 
+      # Where a group without an offset begins; of `error` it isn't told.
+      def reset_place #: () -> Symbol, :beginning or :end
+        %w[latest largest end].include?(self["auto.offset.reset"]) ? :end : :beginning
+      end
+
       # max.poll.interval.ms in seconds.
       def max_poll_interval = seconds("max.poll.interval.ms", POLL_MS) #: () -> Float
 
