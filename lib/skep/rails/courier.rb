@@ -40,14 +40,17 @@ module Skep
         end
 
         def with(child) #: (Swarm::Child) { () -> untyped } -> untyped
-          before, Thread.current[CHILD] = Thread.current[CHILD], child
+          before = self.child
+          Thread.current.thread_variable_set(CHILD, child)
           yield
         ensure
-          Thread.current[CHILD] = before
+          Thread.current.thread_variable_set(CHILD, before)
         end
 
-        # Who does the job that this thread is at, if it is at one.
-        def child = Thread.current[CHILD] #: () -> Swarm::Child?
+        # Who does the job that this thread is at, if it is at one, in whichever of its fibers: an
+        # Enumerator of the job's has one of its own.
+        #: () -> Swarm::Child?
+        def child = Thread.current.thread_variable_get(CHILD)
 
         # The next job is brought by another.
         def close #: () -> void
