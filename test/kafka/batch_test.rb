@@ -166,6 +166,14 @@ class BatchTest < Skep::TestCase
     assert_equal "v10", @batch.first.payload
   end
 
+  test "forgets what was made of the values of a repeated header" do
+    message = Message.new("orders", 3, 1, nil, nil, 0, { "a" => %w[1 2].map(&:dup) })
+    batch = Batch.new("orders", 3, [message])
+    message.headers["a"].each(&:clear).push("3")
+    batch.__anew
+    assert_equal({ "a" => %w[1 2] }, message.headers)
+  end
+
   test "gives what comes after a message" do
     assert_equal "orders/3/12-12", @batch.__after(11).label
     assert_nil @batch.__after(12)

@@ -44,13 +44,14 @@ module Skep
         assert_equal ["\0k\xFF".b, "a\0b\xFE".b], [binary.key, binary.payload]
       end
 
-      test "has headers as a frozen hash, of a repeated one the last value" do
-        given = [[["a", "1"], ["b", nil], ["a", "2"], ["é", "\xFF".b], ["e", ""]], [], [["z", "9"]]]
+      test "has headers as a frozen hash, of a repeated one all values in their order" do
+        given = [[["a", "1"], ["b", nil], ["a", "2"], ["é", "\xFF".b], ["e", ""], ["b", "4"],
+                  ["a", nil]], [], [["z", "9"]]]
         produce(given.map { |headers| [nil, "v", headers] })
         headers = reading.take(3).map(&:headers)
 
-        assert_equal [{ "a" => "2", "b" => nil, "é" => "\xFF".b, "e" => "" }, {}, { "z" => "9" }],
-                     headers
+        assert_equal [{ "a" => ["1", "2", nil], "b" => [nil, "4"], "é" => "\xFF".b, "e" => "" }, {},
+                      { "z" => "9" }], headers
         assert headers.all?(&:frozen?)
         assert_equal Encoding::UTF_8, headers.first.keys.last.encoding
       end
@@ -125,7 +126,7 @@ module Skep
       end
 
       test "a message can be copied and marshalled" do
-        message = read([["k", "v", [["h", "1"]]]]).first
+        message = read([["k", "v", [%w[h 1], %w[h 2]]]]).first
         [message.dup, message.clone, Marshal.load(Marshal.dump(message))].each do |copy|
           assert_instance_of Message, copy
           fields = %i[topic partition offset key payload milliseconds headers timestamp inspect]
@@ -212,14 +213,15 @@ module Skep
       end
 
       test "stays whole while the heap is collected and compacted" do
-        haul = read((0...20).map { |n| ["k#{n}", "v#{n}", [["h", n.to_s]]] })
+        haul = read((0...20).map { |n| ["k#{n}", "v#{n}", [["h", n.to_s], %w[h 1], %w[h 2]]] })
         messages = stressed { haul.to_a.each { |message| [message.payload, message.headers] } }
         haul = nil
         Array.new(10_000) { "garbage" * 10 }
         GC.respond_to?(:compact) ? GC.compact : GC.start
         stressed { messages.last(5).each(&:key) }
 
-        assert_equal (0...20).map { |n| ["orders", n, "k#{n}", "v#{n}", { "h" => n.to_s }] },
+        headers = (0...20).map { |n| { "h" => [n.to_s, "1", "2"] } }
+        assert_equal headers.each_with_index.map { |all, n| ["orders", n, "k#{n}", "v#{n}", all] },
                      messages.map { |m| [m.topic, m.offset, m.key, m.payload, m.headers] }
       end
 

@@ -109,6 +109,13 @@ class KafkaProducerTest < KafkaCase
      ["topic: must be a topic's name, not \"\"", [nil, "v"]],
      ["topic: must be a topic's name, not \"or\\u0000ders\"", %W[or\0ders v], { timestamp: 1 }],
      ["topic: must be a topic's name, not String: \"tttt", ["t" * 600, "v"]],
+     ["headers: n: must be a String, nil, or an Array of those, not 1", ["o"],
+      { headers: { n: 1 } }],
+     ["headers: n: must be a String, nil, or an Array of those, not [\"1\", 2]", ["o"],
+      { headers: { "n" => ["1", 2] } }],
+     ["headers: must be names that are Strings or Symbols, not 1", ["o"],
+      { headers: { 1 => "a" } }],
+     ["headers: must be a Hash, not \"n\"", ["o"], { headers: "n" }],
      ["partition: must be a partition's number, not 4294967297", %w[orders v],
       { partition: (2**32) + 1, headers: {} }]].each do |sentence, message, more|
       [producer, Skep::Kafka::Testing.child.producer].each do |one|
@@ -116,6 +123,14 @@ class KafkaProducerTest < KafkaCase
         assert_operator error.message, :start_with?, sentence
       end
     end
+  end
+
+  test "writes an array as a header that is repeated" do
+    headers = { a: %w[1 2], "b" => ["3"], "c" => [], "d" => ["4", nil, "5"], "e" => nil }
+    producer.produce_sync("orders", "v", headers:)
+
+    assert_equal({ "a" => %w[1 2], "b" => "3", "d" => ["4", nil, "5"], "e" => nil },
+                 read(1).first.headers)
   end
 
   test "writes strings of any encoding as they are" do

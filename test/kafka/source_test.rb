@@ -219,6 +219,21 @@ class KafkaSourceTest < KafkaCase
                  dead.headers)
   end
 
+  test "puts all values of a repeated header into the dead letter topic" do
+    broker(orders: 1, dead: 1)
+    feed("orders", [["k", "bad", 0]], headers: { "a" => %w[1 2 3], "b" => nil })
+    buried = ->(name, _, child) { child.stop! if name == "dead_lettered" }
+    play({ dead_letter: "dead", attempts: 1 }, told: buried) { raise "bad" }
+    headers = nil
+    play({ topics: "dead", group: "undertaker" }) do |batch, child|
+      headers = batch.first.headers
+      child.stop!
+    end
+
+    assert_equal [%w[1 2 3], nil, "orders"], headers.values_at("a", "b", "skep.topic")
+    assert headers.key?("b")
+  end
+
   private
 
   def move_and_feed(leader, first)

@@ -66,6 +66,20 @@ skep_headers_write(const struct skep_rd_message *message, size_t count, char *to
     return to;
 }
 
+/* Values of a repeated name are an Array, in their order. */
+static void
+skep_headers_add(VALUE hash, VALUE name, VALUE value)
+{
+    VALUE before = rb_hash_lookup2(hash, name, Qundef);
+
+    if (before == Qundef)
+        rb_hash_aset(hash, name, value);
+    else if (RB_TYPE_P(before, T_ARRAY))
+        rb_ary_push(before, value);
+    else
+        rb_hash_aset(hash, name, rb_assoc_new(before, value));
+}
+
 static const char *
 skep_headers_take(VALUE hash, const char *from)
 {
@@ -81,7 +95,7 @@ skep_headers_take(VALUE hash, const char *from)
         value = rb_str_new(from, value_size);
         from += value_size;
     }
-    rb_hash_aset(hash, name, value);
+    skep_headers_add(hash, name, value);
     return from;
 }
 

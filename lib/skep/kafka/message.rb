@@ -4,7 +4,7 @@
 #
 #   message.payload    # => "…" the bytes (binary encoding), nil for a tombstone
 #   message.key        # => "…" or nil
-#   message.headers    # => { "trace" => "…" }, a repeated header keeps its last value
+#   message.headers    # => { "trace" => "…", "via" => ["…", "…"] }, an Array where one is repeated
 #   message.timestamp  # => Time, or nil where the broker has none
 #
 # It can be marshalled, and so come out of a Skep.map; what comes back lies in no haul. Neither does
@@ -17,7 +17,8 @@ module Skep
       attr_reader :offset #: Integer, its place in the partition
       attr_reader :key #: String?, binary; nil: it has none
       attr_reader :payload #: String?, binary; nil: a tombstone
-      attr_reader :headers #: Hash[String, String?], by name; of several of one name the last
+      # By name; of several of one name an Array, in their order.
+      attr_reader :headers #: Hash[String, String? | Array[String?]]
       attr_reader :milliseconds #: Integer, the timestamp since 1970, -1 where there is none
 
       def initialize(topic, partition, offset, key, payload, milliseconds, headers)
@@ -60,7 +61,9 @@ module Skep
         return if frozen? # with its strings, as a Ractor wants it
 
         @key, @payload, headers = @read.map(&:dup)
-        @headers = headers.transform_values(&:dup).freeze
+        @headers = headers.transform_values do |value|
+          value.is_a?(Array) ? value.map(&:dup) : value.dup
+        end.freeze
       end
 
       def inspect #: () -> String

@@ -56,7 +56,8 @@ module Skep
       # Puts a message into the buffer, waiting for room in it. Raises NotDelivered for one that
       # can't be sent at all, such as one larger than a `message.max.bytes` of yours.
       #
-      # headers: names and values; partition: its number, chosen by the key otherwise; timestamp: a
+      # headers: names and values. A value is a String, nil, or an Array of those, which is written
+      # as a repeated header. partition: its number, chosen by the key otherwise; timestamp: a
       # Time, or milliseconds since 1970.
       #
       #: (String, String?, ?key: String?, ?headers: Hash[untyped, untyped]?, ?partition: Integer?,
@@ -69,7 +70,6 @@ module Skep
       def __produce(topic, payload, headers:, timestamp:, claimed: false, **more, &waiting)
         at_home
         delivery = Delivery.new(topic.to_s, @outbox, claimed:)
-        headers &&= headers.to_h { |name, value| [name.to_s, value&.to_s] }
         post(delivery, payload, waiting, headers:, timestamp: milliseconds(timestamp), **more)
       end
 

@@ -9,14 +9,26 @@ module Skep
       private_constant :TOPIC, :PARTITIONS
 
       # Raises ArgumentError for what librdkafka would crash at, or take for something else.
-      def self.check(topic, payload, key, partition)
-        #: (String, String?, String?, Integer?) -> void
+      def self.check(topic, payload, key, partition, headers = nil)
+        #: (String, String?, String?, Integer?, ?Hash[untyped, untyped]?) -> void
         complain("topic", topic, "a topic's name") unless TOPIC.match?(topic)
         complain("payload", payload, "a String, or nil") unless text?(payload)
         complain("key", key, "a String, or nil") unless text?(key)
+        check_headers(headers) if headers
         return if partition.nil? || (partition.is_a?(Integer) && PARTITIONS.cover?(partition))
 
         complain("partition", partition, "a partition's number")
+      end
+
+      def self.check_headers(headers)
+        complain("headers", headers, "a Hash") unless headers.respond_to?(:each)
+        headers.each do |name, value|
+          known = name.is_a?(String) || name.is_a?(Symbol)
+          complain("headers", name, "names that are Strings or Symbols") unless known
+          next if text?(value) || (value.is_a?(Array) && value.all? { |one| text?(one) })
+
+          complain("headers: #{name}", value, "a String, nil, or an Array of those")
+        end
       end
 
       def self.complain(name, value, wanted)
@@ -26,7 +38,7 @@ module Skep
       end
 
       def self.text?(value) = value.nil? || value.is_a?(String)
-      private_class_method :complain, :text?
+      private_class_method :check_headers, :complain, :text?
 
       # Produces a message and waits for it: its Place, or NotDelivered.
       #: (String, String?, ?timeout: Numeric?, **untyped) -> Place

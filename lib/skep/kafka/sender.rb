@@ -28,14 +28,14 @@ module Skep
         @topics_lock = Mutex.new
       end
 
-      # timestamp: milliseconds since 1970; tag: what comes back with the answer. Raises what
-      # Producing.check does.
+      # headers: an Array is written as a repeated header; timestamp: milliseconds since 1970; tag:
+      # what comes back with the answer. Raises what Producing.check does.
       #
-      #: (String, String?, String?, ?headers: Hash[String, String?]?, ?partition: Integer?,
+      #: (String, String?, String?, ?headers: Hash[untyped, untyped]?, ?partition: Integer?,
       #:   ?timestamp: Integer?, ?tag: Integer) -> Integer
       def put(topic, key, payload, headers: nil, partition: nil, timestamp: nil, tag: 0)
         partition ||= ANY_PARTITION
-        Producing.check(topic, payload, key, partition)
+        Producing.check(topic, payload, key, partition, headers)
         return plain(topic, key, payload, partition, tag) unless headers || timestamp
 
         values = [[PARTITION, partition], [FLAGS, COPY], [TAG, tag]]
@@ -88,9 +88,11 @@ module Skep
 
       def list_of(headers)
         list = Native.headers_new(headers.size)
-        headers.each do |name, value|
-          name, value = name.to_s.b, value&.to_s&.b
-          Native.header_add(list, name, name.bytesize, value, value.to_s.bytesize)
+        headers.each do |name, values|
+          name = name.to_s.b
+          (values.is_a?(Array) ? values : [values]).each do |value|
+            Native.header_add(list, name, name.bytesize, value&.b, value.to_s.bytesize)
+          end
         end
         list
       end

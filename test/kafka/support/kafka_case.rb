@@ -79,9 +79,9 @@ class KafkaCase < Skep::TestCase
   end
 
   # Writes [key, payload, partition] into a topic, for each partition in one piece.
-  def feed(topic, items)
+  def feed(topic, items, headers: nil)
     pile = Skep::Kafka::Pile.new(@broker.bootstrap_servers)
-    pile.write(topic, items)
+    pile.write(topic, items, headers:)
   ensure
     pile&.close
   end

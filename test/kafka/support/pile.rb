@@ -20,9 +20,9 @@ module Skep
       end
 
       # Items are [key, payload, partition]; the last of these may be missing.
-      def write(topic, items)
+      def write(topic, items, headers: nil)
         arrived = delivered + items.size
-        items.each { |key, payload, partition| put(topic, key, payload, partition:) }
+        items.each { |key, payload, partition| put(topic, key, payload, headers, partition:) }
         find(topic)
         send_all(OS.now + SECONDS)
         left = arrived - delivered

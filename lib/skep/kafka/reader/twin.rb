@@ -68,9 +68,12 @@ module Skep
           return NO_HEADERS unless Native.message_headers(address, list).zero?
 
           list = list.read_pointer
-          found = (0..).lazy.map { |index| header(list, index) }.take_while(&:itself)
-          found.to_h.freeze
+          found = (0..).lazy.map { |index| header(list, index) }.take_while(&:itself).to_a
+          found.group_by(&:first).transform_values { |some| values(some.map(&:last)) }.freeze
         end
+
+        # Of a repeated name all, in their order.
+        def values(some) = some.size == 1 ? some.first : some
 
         def header(list, index)
           name, value, size = @words.drop(1)

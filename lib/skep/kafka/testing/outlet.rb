@@ -31,7 +31,7 @@ module Skep
         #: (String, String?, ?key: String?, ?headers: Hash?, ?partition: Integer?,
         #:   ?timestamp: untyped) -> Delivery
         def produce(topic, payload = nil, key: nil, headers: nil, partition: nil, timestamp: nil)
-          Producing.check(topic.to_s, payload, key, partition)
+          Producing.check(topic.to_s, payload, key, partition, headers)
           (@begun || @produced) << Produced.new(topic.to_s, payload, key, headers || {}, partition,
                                                 timestamp)
           at = [topic.to_s, partition || 0]

@@ -36,9 +36,13 @@ module Skep
                  headers: {}, timestamp: nil)
           offset ||= @next.fetch([topic, partition], @first)
           @next[[topic, partition]] = offset + 1
-          headers = headers.to_h { |name, value| [name.to_s, value&.to_s&.b] }.freeze
+          headers = headers.to_h { |name, value| [name.to_s, binary(value)] }.freeze
           Message.new(topic, partition, offset, key&.to_s&.b, payload&.to_s&.b,
                       milliseconds(timestamp), headers)
+        end
+
+        def binary(value)
+          value.is_a?(Array) ? value.map { |one| binary(one) } : value&.to_s&.b
         end
 
         def milliseconds(time)
