@@ -11,7 +11,7 @@ class KafkaBenchTest < Skep::TestCase
     require "skep/cli/bench"
     require "skep/cli/bench/parts"
     require "skep/cli/bench/kafka"
-    puts Skep::CLI::Bench::Kafka.new(rounds: 1, messages: 200_000, sums: 8_000).run.to_json
+    puts Skep::CLI::Bench::Kafka.new(rounds: 1, messages: 200_000, sums: 8_000, idle: 2).run.to_json
   RUBY
   private_constant :BROKER, :SMALL
 
@@ -29,6 +29,8 @@ class KafkaBenchTest < Skep::TestCase
     assert_empty report["rows"].filter_map { |row| row["skipped"] }.grep(/failed|nothing was read/)
     assert_includes measured.map { |row| row["name"] }, "skep"
     measured.each { |row| assert_operator row["median"], :>, 0 }
+    names = ["skewed: skep", "the same spread evenly: skep", "idle: skep"]
+    assert_empty names - measured.map { |row| row["name"] }
   end
 
   private

@@ -3,10 +3,14 @@
 require "socket"
 require "tmpdir"
 
-# A real broker for the time of a bench, with a topic full of messages.
+# A real broker for the time of a bench, with topics full of messages.
 #
 #   Cluster.refusal                    # => why there can be none here, or nil
-#   Cluster.during("bench", 8, 2_000_000) { |cluster| cluster.facts; cluster.group }
+#   Cluster.during do |cluster|
+#     cluster.fill("bench", 8, 2_000_000)             # spread over its partitions
+#     cluster.fill("skewed", 4, 2_000_000) { 0 }      # the block chooses the partition
+#     cluster.facts("bench")                          # what a program needs that reads it
+#   end
 module Skep
   module CLI
     class Bench
@@ -30,32 +34,34 @@ module Skep
             e.message
           end
 
-          #: (String, Integer, Integer) { (Cluster) -> untyped } -> untyped
-          def self.during(topic, partitions, messages)
+          def self.during #: () { (Cluster) -> untyped } -> untyped
             Dir.mktmpdir("skep-bench-") do |folder|
-              cluster = new(folder, topic)
-              yield cluster.start(partitions, messages)
+              cluster = new(folder)
+              yield cluster.start
             ensure
               cluster.kill
             end
           end
 
-          attr_reader :topic #: String
           attr_reader :address #: String
-          attr_reader :messages #: Integer, how many there are
 
-          def initialize(folder, topic) #: (String, String) -> void
-            @folder, @topic = folder, topic
+          def initialize(folder) #: (String) -> void
+            @folder = folder
             @port = free_port
             @address = "127.0.0.1:#{@port}"
           end
 
-          def start(partitions, messages) #: (Integer, Integer) -> self
+          def start #: () -> self
             command("start", @port.to_s)
+            self
+          end
+
+          # The block chooses the partition by a message's number; without it the keys do.
+          #: (String, Integer, Integer) ?{ (Integer) -> Integer } -> void
+          def fill(topic, partitions, messages, &)
             feed = Skep::Kafka::Feed.new(address, topic)
             feed.create_topic(partitions)
-            @messages = feed.publish(items(messages))
-            self
+            feed.publish(items(messages, &))
           ensure
             feed&.close
           end
@@ -66,7 +72,8 @@ module Skep
           def group = "skep-bench-#{@groups = @groups.to_i + 1}" #: () -> String
 
           # What a program has to know that reads, as a new group.
-          def facts = { brokers: address, topic:, group: } #: () -> Hash[Symbol, String]
+          #: (String) -> Hash[Symbol, String]
+          def facts(topic) = { brokers: address, topic:, group: }
 
           private
 
@@ -84,7 +91,7 @@ module Skep
             (0...count).lazy.map do |number|
               payload = JSON.generate(id: number, customer: "c#{number % 5_000}", amount: 19.25,
                                       currency: "EUR").ljust(BYTES)
-              ["k#{number % 1_000}", payload]
+              ["k#{number % 1_000}", payload, *(yield number if block_given?)]
             end
           end
 

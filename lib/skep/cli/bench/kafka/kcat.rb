@@ -4,7 +4,8 @@ require "open3"
 
 # kcat reads the topic to its end: C over the same library, alone and without a group.
 #
-#   Kcat.new(cluster, "%s\n").figures   # => {"messages/s" => …, "CPU µs" => …}
+#   Kcat.new(cluster.address, "bench", 2_000_000, "%s\n").figures
+#   # => {"messages/s" => …, "CPU µs" => …}
 #
 # Its start isn't counted: what it takes for one message is taken off. It has librdkafka's own
 # settings, as Debian's library is too old for some of skep's.
@@ -27,10 +28,11 @@ module Skep
             end
           end
 
-          def initialize(cluster, format) #: (Cluster, String) -> void
-            @command = ["kcat", "-C", "-q", "-b", cluster.address, "-t", cluster.topic,
+          #: (String, String, Integer, String) -> void
+          def initialize(address, topic, messages, format)
+            @command = ["kcat", "-C", "-q", "-b", address, "-t", topic,
                         "-o", "beginning", "-f", format]
-            @messages = cluster.messages
+            @messages = messages
           end
 
           def figures #: () -> Hash[String, Float]
