@@ -32,15 +32,13 @@ class StatusCommandTest < Skep::TestCase
                  rows.map { |row| row.values_at("partition", "node", "lag", "messages") }
   end
 
-  test "leaves out what is no partition, and counts what is no number as nothing" do
-    odd = partition(0, lag: "x").merge("rate" => nil, "messages" => [], "handler" => { "p50" => 1 })
-    rows = [odd, 3, nil, {}, { "topic" => [], "partition" => 0 },
-            { "topic" => "t", "partition" => "0" }]
-    status = { "nodes" => [node(0, lag: [], rate: nil, partitions: rows)], "works" => [] }
-    group, = Group.all(status)
-    assert_match(/\Agroup g: lag 0, 0 messages/, group.to_s)
-    assert_equal [0, 0], group.rows.first.values_at(1, 8)
-    assert_equal 1, group.rows.size
+  test "leaves out a node whose work is not what a Kafka source reports" do
+    wrong = [[partition(0, lag: 0).merge("rate" => nil)], [3], [{ "topic" => [], "partition" => 0 }]]
+    nodes = wrong.map.with_index { |rows, id| node(id, partitions: rows) }
+    assert_empty Group.all("nodes" => [*nodes, node(3, lag: [], partitions: [])], "works" => [])
+    odd = partition(0, lag: 0).merge("handler" => { "p50" => 1 })
+    group, = Group.all("nodes" => [*nodes, node(3, partitions: [odd])], "works" => [])
+    assert_equal [[0, 3]], group.rows.map { |row| row.values_at(1, 2) }
   end
 
   test "sets numbers to the right, and what isn't there as a dash" do

@@ -5,7 +5,7 @@
 # can't there is one sentence that names them.
 require_relative "scenario"
 
-NAMES = %w[loop tell send fork exit exit! sleep spawn warn puts raise catch start run take].freeze
+NAMES = %w[loop tell send fork exit exit! spawn warn puts raise catch start run take sleep].freeze
 
 Scenario.play do
   own = NAMES.map { |name| "def #{name}(*) = Kernel.abort('the own #{name} was called')" }

@@ -130,7 +130,7 @@ class VigilTest < Skep::TestCase
   # Threads that are in the midst of it.
   def waiting(count, &block)
     threads = Array.new(count) { Thread.new(&block) }
-    threads.each { |thread| Thread.pass until thread.stop? }
+    threads.each { |thread| thread.join(0.001) until thread.stop? }
     threads
   end
 
