@@ -35,7 +35,7 @@ module Skep
       def leader(pid) #: (Integer) -> void
         return unless @program
 
-        @groups.shift if @groups.size >= GROUPS
+        forget_one if @groups.size >= GROUPS
         @groups[pid] = true
       end
 
@@ -57,6 +57,14 @@ module Skep
       end
 
       private
+
+      # The oldest of those whose leader isn't among our processes any more: one that lives for long
+      # is as much ours as on its first day.
+      def forget_one
+        ours = @ours.call
+        gone = @groups.each_key.find { |pid| !ours.include?(pid) }
+        @groups.delete(gone) if gone
+      end
 
       def finish(pid)
         pidfd = OS::Pidfd.open(pid)
