@@ -6,8 +6,11 @@ require "skep/swarm"
 
 # How a node's threads wait, and what wakes them.
 class VigilTest < Skep::TestCase
-  Pulse = Struct.new(:ticks) do
-    def tick = self.ticks += 1
+  Pulse = Struct.new(:ticks, :told) do
+    def tick
+      self.ticks += 1
+      told << true # a wait ticks once nothing that is told from here on can pass it by
+    end
   end
   private_constant :Pulse
 
@@ -15,7 +18,7 @@ class VigilTest < Skep::TestCase
     super
     @over = false
     @vigil = Skep::Swarm::Vigil.new(every: 10.0) { @over }
-    @pulse = Pulse.new(0)
+    @pulse = Pulse.new(0, Queue.new)
   end
 
   def teardown
@@ -107,6 +110,7 @@ class VigilTest < Skep::TestCase
   test "a node that is told to be quiet ends the wait of each of its threads" do
     100.times do # one thread alone would do to read all that wakes the others
       child = child_of(page = Skep::OS::Page.create(cells.total))
+      child.__each_turn { @pulse.tick }
       threads = waiting(4) { child.wait(30) }
       child.__quiet
       assert_equal [true] * 4, ended(threads)
@@ -129,8 +133,9 @@ class VigilTest < Skep::TestCase
 
   # Threads that are in the midst of it.
   def waiting(count, &block)
+    @pulse.told.clear
     threads = Array.new(count) { Thread.new(&block) }
-    threads.each { |thread| thread.join(0.001) until thread.stop? }
+    count.times { @pulse.told.pop }
     threads
   end
 
