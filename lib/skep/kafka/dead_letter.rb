@@ -40,29 +40,28 @@ module Skep
         through.produce(@topic, message.payload, key: message.key, headers:)
       end
 
-      def close = @lock.synchronize { @writer&.close } #: () -> void
+      def close = @lock.synchronize { @producer&.close(timeout: 0) } #: () -> void
 
       private
 
       def write(message, headers)
-        @lock.synchronize do
-          begin_anew if @writer&.fatal
-          failed = writer.failed
-          writer.put(@topic, message.key, message.payload, headers)
-          next if flush && writer.failed == failed
-
-          cause = writer.cause || "no answer within #{SECONDS} s"
-          raise NotDelivered.new(topic: @topic, cause: Secrets.scrub(cause, @settings.secrets))
-        end
+        delivery = producer.__produce(@topic, message.payload, key: message.key, headers:,
+                                                               timestamp: nil, claimed: true)
+        await(delivery)
+        raise failure(delivery.error&.why || "no answer within #{SECONDS} s") unless delivery.place
+      rescue CallFailed => e # settings that contradict each other
+        raise failure(e.message)
       end
 
-      # Was it answered for?
-      def flush
+      def failure(cause)
+        NotDelivered.new(topic: @topic, cause: Secrets.scrub(cause, @settings.secrets))
+      end
+
+      def await(delivery)
         deadline = OS.now + SECONDS + 1
-        until (done = writer.flush(TURN).zero?) || OS.now >= deadline
+        until delivery.__await(TURN) || OS.now >= deadline
           break if @child.stopping? && OS.now >= stop_at
         end
-        done
       end
 
       # It comes again then.
@@ -70,19 +69,19 @@ module Skep
         @stop_at ||= OS.now + [STOP_SECONDS, (@child.time_left || STOP_SECONDS) / 3].min
       end
 
-      # What made librdkafka give up (a refusal, for an idempotent producer), at once or some time
-      # after a message, may have been mended.
-      def begin_anew
-        @writer.close
-        @writer = nil
+      # Most nodes never need one. What made librdkafka give up (a refusal, for an idempotent
+      # producer), at once or some time after a message, may have been mended: the next one is
+      # another.
+      def producer
+        @lock.synchronize do
+          @producer.close(timeout: 0) if (spent = @producer&.fatal)
+          @producer = nil if spent
+          @producer ||= Producer.new(nil, __settings: own_settings,
+                                          __report: Report.new(@child, @settings))
+        end
       end
 
-      # Most nodes never need one.
-      def writer
-        @writer ||= Writer.new(Producer.settings(@settings).except(*OTHERS).merge(OWN))
-      rescue CallFailed => e # settings that contradict each other
-        raise NotDelivered.new(topic: @topic, cause: Secrets.scrub(e.message, @settings.secrets))
-      end
+      def own_settings = Settings.new(@settings.to_h.except(*OTHERS).merge(OWN))
 
       def headers(message, error, counts)
         text = Secrets.scrub(Words.of(error), @settings.secrets)
