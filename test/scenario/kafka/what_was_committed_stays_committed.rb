@@ -20,7 +20,7 @@ KafkaScenario.play do
       require "skep/kafka"
       kafka = { "bootstrap.servers": "#{broker.address}" }
       source = Skep::Kafka::Source.new(kafka:, group: "orders", topics: "#{orders}", batch: 10,
-                                       transactional: true, retry_backoff: 0.01, threads: 2,
+                                       transactional: true, retry_backoff: 0.01, threads: 2, rebalance_wait: 3,
                                        producer: { "transaction.timeout.ms": #{TIMEOUT * 1000} })
       Skep.swarm "orders", nodes: 1, restarts: 1_000, liveness_timeout: 60 do |swarm|
         swarm.work(source) do |batch, child|
