@@ -33,7 +33,7 @@ class StatusCommandTest < Skep::TestCase
   end
 
   test "leaves out a node whose work is not what a Kafka source reports" do
-    wrong = [[partition(0, lag: 0).merge("rate" => nil)], [3], [{ "topic" => [], "partition" => 0 }]]
+    wrong = [[partition(0, lag: 0).merge("rate" => nil)], [3], [{ "topic" => 1, "partition" => 0 }]]
     nodes = wrong.map.with_index { |rows, id| node(id, partitions: rows) }
     assert_empty Group.all("nodes" => [*nodes, node(3, lag: [], partitions: [])], "works" => [])
     odd = partition(0, lag: 0).merge("handler" => { "p50" => 1 })
