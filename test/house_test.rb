@@ -84,7 +84,7 @@ class HouseTest < Skep::TestCase
 
   def files(pattern)
     found = Dir.glob(pattern, base: ROOT).select { |file| File.file?("#{ROOT}/#{file}") }
-    found.grep_v(/\.(?:so|lock|png)\z/).tap { |files| refute_empty files, "nothing is #{pattern}" }
+    found.grep_v(/\.(?:so|lock|png)\z|\A\.git\z/).tap { |files| refute_empty files, "nothing is #{pattern}" }
   end
 
   def text(file) = File.read("#{ROOT}/#{file}", encoding: "UTF-8")
