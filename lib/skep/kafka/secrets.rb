@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "skep/swarm/secrets"
+
 # Keeps what must not be read out of everything that is; by the names and shapes of Swarm::Secrets.
 #
 #   Secrets.in("sasl.password" => "hunter2")               # => ["hunter2"]
