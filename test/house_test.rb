@@ -84,7 +84,8 @@ class HouseTest < Skep::TestCase
 
   def files(pattern)
     found = Dir.glob(pattern, base: ROOT).select { |file| File.file?("#{ROOT}/#{file}") }
-    found.grep_v(/\.(?:so|lock|png)\z|\A\.git\z/).tap { |files| refute_empty files, "nothing is #{pattern}" }
+    found = found.grep_v(/\.(?:so|lock|png)\z|\A\.git\z/)
+    found.tap { |files| refute_empty files, "nothing is #{pattern}" }
   end
 
   def text(file) = File.read("#{ROOT}/#{file}", encoding: "UTF-8")
