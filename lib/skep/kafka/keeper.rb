@@ -58,11 +58,12 @@ module Skep
         end
       end
 
-      # Commits what is done, at the end. Is there a group to take leave of? Not if nobody was there
-      # to answer, or who did doesn't know this member any more: librdkafka, in the midst of joining
-      # again, may never be done with its leave then.
+      # Commits what is done, at the end. Returns true if there is a group to leave: not if nobody
+      # answered, or if the group doesn't know this member any more, as librdkafka may never finish
+      # leaving while it joins again. An outage counts once it is certain: librdkafka may report
+      # that all brokers are down after one is back.
       def commit_last #: () -> bool
-        code = @outage.now? ? Codes::ALL_BROKERS_DOWN : commit_settled
+        code = @outage.certain? ? Codes::ALL_BROKERS_DOWN : commit_settled
         @custody.committed(code)
         ![*Codes::NETWORK, Codes::UNKNOWN_MEMBER].include?(code)
       end

@@ -60,6 +60,9 @@ module Skep
       # Is no broker there now?
       def now? = !@since.nil? #: () -> bool
 
+      # Returns true if nobody has answered for a while, so that it was reported.
+      def certain? = @told ? true : false #: () -> bool
+
       # Asks no more.
       def close #: () -> void
         @question&.close
