@@ -39,6 +39,7 @@ module Skep
       #
       # Once the partition is revoked it ends after the current message. The handler then returns as
       # ever: the messages given out are done, and the rest is left to the partition's next owner.
+      # A batch that is marked as a whole is given out as a whole: no other node has it again.
       #: () { (Message) -> void } -> untyped
       def each(&)
         return enum_for(:each) { size } unless block_given?
@@ -54,15 +55,18 @@ module Skep
       # This message, or the one of that offset, and all before it in the batch are done. They
       # don't come again when the handler raises later, nor once that is committed. After the
       # handler's end there is nothing more to mark: it is done, or comes again. Returns false if
-      # the mark can't be stored, since the partition is lost: its next owner processes the message
-      # again.
+      # the mark can't be stored, since the partition is lost, or since `each` has ended before that
+      # message: the partition's next owner processes it.
       def mark(message) #: (Message | Integer) -> bool
         offset = message.is_a?(Integer) ? message : message.offset
         unless offset.between?(first_offset, last_offset)
           raise ArgumentError, "no message of #{label} has the offset #{offset}"
         end
 
-        @marking ? @marking.call(offset) != false : @child.nil?
+        return @child.nil? unless @marking
+
+        given_out = @cut ? [offset, @cut].min : offset
+        given_out >= first_offset && store_mark(given_out) && given_out == offset
       end
 
       # Not now: what isn't marked comes again after so many seconds, and until then nothing else of
@@ -93,7 +97,7 @@ module Skep
       def __given_to(child, &marking) #: (Child) ?{ (Integer) -> void } -> void
         @child = child
         @marking = marking
-        @messages = @wish = @left_by = @haul.tracked = @cut = @ownership = nil
+        @messages = @wish = @left_by = @haul.tracked = @cut = @ownership = @marked = nil
         @home = Fiber.current
       end
 
@@ -170,11 +174,18 @@ module Skep
 
       private
 
+      def store_mark(offset)
+        return false if @marking.call(offset) == false
+
+        @marked = [@marked, offset].compact.max
+        true
+      end
+
       def give_out(&)
         return give_out_again(&) if @cut
 
         number = begin_loop
-        ended = @haul.give_out(@child, number, (@ownership if @haul.tracked == number), &)
+        ended = @haul.give_out(@child, number, (@ownership if ends_early?(number)), &)
         @cut = [ended, first_offset - 1].max if ended
         self
       rescue Exception => e # what ends the node with it, even: which message it was stays reported
@@ -193,6 +204,9 @@ module Skep
         end
         self
       end
+
+      # May this loop end before the last message?
+      def ends_early?(number) = @haul.tracked == number && @marked != last_offset
 
       def begin_loop
         track = track?

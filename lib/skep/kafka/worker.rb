@@ -118,8 +118,7 @@ module Skep
 
       def given(strand, batch)
         batch.__given_to(@child) do |offset|
-          @ledger.mark(strand, offset)
-          succeeded(strand)
+          @ledger.mark(strand, offset).tap { succeeded(strand) }
         end
         batch
       end

@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+module Skep
+  module Kafka
+    # What a handler does in the same call in which its partition is revoked.
+    class RevocationTest < ::KafkaCase
+      HEARTBEAT = { "heartbeat.interval.ms" => 100, "session.timeout.ms" => 6_000 }.freeze
+      private_constant :HEARTBEAT
+
+      def setup
+        super
+        broker(orders: 1, out: 1)
+        feed("orders", (0...6).map { |n| ["k", n.to_s] })
+        @seen = []
+      end
+
+      def teardown
+        @other&.close
+        super
+      end
+
+      test "a mark of the whole batch after each ended early covers what was given out" do
+        marked = nil
+        revoked_at(2) do |batch|
+          each_of(batch)
+          marked = batch.mark(batch.last_offset)
+        end
+
+        assert_equal [[0, 1, 2], false, 3], [@seen, marked, @done]
+      end
+
+      test "each gives out all messages of a batch that was marked as a whole before" do
+        revoked_at(2) do |batch|
+          batch.mark(batch.last_offset)
+          each_of(batch)
+        end
+
+        assert_equal [[*0..5], 6], [@seen, @done]
+      end
+
+      test "a mark isn't stored once the partition is lost" do
+        lost, teller = IO.pipe
+        marks = []
+        told = lambda do |name, facts, _|
+          teller.write("!") if name == "kafka_rebalance" && facts[:change] == "revoked"
+        end
+        revoked_at(1, { rebalance_wait: 0.1 }, told) do |batch|
+          marks << batch.mark(0)
+          batch.each do |message|
+            wait_readable(lost) if revoke(batch, message) # and waited for no longer
+            marks << batch.mark(message)
+          end
+        end
+
+        assert_equal [true, true, false], marks
+      ensure
+        [lost, teller].each(&:close)
+      end
+
+      private
+
+      # Runs the handler once; the group asks for its partition back at that offset of `each_of`.
+      def revoked_at(offset, more = {}, told = nil)
+        @at = offset
+        kafka = @broker.settings.merge(HEARTBEAT)
+        events = play({ kafka:, commit_every: 600, **more }, told:) do |batch, child|
+          yield batch
+          child.stop!
+        end
+        @done = named(events, "count").sum { |facts| facts[:number] }
+      end
+
+      def each_of(batch)
+        batch.each do |message|
+          @seen << message.offset
+          revoke(batch, message)
+        end
+      end
+
+      # Lets another member join, and waits until this one hears of it.
+      def revoke(batch, message)
+        return unless message.offset == @at
+
+        @other = Consumer.new(Settings.new(@broker.settings.merge(HEARTBEAT)).for_member(
+          "other", 1, group: "readers", commit_every: 600, nameless: true
+        ))
+        @other.subscribe(["orders"])
+        by = deadline(10)
+        IO.select(nil, nil, nil, 0.01) until batch.revoked? || seconds_until(by).zero?
+        batch.revoked?
+      end
+    end
+  end
+end
