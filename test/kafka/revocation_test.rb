@@ -59,6 +59,32 @@ module Skep
         [lost, teller].each(&:close)
       end
 
+      test "a transaction with the outputs of two loops ends early with neither" do
+        revoked_at(2, { transactional: true }) do |batch, child|
+          batch.each { |message| child.producer.produce("out", message.payload) }
+          each_of(batch)
+        end
+
+        assert_equal [[0, 1, 2], 0], [@seen, @done]
+      end
+
+      test "a transaction with the outputs of the payloads as a whole isn't cut" do
+        revoked_at(2, { transactional: true }) do |batch, child|
+          batch.payloads.each { |payload| child.producer.produce("out", payload) }
+          each_of(batch)
+        end
+
+        assert_equal [[0, 1, 2], 0], [@seen, @done]
+      end
+
+      test "a transaction of one loop that ends early is committed with what was given out" do
+        revoked_at(2, { transactional: true }) do |batch, child|
+          each_of(batch) { |message| child.producer.produce("out", message.payload) }
+        end
+
+        assert_equal [[0, 1, 2], 3], [@seen, @done]
+      end
+
       private
 
       # Runs the handler once; the group asks for its partition back at that offset of `each_of`.
@@ -66,7 +92,7 @@ module Skep
         @at = offset
         kafka = @broker.settings.merge(HEARTBEAT)
         events = play({ kafka:, commit_every: 600, **more }, told:) do |batch, child|
-          yield batch
+          yield batch, child
           child.stop!
         end
         @done = named(events, "count").sum { |facts| facts[:number] }
@@ -75,6 +101,7 @@ module Skep
       def each_of(batch)
         batch.each do |message|
           @seen << message.offset
+          yield message if block_given?
           revoke(batch, message)
         end
       end

@@ -104,6 +104,8 @@ module Skep
       # Whose it is. Returns false if that isn't this node any more: it isn't to be processed.
       def __owned(ownership) #: (Ownership) -> bool
         @ownership = ownership
+        @whole = false
+        @looped = @loops
         ownership.confirmed?.tap { |ours| @cut = first_offset - 1 unless ours }
       end
 
@@ -112,6 +114,10 @@ module Skep
 
       # The offset of the last message given out, where `each` has ended early.
       def __cut = @cut #: () -> Integer?
+
+      # Returns true if the handler may have processed messages behind that one: it took them as a
+      # whole, or had another loop before the one that ended early.
+      def __seen_beyond_cut? = @whole || @loops - @looped > 1 #: () -> bool
 
       # The handler is through with it: who keeps it marks nothing of another's any more.
       def __over = @marking = nil #: () -> void
@@ -142,13 +148,20 @@ module Skep
       # Some of its messages, as a batch.
       def __of(some) = Batch.new(topic, partition, some) #: (Array[Message]) -> Batch
 
-      def messages = @messages ||= @haul.to_a.freeze #: () -> Array[Message], in their order
+      def messages #: () -> Array[Message], in their order
+        @whole = true
+        @messages ||= @haul.to_a.freeze
+      end
+
       def size = @haul.size #: () -> Integer, how many
       def first_offset = @haul.first_offset #: () -> Integer, of its first message
       def last_offset = @haul.last_offset #: () -> Integer, of its last message
 
       # What they say, at less than the price of Messages.
-      def payloads = @haul.payloads #: () -> Array[String?]
+      def payloads #: () -> Array[String?]
+        @whole = true
+        @haul.payloads
+      end
 
       # "topic/partition/first-last": how it is named on the page and in the log.
       def label = "#{topic}/#{partition}/#{first_offset}-#{last_offset}" #: () -> String

@@ -100,9 +100,16 @@ module Skep
 
       def conclude(strand, given)
         if given.__wish then @setback.wished(strand, given.__wish)
-        elsif given.__cut then @ledger.finish_until(strand, given.__cut)
+        elsif given.__cut then finish_until(strand, given)
         else finish(strand, given)
         end
+      end
+
+      # A transaction holds all outputs of the handler. If there may be some of messages that the
+      # next owner processes, it is aborted.
+      def finish_until(strand, given)
+        beyond = @outputs.atomic? && given.__seen_beyond_cut?
+        @ledger.finish_until(strand, beyond ? strand.batch.first_offset - 1 : given.__cut)
       end
 
       def take_in_hand(strand)
