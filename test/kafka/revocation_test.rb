@@ -7,7 +7,9 @@ module Skep
     # What a handler does in the same call in which its partition is revoked.
     class RevocationTest < ::KafkaCase
       HEARTBEAT = { "heartbeat.interval.ms" => 100, "session.timeout.ms" => 6_000 }.freeze
-      private_constant :HEARTBEAT
+      OFFSET_COMMIT = 8
+      COORDINATOR_LOADING = 14
+      private_constant :HEARTBEAT, :OFFSET_COMMIT, :COORDINATOR_LOADING
 
       def setup
         super
@@ -59,6 +61,17 @@ module Skep
         [lost, teller].each(&:close)
       end
 
+      test "a stop ends the wait for a coordinator that takes no commit at a revocation" do
+        events = revoked_at(0) do |batch|
+          batch.mark(0)
+          @broker.fail_next(OFFSET_COMMIT, *[COORDINATOR_LOADING] * 10_000)
+          each_of(batch)
+        end
+
+        failed, = named(events, "kafka_commit_failed")
+        assert_equal "COORDINATOR_LOAD_IN_PROGRESS", failed[:code]
+      end
+
       test "a transaction with the outputs of two loops ends early with neither" do
         revoked_at(2, { transactional: true }) do |batch, child|
           batch.each { |message| child.producer.produce("out", message.payload) }
@@ -96,6 +109,7 @@ module Skep
           child.stop!
         end
         @done = named(events, "count").sum { |facts| facts[:number] }
+        events
       end
 
       def each_of(batch)

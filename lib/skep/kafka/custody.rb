@@ -156,16 +156,22 @@ module Skep
                 "batch.revoked?, or raise max.poll.interval.ms"
       private_constant :OVERLAP
 
-      # Commits, and tries again while there is no coordinator, as long as this member may commit.
-      # The error code.
+      # Commits, and tries again while there is no coordinator, as long as this member may commit; at
+      # a stop for some seconds. The error code.
       def commit_while_away(done, deadline = OS.now + COMMIT_SECONDS)
         loop do
-          left = deadline - OS.now
-          code = @consumer.commit(done, [left, 1.0].max)
+          code = @consumer.commit(done, (deadline - OS.now).clamp(1.0, COMMIT_SECONDS))
+          left = [deadline, *stop_at].min - OS.now
           return code unless left.positive? && Codes::AWAY.include?(code) && !@consumer.lost?
 
           @pause.pop(timeout: [left, RETRY_SECONDS].min)
         end
+      end
+
+      def stop_at
+        return unless @child.stopping?
+
+        @stop_at ||= OS.now + [COMMIT_SECONDS, (@child.time_left || COMMIT_SECONDS) / 3].min
       end
 
       def partition(key)
