@@ -118,7 +118,9 @@ class KafkaAttemptsTest < Skep::TestCase
       batch.seek(:end) if offset == 2
     end
 
-    assert_equal [0, 1, 2, 3, 0, 2, *3...12], seen
+    assert_equal [0, 1, 2, 3], seen.first(4)
+    assert_equal [0, 2], seen[4, 2].sort # whichever of the two had the shorter backoff
+    assert_equal [*3...12], seen.drop(6)
     assert_equal 12, outcome.committed[["t", 0]]
   end
 
