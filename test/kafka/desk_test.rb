@@ -9,9 +9,11 @@ module Skep
       # What the desk asks of a partition: of `strands` it gives one a draw, one at a time unless
       # `wide`.
       Stub = Struct.new(:id, :key, :state, :rung, :retry_at, :revoked, :position, :gathering,
-                        :strands, :wide, :waits, :place, :plan, keyword_init: true) do
+                        :strands, :wide, :waits, :place, :plan, :last_success,
+                        keyword_init: true) do
         attr_accessor :in_hand
 
+        def succeeded(began) = self.last_success = began
         def begin_reading = self.rung = false
         def errors = []
         def partition = self
@@ -113,6 +115,48 @@ module Skep
         first.pass
         @desk.free(first)
         assert_equal [first], first.partition.released
+      end
+
+      test "ends the rest of a strand by a success that was begun after it failed" do
+        add(1, strands: 3, wide: true)
+        strands = Array.new(3) { take }
+        now = OS.now
+        strands[0].rest(600, awaiting: now)
+        strands[1].rest(600) # for another reason
+        strands.first(2).each { |strand| @desk.free(strand) }
+        @desk.succeeded(strands[2].partition, now)
+        assert_nil take
+        @desk.succeeded(strands[2].partition, now + 1)
+        assert_same strands[0], take
+        assert_nil take
+      end
+
+      test "lets no strand rest that awaits what has happened before it is freed" do
+        add(1, strands: 2, wide: true)
+        one, other = take, take
+        one.rest(600, awaiting: OS.now)
+        @desk.succeeded(other.partition, OS.now + 1)
+        @desk.free(one)
+        assert_same one, take
+      end
+
+      test "has one of the strands that await a success tried soon, whatever becomes of others" do
+        add(1, strands: 3, wide: true)
+        one, other, third = take, take, take
+        refute @desk.probe(one.partition)
+        now = OS.now
+        [one, other].each do |strand|
+          strand.rest(600, awaiting: now)
+          @desk.free(strand)
+        end
+        assert_operator [one, other].map(&:retry_at).min, :<, now + 300
+        @desk.listen(now + 300)
+        probe = take
+        probe.rest(3600) # it was asked to pause
+        @desk.free(probe)
+        @desk.free(third.tap(&:pass))
+        @desk.listen(now + 300)
+        assert_same [one, other].find { |strand| !strand.equal?(probe) }, take
       end
 
       test "gives out what a strand was divided into by itself" do

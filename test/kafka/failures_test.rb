@@ -41,6 +41,15 @@ module Skep
         assert_equal 0, failures.alone
       end
 
+      test "knows since when nothing has succeeded, also for parts of a batch" do
+        failures = Failures.new(outage_since: 5.0)
+        fail_at(failures, 10.0, success: 4.0)
+        assert_equal [10.0, 5.0], [failures.since, failures.outage_since]
+        fail_at(failures, 12.0, success: 11.0)
+        fail_at(failures, 13.0, success: 11.0)
+        assert_equal [10.0, 12.0], [failures.since, failures.outage_since]
+      end
+
       private
 
       def fail_at(failures, now, success:)

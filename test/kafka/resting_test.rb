@@ -33,6 +33,28 @@ module Skep
         assert_equal [nil, []], [resting.deadline, resting.over(9.0)]
       end
 
+      test "ends the rest of strands that await a success begun after that time, and no other" do
+        resting = Resting.new
+        one, other, pausing, elsewhere = %i[a a a b].map { |partition| One.new(partition, 30.0) }
+        [[one, 1.0], [other, 2.0], [pausing], [elsewhere, 1.0]].each { |each| resting.add(*each) }
+        assert_equal [[], [one], []], [1.0, 1.5, 2.0].map { |began| resting.end_with(:a, began) }
+        assert_equal [other, pausing, elsewhere], resting.over(30.0)
+        assert_equal [], resting.end_with(:a, 9.0)
+      end
+
+      test "has one of the strands that await a success tried earlier, the first" do
+        resting = Resting.new
+        one, other, pausing = One.new(:a, 20.0), One.new(:a, 10.0), One.new(:a, 9.0)
+        resting.add(pausing)
+        refute resting.probe(:a, 1.5)
+        [one, other].each { |each| resting.add(each, 0.5) }
+        2.times { assert resting.probe(:a, 1.5) }
+        assert_equal [20.0, 1.5, 9.0], [one, other, pausing].map(&:retry_at)
+        assert_equal [other], resting.over(1.5)
+        resting.drop(:a)
+        refute resting.probe(:a, 3.0)
+      end
+
       test "looking costs no memory, however often" do
         out, err, status = run_program(GROWTH)
         assert_equal ["", true], [err, status.success?]

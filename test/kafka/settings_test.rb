@@ -65,6 +65,7 @@ module Skep
 
       test "waits no longer than a limit that is given, and no less than after the first failure" do
         assert_equal 1.5, Backoff.new(0.1).seconds(20, limit: 1.5)
+        assert_in_delta 10, Backoff.new(0.1).seconds(2, least: 10), 2
         assert_in_delta 5, Backoff.new(5).seconds(20, limit: 1.5), 1
         assert_equal 30, Backoff.new(50).seconds(20, limit: 1.5)
       end

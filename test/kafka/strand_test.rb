@@ -77,6 +77,19 @@ module Skep
         assert_equal [strand], strand.parts
       end
 
+      test "those that part from one that failed inherit how long nothing has succeeded" do
+        strand = strand(%w[a b c])
+        strand.failed(0, 7.0)
+        strand.divide(0)
+        strand.rest(60, awaiting: 8.0)
+        here, off = strand.parts
+        assert_equal [7.0, 7.0], [here, off].map { |one| one.failures.outage_since }
+        assert_equal [8.0, 8.0], [here, off].map(&:awaiting)
+        here.pause
+        off.rest(1)
+        assert_equal [nil, nil], [here, off].map(&:awaiting)
+      end
+
       test "lets half of its keys go where it isn't known which one failed" do
         strand = strand(%w[a b a c d])
         strand.failed(nil)

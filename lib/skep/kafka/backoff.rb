@@ -19,10 +19,11 @@ module Skep
       end
 
       # Seconds after so many failures of the same message. limit: seconds at most, but no less than
-      # after the first failure.
-      def seconds(failures, limit: LIMIT) #: (Integer, ?limit: Float) -> Float
+      # after the first failure; least: seconds at least, within the limit.
+      #: (Integer, ?limit: Float, ?least: Numeric) -> Float
+      def seconds(failures, limit: LIMIT, least: 0)
         spread = 1 + @random.rand(-SPREAD..SPREAD)
-        plain = @base * (2.0**[failures - 1, 60].min)
+        plain = [@base * (2.0**[failures - 1, 60].min), least].max
         [plain * spread, [limit, @base * spread].max, LIMIT].min
       end
     end

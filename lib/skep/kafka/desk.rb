@@ -6,6 +6,7 @@
 #
 #   strand = desk.take               # messages to work on; nil when the desk has closed
 #   desk.settle(strand) { … }        # its batch is done
+#   desk.succeeded(partition, began) # ends the rest of strands that await that
 #   desk.free(strand)                # you are through with it, or it is to rest
 #   desk.listen                      # readies what librdkafka rang for, and what has rested enough
 #   leaving = desk.ask_back(keys)    # no more of these is given out, batches end early
@@ -17,6 +18,10 @@
 module Skep
   module Kafka
     class Desk
+      # Seconds, at most, between two tries of a partition of which nothing succeeds: so soon it is
+      # noticed that what was away is back.
+      OUTAGE_LIMIT = 1.5
+
       attr_reader :bell #: Bell
 
       # The block is told what a partition couldn't read: the partition, an error code and its text.
@@ -50,8 +55,23 @@ module Skep
           next @assignment.freed(partition) if partition.revoked
 
           put_down(strand)
+          @queue.probe(partition, OS.now + OUTAGE_LIMIT)
           @queue.wake(partition)
         end
+      end
+
+      # A handler has done some of the partition; began: when that was begun, in monotonic seconds.
+      def succeeded(partition, began) #: (Partition, Float) -> void
+        @lock.synchronize do
+          partition.succeeded(began)
+          @queue.succeeded(partition, began)
+        end
+      end
+
+      # One strand of the partition that awaits a success is tried within OUTAGE_LIMIT; false where
+      # none rests.
+      def probe(partition) #: (Partition) -> bool
+        @lock.synchronize { @queue.probe(partition, OS.now + OUTAGE_LIMIT) }
       end
 
       # The strand's batch is done; the block notes the offset elsewhere, if it is another, unless
@@ -164,11 +184,17 @@ module Skep
         strand.parts.each do |part|
           next if partition.seeking? && !part.over? && !partition.waits_for?(part)
 
-          if part.retry_at then @queue.rest(part)
+          if part.retry_at && !succeeded?(part) then @queue.rest(part, awaiting: part.awaiting)
           elsif part.over? then part.partition.release(part)
           else @queue.ready(part)
           end
         end
+      end
+
+      # Has what it awaits happened before it came to rest?
+      def succeeded?(part)
+        success = part.partition.last_success if part.awaiting
+        success ? success > part.awaiting : false
       end
 
       # librdkafka rang for it, unless it is gone.

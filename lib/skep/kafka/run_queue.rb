@@ -6,6 +6,8 @@
 #   queue = RunQueue.new(bell)
 #   queue.ready(partition)
 #   queue.rest(strand)           # until strand.retry_at; the one who listens is told
+#   queue.succeeded(partition, began)  # readies what awaits a success of the partition
+#   queue.probe(partition, time) # readies one of what awaits a success at that time
 #   queue.wake(partition)        # once more, if there may be something to draw
 #   queue.pop                    # => partition or strand; waits for one, nil once closed
 #   queue.over(OS.now)           # readies what has rested enough
@@ -31,10 +33,23 @@ module Skep
         @ready << one unless @ready.closed?
       end
 
-      def rest(one) #: (Partition | Strand) -> void
+      # awaiting: see Resting#add.
+      #: (Partition | Strand, ?awaiting: Float?) -> void
+      def rest(one, awaiting: nil)
         one.state = :resting
-        @resting.add(one)
+        @resting.add(one, awaiting)
         @bell.ring
+      end
+
+      # began: when what succeeded was begun.
+      #: (Partition, Float) -> void
+      def succeeded(partition, began)
+        @resting.end_with(partition, began).each { |one| ready(one) }
+      end
+
+      # Is there a strand that awaits a success? The first of them rests until that time at most.
+      def probe(partition, time) #: (Partition, Float) -> bool
+        @resting.probe(partition, time).tap { |found| @bell.ring if found }
       end
 
       def wake(partition) #: (Partition) -> void

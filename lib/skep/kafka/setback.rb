@@ -11,9 +11,7 @@ module Skep
   module Kafka
     class Setback
       HELD = "what is unfinished keeps the rest from being read: it is `ahead:` messages behind"
-      # Seconds of a backoff at most while nothing of the partition succeeds: so soon it is noticed
-      # that what was away is back.
-      OUTAGE_LIMIT = 1.5
+      OUTAGE_LIMIT = Desk::OUTAGE_LIMIT
       private_constant :HELD, :OUTAGE_LIMIT
 
       #: (Tools, Child, Ledger, Outlet) -> void
@@ -127,16 +125,34 @@ module Skep
 
       # failures: of what has failed, where that was divided.
       def try_again(strand, error, failures = strand.failures)
-        strand.rest(seconds = backoff(failures))
+        seconds = rest(strand, failures)
         told(strand.batch, error, seconds.round(3), attempt: failures.number)
         held(strand.partition) if strand.partition.held?
       end
 
-      # After an outage the first failure that is the message's own rests for the second backoff.
-      def backoff(failures)
-        return @backoff.seconds(failures.number, limit: OUTAGE_LIMIT) if failures.alone.zero?
+      # Returns the seconds, at most. After an outage the first failure that is the message's own
+      # rests for the second backoff.
+      def rest(strand, failures)
+        now = OS.now
+        lasted = now - failures.outage_since
+        if failures.alone.positive?
+          seconds = @backoff.seconds([failures.number, failures.alone + 1].min)
+        elsif lasted < OUTAGE_LIMIT
+          seconds = @backoff.seconds(failures.number, limit: OUTAGE_LIMIT)
+        else
+          return await_success(strand, failures, now, lasted)
+        end
+        strand.rest(seconds)
+        seconds
+      end
 
-        @backoff.seconds([failures.number, failures.alone + 1].min)
+      # Nothing of the partition has succeeded for a while: one of its strands at a time tries
+      # whether that has changed, and the others rest until then.
+      def await_success(strand, failures, now, lasted)
+        limit = @desk.probe(strand.partition) ? Backoff::LIMIT : OUTAGE_LIMIT
+        seconds = @backoff.seconds(failures.number, limit:, least: lasted)
+        strand.rest(seconds, awaiting: now)
+        seconds
       end
 
       # Of many messages it isn't known which can't be done: they are tried one by one first.

@@ -8,6 +8,7 @@
 #   strand.marked = 41         # of this batch the messages up to that offset are done
 #   strand.cut                 # goes on with what comes after the mark
 #   strand.rest(0.2)           # it is tried again after so many seconds; others go on
+#   strand.rest(9, awaiting: OS.now)   # or when others succeed that were begun after that time
 #
 # It knows what is to be tried, and how often that failed, and does nothing by itself.
 module Skep
@@ -21,15 +22,18 @@ module Skep
       attr_reader :failures #: Failures, of the batch
       attr_accessor :state #: Symbol, one of busy ready resting: the desk's
       attr_accessor :retry_at #: Float?, monotonic seconds
+      # Float?, monotonic seconds: a success begun after that ends its rest.
+      attr_reader :awaiting
 
-      # since: when the batch failed first that these are a part of.
+      # since: when the batch failed first that these are a part of; outage_since: see Failures.
       #: (Partition, Array[Batch], ?Hash[Integer, untyped]?, **untyped) -> void
-      def initialize(partition, batches, keys = nil, plan: nil, reach: nil, since: nil)
+      def initialize(partition, batches, keys = nil, plan: nil, reach: nil, since: nil,
+                     outage_since: nil)
         @partition = partition
         @plan, @reach = plan, reach
         @waiting = batches
         @keys = keys
-        @failures = Failures.new(since:)
+        @failures = Failures.new(since:, outage_since:)
         @since = since
         @offshoots = []
       end
@@ -48,7 +52,7 @@ module Skep
 
       def pass #: () -> void
         @waiting.shift
-        @failures = Failures.new(since: @since)
+        @failures = Failures.new(since: @since, outage_since: failures.outage_since)
         @marked = nil
         let_go if keys && !over?
       end
@@ -94,8 +98,13 @@ module Skep
         @with = [self, *(offshoot if wait || offset.nil?)]
       end
 
-      def rest(seconds) #: (Numeric) -> void
-        (@with || [self]).each { |strand| strand.retry_at = OS.now + seconds }
+      # awaiting: the time after which a success must be begun to end the rest early.
+      #: (Numeric, ?awaiting: Float?) -> void
+      def rest(seconds, awaiting: nil)
+        (@with || [self]).each do |strand|
+          strand.retry_at = OS.now + seconds
+          strand.awaiting = awaiting
+        end
         @with = nil
       end
 
@@ -106,6 +115,7 @@ module Skep
       def pause #: () -> void
         send_off(keys.values.uniq - [keys[batch.first_offset]]) if keys
         @retry_at = Float::INFINITY
+        @awaiting = nil
       end
 
       # Nothing of it is tried any more.
@@ -116,12 +126,16 @@ module Skep
 
       def inspect = "#<Skep::Kafka::Strand #{batch&.label || partition} failures=#{failures.count}>"
 
+      protected
+
+      attr_writer :awaiting
+
       private
 
       # Which part of the batch failed isn't known: each begins with no failure, and with the time.
       def count_again
         @since = failures.since
-        @failures = Failures.new(since: @since)
+        @failures = Failures.new(since: @since, outage_since: failures.outage_since)
       end
 
       # Keys of which nothing is left to do hold up nobody.
@@ -137,7 +151,9 @@ module Skep
         theirs, @keys = keys.partition { |_, key| others.key?(key) }.map(&:to_h)
         off = @waiting.filter_map { |batch| batch.__part { |one| theirs.key?(one.offset) } }
         @waiting = @waiting.filter_map { |batch| batch.__part { |one| @keys.key?(one.offset) } }
-        Strand.new(partition, off, theirs, plan:, since: @since).tap { |one| @offshoots << one }
+        outage_since = failures.outage_since
+        Strand.new(partition, off, theirs, plan:, since: @since, outage_since:)
+              .tap { |one| @offshoots << one }
       end
 
       def others_than(offset)

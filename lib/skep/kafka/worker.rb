@@ -132,7 +132,7 @@ module Skep
 
       # What comes next begins now.
       def succeeded(strand)
-        strand.partition.succeeded(@began)
+        @desk.succeeded(strand.partition, @began)
         @began = OS.now
       end
 

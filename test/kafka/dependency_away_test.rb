@@ -1,0 +1,173 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+require "minitest/mock"
+require "skep/kafka/testing"
+
+# While a dependency of the handler is away, one strand of a partition at a time tries whether it is
+# back; as soon as that succeeds, the others are tried.
+class KafkaDependencyAwayTest < KafkaCase
+  AWAY = 30.0
+  KEYS = 200
+  HANDLERS = {
+    "each" => ->(batch, &block) { batch.each { |message| block.call([message]) } },
+    "payloads" => ->(batch, &block) { block.call(batch.messages) }
+  }.freeze
+  private_constant :AWAY, :KEYS, :HANDLERS
+
+  # One worker on a clock that goes on to the next deadline where there is nothing to do.
+  class Simulation < Skep::Kafka::Testing.const_get(:Rehearsal)
+    attr_accessor :now
+
+    def run
+      @now = 0.0
+      Skep::OS.stub(:now, -> { @now }) { super }
+    end
+
+    private
+
+    def turn
+      over_at = @desk.next_deadline if @desk.instance_variable_get(:@queue).empty?
+      @now = [@now, over_at].max if over_at
+      super
+    end
+  end
+
+  HANDLERS.each do |name, handler|
+    test "by key, #{name}: few tries fail in an outage, and all is done soon after" do
+      done = simulate(KEYS) { |batch| handler.call(batch) { |messages| depend(messages) } }
+
+      assert_equal KEYS, done.size
+      assert_operator done.values.max - AWAY, :<=, 2
+      assert_operator pauses.max, :<=, 1.6
+      # In the first 1.5 s each key is tried at most four times, then as often as its rest doubles,
+      # and one each 1.5 s. (It was 20 times a key.)
+      assert_operator @tries.size, :<=, 10 * KEYS
+      late = @tries.count { |time| time > AWAY / 2 }
+      assert_operator late, :<=, 2 * KEYS
+    end
+  end
+
+  test "a key that fails for itself keeps no other waiting after an outage" do
+    [1, 3].each do |others|
+      done = simulate(others + 1) do |batch|
+        batch.each do |message|
+          @tries << now
+          raise ArgumentError, "bad" if message.key == "k0"
+
+          depend([message], tries: false)
+        end
+      end
+
+      assert_equal others, done.size
+      # In turn they are tried, each 1.5 s.
+      assert_operator done.values.max - AWAY, :<=, 1.6 * (others + 1)
+    end
+  end
+
+  test "a bad message among slow ones rests for its backoffs, but for one at most" do
+    bad = []
+    simulate(40) do |batch|
+      batch.each do |message|
+        bad << now if message.key == "k3"
+        raise ArgumentError, "bad" if message.key == "k3"
+
+        @simulation.now += 2
+        @done[message.key] = now
+      end
+    end
+    rests = bad.each_cons(2).map { |one, two| two - one }
+
+    told = @outcome.retried.select { |one| one[:offset] == 3 }.map { |one| one[:seconds] }
+    early = rests.zip(told).count { |rest, seconds| rest < seconds - 0.01 }
+    assert_operator early, :<=, 1
+    assert_operator told.max, :>, 10
+  end
+
+  test "a success ends no pause that the handler asked for" do
+    tries = []
+    simulate(20) do |batch|
+      batch.each do |message|
+        if message.key == "k0" && now < AWAY + 60
+          tries << now
+          break batch.pause(60)
+        end
+
+        depend([message])
+      end
+    end
+
+    assert_operator tries.each_cons(2).map { |one, two| two - one }.min, :>=, 59.9
+  end
+
+  test "with several threads: all is done when the dependency is back" do
+    broker(orders: 1)
+    feed("orders", (0...KEYS).map { |n| ["k#{n}", n.to_s] })
+    lock, done, failed, back = Mutex.new, [], 0, nil
+    told = lambda do |name, facts, _|
+      lock.synchronize do
+        failed += 1 if name == "handler_failed"
+        back ||= failed if facts[:seconds].to_f > 2 # somebody rests until others succeed
+      end
+    end
+    play({ ordered_by: :key, threads: 4, retry_backoff: 0.1 }, told:) do |batch, child|
+      batch.each do |message|
+        raise IOError, "away" unless back
+
+        lock.synchronize { (done << message.payload.to_i).size == KEYS && child.stop! }
+      end
+    end
+
+    assert_equal (0...KEYS).to_a, done.sort
+    assert_operator failed, :<, 10 * KEYS
+  end
+
+  test "with several threads: keys that each fail once rest for the first backoff" do
+    broker(orders: 1)
+    feed("orders", (0...30).map { |n| ["k#{n}", n.to_s] })
+    lock, tries, done = Mutex.new, Hash.new(0), 0
+    events = play({ ordered_by: :key, threads: 4 }) do |batch, child|
+      batch.each do |message|
+        raise "first" if lock.synchronize { tries[message.key] += 1 } == 1
+
+        lock.synchronize { (done += 1) == 30 && child.stop! }
+      end
+    end
+
+    failed = named(events, "handler_failed")
+    assert_equal [1] * 30, failed.map { |facts| facts[:attempt] }
+    assert_operator failed.map { |facts| facts[:seconds] }.max, :<=, 0.012
+    assert_equal [2] * 30, tries.values
+  end
+
+  private
+
+  def now = @simulation.now
+
+  # Handles messages of that many keys until all but the bad ones are done; when each was done.
+  def simulate(count)
+    @tries, @done = [], {}
+    source = Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "none" }, group: "g",
+                                     topics: "t", ordered_by: :key, threads: 4)
+    messages = Array.new(count) { |n| { key: "k#{n}", payload: n.to_s } }
+    handler = lambda do |batch, child|
+      @simulation.now += 0.001
+      child.stop! if now > 200
+      yield batch
+    end
+    @simulation = Simulation.new(source, messages, child: Skep::Kafka::Testing::Child.new,
+                                                   retries: 10_000, handler:)
+    @outcome = @simulation.run
+    @done
+  end
+
+  def depend(messages, tries: true)
+    @tries << now if tries && now < AWAY
+    raise IOError, "away" if now < AWAY
+
+    messages.each { |message| @done[message.key] = now }
+  end
+
+  # Seconds between tries in the outage.
+  def pauses = @tries.each_cons(2).map { |one, two| two - one }
+end
