@@ -2,6 +2,8 @@
 
 require "test_helper"
 require "skep/kafka"
+require "skep/swarm"
+require "kafka/support/fake_child"
 
 # When a place that couldn't be read is tried again.
 class KafkaGapsTest < Skep::TestCase
@@ -53,5 +55,34 @@ class KafkaGapsTest < Skep::TestCase
     @gaps.look([])
 
     assert_nil @gaps.seconds_left
+  end
+
+  test "reports as lost what retention deleted, and all that a reset to the end skips" do
+    assert_equal [["beginning", nil], ["beginning", [10, 27, 18]]],
+                 [reset({}, nil), reset({}, 28)]
+    assert_equal ["end", [10, 29, 20]], reset({ "auto.offset.reset": "latest" }, 28)
+  end
+
+  private
+
+  # What is reported when 30 is read instead of 10.
+  def reset(kafka, low)
+    told = {}
+    gaps = gaps_that_report(kafka) { |name, facts| told[name] = facts }
+    gaps.reset(Intake.new(["orders", 3]), 10, 30, low)
+    [told["kafka_offset_reset"][:to],
+     told["messages_lost"]&.values_at(:offset, :last_offset, :messages)]
+  ensure
+    gaps&.close
+  end
+
+  def gaps_that_report(kafka, &told)
+    child = FakeChild.new(&told)
+    options = Skep::Kafka.const_get(:Options).new(
+      kafka: { "bootstrap.servers": "127.0.0.1:1", **kafka }, group: "readers", topics: "orders"
+    )
+    report = Skep::Kafka.const_get(:Report).new(child, options.settings)
+    child.close
+    Skep::Kafka.const_get(:Gaps).new(Skep::Kafka.const_get(:Tools).new(options:, report:))
   end
 end

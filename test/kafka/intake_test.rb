@@ -15,8 +15,9 @@ class KafkaIntakeTest < Skep::TestCase
 
   # Of librdkafka's position what the reads leave, one after the other.
   class Places
-    def initialize(*places) = @places = places
+    def initialize(places, lows) = (@places, @lows = places, lows)
     def offset = @places.shift
+    def low = @lows.shift
     def close = nil
   end
 
@@ -28,7 +29,7 @@ class KafkaIntakeTest < Skep::TestCase
     def stuck(_, offset, code, _) = told << [:stuck, offset, code]
     def again(_, offset) = told << [:again, offset]
     def readable(_, offset) = told << [:readable, offset]
-    def passed(_, from, to) = told << [:passed, from, to]
+    def reset(_, expected, first, low) = told << [:reset, expected, first, low]
   end
 
   test "gives out what comes before such a place, and then nothing until it was sought there" do
@@ -82,18 +83,35 @@ class KafkaIntakeTest < Skep::TestCase
     intake = intake(read(0..1, [-199, "wrong checksum", 2]), read(7..9))
 
     take(intake)
-    assert_equal 7, intake.anew { 7 }
+    assert_equal 7, intake.anew { 7 } # nor is the seek a reset
     intake.resume { flunk "it is where it is to be" }
     assert_equal [7, 8, 9], take(intake).first
     assert_equal [[:stuck, 2, -199]], @notes.told
   end
 
-  test "counts what is missing before the next message, once what was fetched before is through" do
-    intake = intake(read(0..3), read(4..9), read(30..31), read(40..41))
-    intake.lost_from = 10
+  test "reports a reset when the log begins behind the expected offset" do
+    assert_equal [[:reset, 10, 30, 28]],
+                 resets([0, 28, 28, 28], read(0..3), read(4..9), read(30..31), read(40..41))
+    assert_equal [[:reset, 0, 4, 3]], resets([3], read(4..9), expected: 0)
+  end
 
-    4.times { take(intake) }
-    assert_equal [[:passed, 10, 30]], @notes.told
+  test "reports a reset by the low watermark of that time when retention has moved on since" do
+    assert_equal [[:reset, 10, 30, 28]],
+                 resets([0, 28, 90], read(0..3), read(4..9), read(30..31))
+  end
+
+  test "reports no reset for gaps in the log, also when retention is past them" do
+    assert_empty resets([0, 0, 50], read(0..3), read(8..9), read(30..31))
+    assert_empty resets([nil, nil], read(0..3), read(8..9))
+    assert_empty resets([3], read(8..9), expected: 5)
+  end
+
+  test "reports a reset to an earlier offset" do
+    assert_equal [[:reset, 500, 0, nil]], resets([0, 0], read(0..3), read(4..9), expected: 500)
+  end
+
+  test "forgets the low watermark of a topic that was made again" do
+    assert_empty resets([7, 0, 0], read(0..3), read(4..5), read(8..9))
   end
 
   test "tells where what was read ends, where that is behind more than its messages" do
@@ -115,19 +133,25 @@ class KafkaIntakeTest < Skep::TestCase
   end
 
   test "counts what is missing where nothing comes after it but records that aren't given out" do
-    intake = intake(read(4..9), read(nil), places: [4, 10, 10, 30])
-    intake.lost_from = 10
+    told = resets([0, 29], read(4..9), read(nil), places: [4, 10, 10, 30])
 
-    2.times { take(intake) }
-    assert_equal [[:passed, 10, 30]], @notes.told
+    assert_equal [[:reset, 10, 30, 29]], told
   end
 
   private
 
-  def intake(*reads, places: [])
+  def intake(*reads, places: [], lows: [])
     @notes = Notes.new
-    Skep::Kafka.const_get(:Intake).new(Script.new(*reads), "orders", 0, Places.new(*places))
+    Skep::Kafka.const_get(:Intake).new(Script.new(*reads), "orders", 0, Places.new(places, lows))
                .tap { |intake| intake.gaps = @notes }
+  end
+
+  # lows: the low watermark at each read.
+  def resets(lows, *reads, expected: nil, places: [])
+    intake = intake(*reads, places:, lows:)
+    intake.expected = expected
+    reads.each { take(intake) }
+    @notes.told
   end
 
   # What each of these reads reaches; places: librdkafka's, before and after each.

@@ -26,6 +26,7 @@ module Skep
           end
         end
 
+        def low = nil
         def close = nil
       end
 

@@ -17,6 +17,7 @@ module Skep
       ALL_BROKERS_DOWN = -187
       QUEUE_FULL = -184
       TIMED_OUT = -185
+      OUT_OF_RANGE = 1
       UNKNOWN_TOPIC = 3
       UNKNOWN_MEMBER = 25
       TOPIC_REFUSED = 29

@@ -21,8 +21,9 @@ module Skep
       WARN_SECONDS = 5.0 # before a partition goes while a handler still processes it
       COMMIT_SECONDS = 5.0
       RETRY_SECONDS = 0.25
+      COMMITTED_SECONDS = 2.0
       REMADE = "deleted and made again: read from where auto.offset.reset says"
-      private_constant :WARN_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS, :REMADE
+      private_constant :WARN_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS, :COMMITTED_SECONDS, :REMADE
 
       def initialize(tools, gaps) #: (Tools, Gaps) -> void
         @options, @child, @report = tools.options, tools.child, tools.report
@@ -42,7 +43,7 @@ module Skep
       def take(list) #: (PartitionList) -> void
         @consumer.fetch_wait&.shorten # a request in flight would keep these waiting
         commit
-        list.keys.each { |key| @desk.add(partition(key)) }
+        add(list.keys)
         @consumer.assign(list)
         @joined = true
         @away = false
@@ -125,6 +126,17 @@ module Skep
       def inspect = "#<Skep::Kafka::Custody #{@desk.inspect}>" #: () -> String
 
       private
+
+      # Without an answer the first read of a partition can't tell whether its offset was reset.
+      # (librdkafka asks for the committed offsets itself: where they are given to it, it doesn't
+      # learn that they are committed, and compares the next ones with those of an earlier time
+      # here, which may be higher.)
+      def add(keys)
+        committed = @consumer.committed(keys, COMMITTED_SECONDS).to_h
+        keys.each do |key|
+          @desk.add(partition(key).tap { |one| one.intake.expected = committed[key] })
+        end
+      end
 
       # Until no handler processes a batch of these partitions any more, or at the deadline; warns
       # before another node begins the same messages.

@@ -3,11 +3,10 @@
 # What is missing from a partition, or can't be read: tells of it, and tries again.
 #
 #   gaps = Gaps.new(tools)
-#   gaps.reset(event, intakes)      # a log line: did librdkafka have to begin somewhere else?
+#   gaps.reset(intake, 17, 60, 43)  # 60 was read instead of 17, and the log began at 43
 #   gaps.stuck(intake, 17, code, text)      # a place that can't be read: it is tried again
 #   gaps.again(intake, 17)                  # another error, which others tell: likewise
 #   gaps.readable(intake)                   # it could be
-#   gaps.passed(intake, 17, 42)             # messages that nobody will have
 #   gaps.io; gaps.seconds_left; gaps.look(intakes)   # tries what has waited long enough
 #
 # Intakes call from their workers' threads, the rest is the keeper's.
@@ -16,10 +15,9 @@ module Skep
     class Gaps
       SEEK_SECONDS = 5.0
       AGAIN = 1.0 # seconds
-      RESET = /(\S+) \[(\d+)\]: offset reset \(at offset (\d+).*?\) to .*?(BEGINNING|END).*?: (.*)/
       STAYS = "its partition waits here and tries again; restore the broker's copy, or stop the " \
               "swarm and set the group's offset behind it with kafka-consumer-groups"
-      private_constant :SEEK_SECONDS, :AGAIN, :RESET, :STAYS
+      private_constant :SEEK_SECONDS, :AGAIN, :STAYS
 
       #: (Tools, ?clock: ^() -> Float) -> void
       def initialize(tools, clock: OS.method(:now))
@@ -32,18 +30,15 @@ module Skep
         @failures = {}
       end
 
-      # Tells of it, if that is what the line says, as a group's offset may lie where messages
-      # aren't any more: how many are missing is known when the next one comes.
-      #: (Event, Array[Intake]) -> bool
-      def reset(event, intakes)
-        _, facility, text = event.log
-        found = facility == "OFFSET" && RESET.match(text.to_s) or return false
-        topic, number, from, where, cause = found.captures
-        key = [topic, number.to_i]
-        @report.tell(:kafka_offset_reset, level: :warn, topic:, partition: key.last,
-                                          offset: from.to_i, to: where.downcase, cause:)
-        intakes.find { |intake| intake.key == key }&.lost_from = from.to_i
-        true
+      # Reports that reading continues at `first`, since `offset` isn't in the log; low: the first
+      # offset of the log, where that was the cause. What lies between is lost then: up to there, or
+      # up to `first` where the reset was to the log's end.
+      #: (Intake, Integer, Integer, Integer?) -> void
+      def reset(intake, offset, first, low)
+        to = @options.settings.reset_place
+        @report.tell(:kafka_offset_reset, level: :warn, **place(intake), offset:, to: to.to_s,
+                                          cause: Native.err2str(Codes::OUT_OF_RANGE))
+        lost(intake, offset, to == :end ? first : low) if low
       end
 
       #: (Intake, Integer, Integer, String) -> void
@@ -63,14 +58,6 @@ module Skep
 
       def readable(intake, offset) #: (Intake, Integer) -> void
         @report.tell(:kafka_readable, **place(intake), offset:)
-      end
-
-      # The first of them is `from`, and the one after them `to`.
-      def passed(intake, from, to) #: (Intake, Integer, Integer) -> void
-        return unless to > from
-
-        @report.tell(:messages_lost, level: :error, **place(intake), offset: from,
-                                     last_offset: to - 1, messages: to - from)
       end
 
       def io = @bell.io #: () -> IO
@@ -110,6 +97,12 @@ module Skep
       rescue CallFailed => e # no broker just now, perhaps
         @lock.synchronize { @due[intake] = @clock.call + AGAIN }
         @report.problem("seek", e.message, **place(intake))
+      end
+
+      # The first of them is `from`, and the one after them `to`.
+      def lost(intake, from, to)
+        @report.tell(:messages_lost, level: :error, **place(intake), offset: from,
+                                     last_offset: to - 1, messages: to - from)
       end
 
       def place(intake) = { topic: intake.key.first, partition: intake.key.last }

@@ -10,20 +10,46 @@
 #   intake.resume { |offset| … }             # … until it has been sought there
 #   intake.anew { … }                        # or elsewhere
 #   intake.shut                              # the partition goes: nothing comes any more
+#   intake.expected = 42                     # the committed offset, where reading begins
 #
 # reach: the offset at which what was read ends, where that is behind records that aren't given out
 # (Whereabouts). What it finds it tells its Gaps, if it has them. It shortens its FetchWait, if it
 # has one, when the queue was full and runs empty although the partition goes on.
+#
+# It also detects offset resets: librdkafka resets an offset that retention has deleted, or that is
+# behind the end of the log, and reports it in its log lines only. After a reset forwards a low
+# watermark lies between the expected offset and the first one read. In a gap that compaction or a
+# transaction leaves there is none.
 module Skep
   module Kafka
     class Intake
+      # The low watermarks of one partition, as its Fetch answers reported them. What is read may
+      # have been fetched some Fetch answers ago, so the latest one isn't enough.
+      class LowWatermarks
+        def initialize = @offsets = []
+
+        # A lower one than before is that of another log: the topic was made again.
+        def add(offset) #: (Integer) -> void
+          @offsets.pop while @offsets.any? && @offsets.last >= offset
+          @offsets << offset
+        end
+
+        # Returns the highest one in (expected, first], if there is one. Forgets those before.
+        #: (Integer, Integer) -> Integer?
+        def between(expected, first)
+          @offsets.shift while @offsets.any? && @offsets.first <= expected
+          @offsets.reverse_each.find { |offset| offset <= first }
+        end
+      end
+
       NONE = [Haul.new([]), [].freeze].freeze
-      private_constant :NONE
+      private_constant :LowWatermarks, :NONE
 
       attr_reader :key #: [String, Integer], topic and partition
       attr_accessor :gaps #: Gaps?
       attr_accessor :fetch_wait #: FetchWait?
-      attr_accessor :lost_from #: Integer?, the first that may be missing before the next one
+      #: Integer?, where the next read continues unless the offset is reset; nil if unknown
+      attr_accessor :expected
 
       #: (Reader, String, Integer, ?Whereabouts?) -> void
       def initialize(reader, topic, number, whereabouts = nil)
@@ -33,6 +59,7 @@ module Skep
         @lock = Mutex.new
         @reading = Mutex.new
         @messages = @bytes = 0
+        @low_watermarks = LowWatermarks.new
       end
 
       #: (Integer) -> [Haul, Array[[Integer, String, Integer]], Integer, Integer?]
@@ -68,10 +95,15 @@ module Skep
         end
       end
 
-      # For a seek to somewhere else: where it was stuck, or what it missed, is no matter any more.
-      #: () { () -> untyped } -> untyped
+      # For a seek to somewhere else, to the offset that the block returns: where it was stuck is no
+      # matter any more.
+      #: () { () -> Integer } -> Integer
       def anew
-        @lock.synchronize { yield.tap { @stuck = @mended = @lost_from = nil } }
+        @lock.synchronize do
+          @expected = yield
+          @stuck = @mended = nil
+          @expected
+        end
       end
 
       def close = [@reader, *@whereabouts].each(&:close) #: () -> void
@@ -111,17 +143,18 @@ module Skep
       def note(haul, reach)
         @gaps&.readable(self, @mended) if @mended
         @mended = nil
-        miss(haul, reach) if @lost_from
+        detect_reset(haul.empty? ? reach : haul.first_offset)
+        @expected = reach || (haul.last_offset + 1)
       end
 
-      # What was fetched before may still come.
-      def miss(haul, reach)
-        first = haul.find { |message| message.offset >= @lost_from }&.offset
-        first ||= reach if reach && reach > @lost_from
-        return unless first
+      # first: the offset of the first message read, or where the read ends without any.
+      def detect_reset(first)
+        low = @whereabouts&.low
+        @low_watermarks.add(low) if low
+        return if @expected.nil? || first == @expected
 
-        @gaps&.passed(self, @lost_from, first)
-        @lost_from = nil
+        low = @low_watermarks.between(@expected, first)
+        @gaps&.reset(self, @expected, first, low) if low || first < @expected
       end
     end
     private_constant :Intake

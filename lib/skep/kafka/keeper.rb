@@ -44,7 +44,7 @@ module Skep
         case event.kind
         when :rebalance then rebalance(event)
         when :error then error(event)
-        when :log then @gaps.reset(event, @desk.intakes) || @report.log(event)
+        when :log then @report.log(event)
         when :commit then @custody.committed(event.code) && ask_who_they_are
         end
       end

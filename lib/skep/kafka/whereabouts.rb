@@ -7,6 +7,7 @@
 #   whereabouts = Whereabouts.new(consumer.handle, "orders", 3)
 #   whereabouts.offset    # => 42, behind all that its queue has given out; nil before that
 #   whereabouts.behind?   # => true: the partition had more messages at the last fetch
+#   whereabouts.low       # => 17, the low watermark as of the last fetch; nil before that
 #   whereabouts.close
 #
 # It begins anew with each assignment and seek. It knows nothing of what is done.
@@ -33,13 +34,25 @@ module Skep
 
       # Returns true if the partition's end, as of the last fetch, lies further.
       def behind? #: () -> bool
-        end_ = @marks + 8
-        Native.get_watermark_offsets(@handle, @topic, @number, @marks, end_)
-        (offset || end_.read_int64) < end_.read_int64
+        _, end_ = watermarks
+        (offset || end_) < end_
+      end
+
+      # The offset of the first message or record that retention has left.
+      def low #: () -> Integer?
+        low, = watermarks
+        low unless low.negative?
       end
 
       def close = Native.topic_partition_list_destroy(@list) #: () -> void
       def inspect = "#<Skep::Kafka::Whereabouts of #{@name}>" #: () -> String
+
+      private
+
+      def watermarks
+        Native.get_watermark_offsets(@handle, @topic, @number, @marks, @marks + 8)
+        @marks.read_array_of_int64(2)
+      end
     end
     private_constant :Whereabouts
   end
