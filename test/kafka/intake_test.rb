@@ -18,6 +18,7 @@ class KafkaIntakeTest < Skep::TestCase
     def initialize(places, lows) = (@places, @lows = places, lows)
     def offset = @places.shift
     def low = @lows.shift
+    def epoch = nil
     def close = nil
   end
 
@@ -149,7 +150,7 @@ class KafkaIntakeTest < Skep::TestCase
   # lows: the low watermark at each read.
   def resets(lows, *reads, expected: nil, places: [])
     intake = intake(*reads, places:, lows:)
-    intake.expected = expected
+    intake.begin_at(expected)
     reads.each { take(intake) }
     @notes.told
   end

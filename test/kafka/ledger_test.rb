@@ -112,7 +112,7 @@ module Skep
         shelf.define_singleton_method(:close) { nil }
         places = [0, 7]
         places.define_singleton_method(:offset) { shift }
-        places.define_singleton_method(:low) { nil }
+        %i[low epoch].each { |name| places.define_singleton_method(name) { nil } }
         places.define_singleton_method(:close) { nil }
         @desk.add(partition(shelf, places))
         @desk.take

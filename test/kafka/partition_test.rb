@@ -27,6 +27,7 @@ module Skep
         end
 
         def low = nil
+        def epoch = nil
         def close = nil
       end
 

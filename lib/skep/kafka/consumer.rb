@@ -60,9 +60,10 @@ module Skep
       end
 
       # Notes the offset to commit next; of a partition that has just been revoked it is no more
-      # ours to note.
-      def store(topic, number, offset) #: (String, Integer, Integer) -> bool
-        PartitionList.make([[topic, number, offset]]) do |list|
+      # ours to note. epoch: the leader epoch of the message before that offset, where it is known.
+      #: (String, Integer, Integer, ?Integer?) -> bool
+      def store(topic, number, offset, epoch = nil)
+        PartitionList.make([[topic, number, offset, epoch]]) do |list|
           Native.offsets_store(handle, list.pointer).zero?
         end
       end
@@ -77,15 +78,18 @@ module Skep
       end
 
       # The same, which is committed first: a node that dies meanwhile is succeeded by one that
-      # begins there. (What was stored before would be committed again.)
+      # begins there. (What was stored before would be committed again.) It is committed without a
+      # leader epoch: librdkafka would compare that with the epochs of what is read from there on.
       def move(offsets, seconds) #: (Array[[String, Integer, Integer]], Numeric) -> void
         offsets.each { |place| store(*place) }
         check(commit(offsets, seconds), "a commit")
         seek(offsets, seconds)
       end
 
-      # Commits these offsets and waits for the answer, an error code; 0 is success.
-      def commit(offsets, seconds) #: (Array[[String, Integer, Integer]], Numeric) -> Integer
+      # Commits these offsets, with their leader epochs where they have them, and waits for the
+      # answer, an error code; 0 is success.
+      #: (Array[[String, Integer, Integer, Integer?]], Numeric) -> Integer
+      def commit(offsets, seconds)
         return 0 if offsets.empty?
 
         answers = queue

@@ -132,9 +132,9 @@ module Skep
       # learn that they are committed, and compares the next ones with those of an earlier time
       # here, which may be higher.)
       def add(keys)
-        committed = @consumer.committed(keys, COMMITTED_SECONDS).to_h
+        committed = @consumer.committed_epochs(keys, COMMITTED_SECONDS).to_h
         keys.each do |key|
-          @desk.add(partition(key).tap { |one| one.intake.expected = committed[key] })
+          @desk.add(partition(key).tap { |one| one.intake.begin_at(*committed[key]) })
         end
       end
 

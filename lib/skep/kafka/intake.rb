@@ -10,7 +10,8 @@
 #   intake.resume { |offset| … }             # … until it has been sought there
 #   intake.anew { … }                        # or elsewhere
 #   intake.shut                              # the partition goes: nothing comes any more
-#   intake.expected = 42                     # the committed offset, where reading begins
+#   intake.begin_at(42, 7)                   # where reading begins: the committed offset and epoch
+#   intake.epochs.at(42)                     # => 7, to commit with that offset (LeaderEpochs)
 #
 # reach: the offset at which what was read ends, where that is behind records that aren't given out
 # (Whereabouts). What it finds it tells its Gaps, if it has them. It shortens its FetchWait, if it
@@ -48,8 +49,7 @@ module Skep
       attr_reader :key #: [String, Integer], topic and partition
       attr_accessor :gaps #: Gaps?
       attr_accessor :fetch_wait #: FetchWait?
-      #: Integer?, where the next read continues unless the offset is reset; nil if unknown
-      attr_accessor :expected
+      attr_reader :epochs #: LeaderEpochs
 
       #: (Reader, String, Integer, ?Whereabouts?) -> void
       def initialize(reader, topic, number, whereabouts = nil)
@@ -60,6 +60,14 @@ module Skep
         @reading = Mutex.new
         @messages = @bytes = 0
         @low_watermarks = LowWatermarks.new
+        begin_at
+      end
+
+      # Before the first read: the offset where reading begins unless that is reset, and its leader
+      # epoch. Both may be unknown.
+      def begin_at(offset = nil, epoch = nil) #: (?Integer?, ?Integer?) -> void
+        @expected = offset
+        @epochs = LeaderEpochs.new(offset, epoch)
       end
 
       #: (Integer) -> [Haul, Array[[Integer, String, Integer]], Integer, Integer?]
@@ -71,9 +79,10 @@ module Skep
 
           note_backlog(count, haul.bytes, empty: count < limit) if @fetch_wait
 
-          reach = reach(haul, before) if errors.empty? && count < limit
+          after = @whereabouts&.offset if errors.empty?
+          reach = reach(haul, before, after) if after && count < limit
           haul, errors = sift(haul, errors) if @gaps && errors.any?
-          note(haul, reach) if reach || !haul.empty?
+          note(haul, reach, (after unless after == before)) if reach || !haul.empty?
           [haul, errors, count, reach]
         end
       end
@@ -100,7 +109,7 @@ module Skep
       #: () { () -> Integer } -> Integer
       def anew
         @lock.synchronize do
-          @expected = yield
+          begin_at(yield)
           @stuck = @mended = nil
           @expected
         end
@@ -135,15 +144,16 @@ module Skep
       # Only what this read has moved counts, as it stands a message too far after an error, and
       # where the partition's last time here left it until librdkafka has begun anew. Where more
       # waits it doesn't matter yet.
-      def reach(haul, before)
-        reach = @whereabouts&.offset or return
-        reach if reach > [before || 0, haul.empty? ? 0 : haul.last_offset + 1].max
+      def reach(haul, before, after)
+        after if after > [before || 0, haul.empty? ? 0 : haul.last_offset + 1].max
       end
 
-      def note(haul, reach)
+      # moved_to: librdkafka's position, if this read has moved it.
+      def note(haul, reach, moved_to)
         @gaps&.readable(self, @mended) if @mended
         @mended = nil
         detect_reset(haul.empty? ? reach : haul.first_offset)
+        @epochs.read(@expected, moved_to, @whereabouts.epoch) if moved_to
         @expected = reach || (haul.last_offset + 1)
       end
 
@@ -154,6 +164,7 @@ module Skep
         return if @expected.nil? || first == @expected
 
         low = @low_watermarks.between(@expected, first)
+        @epochs.reset if first < @expected
         @gaps&.reset(self, @expected, first, low) if low || first < @expected
       end
     end

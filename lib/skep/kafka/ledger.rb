@@ -90,8 +90,8 @@ module Skep
       def lost?(strand) = strand.partition.revoked == :lost
 
       def store(strand, offset)
-        @outputs.atomic? ||
-          @consumer.store(strand.partition.topic, strand.partition.number, offset)
+        partition = strand.partition
+        @outputs.atomic? || @consumer.store(*partition.key, offset, *partition.epoch(offset))
       end
 
       def count(batch, number)

@@ -7,6 +7,8 @@
 #   consumer.end_of("orders", 3)      # => 1234, as of the last fetch; nil if there was none
 #   consumer.ends([["orders", 3]], 2.0)        # => { ["orders", 3] => 1250 }, asks
 #   consumer.committed([["orders", 3]], 2.0)   # the group's, asks
+#   consumer.committed_epochs([["orders", 3]], 2.0)   # => { ["orders", 3] => [42, 7] }, the same
+#                                              # with leader epochs, which may be nil
 #   consumer.starts([["orders", 3]], 2.0)      # where who has committed nothing begins, asks
 #   consumer.find(["orders", 3], :beginning, 2.0)   # => 17; or :end, or a Time; asks, and raises
 #                                              # CallFailed without an answer
@@ -30,6 +32,17 @@ module Skep
 
       #: (Array[[String, Integer]], Numeric) -> Hash[[String, Integer], Integer]?
       def committed(keys, seconds) = look_up(:committed, keys, nil, seconds)
+
+      #: (Array[[String, Integer]], Numeric) -> Hash[[String, Integer], [Integer, Integer?]]?
+      def committed_epochs(keys, seconds)
+        PartitionList.make(keys) do |list|
+          next unless Native.committed(handle, list.pointer, (seconds * 1000).to_i).zero?
+
+          found = list.to_a.zip(list.epochs)
+          found.select! { |(_, _, offset, code), _| code.zero? && offset >= 0 }
+          found.to_h { |(topic, number, offset, _), epoch| [[topic, number], [offset, epoch]] }
+        end
+      end
 
       #: (Array[[String, Integer]], Numeric) -> Hash[[String, Integer], Integer]?
       def starts(keys, seconds)

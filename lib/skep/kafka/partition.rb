@@ -160,13 +160,16 @@ module Skep
         @given.delete_if { |one| one.equal?(batch) }
       end
 
-      # [topic, number, offset] of where it begins again after a loss, once anything was read.
-      #: () -> [String, Integer, Integer]?
-      def restart = (position || @first)&.then { |offset| [topic, number, offset] }
+      # Where it begins again after a loss, once anything was read; as `progress`.
+      #: () -> [String, Integer, Integer, Integer?]?
+      def restart = (position || @first)&.then { |offset| [topic, number, offset, *epoch(offset)] }
 
-      # [topic, number, offset] to commit, if anything was done.
-      #: () -> [String, Integer, Integer]?
-      def progress = position && [topic, number, position]
+      # [topic, number, offset] to commit, if anything was done; with the leader epoch, if known.
+      #: () -> [String, Integer, Integer, Integer?]?
+      def progress = position&.then { |offset| [topic, number, offset, *epoch(offset)] }
+
+      # The leader epoch of the message before that offset, to commit with it; nil if unknown.
+      def epoch(offset) = @intake.epochs.at(offset) #: (Integer) -> Integer?
 
       def close #: () -> void
         return unless @queue

@@ -3,7 +3,9 @@
 # librdkafka's list of topics, partitions and offsets, seen from Ruby.
 #
 #   PartitionList.make([["orders", 0, 42]]) { |list| Native.offsets_store(handle, list.pointer) }
+#   PartitionList.make([["orders", 0, 42, 7]]) { |list| … }    # 7: a leader epoch
 #   event.list.to_a       # => [["orders", 0, 42, 0], …] the last is an error code
+#   event.list.epochs     # => [7, nil, …], the leader epochs of the same entries
 #   PartitionList.by_topic(event.list.keys)   # => { "orders" => [0, 1] }
 module Skep
   module Kafka
@@ -13,12 +15,13 @@ module Skep
       attr_reader :pointer
 
       # Builds one for the time of the block. Without an offset it is for subscribing or assigning.
-      #: (Array[[String, Integer, Integer?]]) { (PartitionList) -> untyped } -> untyped
+      #: (Array[[String, Integer, Integer?, Integer?]]) { (PartitionList) -> untyped } -> untyped
       def self.make(entries)
         pointer = Native.topic_partition_list_new(entries.size)
-        entries.each do |topic, partition, offset|
-          Native.topic_partition_list_add(pointer, topic, partition)
+        entries.each do |topic, partition, offset, epoch|
+          entry = Native.topic_partition_list_add(pointer, topic, partition)
           Native.topic_partition_list_set_offset(pointer, topic, partition, offset) if offset
+          Native.topic_partition_set_leader_epoch(entry.address, epoch) if epoch
         end
         yield new(pointer)
       ensure
@@ -33,11 +36,15 @@ module Skep
       def initialize(pointer) = @pointer = pointer #: (FFI::Pointer) -> void
 
       def to_a #: () -> Array[[String, Integer, Integer, Integer]]
-        return [] if pointer.null?
+        addresses.map { |address| PartitionList.entry(address) }
+      end
 
-        count, = pointer.read_bytes(4).unpack("l")
-        start = (pointer + 8).read_uint64
-        Array.new(count) { |index| PartitionList.entry(start + (index * Native::PARTITION_BYTES)) }
+      # The leader epoch of each entry, nil where there is none.
+      def epochs #: () -> Array[Integer?]
+        addresses.map do |address|
+          epoch = Native.topic_partition_get_leader_epoch(address)
+          epoch unless epoch.negative?
+        end
       end
 
       # [topic, partition] of each.
@@ -49,6 +56,16 @@ module Skep
         bytes = Native.bytes(address, Native::PARTITION_BYTES)
         topic, partition, offset, _, _, _, code = bytes.unpack(Native::PARTITION)
         [Native.text(topic), partition, offset, code]
+      end
+
+      private
+
+      def addresses
+        return [] if pointer.null?
+
+        count, = pointer.read_bytes(4).unpack("l")
+        start = (pointer + 8).read_uint64
+        Array.new(count) { |index| start + (index * Native::PARTITION_BYTES) }
       end
     end
     private_constant :PartitionList

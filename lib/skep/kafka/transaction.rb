@@ -100,7 +100,7 @@ module Skep
         metadata = Native.consumer_group_metadata(@consumer.handle)
         return false if partition.revoked == :lost
 
-        PartitionList.make([[*partition.key, offset + 1]]) do |list|
+        PartitionList.make([[*partition.key, offset + 1, *partition.epoch(offset + 1)]]) do |list|
           @transactor.send_offsets(list, metadata)
         end
         @ending = true

@@ -6,6 +6,7 @@
 #
 #   whereabouts = Whereabouts.new(consumer.handle, "orders", 3)
 #   whereabouts.offset    # => 42, behind all that its queue has given out; nil before that
+#   whereabouts.epoch     # => 7, the leader epoch of what lies before that offset; nil if unknown
 #   whereabouts.behind?   # => true: the partition had more messages at the last fetch
 #   whereabouts.low       # => 17, the low watermark as of the last fetch; nil before that
 #   whereabouts.close
@@ -30,6 +31,12 @@ module Skep
         Native.position(@handle, @list)
         offset = @entry.get_int64(OFFSET)
         offset unless offset.negative?
+      end
+
+      # As of the last call of `offset`.
+      def epoch #: () -> Integer?
+        epoch = Native.topic_partition_get_leader_epoch(@entry.address)
+        epoch unless epoch.negative?
       end
 
       # Returns true if the partition's end, as of the last fetch, lies further.

@@ -54,6 +54,8 @@ module Skep
           void topic_partition_list_destroy pointer
           pointer topic_partition_list_add pointer string int32
           int topic_partition_list_set_offset pointer string int32 int64
+          int32 topic_partition_get_leader_epoch uint64
+          void topic_partition_set_leader_epoch uint64 int32
           int assignment_lost pointer
           int get_watermark_offsets pointer string int32 pointer pointer
           void mem_free pointer pointer

@@ -12,7 +12,7 @@ module Skep
           @stored = {}
         end
 
-        def store(topic, number, offset)
+        def store(topic, number, offset, _epoch = nil)
           @stored[[topic, number]] = offset
           true
         end
