@@ -168,7 +168,7 @@ module Skep
                 "batch.revoked?, or raise max.poll.interval.ms"
       private_constant :OVERLAP
 
-      # Commits, and tries again while there is no coordinator, as long as this member may commit; at
+      # Commits, and tries again while there is no coordinator as long as this member may commit, at
       # a stop for some seconds. The error code.
       def commit_while_away(done, deadline = OS.now + COMMIT_SECONDS)
         loop do

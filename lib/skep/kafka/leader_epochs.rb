@@ -23,15 +23,16 @@ module Skep
 
       def initialize(offset = nil, epoch = nil) #: (?Integer?, ?Integer?) -> void
         @lock = Mutex.new
-        @lowest = epoch || 0
+        @highest = epoch || 0
         @spans = offset && epoch ? [Span.new(epoch, offset, offset)] : []
       end
 
       #: (Integer?, Integer, Integer?) -> void
       def read(from, to, epoch)
-        return unless epoch
-
         @lock.synchronize do
+          next if epoch.nil? || epoch < @highest
+
+          @highest = epoch
           last = @spans.last
           if last && from && last.epoch == epoch && from.between?(last.from, last.to)
             last.to = to
@@ -45,17 +46,11 @@ module Skep
       def at(offset) #: (Integer) -> Integer?
         @lock.synchronize do
           @spans.shift while @spans.size > 1 && @spans.first.to < offset
-          span = @spans.find { |one| offset.between?(one.from, one.to) }
-          span.epoch if span && span.epoch >= @lowest
+          @spans.find { |one| offset.between?(one.from, one.to) }&.epoch
         end
       end
 
-      def reset #: () -> void
-        @lock.synchronize do
-          @lowest = [@lowest, *@spans.map(&:epoch)].max
-          @spans.clear
-        end
-      end
+      def reset = @lock.synchronize { @spans.clear } #: () -> void
 
       def inspect = "#<Skep::Kafka::LeaderEpochs #{@spans.map(&:to_a)}>" #: () -> String
     end
