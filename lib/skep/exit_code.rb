@@ -19,5 +19,13 @@ module Skep
     # The exit code of a boot that failed for these reasons: a wrong configuration needs a person,
     # so it goes before a dependency that may come back, and that before an error of unknown cause.
     def self.of_boot(codes) = (BOOT & codes).max || FAILED #: (Array[untyped]) -> Integer
+
+    # The exit code of a boot that this error ends. `exit_code` may be the user's own method, which
+    # returns or raises anything.
+    def self.of_error(error) #: (Exception) -> Integer
+      error.is_a?(Skep::Error) ? of_boot([error.exit_code]) : FAILED
+    rescue StandardError
+      FAILED
+    end
   end
 end

@@ -78,6 +78,23 @@ Scenario.play do
     ended.call(what, run_swarm(away), code == 4 ? 1 : code)
   end
 
+  # The user's own methods may return or raise anything: the reason is on stderr.
+  { %q(def exit_code = "75") => [1, "said"], "def exit_code = -1" => [1, "said"],
+    'def exit_code = raise("odd")' => [1, "said"],
+    'def exit_code = 75; def message = raise("odd")' => [75, "its message raised RuntimeError"] }
+    .each do |methods, (code, sentence)|
+    %w[on_boot preload].each do |hook|
+      odd = <<~RUBY
+        class Odd < Skep::BootError
+          #{methods}
+        end
+        Skep.swarm("a", nodes: 2) { |s| s.#{hook} { raise Odd, "said" }; s.work { } }
+      RUBY
+      odd = ended.call("an error of #{hook} has #{methods}", run_swarm(odd), code)
+      must("give the reason: #{odd.stderr}") { odd.stderr.match?(/^skep: .*: #{sentence}$/) }
+    end
+  end
+
   slow = 'Skep.swarm("a", nodes: 1, boot_timeout: 0.4) { |s| s.work { |c| c.wait } }'
   late = ended.call("no node was ready in time", run_swarm(slow), 1)
   must("say so on stderr: #{late.stderr}") { late.stderr.match?(/no node was ready within 0.8 s/) }

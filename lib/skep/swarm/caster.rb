@@ -181,8 +181,8 @@ module Skep
       rescue Exception => e # the application's own code may raise anything
         where = e.backtrace&.first
         raise Loader::Refused.new(file: @swarm.name, what: "#{e.class} in #{name}, #{where}",
-                                  advice: e.message.lines.first&.chomp,
-                                  exit_code: Loader.exit_code(e))
+                                  advice: Plain.message(e).lines.first&.chomp,
+                                  exit_code: ExitCode.of_error(e))
       end
 
       def guard

@@ -29,8 +29,8 @@ module Skep
         take_control
         attempt { work }
       rescue Skep::Error => e
-        @failures << e.message
-        e.exit_code
+        @failures << Plain.message(e)
+        ExitCode.of_error(e)
       end
 
       private
@@ -70,8 +70,8 @@ module Skep
         yield
         ExitCode::OK
       rescue BootError => e
-        @failures << "#{@file}: #{e.message}"
-        e.exit_code
+        @failures << "#{@file}: #{Plain.message(e)}"
+        ExitCode.of_error(e)
       end
 
       def report(type, facts)

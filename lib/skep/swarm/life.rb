@@ -158,7 +158,8 @@ module Skep
       def status_of(error)
         case error
         when BootError
-          failed(error.message, { "refused" => !@child.__ready?, "exit_code" => error.exit_code })
+          failed(Plain.message(error), { "refused" => !@child.__ready?,
+                                         "exit_code" => ExitCode.of_error(error) })
         when SystemExit then error.status
         else
           failed(Plain.error(error), { "backtrace" => (error.backtrace || []).first(20) })

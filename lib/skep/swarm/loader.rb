@@ -25,11 +25,6 @@ module Skep
         def loading? = !@found.nil? #: () -> bool
         def found(swarm) = @found&.push(swarm) #: (Swarm) -> void
 
-        # The exit code of a boot in which the application raised this.
-        def exit_code(error) #: (Exception) -> Integer
-          error.is_a?(Skep::Error) ? error.exit_code : ExitCode::FAILED
-        end
-
         # Methods that a file defines at its top level are every object's, and hide Ruby's own from
         # whatever runs beside it. Returns a sentence if it has hidden any; what failed shows how.
         def shadowed(file, error) #: (String?, Exception) -> String?
@@ -79,8 +74,8 @@ module Skep
       rescue Refused
         raise
       rescue Exception => e # a swarm file may raise anything, and the supervisor must hear of it
-        refuse("#{e.class} while it was loaded, #{where(e)}", first_line(e.message),
-               exit_code: Loader.exit_code(e))
+        refuse("#{e.class} while it was loaded, #{where(e)}", first_line(Plain.message(e)),
+               exit_code: ExitCode.of_error(e))
       end
 
       def refuse_missing

@@ -99,13 +99,13 @@ module Skep
         string.bytesize > TEXT ? string.byteslice(0, TEXT).scrub("") : string
       end
 
-      def error(error) #: (Exception) -> String
-        message = begin
-          "#{error.message}"
-        rescue StandardError => e # the user's own method
-          "its message raised #{e.class}"
-        end
-        "#{error.class}: #{text(message)}"
+      def error(error) = "#{error.class}: #{message(error)}" #: (Exception) -> String
+
+      # An error's message, which may be of any encoding or class, or raise itself.
+      def message(error) #: (Exception) -> String
+        text("#{error.message}")
+      rescue StandardError => e # the user's own method
+        "its message raised #{e.class}"
       end
 
       # What `inspect` returns, or the class where that raises.
