@@ -107,6 +107,30 @@ class VigilTest < Skep::TestCase
     assert_operator @pulse.ticks - before, :<=, 3
   end
 
+  test "a fiber that is never resumed while it waits keeps nobody awake" do
+    thread = waiting(1) do
+      Fiber.set_scheduler(FiberLoop.new)
+      2.times { Fiber.schedule { wait } }
+    end.first
+    @pulse.told.pop
+    thread.kill.join
+    @vigil.tell
+    assert_equal [], wait
+    before = @pulse.ticks
+    wait(0.01)
+    assert_operator @pulse.ticks - before, :<=, 3
+  end
+
+  test "a ring without a descriptor left is heard by each wait, then and later" do
+    threads = waiting(2) { wait }
+    without_descriptors { @vigil.tell }
+    assert_equal [[]] * 2, ended(threads)
+    thread = waiting(1) { wait(30) }.first
+    assert_equal [], wait(0.01)
+    @vigil.tell
+    assert_equal [[]], ended([thread])
+  end
+
   test "a node that is told to be quiet ends the wait of each of its threads" do
     100.times do # one thread alone would do to read all that wakes the others
       child = child_of(page = Skep::OS::Page.create(cells.total))
@@ -130,6 +154,14 @@ class VigilTest < Skep::TestCase
   end
 
   def wait(seconds = 30) = @vigil.wait_for([], seconds, @pulse)
+
+  def without_descriptors
+    most = Process.getrlimit(:NOFILE)
+    Process.setrlimit(:NOFILE, 3, most.last)
+    yield
+  ensure
+    Process.setrlimit(:NOFILE, *most)
+  end
 
   # Threads that are in the midst of it.
   def waiting(count, &block)

@@ -10,26 +10,56 @@
 #
 # Any number of threads and fibers may wait at once: each is woken by each ring, and each is told
 # once, be it in its next wait. An end stays told.
-# The bell is a pipe that stays readable until all who waited when it rang have looked.
+# Each ring has a pipe of its own: closing its write end wakes all that wait with it, and those that
+# have looked wait with the pipe of the next ring. So a wait whose thread can't look for long, or
+# never does because it was killed, keeps no other one awake.
 module Skep
   class Swarm
     class Vigil
+      # A pipe for one ring, and how many waits use it. The last of them closes it.
+      class Bell
+        attr_reader :wake #: IO
+
+        def initialize #: () -> void
+          @wake, @waker = OS.pipe
+          @waits = 0
+        end
+
+        def ring = @waker.close #: () -> void
+        def rung? = @waker.closed? #: () -> bool
+
+        def enter #: () -> Bell
+          @waits += 1
+          self
+        end
+
+        def leave #: () -> void
+          @waits -= 1
+          retire
+        end
+
+        # Called when waits use another one from here on.
+        def retire = rung? && @waits.zero? && @wake.close #: () -> void
+        def close = [@wake, @waker].each(&:close) #: () -> void
+        def closed? = @wake.closed? #: () -> bool
+      end
+      private_constant :Bell
+
       attr_reader :every #: Float, the seconds after which waiting ticks
 
       def initialize(every:, &over) #: (every: Float) { () -> bool } -> void
         @every = every
         @over = over
-        @wake, @waker = OS.pipe
+        @bell = Bell.new
         @lock = Mutex.new
-        @rings = @told = 0
-        @looked = {}.compare_by_identity # how many rings each wait in progress has looked up for
+        @told = 0
         @key = :"skep_vigil_#{object_id}"
       end
 
       def ring #: () -> void
         @lock.synchronize do
-          @rings += 1
-          @ringing ||= @waker.write_nonblock("r", exception: false)
+          @bell.ring
+          renew unless @bell.closed?
         end
       end
 
@@ -38,7 +68,7 @@ module Skep
         ring
       end
 
-      def close = [@wake, @waker].each(&:close) #: () -> void
+      def close = @lock.synchronize { @bell.close } #: () -> void
 
       #: (Array[IO], Numeric?, Pulse) -> Array[IO]
       def wait_for(ios, timeout, pulse)
@@ -54,22 +84,22 @@ module Skep
 
       def wait(ios, timeout, pulse)
         deadline = timeout ? OS.now + timeout : Float::INFINITY
-        this = Object.new
         found = []
+        bell = nil
         loop do
-          look(this)
+          bell = look(bell)
           return [] if over? || yield
           return found if found.any?
 
           pulse.tick
-          readable = readable([@wake, *ios], (deadline - OS.now).clamp(0, every)) || []
-          return readable if readable.any? && !readable.include?(@wake)
+          readable = readable([bell.wake, *ios], (deadline - OS.now).clamp(0, every)) || []
+          return readable if readable.any? && !readable.include?(bell.wake)
           return [] if readable.empty? && OS.now >= deadline
 
-          found = readable - [@wake]
+          found = readable - [bell.wake]
         end
       ensure
-        @lock.synchronize { @looked.delete(this) }
+        @lock.synchronize { bell&.leave }
         pulse.tick # what comes now has all the time there is
       end
 
@@ -84,15 +114,24 @@ module Skep
         true
       end
 
-      # The last wait that looks up after a ring silences the bell: until then it wakes the others.
-      def look(this)
+      # The bell of the next ring, in place of the one that the wait has used.
+      def look(bell)
         @lock.synchronize do
-          @looked[this] = @rings
-          next unless @ringing && @looked.each_value.all?(@rings)
+          renew if @bell.rung?
+          next bell if bell == @bell
 
-          @wake.read_nonblock(64, exception: false)
-          @ringing = nil
+          bell&.leave
+          @bell.enter
         end
+      end
+
+      # Where no descriptor is left the bell stays rung, and each wait looks again and again until
+      # there is one: better than to miss a ring.
+      def renew
+        rung, @bell = @bell, Bell.new
+        rung.retire
+      rescue Errno::EMFILE, Errno::ENFILE
+        nil
       end
 
       # One IO alone is waited for through a Fiber scheduler, where there is one: not every
