@@ -122,11 +122,11 @@ class Holes < KafkaScenario
     raise
   end
 
-  # What nodes say of themselves, and of their partitions with a lag.
+  # What nodes say of themselves, and of their partitions with a lag. A new one says nothing yet.
   def lagging(swarm)
     works = swarm.status("readers")["nodes"].map { |node| node["work"] }
-    works.reject { |work| work&.fetch("lag")&.zero? }.map do |work|
-      work&.merge("partitions" => work["partitions"].reject { |row| row["lag"]&.zero? })
+    works.reject { |work| work["lag"]&.zero? }.map do |work|
+      work.merge("partitions" => work["partitions"].to_a.reject { |row| row["lag"]&.zero? })
     end
   end
 
