@@ -42,6 +42,27 @@ module Skep
         assert_equal [[*0..5], 6], [@seen, @done]
       end
 
+      test "each gives out the first message though the partition is revoked before it" do
+        found = revoke_first { |batch| [batch.first.offset, batch.map(&:offset), batch.count] }
+
+        assert_equal [[0, [0], 1], 1], [found, @done]
+      end
+
+      test "each gives out nothing of a partition that is lost" do
+        lost, teller = IO.pipe
+        told = lambda do |name, facts, _|
+          teller.write("!") if name == "kafka_rebalance" && facts[:change] == "revoked"
+        end
+        found = revoke_first({ rebalance_wait: 0.1 }, told) do |batch|
+          wait_readable(lost)
+          batch.map(&:offset)
+        end
+
+        assert_equal [[], 0], [found, @done]
+      ensure
+        [lost, teller].each(&:close)
+      end
+
       test "a mark isn't stored once the partition is lost" do
         lost, teller = IO.pipe
         marks = []
@@ -110,6 +131,16 @@ module Skep
         end
         @done = named(events, "count").sum { |facts| facts[:number] }
         events
+      end
+
+      # The same, before its first message. What the handler found then.
+      def revoke_first(more = {}, told = nil)
+        found = nil
+        revoked_at(0, more, told) do |batch|
+          revoke(batch, batch.messages.first)
+          found = yield batch
+        end
+        found
       end
 
       def each_of(batch)

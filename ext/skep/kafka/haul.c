@@ -167,9 +167,12 @@ skep_tenure_of(VALUE ownership)
     return tenure;
 }
 
-/* The partition is revoked; or the process was stopped for so long that it may be. */
+/*
+ * The partition is revoked; or the process was stopped for so long that it may be. Unless it is lost
+ * the first message is given out all the same: handlers rely on there being one.
+ */
 static int
-skep_tenure_over(struct skep_tenure *tenure, const struct skep_haul *haul)
+skep_tenure_over(struct skep_tenure *tenure, const struct skep_haul *haul, int first)
 {
     int64_t before = tenure->at;
 
@@ -178,7 +181,7 @@ skep_tenure_over(struct skep_tenure *tenure, const struct skep_haul *haul)
     if (tenure->at - before > tenure->limit &&
         !RTEST(rb_funcall(tenure->ownership, rb_intern("confirmed?"), 0)))
         return 1;
-    return haul->ended;
+    return first ? haul->ended == SKEP_ENDED_AT_ONCE : haul->ended;
 }
 
 /* A loop that isn't tracked (any more: another loop may have begun meanwhile) only beats. */
@@ -200,7 +203,7 @@ skep_haul_give_out(int count, VALUE *arguments, VALUE self)
     tenure = skep_tenure_of(ownership);
     held = skep_room_new(haul->count, &room);
     for (i = 0; i < haul->count; i++) {
-        if (skep_tenure_over(&tenure, haul)) return LL2NUM(last);
+        if (skep_tenure_over(&tenure, haul, i == 0)) return LL2NUM(last);
         last = haul->records[i].offset;
         if (haul->tracked == loop)
             skep_spot_mark(&spot, child, haul->given = haul->records[i].offset);
@@ -213,9 +216,12 @@ skep_haul_give_out(int count, VALUE *arguments, VALUE self)
 }
 
 static VALUE
-skep_haul_end_early(VALUE self)
+skep_haul_end_early(int count, VALUE *arguments, VALUE self)
 {
-    skep_haul_of(self)->ended = 1;
+    VALUE at_once;
+
+    rb_scan_args(count, arguments, "01", &at_once);
+    skep_haul_of(self)->ended = RTEST(at_once) ? SKEP_ENDED_AT_ONCE : SKEP_ENDED;
     return Qtrue;
 }
 
@@ -287,7 +293,7 @@ skep_init_haul(VALUE kafka)
     rb_define_method(skep_haul_class, "size", skep_haul_count, 0);
     rb_define_method(skep_haul_class, "each", skep_haul_each, 0);
     rb_define_method(skep_haul_class, "give_out", skep_haul_give_out, -1);
-    rb_define_method(skep_haul_class, "end_early", skep_haul_end_early, 0);
+    rb_define_method(skep_haul_class, "end_early", skep_haul_end_early, -1);
     rb_define_method(skep_haul_class, "tracked", skep_haul_tracked, 0);
     rb_define_method(skep_haul_class, "tracked=", skep_haul_track, 1);
     rb_define_method(skep_haul_class, "given", skep_haul_given, 0);

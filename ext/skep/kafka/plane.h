@@ -24,6 +24,11 @@ struct skep_record {
     size_t header_count;
 };
 
+enum skep_ended {
+    SKEP_ENDED = 1,    /* after the current message, or the first one */
+    SKEP_ENDED_AT_ONCE /* even before the first */
+};
+
 /* Messages of one partition. All that it points to malloc gave. */
 struct skep_haul {
     VALUE topic;
@@ -32,7 +37,7 @@ struct skep_haul {
     size_t bytes; /* of both */
     int64_t given; /* the offset of the message that the tracked loop yielded last, -1: none */
     long tracked;  /* the number of that loop, 0: none */
-    int ended; /* give_out with an ownership ends after the current message */
+    int ended; /* 0 or one of skep_ended: when give_out with an ownership ends */
     struct skep_record *records;
     char *text;
 };

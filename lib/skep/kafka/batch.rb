@@ -109,8 +109,8 @@ module Skep
         ownership.confirmed?.tap { |ours| @cut = first_offset - 1 unless ours }
       end
 
-      # `each` ends after the current message.
-      def __end_early = @haul.end_early #: () -> void
+      # `each` ends after the current message, or after its first. at_once: it gives out no more.
+      def __end_early(at_once: false) = @haul.end_early(at_once) #: (?at_once: bool) -> void
 
       # The offset of the last message given out, where `each` has ended early.
       def __cut = @cut #: () -> Integer?

@@ -168,8 +168,8 @@ module Skep
                 "batch.revoked?, or raise max.poll.interval.ms"
       private_constant :OVERLAP
 
-      # Commits, and tries again while there is no coordinator as long as this member may commit, at
-      # a stop for some seconds. The error code.
+      # Commits, and tries again while there is no coordinator, as long as this member may commit;
+      # at a stop for some seconds. The error code.
       def commit_while_away(done, deadline = OS.now + COMMIT_SECONDS)
         loop do
           code = @consumer.commit(done, (deadline - OS.now).clamp(1.0, COMMIT_SECONDS))

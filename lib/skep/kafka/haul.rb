@@ -32,14 +32,15 @@ module Skep
       # Yields the messages. While this loop, of that number, is the tracked one, each of them is
       # reported to the child first (`at`); otherwise the child only beats. With an ownership the
       # loop ends early when the partition is revoked, or isn't confirmed after a long pause: it
-      # returns the offset of the last message given out, -1 if there is none; otherwise nil.
+      # returns the offset of the last message given out, -1 if there is none; otherwise nil. The
+      # first message is given out unless the partition is lost: handlers rely on there being one.
       #: (Child, Integer, ?Ownership?) { (Message) -> void } -> Integer?
       def give_out(child, number, ownership = nil)
         last = -1
         at = now
         each do |message|
           at, before = now, at
-          return last if ownership && over?(ownership, at - before)
+          return last if ownership && over?(ownership, at - before, last.negative?)
 
           tracked == number ? child.at(@given = message.offset) : child.beat
           last = message.offset
@@ -48,7 +49,10 @@ module Skep
         nil
       end
 
-      def end_early = @ended = true #: () -> void
+      # at_once: even before the first message.
+      def end_early(at_once = false) #: (?bool) -> void
+        @ended = at_once ? :at_once : true
+      end
 
       attr_accessor :tracked #: Integer?, the number of the loop that is tracked
       attr_reader :given #: Integer?, the offset of the message that a tracked loop yielded last
@@ -70,8 +74,10 @@ module Skep
 
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
 
-      def over?(ownership, pause)
-        (pause > ownership.limit && !ownership.confirmed?) || @ended
+      def over?(ownership, pause, first)
+        return true if pause > ownership.limit && !ownership.confirmed?
+
+        first ? @ended == :at_once : @ended
       end
     end
     private_constant :Haul

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Whether this process may have lost its partitions without knowing it: for half of the session
-# timeout it was stopped (SIGSTOP, a suspended machine), its event loop didn't run, or no broker was
+# timeout it was stopped (SIGSTOP, a debugger, a frozen container), its event loop didn't run, or no broker was
 # there. Another member may process the same messages then, or will soon.
 #
 #   lease = Lease.new(22.5)

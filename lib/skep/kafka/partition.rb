@@ -148,7 +148,7 @@ module Skep
       def revoked=(how) #: (Symbol) -> void
         @intake.shut
         @revoked = how
-        @given.dup.each(&:__end_early)
+        @given.dup.each { |batch| batch.__end_early(at_once: how == :lost) }
       end
 
       # A handler is given that batch for the time of the block.
