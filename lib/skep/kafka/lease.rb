@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # Whether this process may have lost its partitions without knowing it: for half of the session
-# timeout it was stopped (SIGSTOP, a debugger, a frozen container), its event loop didn't run, or no broker was
-# there. Another member may process the same messages then, or will soon.
+# timeout it was stopped (SIGSTOP, a debugger, a frozen container), its event loop didn't run, or no
+# broker was there. Another member may process the same messages then, or will soon.
 #
 #   lease = Lease.new(22.5)
 #   lease.renew           # the event loop runs; a gap that is too long isn't covered by that
