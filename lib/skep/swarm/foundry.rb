@@ -136,8 +136,11 @@ module Skep
         mold.kill
       end
 
-      # Our own failure to act on a message, which isn't the mold's.
+      # Our own failure to act on a message, which isn't the mold's. Before a node was asked for
+      # there is nothing to be kept: the supervisor ends by it, with a sentence or its place.
       def failed_at(mold, error, frame)
+        raise error unless @supervisor.booted?
+
         emit(:supervisor_error, :error, mold, message: frame.type, error: Plain.error(error),
                                               backtrace: error.backtrace.to_a.first(20))
       end
