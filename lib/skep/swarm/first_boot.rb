@@ -43,7 +43,7 @@ module Skep
       private
 
       def overdue
-        return if @supervisor.manager&.ever_ready?
+        return if @supervisor.stopping? || @supervisor.manager&.ever_ready?
 
         fail("no node was ready within #{limit.round(1)} s", UNREADY)
       end
