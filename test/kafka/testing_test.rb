@@ -188,7 +188,8 @@ class KafkaTestingTest < Skep::TestCase
   end
 
   test "needs neither a gem nor C, and what the docs show works" do
-    swarm, example = File.read("docs/testing.md")[/\A.*?^\| /m].scan(/^```ruby\n(.*?)^```/m).flatten
+    page = File.read("docs/testing.md", encoding: "UTF-8")
+    swarm, example = page[/\A.*?^\| /m].scan(/^```ruby\n(.*?)^```/m).flatten
     example = example.sub("minitest/autorun", "minitest")
     %w[1 0].each do |pure|
       out, err, status = run_program(<<~RUBY, env: { "SKEP_PURE" => (pure if pure == "1") })

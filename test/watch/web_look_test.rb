@@ -14,7 +14,7 @@ class WebLookTest < Skep::TestCase
 
   # WCAG 2.1, 1.4.3: 4.5 to 1 for text of the usual size.
   test "text can be read, by day and by night" do
-    themes = File.read("#{FILES}/page.css").scan(/:root \{(.*?)\}/m).flatten
+    themes = File.read("#{FILES}/page.css", encoding: "UTF-8").scan(/:root \{(.*?)\}/m).flatten
     assert_equal 2, themes.size
     themes.each do |theme|
       colours = theme.scan(/--([\w-]+): (#\h+)/).to_h
@@ -29,7 +29,7 @@ class WebLookTest < Skep::TestCase
   end
 
   test "text never becomes HTML" do
-    scripts = Dir["#{FILES}/*.js"].map { |file| File.read(file) }.join
+    scripts = Dir["#{FILES}/*.js"].map { |file| File.read(file, encoding: "UTF-8") }.join
     refute_match(/(?:inner|outer|Adjacent)HTML|document\.write|\beval\b|Function\(/, scripts)
   end
 

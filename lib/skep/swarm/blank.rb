@@ -38,6 +38,7 @@ module Skep
 
       def take(frame, socket) #: (Channel::Frame, BasicSocket) -> OS::Pidfd?
         return unless @pidfd && @order.send(frame.type, frame.facts, lend: [socket])
+        return discard if @order.pending? # the kernel takes no descriptor just now
 
         @watch.cancel
         @order.close
@@ -51,6 +52,7 @@ module Skep
         @pidfd.signal(:KILL)
         @pidfd.to_io.wait_readable(END_SECONDS)
         gone
+        nil
       end
 
       def disown = [@order, @pidfd].compact.each(&:close) #: () -> void
