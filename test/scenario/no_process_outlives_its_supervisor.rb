@@ -41,7 +41,7 @@ Scenario.play do
   # Starts one, does it harm, and kills its supervisor.
   play = lambda do |what, options = "{}", &harm|
     place = Dir.mktmpdir("round", directory)
-    File.chmod(0o777, directory, place) # another user's nodes write there too
+    File.chmod(0o1777, directory, place) # another user's nodes write there too
     swarm = run_swarm("OPTIONS = #{options}\n#{SOURCE}", in_directory: place)
     nodes = swarm.await("here", times: NODES).to_h { |event| [event["node"], event["pid"]] }
     swarm.follow("#{what}: the helper's word") do

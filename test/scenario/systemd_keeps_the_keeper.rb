@@ -46,7 +46,7 @@ RUBY
 Scenario.play do
   OwnSystemd.possible? or missing "root and systemd"
 
-  systemd = OwnSystemd.new(directory)
+  systemd = OwnSystemd.new(directory, code: File.expand_path("../..", public_skep))
   at_end { systemd.stop }
   file = File.join(directory, "swarm.rb")
   File.write(file, SWARM)

@@ -171,7 +171,7 @@ module Skep
       # Commits, and tries again while there is no coordinator, as long as this member may commit;
       # at a stop for some seconds. The error code.
       def commit_while_away(done, deadline = OS.now + COMMIT_SECONDS)
-        loop do
+        Kernel.loop do
           code = @consumer.commit(done, (deadline - OS.now).clamp(1.0, COMMIT_SECONDS))
           left = [deadline, *stop_at].min - OS.now
           return code unless left.positive? && Codes::AWAY.include?(code) && !@consumer.lost?

@@ -86,7 +86,7 @@ module Skep
         deadline = timeout ? OS.now + timeout : Float::INFINITY
         found = []
         bell = nil
-        loop do
+        Kernel.loop do
           bell = look(bell)
           return [] if over? || yield
           return found if found.any?

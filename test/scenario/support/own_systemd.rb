@@ -8,7 +8,8 @@ require "socket"
 # journald, and with this machine's files read-only under it. Takes root, Debian's package systemd
 # and a cgroup2 hierarchy.
 #
-#   systemd = OwnSystemd.new(directory)   # the only one it may write to; there it is /run/ours
+#   systemd = OwnSystemd.new(directory, code:)   # the only one it may write to; there it is
+#                             # /run/ours. code: the folder with skep's exe and lib, for any user
 #   systemd.unit("billing.service", "[Service]\n…")
 #   systemd.start
 #   systemd.ctl("start", "billing.service")    # => [what it said, true if it was done]
@@ -19,7 +20,7 @@ require "socket"
 #   systemd.stop
 class OwnSystemd
   OURS = "/run/ours"
-  CODE = "/run/code" # the checkout
+  CODE = "/run/code" # skep's exe and lib
   JOURNALD = %w[systemd-journald.service systemd-journald.socket].freeze
   TARGETS = %w[default sysinit basic shutdown network-online multi-user].freeze
   UNSHARE = %w[unshare --pid --fork --kill-child --mount --mount-proc --cgroup --ipc --uts].freeze
@@ -61,8 +62,8 @@ class OwnSystemd
     places.find { |place| File.writable?("#{place}/cgroup.procs") }
   end
 
-  def initialize(directory)
-    @directory = directory
+  def initialize(directory, code:)
+    @directory, @code = directory, code
     FileUtils.mkdir_p("#{directory}/units")
     File.chmod(0o755, directory)
     TARGETS.each { |name| unit("#{name}.target", "[Unit]\nDefaultDependencies=no\n") }
@@ -83,7 +84,7 @@ class OwnSystemd
     Dir.mkdir(@cgroup)
     enter = "echo $$ > #{@cgroup}/cgroup.procs; exec \"$@\""
     @outer = Skep.pidfd(Process.spawn("sh", "-c", enter, "sh", *UNSHARE, "sh", "-c", MOUNTS, "sh",
-                                      @directory, File.expand_path("../../..", __dir__),
+                                      @directory, @code,
                                       err: errors = "#{@directory}/errors"))
     return if hear(booted, "READY=1")
 
