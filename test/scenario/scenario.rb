@@ -61,6 +61,7 @@ class Scenario
 
     # skep: the program, where it isn't the checkout's.
     def initialize(source, directory, arguments: [], env: {}, before: nil, under: [], skep: SKEP)
+      @skep = skep
       @directory = directory
       @file = File.join(directory, "swarm.rb")
       File.write(@file, source) if source
@@ -135,7 +136,7 @@ class Scenario
 
     # A command of skep's about it, such as ["scale", "4"]: nil if it was done, else what it said.
     def skep(*arguments)
-      said, status = Open3.capture2e({ "SKEP_RUN_DIR" => @directory }, RbConfig.ruby, SKEP,
+      said, status = Open3.capture2e({ "SKEP_RUN_DIR" => @directory }, RbConfig.ruby, @skep,
                                      *arguments)
       said unless status.success?
     end
