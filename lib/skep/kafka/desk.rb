@@ -94,7 +94,7 @@ module Skep
         end
       end
 
-      # Its partition goes on there, once no worker has anything of it in hand and what is
+      # Its partition goes on there, once no worker processes anything of it and what is
       # unfinished before that strand is done. last: the last offset of the strand's batch. Returns
       # the lowest offset that the seek waits for, if there is one.
       #: (Strand, Integer | Symbol | Time, ?Integer?) -> Integer?

@@ -10,7 +10,7 @@
 #   epochs.reset                       # librdkafka went back: what comes may be of another log
 #
 # Only the epoch of a read's last message is known, so that between two of one epoch all are of it.
-# An epoch that is too low would be taken for a truncated log. One that is too high, or lower than
+# An epoch that is too low would look like a truncated log. One that is too high, or lower than
 # one committed before (a topic made again has its epochs from 0 on), would keep librdkafka from
 # committing automatically: it compares positions by epochs first, if both have one. So where an
 # epoch isn't exactly known there is none.

@@ -105,7 +105,7 @@ module Skep
            reading("1 process: #{KARAFKA}", "karafka", gem: "karafka", **facts)]
         end
 
-        # Whoever is slow reads fewer of them.
+        # Slow contenders read fewer of the messages.
         def skewed
           facts = { group: SKEWED, against: "skewed: #{GEM}, each", topic: "#{TOPIC}-skewed" }
           some = size(:messages) * MOST
