@@ -10,6 +10,13 @@ module Skep
     # Seconds; far beyond what the slowest test takes on the slowest machine.
     def self.longest = 240 #: () -> Numeric
 
+    # Has the class's tests run after all others, while no other test runs. The reason is what they
+    # share with other tests and can't have for themselves.
+    #: (String) -> void
+    def self.run_alone!(reason) = @alone = reason
+
+    def self.alone? = !@alone.nil? #: () -> bool
+
     #: (String) { () -> void } -> void
     def self.test(sentence, &block)
       name = :"test_#{sentence}"

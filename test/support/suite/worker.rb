@@ -1,0 +1,68 @@
+# frozen_string_literal: true
+
+# A process that runs tests for a TestSuite::Pool:
+#
+#   ruby -w -Ilib -Itest test/support/suite/worker.rb COMMANDS RESULTS [Minitest's options]
+#
+# COMMANDS and RESULTS are numbers of inherited descriptors. The worker reads a unit per line, loads
+# its file, and reports the beginning and the result of each test. It exits at the end of COMMANDS.
+
+require "test_helper"
+require "support/suite/wire"
+
+module TestSuite
+  # The worker's side of its pipes, in place of Minitest's loop and its reporters.
+  class Worker < Minitest::AbstractReporter
+    # In place of Minitest's loop over all tests.
+    module Run
+      def __run(reporter, _options) = reporter.reporters.first.run(reporter)
+    end
+
+    def initialize(commands, results)
+      super()
+      @commands, @results = [commands, results].each { |io| io.close_on_exec = true }
+      @pid = Process.pid
+    end
+
+    def run(reporter)
+      while Process.pid == @pid && (line = @commands.gets)
+        run_unit(JSON.parse(line), reporter)
+        tell(["done"])
+      end
+    rescue Interrupt # which the terminal sent to all of them: the parent reports it
+      exit(130)
+    end
+
+    def prerecord(_test_class, name) = tell(["began", name])
+
+    def record(result) = tell(["result", Wire.dump(result)])
+
+    private
+
+    def run_unit(unit, reporter)
+      require File.expand_path(unit["path"])
+      test_class = Object.const_get(unit["class_name"])
+      srand(Minitest.seed)
+      unit["tests"].each { |name| test_class.run_one_method(test_class, name, reporter) }
+    end
+
+    # A child that a test forked, and that came back here, is not the worker.
+    def tell(message)
+      exit!(1) unless Process.pid == @pid
+
+      @results.write(Wire.line(message))
+    end
+  end
+end
+
+pipes = ARGV.shift(2).map { |number| Integer(number) }
+commands, results = IO.for_fd(pipes[0], "r"), IO.for_fd(pipes[1], "w")
+results.sync = true
+worker = TestSuite::Worker.new(commands, results)
+Minitest.singleton_class.prepend(TestSuite::Worker::Run)
+extension = Module.new do
+  define_singleton_method(:minitest_plugin_init) do |_|
+    Minitest.reporter.reporters.replace([worker])
+  end
+end
+Minitest.extensions << extension
