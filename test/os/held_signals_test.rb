@@ -56,9 +56,14 @@ class HeldSignalsTest < Skep::TestCase
       held, me = Skep::OS::HeldSignals, Process.pid
       reader, writer = IO.pipe
       trap("HUP") { writer.syswrite("h") }
-      trap("USR1") { raise "in a handler" if caller(1, 1).first.end_with?("block'") } # the C of hold
+      handled, handler = IO.pipe
+      trap("USR1") do
+        handler.syswrite(".")
+        raise "in a handler" if caller(1, 1).first.end_with?("block'") # the C of hold
+      end
       ready, go = IO.pipe
-      other = fork { go.syswrite("g"); loop { Process.kill(:USR1, me) } }
+      # The next signal once the last is handled: a flood of them may leave no time for anything else.
+      other = fork { go.syswrite("g"); loop { Process.kill(:USR1, me) && handled.readpartial(1) } }
       ready.getc
       raised = 0
       while raised < 3
