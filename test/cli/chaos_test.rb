@@ -50,6 +50,17 @@ class ChaosTest < Skep::TestCase
     assert_equal ["SIGKILL", 500.0], [deed.by, deed.milliseconds]
   end
 
+  test "a kill of a node that still has its mold's title is answered by the next node" do
+    deed = Deed.new(:mold, "SIGKILL to the mold", pid: 10, at: 5.0)
+    [{ "event" => "node_died", "node" => 1, "pid" => 10, "signal" => "KILL", "mono" => 5.1 },
+     { "event" => "node_ready", "node" => 2, "pid" => 11, "mono" => 5.2 }]
+      .each { |event| deed.hear(event) }
+    assert_predicate deed, :owed?
+
+    deed.hear({ "event" => "node_ready", "node" => 1, "pid" => 12, "mono" => 5.5 })
+    assert_equal ["SIGKILL", 500.0], [deed.by, deed.milliseconds]
+  end
+
   test "a report tells the supervisor's memory at first, warm, and in the end" do
     samples = [[0.0, 14], [4.0, 15], [7.0, 17], [60.0, 17]].map do |seconds, mib|
       Chaos.const_get(:Vitals)::Sample.new(seconds, 24, mib << 20)

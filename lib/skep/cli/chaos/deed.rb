@@ -39,7 +39,7 @@ module Skep
         end
 
         def hear(event) #: (Hash[String, untyped]) -> void
-          @cause ||= cause(event) if event["event"] == "node_died" && event["pid"] == @pid
+          died(event) if event["event"] == "node_died" && event["pid"] == @pid
           return answer("its seat went", event["mono"]) if @cause == "scale"
 
           answer(@cause || "replaced", event["mono"]) if answer?(event)
@@ -49,8 +49,17 @@ module Skep
 
         private
 
+        # A node has the title of its mold until it sets its own: the process that was killed as a
+        # mold may have been such a node.
+        def died(event)
+          @cause ||= cause(event)
+          @node ||= event["node"]
+        end
+
         def answer?(event)
-          return event["event"] == "mold_ready" && event["pid"] != @pid if @kind == :mold
+          if @kind == :mold && @node.nil?
+            return event["event"] == "mold_ready" && event["pid"] != @pid
+          end
           return @cause.to_s.match?(/memory|oom/) if @kind == :leak
           return false if @node.nil? || event["node"] != @node
 
