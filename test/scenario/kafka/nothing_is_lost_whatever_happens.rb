@@ -28,7 +28,6 @@ CASES = {
   "frozen" => [:stop] * 4,
   "all" => [*[:kill] * 4, :supervisor, :broker, :stop, :restart] * LOAD + [[:scale, 8], [:scale, 2]]
 }.freeze
-FRESH = %w[outages two_swarms frozen].freeze # no key ends with an older value
 GENTLE = %w[scaled restarts].freeze # nothing is done twice
 NODES = { "scaled" => 1, "two_swarms" => 2 }.freeze
 SWARMS = { "two_swarms" => %w[readers others], "frozen" => %w[readers others] }.freeze
@@ -59,6 +58,7 @@ class Matrix < KafkaScenario
     deeds = harm(name, Random.new(seed))
     File.unlink("#{@place}/slow")
     follow(deeds, MESSAGES)
+    await_commits(name, deeds)
     deeds.swarms.each do |swarm|
       must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus.zero? }
     end
@@ -97,6 +97,19 @@ class Matrix < KafkaScenario
     deeds.finish(all: count == MESSAGES)
   end
 
+  # Waits until the group has committed all messages. Once each message was handled, a partition may
+  # still be in the middle of a redelivery after a death or an outage. A swarm that stops there has
+  # handled an older message of some keys last; it goes on with the rest when it is started again.
+  def await_commits(group, deeds)
+    deadline = Skep::OS.now + 120
+    until (done = committed(group, "orders", PARTITIONS)) == MESSAGES
+      must("commit all: #{done} of #{MESSAGES}; #{deeds.swarm.account}") do
+        Skep::OS.now < deadline
+      end
+      deeds.swarms.each { |swarm| swarm.read(Skep::OS.now + 0.05) }
+    end
+  end
+
   # How many messages are done, going by what has been written since the last look.
   def look
     Dir.glob("#{@place}/done.*").each do |path|
@@ -115,8 +128,7 @@ class Matrix < KafkaScenario
     puts "#{name}: #{line(verdict)}, #{seconds.round} s, after #{deeds.told}"
     must("have all: #{verdict}") { verdict["messages"] == MESSAGES }
     must("lose nothing, keep the order: #{verdict}") do
-      strict = FRESH.include?(name) ? %w[lost disorder wrong stale] : %w[lost disorder wrong]
-      verdict.values_at(*strict).all?(0)
+      verdict.values_at("lost", "disorder", "wrong", "stale").all?(0)
     end
     must("do nothing twice: #{verdict}") { !GENTLE.include?(name) || verdict["duplicates"].zero? }
   end

@@ -15,7 +15,8 @@
 # farthest   how far back in its partition the farthest of those was
 # disorder   messages whose first record came before that of one in front of it
 # wrong      records that name a message which the topic doesn't have there
-# stale      keys whose last record, whichever process wrote it, isn't of their newest message
+# stale      keys whose last record, whichever process wrote it, isn't of their newest message (a
+#            fault only once the group has committed all: until then messages come again)
 require "json"
 
 RECORD = "Q>L>L>Q>Q>"
