@@ -14,12 +14,15 @@ module Skep
               "`bundle install`")
       end
 
+      # Returns 78: trying again doesn't help.
       def exit_code = ExitCode::CONFIGURATION #: () -> Integer
     end
 
     # The source was given options or settings that can't be.
     class BadSource < BootError
       def initialize(sentences:) = super(sentences.join("\n")) #: (sentences: Array[String]) -> void
+
+      # Returns 78: trying again doesn't help.
       def exit_code = ExitCode::CONFIGURATION #: () -> Integer
     end
 
@@ -32,6 +35,7 @@ module Skep
               "#{patience} is how long to wait")
       end
 
+      # Returns 75: trying again may help.
       def exit_code = ExitCode::UNAVAILABLE #: () -> Integer
 
       TLS = /SSL|security\.protocol/
@@ -74,6 +78,7 @@ module Skep
         super("#{brokers} refuses #{subject} (#{cause}): #{ADVICE.fetch(what)}")
       end
 
+      # Returns 78: trying again doesn't help.
       def exit_code = ExitCode::CONFIGURATION #: () -> Integer
     end
   end
