@@ -132,8 +132,11 @@ class ChildProducerTest < KafkaCase
   end
 
   test "there is none outside of a handler, and it says where there is" do
-    error = assert_raises(Skep::Swarm::NoProducer) { FakeChild.new.producer }
+    child = FakeChild.new
+    error = assert_raises(Skep::Swarm::NoProducer) { child.producer }
     assert_match(/Elsewhere make one of your own, after the fork/, error.message)
+  ensure
+    child.close
   end
 
   private

@@ -40,7 +40,7 @@ module Skep
       end
 
       def teardown
-        @bell.close
+        @desk ? @desk.clear : @bell.close
         super
       end
 
@@ -60,7 +60,7 @@ module Skep
 
       test "leaves to its successor what comes once it was taken back, even if it was to read" do
         old, successor = [1, 2].map { |id| partition(id:, &ORDERS["in order"]) }
-        desk = Desk.new(@bell)
+        @desk = desk = Desk.new(@bell)
         desk.add(old)
         old.define_singleton_method(:read) do |&keys|
           desk.revoke([key])
@@ -72,7 +72,7 @@ module Skep
       end
 
       test "where it was before isn't committed while it is about to go elsewhere" do
-        desk = Desk.new(@bell)
+        @desk = desk = Desk.new(@bell)
         told = nil
         seeking = ->(_, _, place) { place.tap { told = desk.revoke([["t", 0]]) } }
         desk.add(partition(seeking:, &ORDERS["in order"]))

@@ -103,12 +103,14 @@ class HeldSignalsTest < Skep::TestCase
 
   test "what else is preloaded stays so" do
     skip "it takes the C" unless HeldSignals.supported?
-    _, writer = IO.pipe
-    others = HeldSignals.environment(%w[HUP], writer, env: { "LD_PRELOAD" => "libc.so.6" })
+    pipe = IO.pipe
+    others = HeldSignals.environment(%w[HUP], pipe.last, env: { "LD_PRELOAD" => "libc.so.6" })
     said, = run_program(<<~RUBY, env: others)
       p ENV.keys.grep(/SKEP_(KEEPER|PRELOADED)/), ENV["LD_PRELOAD"]
     RUBY
     assert_equal "[]\n\"libc.so.6\"\n", said
+  ensure
+    pipe&.each(&:close)
   end
 
   private

@@ -35,10 +35,15 @@ class FiberLoop
     @waker.write_nonblock(".", exception: false)
   end
 
+  # Of a killed thread, too, whose fibers wait for ever.
   def close
     turn until @waiting.empty?
+  ensure
     [@woken, @waker].each(&:close)
   end
+
+  # What fibers wait for: the IOs that those of a killed thread leave open until Ruby collects them.
+  def ios = @waiting.values.filter_map(&:first).uniq
 
   private
 

@@ -108,8 +108,9 @@ class VigilTest < Skep::TestCase
   end
 
   test "a fiber that is never resumed while it waits keeps nobody awake" do
+    fibers = FiberLoop.new
     thread = waiting(1) do
-      Fiber.set_scheduler(FiberLoop.new)
+      Fiber.set_scheduler(fibers)
       2.times { Fiber.schedule { wait } }
     end.first
     @pulse.told.pop
@@ -119,6 +120,8 @@ class VigilTest < Skep::TestCase
     before = @pulse.ticks
     wait(0.01)
     assert_operator @pulse.ticks - before, :<=, 3
+  ensure
+    fibers.ios.each(&:close)
   end
 
   test "a ring without a descriptor left is heard by each wait, then and later" do

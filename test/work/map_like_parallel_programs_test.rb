@@ -100,13 +100,13 @@ class MapLikeParallelProgramsTest < Skep::TestCase
   end
 
   test "shows progress in a terminal, by its title" do
-    shown = nil
-    PTY.spawn(BARE, RbConfig.ruby, "-I#{LIB}", "-e", PROGRESS) do |reader, writer, pid|
-      writer.close
-      shown = text_of(reader)
-      Process.wait(pid)
-    end
+    reader, writer, pid = PTY.spawn(BARE, RbConfig.ruby, "-I#{LIB}", "-e", PROGRESS)
+    writer.close
+    shown = text_of(reader)
+    Process.wait(pid)
     assert_match(/Doing stuff.*20/m, shown)
+  ensure
+    [reader, writer].each(&:close)
   end
 
   private
