@@ -35,7 +35,7 @@ class MeansTest < Skep::TestCase
     assert_predicate status, :success?, out
     assert_match(/^1 passed, 0 failed, 2 skipped$/, out)
     assert_match(/^skip +[\d.]+ s  .*missing\.rb$/, out)
-    assert_equal 2, out.scan(/^skipped missing: a moon$/).size
+    assert_equal 2, out.scan(/^skipped missing: a moon$/).size, out
     assert_match(/^skipped other: another Ruby$/, out)
   end
 
