@@ -15,6 +15,7 @@ $LOAD_PATH.unshift(File.expand_path("../lib", __dir__)) # for `ruby test/os/pidf
 $LOAD_PATH.unshift(__dir__)
 
 require "minitest/autorun"
+require "support/default_signals"
 require "support/strict_warnings"
 require "support/hang_watch"
 require "support/leaks"

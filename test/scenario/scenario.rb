@@ -16,6 +16,7 @@
 #   end
 $LOAD_PATH.unshift(File.expand_path("../../lib", __dir__))
 require "skep"
+require_relative "../support/default_signals"
 require_relative "../support/means"
 require "fileutils"
 require "json"

@@ -28,7 +28,7 @@ class SuiteTest < Skep::TestCase
       test("raises") { raise Object.const_set(:Late, Class.new(IOError)), "dis\xFFk" }
     RUBY
     assert_equal 1, status.exitstatus
-    assert_match(/^  \d\) Failure:\nTwoTest#test_fails \[.*two_test\.rb:2\]:\n.*"a"\n.*"b"/, out)
+    assert_match(/^  \d\) Failure:\nTwoTest#test_fails \[.*two_test\.rb:2\]:\n.*"a"\n.*"b"/m, out)
     assert_match(/^  \d\) Error:\nTwoTest#test_raises:\nLate: dis.k\n +\S*two_test\.rb:3:in/, out)
     assert_equal 2, out.scan(%r{^Rerun: .*bin/test \S+/two_test\.rb --seed 42$}).size
     assert_match(/^4 runs, \d+ assertions, 1 failures, 1 errors, 0 skips$/, out)
