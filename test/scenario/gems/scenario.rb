@@ -102,7 +102,10 @@ class GemScenario < Scenario
 
   def socket = "#{directory}/puma.sock"
 
-  def notes(name) = File.readlines("#{directory}/#{name}").map(&:split)
+  def notes(name)
+    file = "#{directory}/#{name}"
+    File.exist?(file) ? File.readlines(file).map(&:split) : []
+  end
 
   def start_puma
     reader, writer = IO.pipe

@@ -22,7 +22,8 @@ KafkaScenario.play do
       end
     end
   RUBY
-  done = -> { File.readlines("#{swarm.directory}/done", chomp: true).uniq }
+  notes = "#{swarm.directory}/done"
+  done = -> { File.exist?(notes) ? File.readlines(notes, chomp: true).uniq : [] }
   feed(orders, [["0", "v", 0], ["1", "bad", 0], ["2", "v", 0], ["3", "v", 1]])
   convicted = swarm.await("message_convicted", seconds: 60)
   must("pause it: #{convicted}") do
