@@ -23,7 +23,7 @@ class ArchitectureTest < Skep::TestCase
   ROOMS.each do |name, room|
     strangers = ROOMS.except(name, *room.below)
 
-    { "in C" => nil, "on its twins" => "1" }.each do |how, pure|
+    { "in C" => nil, "on its fallbacks" => "1" }.each do |how, pure|
       test "#{name} boots alone #{how}, and brings along only rooms under it" do
         constants, facade = boot("skep/#{name}", pure)
         assert_includes constants, room.constant

@@ -53,7 +53,7 @@ class ExamplesTest < Skep::TestCase
     unit = text("systemd/skep@.service")
 
     assert_operator unit[/^TimeoutStopSec=(\d+)$/, 1].to_i, :>,
-                    Skep::Swarm::Option::ALL[:stop_timeout].value + 5
+                    Skep::Swarm::Definition::Options::ALL[:stop_timeout].value + 5
     assert_equal "notify", unit[/^Type=(\S+)$/, 1]
   end
 
@@ -71,7 +71,8 @@ class ExamplesTest < Skep::TestCase
   def container = pod["containers"].first
 
   def config(example = "container")
-    plain = Skep::Swarm::Loader.new(File.join(ROOT, example, "swarm.rb")).swarm.__to_plain
-    Skep::Swarm::Config.new(plain["name"], plain["options"], tasks: plain["tasks"])
+    plain = Skep::Swarm::Definition::Loader.new(File.join(ROOT, example,
+"swarm.rb")).swarm.__to_plain
+    Skep::Swarm::Definition::Config.new(plain["name"], plain["options"], tasks: plain["tasks"])
   end
 end

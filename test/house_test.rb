@@ -23,10 +23,10 @@ class HouseTest < Skep::TestCase
     assert_empty looks.grep_v(%r{\Alib/skep/watch/(?:log|status)\.rb:})
   end
 
-  # A twin has no pidfd to signal: it is the one place that makes sure who a number is.
+  # A fallback has no pidfd to signal: it is the one place that makes sure who a number is.
   test "no number is signalled" do
     calls = code("{lib,exe}/**/*").grep(/\bProcess\.kill\b/)
-    assert_empty calls.grep_v(%r{\Alib/skep/os/pidfd/twin\.rb:})
+    assert_empty calls.grep_v(%r{\Alib/skep/os/pidfd/fallback\.rb:})
   end
 
   # Skep::OS.pipe says why. Benches and demos have no threads that interrupt.

@@ -46,22 +46,22 @@ class PidCacheTest < Skep::TestCase
   end
 
   test "is right after a fork in C" do
-    skip "Ruby's own cache and the twin don't see it" unless IN_C
+    skip "Ruby's own cache and the fallback don't see it" unless IN_C
     assert_equal RIGHT, walk("unseen { tell }")
   end
 
   test "is right after a raw clone(2)" do
-    skip "Ruby's own cache and the twin don't see it" unless IN_C
+    skip "Ruby's own cache and the fallback don't see it" unless IN_C
     needs_clone
     assert_equal RIGHT, walk("clone { tell }")
   end
 
-  test "leaves $$ right after a fork in C, in the twin" do
+  test "leaves $$ right after a fork in C, in the fallback" do
     skip "the C, or Ruby, is at work" if IN_C || CACHED_BY_RUBY
     assert_equal "true true", walk("unseen { print $$ == really, ' ', Skep.pid == really }")
   end
 
-  test "learns of a fork in C by Skep.generation, in the twin" do
+  test "learns of a fork in C by Skep.generation, in the fallback" do
     skip "Ruby's own cache doesn't" if CACHED_BY_RUBY
     assert_equal RIGHT, walk("unseen { Skep.generation; tell }")
   end

@@ -1,4 +1,4 @@
-/* A page's cell: the layout explained in lib/skep/os/page.rb. No Ruby in here. */
+/* A page's cell: the layout explained in lib/skep/os/shared_page.rb. No Ruby in here. */
 #ifndef SKEP_CELL_H
 #define SKEP_CELL_H
 

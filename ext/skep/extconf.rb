@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Makes the Makefile of skep_ext; never fails an install. Without Linux, a compiler or Ruby's
-# headers the Makefile does nothing, and the Ruby twins do the work.
+# headers the Makefile does nothing, and the Ruby fallbacks do the work.
 #
 #   mkdir -p tmp/build && cd tmp/build && ruby ../../ext/skep/extconf.rb && make
 #
@@ -45,7 +45,7 @@ end
 
 #: (String why) -> void
 def build_nothing(why)
-  puts "skep: the C extension isn't built (#{why}); the Ruby twins do its work."
+  puts "skep: the C extension isn't built (#{why}); Ruby does its work."
   File.write("Makefile", <<~MAKEFILE)
     all install clean distclean install-so install-rb:
     \t@:

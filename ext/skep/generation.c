@@ -82,7 +82,7 @@ skep_generation_map(void)
 static void
 skep_generation_define(VALUE module)
 {
-    VALUE facade = rb_define_module_under(module, "Facade");
+    VALUE facade = rb_define_module_under(module, "PidMethods");
 
     rb_ext_ractor_safe(true);
     rb_define_singleton_method(module, "pid", skep_generation_read_pid, 0);

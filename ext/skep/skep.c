@@ -1,6 +1,6 @@
 /*
  * The C of skep's os room: system calls and what must be fast, no policy. Linux only.
- * Loaded last by lib/skep/os/native.rb: the classes are there, each with its Ruby twin.
+ * Loaded last by lib/skep/os/native.rb: the classes are there, each with its Ruby fallback.
  */
 #include "skep.h"
 
@@ -42,20 +42,20 @@ Init_skep_ext(void)
 
     skep_init_pidfd(os);
     skep_init_poller(os);
-    skep_init_page(os);
-    skep_init_locks(os);
+    skep_init_shared_page(os);
+    skep_init_robust_locks(os);
     skep_init_prctl(os);
     skep_init_memory(os);
     skep_init_holes(os);
     skep_init_generation(os);
     skep_init_pid_cache(os);
     skep_init_huge_pages(os);
-    skep_init_slab(os);
-    skep_init_reshare(os);
-    skep_init_headroom(os);
-    skep_init_look(os);
-    skep_init_lifeline(os);
-    skep_init_group(os);
+    skep_init_heap_page_slab(os);
+    skep_init_cow_restore(os);
+    skep_init_fork_probe(os);
+    skep_init_ready_now(os);
+    skep_init_parent_watch(os);
+    skep_init_process_group(os);
     skep_init_file_lock(os);
-    skep_init_held_signals(os);
+    skep_init_signal_handoff(os);
 }

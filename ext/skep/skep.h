@@ -1,4 +1,4 @@
-/* What the files of this extension share. Each skep_init_x overrides a Ruby twin in lib/skep/os. */
+/* What the files of this extension share. Each skep_init_x overrides a Ruby fallback in lib/skep/os. */
 #ifndef SKEP_H
 #define SKEP_H
 
@@ -27,21 +27,21 @@ int skep_memfd(const char *name);
 
 void skep_init_pidfd(VALUE os);
 void skep_init_poller(VALUE os);
-void skep_init_page(VALUE os);
-void skep_init_locks(VALUE os);
+void skep_init_shared_page(VALUE os);
+void skep_init_robust_locks(VALUE os);
 void skep_init_prctl(VALUE os);
 void skep_init_memory(VALUE os);
 void skep_init_holes(VALUE os);
 void skep_init_generation(VALUE os);
 void skep_init_pid_cache(VALUE os);
 void skep_init_huge_pages(VALUE os);
-void skep_init_slab(VALUE os);
-void skep_init_reshare(VALUE os);
-void skep_init_headroom(VALUE os);
-void skep_init_look(VALUE os);
-void skep_init_lifeline(VALUE os);
-void skep_init_group(VALUE os);
+void skep_init_heap_page_slab(VALUE os);
+void skep_init_cow_restore(VALUE os);
+void skep_init_fork_probe(VALUE os);
+void skep_init_ready_now(VALUE os);
+void skep_init_parent_watch(VALUE os);
+void skep_init_process_group(VALUE os);
 void skep_init_file_lock(VALUE os);
-void skep_init_held_signals(VALUE os);
+void skep_init_signal_handoff(VALUE os);
 
 #endif

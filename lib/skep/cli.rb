@@ -66,7 +66,7 @@ module Skep
       end
 
       def version(out)
-        kind = OS.native? ? "native" : "pure Ruby twins"
+        kind = OS.native? ? "native" : "pure Ruby fallbacks"
         out.puts("skep #{VERSION} (ruby #{RUBY_VERSION}, #{kind})")
         0
       end

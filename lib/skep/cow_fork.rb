@@ -13,7 +13,7 @@
 # See Skep::Fork::CowFork.
 require "skep/fork"
 require "skep/fork/cow_fork"
-require "skep/fork/cow_fork/heap"
+require "skep/fork/cow_fork/heap_stats"
 
 if Process.respond_to?(:fork)
   Kernel.prepend(Skep::Fork::CowFork::Instance)

@@ -2,7 +2,7 @@
 
 require "skep/os"
 
-# The fork room: what `fork` does to this process.
+# What `fork` does to this process.
 #
 #   require "skep/fork"
 #   Skep.pid                                     # this process, right after a fork too
@@ -20,25 +20,25 @@ end
 
 require "skep/fork/reporter"
 require "skep/fork/registration"
-require "skep/fork/round"
-require "skep/fork/callbacks"
-require "skep/fork/hook"
+require "skep/fork/hook_chain"
+require "skep/fork/fork_hooks"
+require "skep/fork/process_patch"
 require "skep/fork/finding"
 require "skep/fork/native_thread"
-require "skep/fork/native_thread/wait"
+require "skep/fork/native_thread/blocked_on"
 require "skep/fork/guard"
 require "skep/fork/warmup"
 require "skep/fork/warmup/report"
-require "skep/fork/warmup/compaction"
+require "skep/fork/warmup/compaction_policy"
 
 module Skep
   module Fork
-    @callbacks = Callbacks.new
+    @callbacks = ForkHooks.new
     @heir = nil
 
     # This process' callbacks, those that Skep.on_fork adds to.
     #
-    #: () -> Callbacks
+    #: () -> ForkHooks
     def self.callbacks = @callbacks
 
     # This process was made by Process.daemon: its parent is no more.
@@ -52,15 +52,15 @@ module Skep
     def self.__heir?(generation) = @heir == generation + 1 && @heir == OS::Generation.count
 
     OS::Generation.listen { callbacks.notice }
-    Process.singleton_class.prepend(Hook)
+    Process.singleton_class.prepend(ProcessPatch)
   end
 
   # Skep.pid and Skep.generation: see below.
-  extend OS::Generation::Facade
+  extend OS::Generation::PidMethods
 
   # Has blocks called around every fork of this process and of its descendants: `before` in the
   # forking thread, those registered last first; then `parent` or `child`, those registered first
-  # first. One that raises is reported, and the rest run. See Fork::Callbacks. Raises ArgumentError
+  # first. One that raises is reported, and the rest run. See ForkHooks. Raises ArgumentError
   # for what can't be called, and for nothing at all. Source: pthread_atfork(3).
   #
   #: (?before: ^() -> void, ?parent: ^() -> void, ?child: ^() -> void) -> Fork::Registration

@@ -16,7 +16,7 @@ require "json"
 require "socket"
 
 require "skep/threads"
-require "skep/swarm/durations"
+require "skep/swarm/stats/histogram"
 
 module Skep
   module Kafka
@@ -112,5 +112,5 @@ require "skep/kafka/feed"
 require "skep/kafka/mock_cluster"
 require "skep/kafka/embedded_broker"
 
-# The C over the twins of Haul, Message and Reader.
+# The C over the fallbacks of Haul, Message and Reader.
 Skep::OS.__load("skep/skep_kafka")

@@ -1,16 +1,16 @@
 # frozen_string_literal: true
 
-# The os room: what Linux says about a process. Facts and system calls, no opinions.
+# What Linux says about a process. Facts and system calls, no opinions.
 #
 #   require "skep/os"
 #   pidfd = Skep.pidfd(pid)
-#   pidfd.wait(timeout: 5)         # => nil, a Process::Status or a Pidfd::Unknown
+#   pidfd.wait(timeout: 5)         # => nil, a Process::Status or a Pidfd::UnknownStatus
 #   Skep::OS::Memory.of(pid).uss   # => bytes
 #   Skep::OS.native?               # => true when the C of ext/skep is at work
 #
-# Each class is written in Ruby first (its module Twin, whose preface lists what it can't do);
-# the C then overrides what the kernel does better. SKEP_PURE=1 keeps to the twins.
-# The room decides nothing: when to signal, to wait or to restart is the business of those above.
+# Each class is written in Ruby first (its module Fallback, whose preface lists what it can't do);
+# the C then overrides what the kernel does better. SKEP_PURE=1 keeps to the fallbacks.
+# It decides nothing: when to signal, wait or restart is up to those who use it.
 module Skep
   module OS
     # Monotonic seconds, the clock of every `now` and `deadline` in skep.
@@ -29,30 +29,29 @@ end
 
 require "skep/version"
 require "skep/error"
-require "skep/os/unsupported"
-require "skep/os/refused"
+require "skep/os/errors"
 require "skep/os/signal_number"
 require "skep/os/pidfd"
 require "skep/os/poller"
-require "skep/os/loop"
-require "skep/os/page"
-require "skep/os/locks"
+require "skep/os/event_loop"
+require "skep/os/shared_page"
+require "skep/os/robust_locks"
 require "skep/os/prctl"
-require "skep/os/lifeline"
-require "skep/os/group"
+require "skep/os/parent_death_watch"
+require "skep/os/process_group"
 require "skep/os/oom_score"
 require "skep/os/file_lock"
-require "skep/os/held_signals"
+require "skep/os/signal_handoff"
 require "skep/os/memory"
-require "skep/os/resident"
+require "skep/os/statm"
 require "skep/os/cgroup"
-require "skep/os/vitals"
-require "skep/os/processor"
+require "skep/os/process_state"
+require "skep/os/cpu_time"
 require "skep/os/generation"
 require "skep/os/huge_pages"
-require "skep/os/slab"
-require "skep/os/headroom"
-require "skep/os/look"
+require "skep/os/heap_page_slab"
+require "skep/os/fork_probe"
+require "skep/os/ready_now"
 require "skep/os/native"
 
 module Skep

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "skep/fork"
-require "skep/pid_cache/twin"
+require "skep/pid_cache/fallback"
 
 # Makes Process.pid and $$ cost a cached read where Ruby asks the kernel each time (3.1 and 3.2),
 # for all code of the process: load it early.
@@ -13,7 +13,7 @@ require "skep/pid_cache/twin"
 #
 # Right in a forked child, whoever forked it and how; an alias of $$ such as English's goes along.
 # It refuses nothing: where Ruby can't be changed (a frozen Process) it says so and leaves it alone.
-# Without the C, Twin does what can be done. Which pid to ask when: docs/pid.md.
+# Without the C, Fallback does what can be done. Which pid to ask when: docs/pid.md.
 module Skep
   module PidCache
     CACHED_BY_RUBY = (RUBY_VERSION.split(".").map(&:to_i) <=> [3, 3]) >= 0
@@ -35,7 +35,7 @@ module Skep
       return unchanged("Ruby #{RUBY_VERSION} caches the pid itself") if CACHED_BY_RUBY
       return unchanged("Process is frozen") if Process.frozen?
 
-      OS::Generation.respond_to?(:__install_in_ruby) ? in_c : Twin.install
+      OS::Generation.respond_to?(:__install_in_ruby) ? in_c : Fallback.install
     end
 
     #: (String because) -> [bool, String]

@@ -10,15 +10,15 @@ require "skep/os"
 #   Skep.warmup(reshare: true)
 #
 # Where this Ruby or this system can't do it nothing happens, and the warmup's report says why.
-# See Skep::OS::Slab and docs/memory.md.
-Skep::OS::Slab.install
+# See Skep::OS::HeapPageSlab and docs/memory.md.
+Skep::OS::HeapPageSlab.install
 
-if RUBY_VERSION < "3.3" && Skep::OS::Slab.installed?
+if RUBY_VERSION < "3.3" && Skep::OS::HeapPageSlab.installed?
   # Up to Ruby 3.2 a Ractor must not end a collection that anybody listens to: it would crash. So
   # whoever makes one ends the re-sharing first.
   Ractor.singleton_class.prepend(Module.new do
     def new(...)
-      Skep::OS::Slab.stop("there was a Ractor, which Ruby #{RUBY_VERSION} can't do with it")
+      Skep::OS::HeapPageSlab.stop("there was a Ractor, which Ruby #{RUBY_VERSION} can't do with it")
       super
     end
   end)

@@ -39,7 +39,7 @@ class ChaosTest < Skep::TestCase
     assert_match(/60 s, seed 1: \d+ kill/, plan(rates: { kill: 30.0 }).to_s)
   end
 
-  test "a kill is answered by the next one in its seat, by its cause" do
+  test "a kill is answered by the next one in its slot, by its cause" do
     deed = Deed.new(:kill, "SIGKILL", node: 1, pid: 10, at: 5.0)
     [{ "event" => "node_ready", "node" => 2, "pid" => 11, "mono" => 6.0 },
      { "event" => "node_died", "node" => 1, "pid" => 10, "signal" => "KILL", "mono" => 5.1 }]

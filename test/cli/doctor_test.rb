@@ -166,7 +166,7 @@ class DoctorTest < Skep::TestCase
   end
 
   test "has one sentence for a zombie, and for another user's process" do
-    skip "a twin's pidfd reaps what it sees ended" unless Skep::OS::Pidfd.native?
+    skip "a fallback's pidfd reaps what it sees ended" unless Skep::OS::Pidfd.native?
     pid, reader = in_child { nil }
     assert_equal "", wait_readable(reader).read
     Skep.pidfd(pid).tap { |pidfd| wait_readable(pidfd.to_io) }.close

@@ -75,7 +75,7 @@ class StatusCommandTest < Skep::TestCase
   end
 
   def partition(number, lag:, held: true, messages: 1)
-    durations = Skep::Swarm::Durations.new.tap { |some| some.add(1_150_000) }.to_plain
+    durations = Skep::Swarm::Stats::Histogram.new.tap { |some| some.add(1_150_000) }.to_plain
     { "topic" => "orders", "partition" => number, "held" => held, "position" => 1, "end" => 1,
       "lag" => lag, "rate" => 1.0, "messages" => messages, "batches" => 1, "retries" => 0,
       "dead_letters" => 0, "skipped" => 0, "rebalances" => 1, "handler" => durations }

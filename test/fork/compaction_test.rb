@@ -25,7 +25,7 @@ class CompactionTest < Skep::TestCase
 
   def needless(free:, able: true, mappings: 65_530)
     stat = { heap_free_slots: free, heap_live_slots: 100 - free, heap_allocated_pages: 1000 }
-    judge = Skep::Fork::Warmup.const_get(:Compaction)
+    judge = Skep::Fork::Warmup.const_get(:CompactionPolicy)
     judge.new(stat:, able:, mappings:).needless
   end
 end

@@ -3,7 +3,7 @@
 require "test_helper"
 require "skep/fork"
 require "skep/fork/cow_fork"
-require "skep/fork/cow_fork/heap"
+require "skep/fork/cow_fork/heap_stats"
 
 class CowForkHeapTest < Skep::TestCase
   test "needs a warmup first" do
@@ -29,13 +29,13 @@ class CowForkHeapTest < Skep::TestCase
   test "takes for young what is neither old nor can't grow old" do
     stat = { heap_live_slots: 1_000, old_objects: 700, remembered_wb_unprotected_objects: 100,
              heap_allocated_pages: 7 }
-    assert_equal [1_000, 200, 7], Skep::Fork::CowFork::Heap.now(stat).to_a
-    assert_operator Skep::Fork::CowFork::Heap.now.young, :<, Skep::Fork::CowFork::Heap.now.live
+    assert_equal [1_000, 200, 7], Skep::Fork::CowFork::HeapStats.now(stat).to_a
+    assert_operator Skep::Fork::CowFork::HeapStats.now.young, :<, Skep::Fork::CowFork::HeapStats.now.live
   end
 
   private
 
   def heap(live: 1_000_000, young: 0, pages: 100)
-    Skep::Fork::CowFork::Heap.new(live:, young:, pages:)
+    Skep::Fork::CowFork::HeapStats.new(live:, young:, pages:)
   end
 end

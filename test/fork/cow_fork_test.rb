@@ -115,7 +115,7 @@ class CowForkTest < Skep::TestCase
     program = <<~RUBY
       forks
       step = Skep::Fork::CowFork.report.steps.find { |each| each.name == :reshare }
-      puts Skep::OS::Slab.installed? ? step.skipped.inspect : "nil"
+      puts Skep::OS::HeapPageSlab.installed? ? step.skipped.inspect : "nil"
     RUBY
     assert_equal "warm\nnil\n", walk(program, first: 'require "skep/reshare"')
   end
@@ -164,7 +164,7 @@ class CowForkTest < Skep::TestCase
     "after skep/fork" => 'require "skep/fork"; require "skep/cow_fork"',
     "before skep/fork" => 'require "skep/cow_fork"; require "skep/fork"',
     "twice" => 'require "skep/cow_fork"; $VERBOSE = nil; load "skep/cow_fork.rb"; ' \
-               'load "skep/fork/cow_fork.rb"; load "skep/fork/cow_fork/heap.rb"'
+               'load "skep/fork/cow_fork.rb"; load "skep/fork/cow_fork/heap_stats.rb"'
   }.each do |order, requires|
     test "can be loaded #{order}" do
       callback = 'Skep.on_fork(before: -> { $stdout.write("before\n") })'

@@ -92,7 +92,7 @@ class GuardTest < Skep::TestCase
   test "tells of what it couldn't look at, and looks at the rest" do
     out = output_of(<<~RUBY)
       require "skep/fork"
-      class Skep::Fork::Guard::Descriptor
+      class Skep::Fork::Guard::FileDescriptor
         remove_method(:locks)
         def locks = raise(IOError, "no such luck")
       end

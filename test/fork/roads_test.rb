@@ -76,7 +76,7 @@ class RoadsTest < Skep::TestCase
   end
 
   test "hooks once however often it is loaded" do
-    program = "$VERBOSE = nil; load 'skep/fork/hook.rb'; fork { exit! }; Process.wait"
+    program = "$VERBOSE = nil; load 'skep/fork/process_patch.rb'; fork { exit! }; Process.wait"
     assert_equal ["before 0", "child 1", "parent 0"], walk(program)
   end
 

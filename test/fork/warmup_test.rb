@@ -68,7 +68,7 @@ class WarmupTest < Skep::TestCase
     assert_match(/leaves holes/, Skep.warmup.steps.first.skipped)
   end
 
-  test "skips huge pages on the twins, which have no system call for it" do
+  test "skips huge pages on the fallbacks, which have no system call for it" do
     out, err, = run_program("require 'skep/fork'; puts Skep.warmup", env: { "SKEP_PURE" => "1" })
     assert_match(/^  huge_pages .* skipped: /, out)
     assert_equal "", err

@@ -14,7 +14,7 @@ class KafkaEmbeddedBrokerTest < KafkaCase
   end
 
   test "dies with its owner, though another process holds its pipe" do
-    skip "a twin can't watch a stranger: there the pipe is all" unless Skep::OS.native?
+    skip "a fallback can't watch a stranger: there the pipe is all" unless Skep::OS.native?
     witness, held = IO.pipe
     owner, reader = in_child do |writer|
       held.close

@@ -5,7 +5,7 @@ require "objspace"
 
 module Skep
   module Kafka
-    # What a reader brings, in C and by its twin.
+    # What a reader brings, in C and by its fallback.
     class HaulTest < ::KafkaCase
       def setup
         super
@@ -92,9 +92,9 @@ module Skep
       end
 
       test "writes where the child's page is, and lets the child do it while that is ill" do
-        skip "a twin always asks the child" unless Reader.native?
+        skip "a fallback always asks the child" unless Reader.native?
         haul = read((0...3).map { |n| ["k", "v#{n}"] })
-        page = OS::Page.create(1)
+        page = OS::SharedPage.create(1)
         told = child_that_tells([page.address(0), 6, 5])
         seen = []
         haul.tracked = 1
@@ -145,7 +145,7 @@ module Skep
       end
 
       test "gives the next try new strings" do
-        skip "a twin has them already" unless Reader.native?
+        skip "a fallback has them already" unless Reader.native?
         haul = read([%w[k v]])
         batch = Batch.new("orders", 0, haul)
         2.times do

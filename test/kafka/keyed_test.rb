@@ -75,7 +75,7 @@ class KafkaKeyedTest < KafkaCase
   test "lets the key of a guilty message rest, and no other" do
     feed("orders", (0...20).map { |n| ["k#{n % 5}", n.to_s] })
     guilty = { "in_hand" => "orders/0/7-7", "at" => 7, "crashes" => 3, "alone" => 3,
-               "ends" => ["SIGSEGV"], "seats" => [0], "time" => Skep::OS.now }
+               "ends" => ["SIGSEGV"], "slots" => [0], "time" => Skep::OS.now }
     play({ **KEYED, threads: 1, batch: 10, poison: :pause }, suspects: [guilty]) do |batch, child|
       note(batch, child, 17)
     end
@@ -180,7 +180,7 @@ class KafkaKeyedTest < KafkaCase
     busy = 0
     alone = {}
     suspect = { "in_hand" => "orders/0/40-50", "at" => 45, "crashes" => 1, "alone" => 0,
-                "ends" => ["SIGSEGV"], "seats" => [0], "time" => Skep::OS.now }
+                "ends" => ["SIGSEGV"], "slots" => [0], "time" => Skep::OS.now }
     events = play({ **KEYED, batch: 20 }, suspects: [suspect]) do |batch, child|
       @lock.synchronize { busy += 1 }
       IO.select(nil, nil, nil, 0.001)

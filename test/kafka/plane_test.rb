@@ -52,7 +52,7 @@ class PlaneTest < Skep::TestCase
   private_constant :FAKE, :BEGIN_WITH, :WANT_OF_MEMORY
 
   def setup
-    skip "the twin does it without C" if ENV["SKEP_PURE"] == "1"
+    skip "the fallback does it without C" if ENV["SKEP_PURE"] == "1"
     @dir = Dir.mktmpdir
     flags = asan? ? ["-fsanitize=address"] : []
     text, status = Open3.capture2e({ "LD_PRELOAD" => nil }, "cc", "-shared", "-fPIC", *flags, "-o",
@@ -98,7 +98,7 @@ class PlaneTest < Skep::TestCase
   end
 
   { "loses no message for want of memory" => {},
-    "loses none where the twin wants it" => { "SKEP_PURE" => "1" } }.each do |sentence, env|
+    "loses none where the fallback wants it" => { "SKEP_PURE" => "1" } }.each do |sentence, env|
     test sentence do
       assert_equal "NoMemoryError 2\n[1, 2] 2 0\n", plane(WANT_OF_MEMORY, env)
     end

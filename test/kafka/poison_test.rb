@@ -14,7 +14,7 @@ module Skep
       def setup
         super
         @said = []
-        @suspects = Swarm::Suspects.new
+        @suspects = Swarm::IPC::CrashSuspects.new
       end
 
       test "suspects nothing where nobody crashed" do
@@ -51,7 +51,7 @@ module Skep
       end
 
       test "counts no crash with something else in hand, and none with a batch" do
-        5.times { @suspects.charge([["orders/0/7-7", 7], ["orders/1/0-0", nil]], 0, 1.0) }
+        5.times { @suspects.record_crash([["orders/0/7-7", 7], ["orders/1/0-0", nil]], 0, 1.0) }
         5.times { crash("orders/0/7-20") }
         refute poison.guilty?(batch(7))
         assert_equal 0, poison.crashes(batch(7))
@@ -95,13 +95,13 @@ module Skep
 
       def crash(name, at = nil)
         @poison = nil
-        @suspects.explain(@suspects.charge([[name, at]], 0, 1.0), "SIGSEGV")
+        @suspects.set_exit(@suspects.record_crash([[name, at]], 0, 1.0), "SIGSEGV")
       end
 
       def partition(position) = Place.new(["orders", 0], position)
 
       def poison
-        @poison ||= Poison.new(Swarm::Caution.new(@suspects.to_plain,
+        @poison ||= Poison.new(Swarm::InNode::KnownSuspects.new(@suspects.to_plain,
                                                   report: ->(*said) { @said << said }))
       end
 

@@ -150,7 +150,7 @@ class KafkaQuarantineTest < KafkaCase
   # As the supervisor tells it.
   def suspect(in_hand, at: nil, alone: 1, ends: ["SIGSEGV"])
     { "in_hand" => in_hand, "at" => at, "crashes" => alone, "alone" => alone, "ends" => ends,
-      "seats" => [0], "time" => Skep::OS.now }
+      "slots" => [0], "time" => Skep::OS.now }
   end
 
   def letter

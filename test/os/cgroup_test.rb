@@ -134,8 +134,8 @@ class CgroupTest < Skep::TestCase
       out, err, = run_program(<<~RUBY)
         require "skep"
         File.write("#{place}/cgroup.procs", Process.pid.to_s)
-        nodes = Skep::Swarm::Config.new("a", {}).nodes
-        puts [Skep::OS::Cgroup.cpu_quota, Skep::OS::Processor.count, nodes].inspect
+        nodes = Skep::Swarm::Definition::Config.new("a", {}).nodes
+        puts [Skep::OS::Cgroup.cpu_quota, Skep::OS::CpuTime.count, nodes].inspect
       RUBY
       count = [2, Etc.nprocessors].min
       assert_equal ["[1.5, #{count}, #{count}]\n", ""], [out, err]

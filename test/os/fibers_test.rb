@@ -68,7 +68,7 @@ class FibersTest < Skep::TestCase
   private_constant :Scheduler, :Loop
 
   test "asks the scheduler to wait for a pidfd and for a poller" do
-    skip "the twin's waiter is a thread of its own" unless Skep::OS.native?
+    skip "the fallback's waiter is a thread of its own" unless Skep::OS.native?
     blocked_child do |pid|
       pidfd = Skep.pidfd(pid)
       poller = Skep::OS::Poller.new.add(pidfd, :child)

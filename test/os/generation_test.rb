@@ -84,7 +84,7 @@ class GenerationTest < Skep::TestCase
   test "tells its listener of forks that it doesn't know, once each" do
     assert_equal "0 told 1 1 told 2 0", program(<<~RUBY)
       Generation.listen { print "told " }
-      facade = Module.new.extend(Generation::Facade)
+      facade = Module.new.extend(Generation::PidMethods)
       print facade.generation, " "
       Process.wait(fork do
         2.times { print facade.generation, " " }
@@ -96,14 +96,14 @@ class GenerationTest < Skep::TestCase
 
   test "tells the listener nothing of what was before it" do
     assert_equal "1", program(<<~RUBY)
-      facade = Module.new.extend(Generation::Facade)
+      facade = Module.new.extend(Generation::PidMethods)
       Process.wait(fork { Generation.listen { print "told " }; print facade.generation })
     RUBY
   end
 
   test "is one call in C for who extends itself with it" do
     skip "it takes the C" unless Skep::OS.native?
-    facade = Module.new.extend(Generation::Facade)
+    facade = Module.new.extend(Generation::PidMethods)
     assert_equal [nil, nil], %i[pid generation].map { |name| facade.method(name).source_location }
     assert_equal [Process.pid, 0], [facade.pid, facade.generation]
   end

@@ -1,16 +1,16 @@
 # frozen_string_literal: true
 
-# Locks of four cells, and children that hold them, for the tests of the os room.
+# RobustLocks of four cells, and children that hold them, for the tests of the os room.
 #
 #   pid, reader = holder(3) { exit! }             # holds cell 3's lock, and then does that
 #   pid, reader, release = waiting_holder(3)      # ends when release is closed
 module Holders
-  Locks = Skep::OS::Locks
+  RobustLocks = Skep::OS::RobustLocks
 
   def setup
-    skip "it takes the C, and Linux 5.16" unless Locks.supported?
-    @page = Skep::OS::Page.create(4)
-    @locks = Locks.new(@page)
+    skip "it takes the C, and Linux 5.16" unless RobustLocks.supported?
+    @page = Skep::OS::SharedPage.create(4)
+    @locks = RobustLocks.new(@page)
     4.times { |cell| @locks.prepare(cell) }
   end
 

@@ -5,7 +5,7 @@ require "skep/os"
 
 class LoopTimersTest < Skep::TestCase
   def setup
-    @loop = Skep::OS::Loop.new
+    @loop = Skep::OS::EventLoop.new
     @calls = []
   end
 

@@ -11,7 +11,7 @@ class NativeTest < Skep::TestCase
   EXTCONF = "#{ROOT}/ext/skep/extconf.rb"
   ASK = <<~RUBY
     require "skep/os"
-    print [Skep::OS, Skep::OS::Pidfd, Skep::OS::Page].map(&:native?).join(" ")
+    print [Skep::OS, Skep::OS::Pidfd, Skep::OS::SharedPage].map(&:native?).join(" ")
   RUBY
   private_constant :ROOT, :EXTCONF, :ASK
 
@@ -20,7 +20,7 @@ class NativeTest < Skep::TestCase
     assert_equal ["false false false", ""], [out, err]
   end
 
-  test "says a word when it is there and doesn't load, and the twins do the work" do
+  test "says a word when it is there and doesn't load, and the fallbacks do the work" do
     Dir.mktmpdir do |dir|
       FileUtils.cp_r("#{ROOT}/lib/.", dir)
       File.write("#{dir}/skep/skep_ext.so", "no library")
@@ -64,7 +64,7 @@ class NativeTest < Skep::TestCase
     Dir.mktmpdir do |dir|
       command = [RbConfig.ruby, "-C", dir, "-e", program, EXTCONF]
       out, = run_command({ "RUBYOPT" => nil, **env }, *command, timeout: 60)
-      assert_match(/the Ruby twins do its work/, out)
+      assert_match(/Ruby does its work/, out)
       refute_equal false, system("make", "--silent", "all", "install", "clean", chdir: dir)
       assert_empty Dir["#{dir}/**/*.so"]
     end

@@ -67,7 +67,7 @@ class PidfdManyTest < Skep::TestCase
     pidfds&.each(&:close)
   end
 
-  # The twin takes a thread for each child it waits for: it is asked whether they live.
+  # The fallback takes a thread for each child it waits for: it is asked whether they live.
   test "serves ten thousand at once" do
     skip "the limit of open files is too low" if hard_limit < 10_100
     out, err, = run_program(<<~RUBY, timeout: 60)

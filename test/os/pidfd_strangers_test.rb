@@ -170,7 +170,7 @@ class PidfdStrangersTest < Skep::TestCase
   def assert_killed_or_unknown(status)
     return assert_equal(9, status.termsig) if tells_strangers?
 
-    assert_instance_of Skep::OS::Pidfd::Unknown, status
+    assert_instance_of Skep::OS::Pidfd::UnknownStatus, status
   end
 
   # Its parent may take longer to reap it than a wait lets it.

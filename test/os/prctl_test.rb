@@ -11,7 +11,7 @@ class PrctlTest < Skep::TestCase
     assert_equal Skep::OS.native?, Prctl.supported?
   end
 
-  test "does nothing in the twin, and says so" do
+  test "does nothing in the fallback, and says so" do
     skip "the C does it" if Prctl.supported?
     assert_equal [false, false], [Prctl.subreaper!, Prctl.subreaper?]
     assert_equal [false, false], [Prctl.dumpable!, Prctl.dumpable?]

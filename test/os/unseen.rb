@@ -29,14 +29,14 @@ module Unseen
     PID = $$ # so that a Ruby which caches it has done so
   RUBY
 
-  # Can such a fork be seen at all? The twin asks Ruby, which has cached it from 3.3 on.
+  # Can such a fork be seen at all? The fallback asks Ruby, which has cached it from 3.3 on.
   #
   #: () -> bool
   def sees_unseen? = Skep::OS.native? || RUBY_VERSION < "3.3"
 
   #: () -> void
   def needs_to_see_unseen
-    skip "Ruby's cache of the pid hides it from the twin" unless sees_unseen?
+    skip "Ruby's cache of the pid hides it from the fallback" unless sees_unseen?
   end
 
   # What the program printed; `first` comes before the feature is required.

@@ -22,7 +22,7 @@ Scenario.play do
   status = swarm.stop
   main = swarm.await("node_backtraces")["threads"].find { |thread| thread["thread"] == "main" }
   must("tell where it was: #{main}") { main["backtrace"].any?(/\bselect\b/) }
-  died = swarm.await("node_died")
+  died = swarm.await(GONE)
   must("kill it at stop_timeout: #{died}, #{status}") do
     died.values_at("signal", "reason") == %w[KILL stop_timeout] && status.exitstatus == 2
   end
@@ -31,7 +31,7 @@ Scenario.play do
   File.write("#{swarm.directory}/return", "")
   first = swarm.await("here")["pid"]
   swarm.await("node_backtraces") { |event| event["pid"] == first }
-  died = swarm.await("node_died")
+  died = swarm.await(GONE)
   must("kill one that ends by itself: #{died}") do
     died.values_at("pid", "signal", "reason") == [first, "KILL", "stop_timeout"]
   end

@@ -24,7 +24,7 @@ Scenario.play do
   must("pick the node with most of its own: #{over}") do
     over["node"] == 1 && over["bytes"] > over["budget"] && over["uss"] > 60 << 20
   end
-  died = swarm.await("node_died")
+  died = swarm.await(GONE)
   must("end it for that reason: #{died}; #{swarm.account}") do
     died["node"] == 1 && died["reason"] == "memory_budget"
   end

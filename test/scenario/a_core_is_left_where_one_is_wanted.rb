@@ -23,7 +23,7 @@ end
 Scenario.play do
   { true => "ABRT", false => "KILL" }.each do |core, signal|
     swarm = run_swarm(ENDS.call(core))
-    died = swarm.await("node_died", times: 2)
+    died = swarm.await(GONE, times: 2)
     must("end both by #{signal}: #{died}") do
       died.all? { |event| event.values_at("signal", "reason") == [signal, "hung"] }
     end

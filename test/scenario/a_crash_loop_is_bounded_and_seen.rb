@@ -56,7 +56,7 @@ Scenario.play do
   swarm.await("node_ready", times: 2)
   File.write(File.join(swarm.directory, "bad"), "work")
   swarm.kill(swarm.nodes.first)
-  swarm.await("node_done")
+  swarm.await("node_finished")
   must("leave the others at work") do
     swarm.status("loop")["nodes"].map { |node| node["state"] }.sort == %w[dead ready]
   end

@@ -16,7 +16,7 @@ Scenario.play do
     end
     victim = round % 3
     swarm.kill(nodes[victim]) # while there is no mold, or just about
-    died = swarm.await("node_died")
+    died = swarm.await(GONE)
     must("know the status of a node it adopted, where the system tells: #{died}") do
       died["pid"] == nodes[victim] && (died["signal"] == "KILL" || !Skep::OS.native?)
     end

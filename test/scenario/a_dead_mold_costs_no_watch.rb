@@ -14,12 +14,12 @@ Scenario.play do
   swarm.kill(pids[0], :STOP)
   swarm.await("node_hung") { |event| event["node"].zero? }
   swarm.kill(swarm.await("mold_ready")["pid"]) # between its TERM and its KILL
-  died = swarm.await("node_died")
+  died = swarm.await(GONE)
   must("end the hung one: #{died}") { died.values_at("node", "reason") == [0, "hung"] }
   swarm.await("mold_ready")
   swarm.kill(pids[1], :STOP)
   must("find one that hangs now") { swarm.await("node_hung")["node"] == 1 }
-  must("end it too") { swarm.await("node_died").values_at("node", "reason") == [1, "hung"] }
+  must("end it too") { swarm.await(GONE).values_at("node", "reason") == [1, "hung"] }
   swarm.await("node_ready", times: 2)
   must("leave the third alone") { swarm.status("idle")["nodes"][2]["pid"] == pids[2] }
   must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }

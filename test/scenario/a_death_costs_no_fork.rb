@@ -36,7 +36,7 @@ Scenario.play do
   ahead = blank(swarm, mold)
   swarm.kill(ahead, :STOP)
   must("not wait for one that is stopped") { after_death(swarm) != ahead }
-  must("have ended it") { swarm.await("node_died") { |event| event["pid"] == ahead } }
+  must("have ended it") { swarm.await(GONE) { |event| event["pid"] == ahead } }
 
   blank(swarm, mold)
   all = swarm.status("blank")["nodes"].map { |node| node["pid"] }

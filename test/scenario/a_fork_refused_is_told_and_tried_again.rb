@@ -66,7 +66,7 @@ class ByCgroup
 end
 
 Scenario.play do
-  skip "it takes the C: on the twins Ruby tries again by itself" unless Skep::OS.native?
+  skip "it takes the C: on the fallbacks Ruby tries again by itself" unless Skep::OS.native?
 
   refuse_and_lift = lambda do |limit|
     swarm = run_swarm(IDLE, before: limit.before, skep: public_skep)

@@ -24,17 +24,18 @@ Scenario.play do
   must("know it by its own memory: #{over}") do
     over["node"].zero? && over["uss"].between?(100 << 20, 150 << 20) && over["limit"] == 100 << 20
   end
-  died = swarm.await("node_died")
+  died = swarm.await(GONE)
   must("stop it gracefully, and say why: #{died}") do
     died["exitstatus"] == 0 && died["reason"] == "memory_limit"
   end
   swarm.await("node_replaced") { |event| event["reason"] == "memory_limit" }
-  swarm.await("node_died") # and the next one
+  swarm.await(GONE) # and the next one
 
   working = 0
   least = swarm.events.filter_map do |event|
-    working += { "node_ready" => 1, "node_died" => -1 }.fetch(event["event"], 0)
-    working if event["event"] == "node_died"
+    working += 1 if event["event"] == "node_ready"
+    working -= 1 if GONE.include?(event["event"])
+    working if GONE.include?(event["event"])
   end.min
   must("never have fewer than two at work: #{least}; #{swarm.account}") { least >= 2 }
   nodes = swarm.status("leaky")["nodes"]

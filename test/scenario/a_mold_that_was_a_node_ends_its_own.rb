@@ -21,7 +21,7 @@ RUBY
 Scenario.play do
   swarm = run_swarm(SOURCE)
   became = swarm.await("node_became_mold")
-  swarm.await("refork_done")
+  swarm.await("refork_finished")
   first = swarm.await("mold_ready")["pid"]
   gone([first]) # it was released, and its orphan_timeout means nothing to the one that lives
   IO.select(nil, nil, nil, 2)

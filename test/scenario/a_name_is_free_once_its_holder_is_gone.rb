@@ -42,7 +42,7 @@ Scenario.play do
   gone(old)
   gate.close
   must("let the old ones finish") { Dir.glob("#{directory}/finished.*").size == 2 }
-  must("care for none of them") { heir.events.none? { |event| event["event"] == "node_died" } }
+  must("care for none of them") { heir.events.none? { |event| GONE.include?(event["event"]) } }
   File.unlink("#{directory}/gate")
   must("stop with 0; #{heir.account}") { heir.stop.exitstatus == 0 }
 

@@ -27,7 +27,7 @@ Scenario.play do
     end
   RUBY
   swarm.await("node_ready", times: 2)
-  dead = swarm.await("node_died", times: 2).to_h { |event| [event["node"], event] }
+  dead = swarm.await(GONE, times: 2).to_h { |event| [event["node"], event] }
   over = swarm.events.select { |event| event["event"] == "node_over_limit" }
   must("first try to do without: #{over}") do
     over.select { |event| event["node"].zero? }.map { |event| event["at_once"] } == [false, true]

@@ -61,7 +61,7 @@ Scenario.play do
       swarm.events.none? { |event| event["event"] == "node_replacing" && event["node"] == 2 }
     end
     release(last)
-    died = swarm.await("node_died") { |event| event["node"] == 2 }
+    died = swarm.await(GONE) { |event| event["node"] == 2 }
     must("let it finish: #{died}") { died.values_at("exitstatus", "reason") == [0, "scale"] }
     listed = swarm.status("scaled")["nodes"].map { |node| node["pid"] }
     must("list every node process: #{listed}, #{node_processes(swarm)}") do

@@ -27,7 +27,7 @@ Scenario.play do
   RUBY
   mold = swarm.await("mold_ready")["pid"]
   first = swarm.await("node_ready", times: 6).to_h { |event| [event["node"], event["pid"]] }
-  died = swarm.await("node_died", times: 5).to_h { |event| [event["node"], event] }
+  died = swarm.await(GONE, times: 5).to_h { |event| [event["node"], event] }
   must("replace those five: #{died.keys}") { died.keys.sort == [0, 1, 2, 3, 4] }
   must("know who is deaf: #{died[2]}") { died[2].values_at("signal", "reason") == %w[KILL deaf] }
   must("know how the others ended: #{died[3]}, #{died[4]}") do

@@ -39,7 +39,7 @@ Scenario.play do
   pid = swarm.await("node_ready")["pid"]
 
   swarm.await("worked") { |event| event["round"] == 10 } # it has been asked by then
-  must("keep the node") { swarm.events.none? { |event| event["event"] == "node_died" } }
+  must("keep the node") { swarm.events.none? { |event| GONE.include?(event["event"]) } }
   gate.syswrite("c")
   swarm.follow("it is measured") { swarm.status("starved")["nodes"][0]["memory"]["uss"] }
   must("still be the same: #{swarm.account}") do
@@ -48,7 +48,7 @@ Scenario.play do
 
   gate.syswrite("g")
   swarm.await("node_over_limit")
-  died = swarm.await("node_died")
+  died = swarm.await(GONE)
   must("replace it for its memory: #{died}") do
     died.values_at("pid", "exitstatus", "reason") == [pid, 0, "memory_limit"]
   end

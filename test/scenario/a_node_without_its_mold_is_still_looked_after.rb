@@ -15,7 +15,7 @@ Scenario.play do
   swarm.kill(mold["pid"])
   swarm.await("mold_ready")
   swarm.kill(pids[1], :STOP)
-  dead = swarm.await("node_died", times: 2).to_h { |event| [event["pid"], event["reason"]] }
+  dead = swarm.await(GONE, times: 2).to_h { |event| [event["pid"], event["reason"]] }
   must("end both, each for its reason: #{dead}") do
     dead == { pids[1] => "hung", pids[0] => "max_lifetime" }
   end

@@ -64,7 +64,7 @@ Scenario.play do
   why = swarm.skep("reload", "news")
   must("refuse works in another order: #{why}") { why.to_s.include?("in another order") }
 
-  if Skep::OS::HeldSignals.supported?
+  if Skep::OS::SignalHandoff.supported?
     must("upgrade") { swarm.skep("upgrade", "news").nil? }
     File.unlink(File.join(swarm.directory, "heard"))
     swarm.kill(swarm.status("news")["nodes"][1]["pid"])

@@ -16,8 +16,8 @@ Scenario.play do
   swarm = run_swarm(SOURCE)
   first = swarm.await("node_ready", times: 3).map { |event| event["pid"] }
   swarm.signal(:USR2)
-  swarm.await("restart_done")
-  died = swarm.await("node_died", times: 3)
+  swarm.await("restart_finished")
+  died = swarm.await("node_exited", times: 3)
   must("name the reason of each end: #{died}") do
     died.all? { |event| event.values_at("reason", "exitstatus") == ["restart", 0] }
   end
@@ -37,7 +37,7 @@ Scenario.play do
   swarm.await("node_replacing")
   victim = swarm.status("rolling")["nodes"].last["pid"]
   swarm.kill(victim)
-  swarm.await("restart_done", times: 2)
+  swarm.await("restart_finished", times: 2)
   swarm.follow("all three are ready") do
     swarm.status("rolling")["nodes"].map { |node| node["state"] } == %w[ready] * 3
   end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # A number that has gone to another process: Process.kill hits that one, a pidfd answers ESRCH, in C
-# and in the twin. The kernel is made to give the number out again, in a pid namespace of its own.
+# and in the fallback. The kernel is made to give the number out again, in a pid namespace.
 #
 # What it prints: how often each means hit the stranger.
 require_relative "scenario"
@@ -109,7 +109,7 @@ end
 
 Scenario.play do
   possible? or missing "root, a writable #{SETTING} and unshare(1), to make the kernel reuse a pid"
-  { "C" => nil, "the twin" => "1" }.each do |name, pure|
+  { "C" => nil, "the fallback" => "1" }.each do |name, pure|
     next unless pure || Skep::OS::Pidfd.native?
 
     rounds = play_rounds(pure)

@@ -30,9 +30,9 @@ LOAD = { "TERM" => ["swarm_stopping", 0], "INT" => ["swarm_stopping", 0],
          "QUIT" => ["swarm_forced", 2], "TSTP" => ["swarm_quiet"], "TTIN" => [],
          "USR1" => [], "USR2" => ["restart_refused"], "HUP" => ["reload_refused"],
          "CHLD" => [] }.freeze
-BOOT = { **LOAD, "USR2" => ["restart_begun"], "HUP" => ["reload_begun"] }.freeze
+BOOT = { **LOAD, "USR2" => ["restart_started"], "HUP" => ["reload_started"] }.freeze
 WORK = { **BOOT, "TSTP" => ["was_quiet"], "TTIN" => ["node_backtraces"],
-         "USR2" => ["restart_done"], "HUP" => ["reload_done"] }.freeze
+         "USR2" => ["restart_finished"], "HUP" => ["reload_finished"] }.freeze
 STOP = { **LOAD, "TERM" => ["swarm_forced", 2], "INT" => ["swarm_forced", 2],
          "TTIN" => ["node_backtraces"] }.freeze
 TABLE = { "load" => LOAD, "boot" => BOOT, "work" => WORK, "stop" => STOP }.freeze

@@ -31,7 +31,7 @@ Scenario.play do
   must("show where it is stuck: #{stuck}") do
     stuck["threads"].any? { |thread| thread["backtrace"].join.include?("swarm.rb:6") }
   end
-  died = swarm.await("node_died", times: 2)
+  died = swarm.await(GONE, times: 2)
   must("end both, for that reason: #{died}") do
     died.all? { |event| event["reason"] == "hung" && event["signal"] == "KILL" }
   end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # A spare steps in for a node that died, never for one that we ended or that is done: not at a
-# rolling restart, when scaling, for a hung node or at its clean end where that counts; and a seat
+# rolling restart, when scaling, for a hung node or at its clean end where that counts; and a slot
 # over its limit waits as it would without spares.
 require_relative "scenario"
 
@@ -34,7 +34,7 @@ Scenario.play do
   swarm = swarm_of("restarts: 1_000", "")
   old = booted(swarm)
   swarm.signal(:USR2)
-  swarm.await("restart_done")
+  swarm.await("restart_finished")
   renewed = swarm.await("node_ready", times: 2).to_h { |event| [event["node"], event["pid"]] }
   must("renew all by a restart") { (old.values & renewed.values).empty? }
   must("renew the spare, too") { swarm.await("spare_ready") }
@@ -51,12 +51,12 @@ Scenario.play do
   ask(swarm, "scale", nodes: 4)
   added = swarm.await("node_ready", times: 2)
   swarm.kill(added.last["pid"])
-  must("let one step in for a new seat's node") do
+  must("let one step in for a new slot's node") do
     swarm.await("spare_stepped_in")["node"] == added.last["node"]
   end
   swarm.await("spare_ready")
   ask(swarm, "scale", nodes: 1)
-  swarm.await("node_died", times: 3) { |event| event["reason"] == "scale" }
+  swarm.await(GONE, times: 3) { |event| event["reason"] == "scale" }
   must("let none step in for those that are too many") { stepped(swarm) == 1 }
   stop(swarm)
 end
@@ -67,9 +67,9 @@ Scenario.play do
   booted(swarm)
   swarm.await("node_hung")
   File.write("#{swarm.directory}/well", "")
-  hung = swarm.await("node_died") { |event| event["node"].is_a?(Integer) }
+  hung = swarm.await(GONE) { |event| event["node"].is_a?(Integer) }
   must("tell why the hung one died: #{hung}") { [hung["node"], hung["reason"]] == [0, "hung"] }
-  must("offer its seat then") { swarm.await("spare_stepped_in")["node"].zero? }
+  must("offer its slot then") { swarm.await("spare_stepped_in")["node"].zero? }
   stop(swarm)
 end
 
@@ -77,7 +77,7 @@ Scenario.play do
   swarm = swarm_of("restart: :on_failure, restarts: 1_000",
                    "next if child.id == 0; child.wait(0.2); exit!(4)")
   booted(swarm)
-  swarm.await("node_done")
+  swarm.await("node_finished")
   swarm.await("spare_stepped_in", times: 3)
   must("leave alone who is done") do
     swarm.events.none? { |event| event["event"] == "spare_stepped_in" && event["node"] == 0 }
@@ -89,7 +89,7 @@ Scenario.play do
   swarm = swarm_of("restarts: 3", "Skep.pidfd(Skep.pid).signal(:KILL) if child.id == 1")
   waiting = swarm.await("node_waiting")
   before = swarm.events.take_while { |event| !event.equal?(waiting) } # a fifth may be read already
-  deaths = before.count { |event| event["event"] == "node_died" && event["node"] == 1 }
+  deaths = before.count { |event| GONE.include?(event["event"]) && event["node"] == 1 }
   must("wait after the fourth death: #{waiting}, #{swarm.account}") { deaths == 4 }
   swarm.stop
 end

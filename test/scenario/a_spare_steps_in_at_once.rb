@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Nodes and spares are killed at random moments, several at a time and some the instant they have
-# stepped in: every seat is held again, by one process after the other and never by two, every
+# stepped in: every slot is held again, by one process after the other and never by two, every
 # death is told, and the spares are renewed. A node that dies alone is followed by a spare.
 # (KILLS=n for another number.)
 require_relative "scenario"
@@ -9,7 +9,7 @@ require_relative "scenario"
 KILLS = Integer(ENV.fetch("KILLS", "200"))
 NODES = 4
 
-# Each holder of a seat writes when it began, and on and on that it is there.
+# Each holder of a slot writes when it began, and on and on that it is there.
 SOURCE = <<~'RUBY'
   Skep.swarm "spared", nodes: 4, spares: Integer(ENV["SPARES"]), restarts: 1_000_000,
                        boot_parallel: 4 do |swarm|
@@ -17,7 +17,7 @@ SOURCE = <<~'RUBY'
       began = Skep::OS.now
       page = File.open("#{__dir__}/holders/#{child.id}.#{Process.pid}", "w")
       page.pwrite([began].pack("D"), 0)
-      raise "whose seat is it?" unless ENV["SKEP_NODE_ID"] == child.id.to_s
+      raise "whose slot is it?" unless ENV["SKEP_NODE_ID"] == child.id.to_s
       child.ready!
       until child.stopping?
         page.pwrite([Skep::OS.now].pack("D"), 8)
@@ -27,14 +27,14 @@ SOURCE = <<~'RUBY'
   end
 RUBY
 
-# What the holders of a swarm's seats have written.
+# What the holders of a swarm's slots have written.
 class Holders
   def initialize(directory)
     @directory = directory
   end
 
-  # By seat: [began, last seen, pid] of each holder, in order.
-  def by_seat
+  # By slot: [began, last seen, pid] of each holder, in order.
+  def by_slot
     Dir.children(@directory).filter_map { |name| read(name) }.group_by(&:first)
        .transform_values { |all| all.map { |holder| holder.drop(1) }.sort }
   end
@@ -43,9 +43,9 @@ class Holders
 
   # nil: killed before it could write.
   def read(name)
-    seat, pid = name.split(".").map(&:to_i)
+    slot, pid = name.split(".").map(&:to_i)
     began, last = File.binread("#{@directory}/#{name}").unpack("DD")
-    began && [seat, began, last || began, pid]
+    began && [slot, began, last || began, pid]
   end
 end
 
@@ -68,12 +68,12 @@ class Killer
   end
 
   # One node, and none of those that wait for it.
-  def kill_one(seat)
+  def kill_one(slot)
     nodes = @swarm.status("spared")["nodes"]
     waiting = nodes.filter_map { |node| node["pid"] if node["state"] == "spare" }
-    kill(nodes.find { |node| node["id"] == seat }["pid"])
+    kill(nodes.find { |node| node["id"] == slot }["pid"])
     @swarm.await("spare_stepped_in") do |event|
-      event["node"] == seat && waiting.include?(event["pid"])
+      event["node"] == slot && waiting.include?(event["pid"])
     end
   end
 
@@ -106,21 +106,21 @@ Scenario.play do
       noticed = nodes.none? { |node| killer.killed.include?(node["pid"]) }
       noticed && nodes.map { |node| node["state"] }.tally == { "ready" => NODES, "spare" => spares }
     end
-    swarm.follow("all seats are held and all spares are back, seed #{seed}", &complete)
-    NODES.times do |seat|
-      killer.kill_one(seat)
-      swarm.follow("seat #{seat} is held and its spare is back", &complete)
+    swarm.follow("all slots are held and all spares are back, seed #{seed}", &complete)
+    NODES.times do |slot|
+      killer.kill_one(slot)
+      swarm.follow("slot #{slot} is held and its spare is back", &complete)
     end
     must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
     names = ->(name) { swarm.events.select { |event| event["event"] == name } }
-    died = names.call("node_died").map { |event| event["pid"] }
+    died = GONE.flat_map(&names).map { |event| event["pid"] }
     twice = died.tally.select { |_, times| times > 1 }
     must("tell each death: #{killer.killed - died}") { (killer.killed - died).empty? }
     must("tell each death once: #{twice}") { twice.empty? }
 
-    holders = Holders.new("#{swarm.directory}/holders").by_seat
-    holders.each do |seat, all|
-      must("never have two holders of seat #{seat}: #{all}, seed #{seed}") do
+    holders = Holders.new("#{swarm.directory}/holders").by_slot
+    holders.each do |slot, all|
+      must("never have two holders of slot #{slot}: #{all}, seed #{seed}") do
         all.each_cons(2).all? { |one, other| one[1] < other[0] }
       end
     end

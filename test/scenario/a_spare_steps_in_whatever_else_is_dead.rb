@@ -41,7 +41,7 @@ Scenario.play do
     exec("sleep", "1000") if child.id == 0 && Dir.mkdir("#{__dir__}/once") == 0 rescue Errno::EEXIST
   WORK
   nodes, spare = booted(swarm)
-  died = swarm.await("node_died")
+  died = swarm.await(GONE)
   must("end what isn't a node any more: #{died}") do
     died.values_at("pid", "signal", "reason") == [nodes[0], "KILL", "deaf"]
   end
@@ -57,9 +57,9 @@ Scenario.play do
   must("fork one where the spare doesn't answer") do
     swarm.await("node_ready") { |event| event["node"].zero? }["pid"] != spare
   end
-  must("end the stopped spare") { swarm.await("node_died")["pid"] }
+  must("end the stopped spare") { swarm.await(GONE)["pid"] }
   must("end the stopped spare, as it is hung") do
-    swarm.await("node_died") { |event| event["node"] == "spare 0" }["reason"] == "hung"
+    swarm.await(GONE) { |event| event["node"] == "spare 0" }["reason"] == "hung"
   end
   swarm.await("spare_ready")
   must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }

@@ -39,7 +39,7 @@ Scenario.play do
     swarm.signal("TERM")
   end
   must("tell each node's end") do
-    forced.events.count { |event| event["event"] == "node_died" && event["signal"] == "KILL" } == 2
+    forced.events.count { |event| GONE.include?(event["event"]) && event["signal"] == "KILL" } == 2
   end
   ended.call("QUIT came", ready.call(stubborn.sub("0.5", "60")), 2) { |swarm| swarm.signal("QUIT") }
 
@@ -56,7 +56,7 @@ Scenario.play do
   RUBY
   gave_up = ended.call("it gave up on a crash loop", run_swarm(loops), 4)
   must("give up at the fourth death") do
-    gave_up.events.count { |event| event["event"] == "node_died" } == 4
+    gave_up.events.count { |event| GONE.include?(event["event"]) } == 4
   end
 
   boots = <<~RUBY

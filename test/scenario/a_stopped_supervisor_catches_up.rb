@@ -45,7 +45,7 @@ Scenario.play do
   end
   swarm.signal(:CONT)
 
-  swarm.await("node_died", times: 2)
+  swarm.await(GONE, times: 2)
   swarm.await("node_ready", times: 2)
   must("answer those who asked") { asked.all? { |one| one.value["status"]["nodes"].size == 4 } }
   done = -> { feed.ended? || heard.values_at("node_died", "node_ready") == [2, 2] }

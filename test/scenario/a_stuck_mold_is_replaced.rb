@@ -13,7 +13,7 @@ Scenario.play do
   must("end the stuck mold") do
     swarm.await("mold_died").values_at("pid", "signal") == [first, "KILL"]
   end
-  must("know of the node's end") { swarm.await("node_died")["pid"] == nodes[0]["pid"] }
+  must("know of the node's end") { swarm.await(GONE)["pid"] == nodes[0]["pid"] }
   swarm.await("node_ready")
   must("keep the others") { swarm.status("idle")["nodes"].map { |node| node["restarts"] }.sum == 1 }
 

@@ -51,7 +51,7 @@ Scenario.play do
   end
   must("call a stopped one stopped") { hung[3]["state"] == "stopped" && !hung[3]["threads"] }
 
-  died = swarm.await("node_died", times: 4)
+  died = swarm.await(GONE, times: 4)
   must("end them for that: #{died}") { died.all? { |event| event["reason"] == "hung" } }
   swarm.await("node_ready", times: 9)
   nodes = swarm.status("stuck")["nodes"]

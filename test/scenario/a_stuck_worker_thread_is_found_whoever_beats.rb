@@ -64,7 +64,7 @@ Scenario.play do
     hung["node"].zero? && (1..3).cover?(hung["thread"]) &&
       hung["in_hand"].first == "the job that hangs"
   end
-  died = swarm.await("node_died")
+  died = swarm.await(GONE)
   must("replace the node: #{died}") { died.values_at("node", "reason") == [0, "hung"] }
   swarm.await("node_ready")
   swarm.await("long_jobs_done")

@@ -46,7 +46,7 @@ Scenario.play do
   hung = swarm.await("node_hung") { |event| event["node"] == 3 }
   File.write("#{swarm.directory}/hung", "")
   must("find who is stuck all the same: #{hung}") { hung["pid"] == nodes[3] }
-  swarm.await("node_died") { |event| event["node"] == 3 }
+  swarm.await(GONE) { |event| event["node"] == 3 }
   swarm.stop(:QUIT)
 
   swarm = run_swarm(IDLE)
@@ -60,7 +60,7 @@ Scenario.play do
   swarm.kill(swarm.pid, :CONT)
   swarm.follow_for(0.3)
   swarm.kill(mold, :CONT)
-  died = swarm.await("node_died")
+  died = swarm.await(GONE)
   must("hear of the exit from the mold: #{died}") do
     died.values_at("pid", "signal") == [node, "KILL"]
   end

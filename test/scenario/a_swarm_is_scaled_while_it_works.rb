@@ -33,7 +33,7 @@ Scenario.play do
   must("number them: #{ids(swarm)}") { ids(swarm) == (0..5).to_a }
 
   must("shrink") { scale(swarm, "3").nil? }
-  died = swarm.await("node_died", times: 3)
+  died = swarm.await(GONE, times: 3)
   must("let them finish: #{died}") do
     died.all? { |event| event.values_at("exitstatus", "reason") == [0, "scale"] }
   end
@@ -52,7 +52,7 @@ Scenario.play do
   must("give its id to nobody yet") { swarm.await("node_ready")["node"] == 4 }
   File.write(held, "go on") # once it reads
   File.unlink(held)
-  must("end by itself") { swarm.await("node_died")["exitstatus"] == 0 }
+  must("end by itself") { swarm.await("node_exited")["exitstatus"] == 0 }
   must("have five: #{ids(swarm)}") { ids(swarm) == [0, 1, 3, 4, 5] }
 
   %w[0 -1 100000000].each do |count|
@@ -67,5 +67,5 @@ Scenario.play do
   swarm.await("node_ready") { |event| event["node"] == 5 }
   must("stop with 0") { swarm.stop.exitstatus == 0 }
   left = swarm.events.select { |event| event["event"] == "leaves" }.last(5)
-  must("keep their seats at a stop: #{left}") { left.none? { |event| event["for_good"] } }
+  must("keep their slots at a stop: #{left}") { left.none? { |event| event["for_good"] } }
 end

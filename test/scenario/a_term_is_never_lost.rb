@@ -36,7 +36,7 @@ Scenario.play do
       swarm.work { |child| child.event(:worked, stopping: child.stopping?); child.ready!; child.wait(20) }
     end
   RUBY
-  ends = swarm.await("node_died", times: 5)
+  ends = swarm.await(GONE, times: 5)
   must("hear a TERM within on_boot: #{swarm.account}") do
     ends.all? { |event| event["exitstatus"] == 0 }
   end

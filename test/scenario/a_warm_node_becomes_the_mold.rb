@@ -31,7 +31,7 @@ THREAD = "$thread = Thread.new { Thread.stop }"
 Scenario.play do
   swarm = run_swarm(format(WARM, more: "nil"))
   became = swarm.await("node_became_mold")
-  swarm.await("refork_done")
+  swarm.await("refork_finished")
   nodes = swarm.status("warm")["nodes"]
   must("fork all from it: #{nodes}") { nodes.map { |node| node["mold"] }.uniq == [1] }
   warmed = swarm.events.select { |event| event["event"] == "begins" && event["mold"] == 1 }
@@ -45,7 +45,7 @@ Scenario.play do
   before = swarm.status("warm")["nodes"].map { |node| node["pid"] }
   swarm.kill(mold["pid"])
   swarm.await("mold_ready") { |event| event["mold"] > mold["mold"] }
-  died = swarm.events.select { |event| event["event"] == "node_died" }
+  died = swarm.events.select { |event| GONE.include?(event["event"]) }
   lost = died.reject { |event| event["reason"] == "refork" }
   must("lose no node by it: #{lost}") { (before & lost.map { |event| event["pid"] }).empty? }
   must("stop with 0") { swarm.stop.exitstatus == 0 }
@@ -58,7 +58,7 @@ Scenario.play do
     must("work on, with a warning only once") do
       nodes = swarm.status("warm")["nodes"]
       nodes.map { |node| node.values_at("state", "mold") } == [["ready", 0]] * 3 &&
-        swarm.events.one? { |event| event["event"] == "refork_begun" }
+        swarm.events.one? { |event| event["event"] == "refork_started" }
     end
     must("stop with 0") { swarm.stop.exitstatus == 0 }
   end

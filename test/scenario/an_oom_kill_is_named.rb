@@ -21,7 +21,7 @@ Scenario.play do
       end
     end
   RUBY
-  died = swarm.await("node_died")
+  died = swarm.await(GONE)
   must("name the OOM kill: #{died}") do
     died["node"].zero? && died["signal"] == "KILL" && died["reason"] == "oom"
   end
@@ -30,7 +30,7 @@ Scenario.play do
     swarm.status("greedy")["nodes"][0]["last_exit"]["reason"] == "oom"
   end
   swarm.kill(swarm.status("greedy")["nodes"][1]["pid"])
-  died = swarm.await("node_died")
+  died = swarm.await(GONE)
   must("not name a kill by hand so: #{died}") { died["node"] == 1 && died["reason"].nil? }
   must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
 end

@@ -40,7 +40,7 @@ def complete(swarm)
   end
 end
 
-def named(swarm, name) = swarm.events.select { |event| event["event"] == name }
+def named(swarm, *names) = swarm.events.select { |event| names.include?(event["event"]) }
 
 def begin_swarm
   run_swarm(KEPT).tap do |swarm|
@@ -67,7 +67,7 @@ end
 
 def answered(swarm, pids)
   swarm.follow("every death is told, seed #{SEED}") do
-    told = (named(swarm, "node_died") + named(swarm, "mold_died")).map { |event| event["pid"] }
+    told = named(swarm, *GONE, "mold_died").map { |event| event["pid"] }
     (pids - told).empty?
   end
   swarm.follow("there is a mold") do
@@ -89,21 +89,21 @@ def kill_around(swarm, random, killed)
 end
 
 Scenario.play do
-  skip "it takes the C extension" unless Skep::OS::HeldSignals.supported?
+  skip "it takes the C extension" unless Skep::OS::SignalHandoff.supported?
 
   random = Random.new(SEED)
   swarm = begin_swarm
   killed = []
   refused = Array.new(ROUNDS) { kill_around(swarm, random, killed) }.compact
   complete(swarm)
-  died = named(swarm, "node_died").map { |event| event["pid"] }
+  died = named(swarm, *GONE).map { |event| event["pid"] }
   must("tell each death once, seed #{SEED}: #{died.tally.select { |_, times| times > 1 }}") do
     died.uniq.size == died.size
   end
   must("lose nobody else, seed #{SEED}: #{died - killed}") { (died - killed).empty? }
   must("refuse for that alone: #{refused}") { refused.all?(BUSY) }
   swarm.follow("have been upgraded: #{refused}") do
-    named(swarm, "upgrade_done").size == ROUNDS - refused.size
+    named(swarm, "upgrade_finished").size == ROUNDS - refused.size
   end
   puts "#{killed.size} kills around #{ROUNDS} upgrades, of which #{refused.size} were refused"
 

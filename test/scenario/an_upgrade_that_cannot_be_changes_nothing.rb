@@ -63,19 +63,19 @@ end
 Scenario.play do
   swarm = run_swarm(SOURCE)
   swarm.await("node_ready", times: 2)
-  unless Skep::OS::HeldSignals.supported?
+  unless Skep::OS::SignalHandoff.supported?
     refuses(swarm, swarm.class::SKEP, /C extension/)
     next must("stop with 0") { swarm.stop.exitstatus == 0 }
   end
 
-  broken = other("broken") { |lib| File.write("#{lib}/swarm/seat.rb", "module Skep\n  )\n") }
+  broken = other("broken") { |lib| File.write("#{lib}/swarm/nodes/slot.rb", "module Skep\n  )\n") }
   lacking = other("lacking") { |lib| File.write("#{lib}/version.rb", "require 'no_such_gem'\n") }
   newer = other("newer") do |lib|
-    text = File.read("#{lib}/swarm/handover.rb")
-    File.write("#{lib}/swarm/handover.rb", text.sub("FORMAT = 1", "FORMAT = 2"))
+    text = File.read("#{lib}/swarm/upgrade/state_file.rb")
+    File.write("#{lib}/swarm/upgrade/state_file.rb", text.sub("FORMAT = 1", "FORMAT = 2"))
     File.write("#{lib}/version.rb", "module Skep\n  VERSION = '99.9'\nend\n")
   end
-  refuses(swarm, broken, /can't take over: .*seat\.rb/)
+  refuses(swarm, broken, /can't take over: .*slot\.rb/)
   refuses(swarm, lacking, /can't take over: .*no_such_gem/)
   refuses(swarm, newer, /skep 99\.9 can't go on .* its format is 1 and not 2: stop the swarm/)
   refuses(swarm, program("no.rb", "exit 3"), /can't take over: exit status 3/)
@@ -95,14 +95,14 @@ Scenario.play do
   swarm.await("node_forked", times: 3)
   refuses(swarm, swarm.class::SKEP, /restart is under way/)
   let_boot(swarm)
-  swarm.await("restart_done")
+  swarm.await("restart_finished")
 
   File.rename("#{directory}/gate", "#{swarm.directory}/gate")
   swarm.await("node_forked") # the restart's second
-  swarm.await("node_died", times: 2) # and those before
+  swarm.await(GONE, times: 2) # and those before
   swarm.kill(pids(swarm).first)
   swarm.await("node_forked")
-  swarm.await("node_died")
+  swarm.await(GONE)
   refuses(swarm, swarm.class::SKEP, /node 0 is booting: try again/)
   let_boot(swarm)
   swarm.follow("both are ready") do
@@ -115,11 +115,11 @@ Scenario.play do
 
   stuck = program("stuck.rb", "IO.select(nil)")
   asker = Thread.new { ask(swarm, stuck) }
-  swarm.await("upgrade_begun", times: 7)
+  swarm.await("upgrade_started", times: 7)
   nodes = pids(swarm)
   swarm.kill(nodes.last)
   must("answer deaths meanwhile") do
-    swarm.await("node_died") { |event| event["pid"] == nodes.last }
+    swarm.await(GONE) { |event| event["pid"] == nodes.last }
   end
   trial = children(swarm).find { |pid| command_line(pid).include?(stuck) }
   must("stop meanwhile, with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }

@@ -47,11 +47,11 @@ def done(swarm) = swarm.status("upgraded")["nodes"].sum { |node| node["work"]["d
 def descriptors(swarm) = Dir.children("/proc/#{swarm.pid}/fd").size
 def family(swarm) = File.read("/proc/#{swarm.pid}/task/#{swarm.pid}/children").split.map(&:to_i)
 
-def kill_one(swarm, seat)
-  victim = swarm.status("upgraded")["nodes"][seat]["pid"]
+def kill_one(swarm, slot)
+  victim = swarm.status("upgraded")["nodes"][slot]["pid"]
   swarm.kill(victim)
   must("answer a death; #{swarm.account}") do
-    swarm.await("node_died") { |event| event["pid"] == victim } && complete(swarm)
+    swarm.await(GONE) { |event| event["pid"] == victim } && complete(swarm)
   end
   told = "#{swarm.directory}/told"
   swarm.follow("the helper is told") { File.exist?(told) && File.read(told) == victim.to_s }
@@ -66,7 +66,7 @@ def complete(swarm)
 end
 
 Scenario.play do
-  skip "it takes the C extension" unless Skep::OS::HeldSignals.supported?
+  skip "it takes the C extension" unless Skep::OS::SignalHandoff.supported?
 
   new = newer(directory, "99.9")
   swarm = run_swarm(UPGRADED)
@@ -80,7 +80,7 @@ Scenario.play do
   must("say what it is now: #{said}") do
     said == "pid #{swarm.pid}: skep 99.9 (ruby #{RUBY_VERSION})\n"
   end
-  told = swarm.await("upgrade_done")
+  told = swarm.await("upgrade_finished")
   must("tell it: #{told}") { told.values_at("skep", "from") == ["99.9", Skep::VERSION] }
   status = swarm.status("upgraded")
   must("be the new one: #{status}") { status.values_at("pid", "skep") == [swarm.pid, "99.9"] }
@@ -95,13 +95,13 @@ Scenario.play do
 
   names = []
   swarm.follow("those who follow are told") do
-    names.concat(feed.take.map { |event| event["event"] }).count("upgrade_done") == 20
+    names.concat(feed.take.map { |event| event["event"] }).count("upgrade_finished") == 20
   end
   must("keep those who follow: #{names.tally}") do
     feed.lost.zero? && !feed.ended?
   end
   feed.close
-  must("lose no node") { names.none? { |name| %w[node_died node_forked mold_died].include?(name) } }
+  must("lose no node") { names.none? { |name| [*GONE, "node_forked", "mold_died"].include?(name) } }
 
   second = run_swarm(UPGRADED, in_directory: swarm.directory)
   must("keep its name; #{second.stderr}") do

@@ -62,7 +62,7 @@ Scenario.play do
   swarm.await("node_ready", times: 3)
   refused.call(1, "chaos", "idle", *harm)
   refused.call(1, "stop", "idle")
-  must("harm no node of it") { swarm.events.none? { |event| event["event"] == "node_died" } }
+  must("harm no node of it") { swarm.events.none? { |event| GONE.include?(event["event"]) } }
   [%w[status idle], %w[top --once idle]].each do |words|
     said, code = run.call(*words)
     must("still show it by #{words.join(" ")}: #{said}") do

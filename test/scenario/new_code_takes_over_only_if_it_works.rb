@@ -42,7 +42,7 @@ Scenario.play do
 
   write(swarm, 2)
   swarm.signal(:HUP)
-  swarm.await("reload_done")
+  swarm.await("reload_finished")
   must("run the new code on all nodes") do
     swarm.await("runs", times: 3) { |event| event["version"] == 2 }
     ready?(swarm) && swarm.status("code")["nodes"].map { |node| node["mold"] }.uniq == [1]

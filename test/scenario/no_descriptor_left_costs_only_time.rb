@@ -20,7 +20,7 @@ class Scenario
   end
 
   # In a mold short of descriptors a node is short of them too: it may not get far.
-  def tried?(event) = %w[fork_failed node_ready node_died].include?(event["event"])
+  def tried?(event) = [*GONE, "fork_failed", "node_ready"].include?(event["event"])
 end
 
 Scenario.play do
@@ -35,7 +35,7 @@ Scenario.play do
     open = Dir.children("/proc/#{pid}/fd").map(&:to_i).max
     usual = limit(pid, "nofile", 3)
     alive.first(2).each { |node| swarm.kill(node) }
-    swarm.await("node_died", times: 2)
+    swarm.await(GONE, times: 2)
     refused = swarm.await("fork_failed", times: 2)
     must("say why: #{refused}") { refused.all? { |event| event["error"].include?("open files") } }
     control = File.join(swarm.directory, "idle.sock")

@@ -30,7 +30,7 @@ Scenario.play do
     spend_blank(swarm, mold)
     before = limit(mold, "as", most)
     swarm.kill(nodes[0])
-    swarm.await("node_died") { |event| event["pid"] == nodes[0] }
+    swarm.await(GONE) { |event| event["pid"] == nodes[0] }
     seen = swarm.events.size
     swarm.follow("failures with #{most} bytes") do
       failed = swarm.events[seen..].map { |event| event["event"] }

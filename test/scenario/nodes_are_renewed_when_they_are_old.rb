@@ -11,7 +11,7 @@ Scenario.play do
     end
   RUBY
   swarm.await("node_ready", times: 4)
-  ends = swarm.await("node_died", times: 8)
+  ends = swarm.await(GONE, times: 8)
   must("end every node, for that reason: #{ends}") do
     ends.map { |event| event["node"] }.tally.values_at(0, 1, 2, 3).all?(&:positive?) &&
       ends.all? { |event| event["reason"] == "max_lifetime" && event["exitstatus"] == 0 }
@@ -19,10 +19,11 @@ Scenario.play do
   going = 0
   most, least, working = 0, 4, 0
   swarm.events.each do |event|
-    working += { "node_ready" => 1, "node_died" => -1 }.fetch(event["event"], 0)
+    working += 1 if event["event"] == "node_ready"
+    working -= 1 if GONE.include?(event["event"])
     going += { "node_replacing" => 1, "node_replaced" => -1 }.fetch(event["event"], 0)
     most = [most, going].max
-    least = [least, working].min if event["event"] == "node_died"
+    least = [least, working].min if GONE.include?(event["event"])
   end
   must("do it one by one: #{most}; #{swarm.account}") { most == 1 }
   must("keep all four at work: #{least}; #{swarm.account}") { least >= 4 }

@@ -56,8 +56,8 @@ Scenario.play do
   end
   wrong = swarm.await("refused")["wrong"]
   must("raise in the caller's line, not #{wrong}") { wrong == [] }
-  must("tell who talks nonsense") { swarm.await("node_garbled")["node"] == 1 }
-  must("replace it") { swarm.await("node_died").values_at("node", "reason") == [1, "garbled"] }
+  must("tell who talks nonsense") { swarm.await("node_protocol_error")["node"] == 1 }
+  must("replace it") { swarm.await(GONE).values_at("node", "reason") == [1, "garbled"] }
   failed = swarm.await("node_failed")
   must("tell what was raised in another encoding: #{failed}") do
     failed["error"] == "RuntimeError: é"
@@ -71,7 +71,7 @@ Scenario.play do
   must("show what was in hand: #{status["suspects"]}") do
     status["suspects"].any? { |one| one["in_hand"] == "\uFFFD\uFFFD job" }
   end
-  ours = %w[supervisor_error mold_garbled mold_died]
+  ours = %w[supervisor_error mold_protocol_error mold_died]
   bugs = swarm.events.select { |one| ours.include?(one["event"]) }
   must("have no bug of its own: #{bugs.first}") { bugs.empty? }
   must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }

@@ -47,7 +47,7 @@ Scenario.play do
                       [4, "lasting", "said once, for ever", "error"]]
   end
   must("tell what they were doing") { judged.all? { |event| event["threads"] && event["tasks"] } }
-  died = swarm.await("node_died", times: 2)
+  died = swarm.await(GONE, times: 2)
   must("end them gently, for that reason: #{died}") do
     died.all? { |event| event.values_at("exitstatus", "reason") == [0, "unhealthy"] }
   end

@@ -44,6 +44,9 @@ HANG = <<~'RUBY'
 
 RUBY
 
+# The events of a node's end, whether it was asked for or not.
+GONE = %w[node_died node_exited].freeze
+
 class Scenario
   class Failed < StandardError
   end
@@ -74,8 +77,8 @@ class Scenario
       start(env, *program, skep, "run", @file, "--log-format", "json", *arguments)
     end
 
-    # The next event of that name that satisfies the block and wasn't awaited yet;
-    # fails at the deadline.
+    # The next event of that name, or of one of these, that satisfies the block and was not awaited
+    # yet; fails at the deadline.
     def await(name, times: 1, seconds: SECONDS, &block)
       deadline = Skep::OS.now + seconds
       found = []
@@ -148,7 +151,7 @@ class Scenario
       full = false
       events.take_while { |event| event["event"] != "swarm_stopping" }.filter_map do |event|
         ready << event["pid"] if event["event"] == "node_ready"
-        ready.delete(event["pid"]) if %w[node_died node_became_mold].include?(event["event"])
+        ready.delete(event["pid"]) if [*GONE, "node_became_mold"].include?(event["event"])
         full ||= ready.size >= nodes
         ready.size if full
       end.min
@@ -201,7 +204,7 @@ class Scenario
     def take(name, count, block)
       @taken ||= {}.compare_by_identity
       found = @events.select do |event|
-        event["event"] == name && !@taken[event] && (!block || block.call(event))
+        Array(name).include?(event["event"]) && !@taken[event] && (!block || block.call(event))
       end
       found.first(count).each { |event| @taken[event] = true }
     end
@@ -276,10 +279,10 @@ class Scenario
 
   # The pids of nodes that are ready, as far as the log was read.
   def living(swarm)
-    ready, died = %w[node_ready node_died].map do |name|
-      swarm.events.filter_map { |event| event["pid"] if event["event"] == name }
+    ready, gone = [%w[node_ready], GONE].map do |names|
+      swarm.events.filter_map { |event| event["pid"] if names.include?(event["event"]) }
     end
-    ready - died
+    ready - gone
   end
 
   # Waits for the end of processes that aren't ours.

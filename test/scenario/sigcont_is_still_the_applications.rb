@@ -37,7 +37,7 @@ Scenario.play do
   swarm.await("mold_ready")
   all.drop(1).each { |pid| swarm.kill(pid, :CONT) }
   must("end nobody; #{swarm.account}") do
-    swarm.events.none? { |event| event["event"] == "node_died" } &&
+    swarm.events.none? { |event| GONE.include?(event["event"]) } &&
       all.drop(1).all? { |pid| File.exist?("/proc/#{pid}") }
   end
 

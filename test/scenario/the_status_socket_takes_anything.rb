@@ -79,7 +79,7 @@ Scenario.play do
   must("answer who asks") { times[:status].size > @refused.to_i }
   must("keep its memory") { after[:kilobytes] <= before[:kilobytes] * 1.1 + 2048 }
   must("be besieged by all: #{counts}") { counts.size == 10 && counts.values.all?(&:positive?) }
-  died = swarm.events.select { |event| event["event"] == "node_died" }
+  died = swarm.events.select { |event| GONE.include?(event["event"]) }
   must("lose nobody else: #{died.size}") { died.all? { |event| event["signal"] == "KILL" } }
   must("stop with 0") { swarm.stop.exitstatus == 0 }
 end

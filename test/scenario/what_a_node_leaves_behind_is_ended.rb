@@ -37,7 +37,7 @@ Scenario.play do
   harms.each do |what, signal|
     node, pid, pids = started.shift.values_at("node", "pid", "pids")
     swarm.kill(pid, signal)
-    died = swarm.await("node_died") { |event| event["pid"] == pid }
+    died = swarm.await(GONE) { |event| event["pid"] == pid }
     gone(pids)
     must("count it right when #{what}: #{died}") { died["node"] == node }
     started << swarm.await("started") { |event| event["node"] == node }

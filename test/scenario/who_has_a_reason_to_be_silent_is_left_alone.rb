@@ -42,7 +42,7 @@ Scenario.play do
   pids = swarm.await("node_ready", times: 6).to_h { |event| [event["node"], event["pid"]] }
   swarm.kill(pids[5], :TERM) # somebody else stops it, and its on_exit takes long
   6.times { |node| swarm.await("done") { |event| event["node"] == node } }
-  gone = swarm.await("node_died")
+  gone = swarm.await(GONE)
   must("let the one end by itself: #{gone}") do
     gone.values_at("node", "exitstatus", "reason") == [5, 0, nil]
   end

@@ -8,9 +8,9 @@ require "skep/swarm"
 class SwarmFibersTest < Skep::TestCase
   def setup
     super
-    cells = Skep::Swarm::Cells.new(nodes: 1, threads: 0)
-    @page = Skep::OS::Page.create(cells.total)
-    @child = Skep::Swarm::Child.new(id: 0, swarm: "fibers", mold: 0, page: @page, cells:,
+    layout = Skep::Swarm::IPC::Scoreboard::Layout.new(nodes: 1, threads: 0)
+    @page = Skep::OS::SharedPage.create(layout.total)
+    @child = Skep::Swarm::Child.new(id: 0, swarm: "fibers", mold: 0, page: @page, layout:,
                                     report: ->(*) {}, beat_every: 10.0)
   end
 

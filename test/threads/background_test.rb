@@ -126,7 +126,7 @@ class BackgroundTest < Skep::TestCase
     thread.kill.join
     assert_equal [1, 2], take(2)
     error, who = @reports.pop(timeout: 10)
-    assert_equal [Background::Killed, "the thread skep.victim"], [error.class, who]
+    assert_equal [Background::ThreadKilled, "the thread skep.victim"], [error.class, who]
   end
 
   test "reports what isn't a StandardError too" do

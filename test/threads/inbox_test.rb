@@ -111,8 +111,8 @@ class InboxTest < Skep::TestCase
   # Both locks of it, held by a thread that the child doesn't have. It gives them back when it is
   # killed: of two that a thread ends with, Ruby leaves one linked to the other, and crashes later.
   test "works in a forked child whose parent's thread held its lock" do
-    contents = @inbox.instance_variable_get(:@contents)
-    locks = [contents.instance_variable_get(:@lock), Inbox.const_get(:RENEWAL)]
+    buffer = @inbox.instance_variable_get(:@buffer)
+    locks = [buffer.instance_variable_get(:@lock), Inbox.const_get(:RENEWAL)]
     held = Inbox.new
     holder = Thread.new do
       locks.first.synchronize { locks.last.synchronize { held.push(true) && Thread.stop } }

@@ -206,7 +206,7 @@ class PoolTest < Skep::TestCase
           puts "\#{item} by \#{Skep.generation}"
         end
         puts "all of \#{done.size}"
-      rescue Skep::Threads::Pool::Forked => error
+      rescue Skep::Threads::Pool::ForkedInJob => error
         puts error.message[/this is the child/]
       end
     RUBY

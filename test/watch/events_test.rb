@@ -9,7 +9,7 @@ class EventsTest < Skep::TestCase
   NAMES = Skep::Watch::Events::NAMES
   # What is told, up to its first comma: `tell(:node_ready, node, …)`, `emit(a ? :b : :c, …)`.
   TOLD = /\b(?:tell|emit|event|told|tell\.call|told\.call)\(\s*([^,()]*:"?[a-z][^,()]*)/
-  CHANGES = %w[restart reload refork upgrade].product(%w[begun done failed refused])
+  CHANGES = %w[restart reload refork upgrade].product(%w[started finished failed refused])
                                              .map { |parts| parts.join("_") }
   private_constant :ROOT, :NAMES, :TOLD, :CHANGES
 
@@ -29,7 +29,7 @@ class EventsTest < Skep::TestCase
   test "are all told by some code" do
     untold = (NAMES - CHANGES).reject { |name| code.match?(/[:"]#{name}\b/) }
     assert_empty untold
-    assert_match(/:"\#{name}_(?:begun|done|failed|refused)"/, code)
+    assert_match(/:"\#{name}_(?:started|finished|failed|refused)"/, code)
   end
 
   private

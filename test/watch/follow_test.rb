@@ -11,8 +11,8 @@ class FollowTest < Skep::TestCase
   def setup
     @directory = Dir.mktmpdir
     @path = File.join(@directory, "a.sock")
-    config = Skep::Swarm::Config.new("a", { control: @path }, tasks: [{}])
-    @loop = Skep::OS::Loop.new
+    config = Skep::Swarm::Definition::Config.new("a", { control: @path }, tasks: [{}])
+    @loop = Skep::OS::EventLoop.new
     @status = Skep::Watch::Status.new
     @status.event("before", :info, {})
     @status.configured(Supervisor.new(@loop, config))

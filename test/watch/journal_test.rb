@@ -84,7 +84,7 @@ class JournalTest < Skep::TestCase
   private
 
   def log(options)
-    config = Skep::Swarm::Config.new("a", options, tasks: [{}])
+    config = Skep::Swarm::Definition::Config.new("a", options, tasks: [{}])
     journal = Skep::Watch::Journal.new(path: @path, env: @env)
     @log = Skep::Watch::Log.new(output: @writer, journal:)
     @log.tap { |log| log.follow(config) }

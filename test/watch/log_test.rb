@@ -80,7 +80,7 @@ class LogTest < Skep::TestCase
 
   private
 
-  def config(options) = Skep::Swarm::Config.new("a", options, tasks: [{}])
+  def config(options) = Skep::Swarm::Definition::Config.new("a", options, tasks: [{}])
   def log(options) = Skep::Watch::Log.new(output: @writer).tap { |log| log.follow(config(options)) }
   def line = wait_readable(@reader).readpartial(65_536)
 end

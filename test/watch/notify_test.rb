@@ -5,17 +5,17 @@ require "tmpdir"
 require "skep/watch"
 
 class NotifyTest < Skep::TestCase
-  Supervisor = Struct.new(:loop, :config, :state, :manager, :failures, keyword_init: true) do
+  Supervisor = Struct.new(:loop, :config, :state, :node_pool, :failures, keyword_init: true) do
     def stopping? = %i[stopping stopped].include?(state)
     def boot_limit = 20.0
     def file = "swarm.rb"
   end
-  Manager = Struct.new(:seats, :outcome) do
-    def ever_ready? = seats.any? { |seat| seat.node&.ready? || seat.last_exit }
-    def spares = Struct.new(:reserves).new([])
-    def roster = Struct.new(:nodes).new(seats.filter_map(&:node))
+  Manager = Struct.new(:slots, :outcome) do
+    def ever_ready? = slots.any? { |slot| slot.node&.ready? || slot.last_exit }
+    def spares = Struct.new(:spare_slots).new([])
+    def node_table = Struct.new(:nodes).new(slots.filter_map(&:node))
   end
-  Seat = Struct.new(:node, :state, :last_exit, :refusal) do
+  Slot = Struct.new(:node, :state, :last_exit, :refusal) do
     def nodes = [node].compact
     def looping? = state == :looping
     def waiting? = state == :waiting
@@ -24,15 +24,15 @@ class NotifyTest < Skep::TestCase
     def ready? = ready
     def helper? = false
   end
-  private_constant :Supervisor, :Manager, :Seat, :Node
+  private_constant :Supervisor, :Manager, :Slot, :Node
 
   def setup
     @directory = Dir.mktmpdir
     path = File.join(@directory, "notify")
     @systemd = Socket.new(:UNIX, :DGRAM).tap { |one| one.bind(Addrinfo.unix(path, :DGRAM)) }
-    @loop = Skep::OS::Loop.new
+    @loop = Skep::OS::EventLoop.new
     @env = { "NOTIFY_SOCKET" => path, "LANG" => "C" }
-    @seats = Array.new(2) { Seat.new }
+    @slots = Array.new(2) { Slot.new }
   end
 
   def teardown
@@ -44,11 +44,11 @@ class NotifyTest < Skep::TestCase
 
   test "takes no event of a work's own for a change of the swarm's" do
     begin_to_work
-    @seats.each { |seat| ready(seat) }
+    @slots.each { |slot| ready(slot) }
     said while @systemd.wait_readable(0)
-    tell("reload_begun", node: 0)
+    tell("reload_started", node: 0)
     refute_includes said, "RELOADING=1"
-    tell("reload_begun")
+    tell("reload_started")
     assert_includes said, "RELOADING=1"
   end
 
@@ -63,10 +63,10 @@ class NotifyTest < Skep::TestCase
     begin_to_work(:booting)
     assert_equal ["STATUS=loading swarm.rb", "EXTEND_TIMEOUT_USEC=42000000"], read
     @supervisor.state = :running
-    ready(@seats.first)
+    ready(@slots.first)
     refute_includes said, "READY=1"
-    @seats.last.last_exit = :an_exit
-    @seats.last.state = :looping
+    @slots.last.last_exit = :an_exit
+    @slots.last.state = :looping
     tell("node_died")
 
     assert_equal ["READY=1", "STATUS=1 of 2 nodes ready, 1 in a crash loop"], read
@@ -74,7 +74,7 @@ class NotifyTest < Skep::TestCase
 
   test "reloads while the nodes are renewed" do
     begin_ready
-    tell("restart_begun")
+    tell("restart_started")
     reloading = read
     tell("restart_failed", message: "node 1 could not\nbe replaced")
 
@@ -114,7 +114,7 @@ class NotifyTest < Skep::TestCase
   test "says how it is once a second at most, and not what it has said" do
     began = Skep::OS.now
     begin_ready
-    @seats.last.node.ready = false
+    @slots.last.node.ready = false
     5.times { tell("node_died") }
     tell("node_ready")
     early = said
@@ -146,7 +146,7 @@ class NotifyTest < Skep::TestCase
   test "lives while its nodes do, where that is asked for" do
     @env["WATCHDOG_USEC"] = "20000"
     begin_ready(alive: true, options: { watchdog: :nodes })
-    @seats.each { |seat| seat.node.ready = false }
+    @slots.each { |slot| slot.node.ready = false }
     @loop.turn(5)
     assert_equal ["WATCHDOG=1"], read
     @supervisor.define_singleton_method(:boot_limit) { 0.0 }
@@ -157,11 +157,11 @@ class NotifyTest < Skep::TestCase
 
   test "goes on in the next program" do
     begin_ready
-    kept = JSON.parse(JSON.generate(@notify.keep(nil)))
+    kept = JSON.parse(JSON.generate(@notify.dump(nil)))
     @notify.disown
     @notify = Skep::Watch::Notify.new(env: {})
     @notify.resumed(@supervisor, kept, nil)
-    tell("upgrade_done")
+    tell("upgrade_finished")
 
     assert_equal ["READY=1", "STATUS=2 nodes ready"], read
   end
@@ -177,8 +177,8 @@ class NotifyTest < Skep::TestCase
   test "does no harm where systemd has gone" do
     begin_ready
     @systemd.close
-    tell("restart_begun")
-    tell("restart_done")
+    tell("restart_started")
+    tell("restart_finished")
 
     assert_match(/ios=0/, @loop.inspect)
   end
@@ -186,23 +186,23 @@ class NotifyTest < Skep::TestCase
   private
 
   def begin_to_work(state = :running, options: {})
-    config = Skep::Swarm::Config.new("a", { stop_timeout: 12, **options }, tasks: [{}])
+    config = Skep::Swarm::Definition::Config.new("a", { stop_timeout: 12, **options }, tasks: [{}])
     @supervisor = Supervisor.new(loop: @loop, config:, state:, failures: [],
-                                 manager: Manager.new(@seats))
+                                 node_pool: Manager.new(@slots))
     @notify = Skep::Watch::Notify.new(env: @env)
     @notify.configured(@supervisor)
   end
 
   # All nodes are ready, and it has said so.
   def begin_ready(alive: false, options: {})
-    @seats.each { |seat| seat.node = Node.new(true) }
+    @slots.each { |slot| slot.node = Node.new(true) }
     begin_to_work(options:)
     read if alive
     assert_equal "READY=1", read.first
   end
 
-  def ready(seat)
-    seat.node = Node.new(true)
+  def ready(slot)
+    slot.node = Node.new(true)
     tell("node_ready")
   end
 

@@ -20,7 +20,7 @@ class OutletTest < Skep::TestCase
   end
 
   test "never blocks on a full pipe, and goes on when the reader has read" do
-    loop = Skep::OS::Loop.new
+    loop = Skep::OS::EventLoop.new
     @outlet.loop = loop
     lines = Array.new(3_000) { |i| "#{i} #{'x' * 100}\n" }
     lines.each { |line| @outlet.put(line) }
@@ -36,7 +36,7 @@ class OutletTest < Skep::TestCase
   end
 
   test "loses no line of a file to a signal" do
-    loop = Skep::OS::Loop.new
+    loop = Skep::OS::EventLoop.new
     Tempfile.create do |file|
       outlet = Skep::Watch::Outlet.new(file)
       outlet.loop = loop

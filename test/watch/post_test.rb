@@ -8,7 +8,7 @@ class PostTest < Skep::TestCase
   def setup
     @directory = Dir.mktmpdir
     @path = File.join(@directory, "socket")
-    @loop = Skep::OS::Loop.new
+    @loop = Skep::OS::EventLoop.new
     @post = Skep::Watch::Post.new(@path)
     @post.loop = @loop
   end
@@ -91,10 +91,10 @@ class PostTest < Skep::TestCase
     listen
     letters = Array.new(500) { |number| "#{number} \xff#{"x" * 1_000}".b }
     letters.each { |letter| @post.put(letter) }
-    kept = JSON.parse(JSON.generate(@post.keep))
+    kept = JSON.parse(JSON.generate(@post.dump))
     got = Array.new(500 - kept["rest"].size) { read }
     heir = Skep::Watch::Post.new(@path)
-    heir.recall(kept)
+    heir.restore(kept)
     kept["rest"].each do
       got << read
       heir.drain

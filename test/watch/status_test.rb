@@ -18,8 +18,8 @@ class StatusTest < Skep::TestCase
   def setup
     @directory = Dir.mktmpdir
     @path = File.join(@directory, "a.sock")
-    config = Skep::Swarm::Config.new("a", { control: @path }, tasks: [{}])
-    @supervisor = Supervisor.new(Skep::OS::Loop.new, config, false)
+    config = Skep::Swarm::Definition::Config.new("a", { control: @path }, tasks: [{}])
+    @supervisor = Supervisor.new(Skep::OS::EventLoop.new, config, false)
     @status = Skep::Watch::Status.new
     @status.configured(@supervisor)
   end
@@ -123,7 +123,7 @@ class StatusTest < Skep::TestCase
   end
 
   test "says why it can't be" do
-    config = Skep::Swarm::Config.new("a", { control: "/#{'x' * 200}" }, tasks: [{}])
+    config = Skep::Swarm::Definition::Config.new("a", { control: "/#{'x' * 200}" }, tasks: [{}])
     error = assert_raises(Skep::Watch::Status::Unusable) do
       Skep::Watch::Status.new.configured(Supervisor.new(@supervisor.loop, config))
     end

@@ -143,7 +143,7 @@ class WebLiveTest < Skep::TestCase
   end
 
   test "closes a page that doesn't read" do
-    loop = Skep::OS::Loop.new
+    loop = Skep::OS::EventLoop.new
     here, there = UNIXSocket.pair
     gone = []
     page = page_class.new(here, loop) { |one| gone << one }

@@ -155,7 +155,7 @@ class MapTest < Skep::TestCase
   end
 
   test "shares what a slow item keeps waiting" do
-    skip "the twin's sums aren't atomic" unless Skep::OS::Page.native?
+    skip "the fallback's sums aren't atomic" unless Skep::OS::SharedPage.native?
 
     reader, writer = IO.pipe
     items = Array.new(200) { |place| place }

@@ -1,6 +1,6 @@
 /*
  * skep_kafka.so, the data plane of skep/kafka: messages out of librdkafka's queues into Ruby. Loaded
- * last by lib/skep/kafka.rb: the classes are there, each with its Ruby twin.
+ * last by lib/skep/kafka.rb: the classes are there, each with its Ruby fallback.
  */
 #include "plane.h"
 

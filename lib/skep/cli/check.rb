@@ -16,8 +16,9 @@ module Skep
         require "skep"
         file = argument("FILE")
         nothing_more
-        plain = Swarm::Loader.new(file).swarm.__to_plain
-        config = Swarm::Config.new(plain["name"], plain["options"], tasks: plain["tasks"])
+        plain = Swarm::Definition::Loader.new(file).swarm.__to_plain
+        config = Swarm::Definition::Config.new(plain["name"], plain["options"],
+tasks: plain["tasks"])
         report(file, config, [*config.errors, *lacks(config)],
                [*config.warnings, *misspelt(plain["events"])])
       end

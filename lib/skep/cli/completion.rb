@@ -15,7 +15,7 @@ module Skep
       SHELLS = { "bash" => :Bash, "zsh" => :Zsh, "fish" => :Fish }.freeze
       TAKES = SHELLS.keys.freeze
 
-      # Where status sockets are, as Swarm::Config has it; for sh.
+      # Where status sockets are, as Swarm::Definition::Config has it; for sh.
       DIRECTORY = <<~'SH'
         local dir=${SKEP_RUN_DIR:-}
         if [ -z "$dir" ]; then

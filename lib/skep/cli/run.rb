@@ -23,7 +23,7 @@ module Skep
         parser.on("--inline", "one node's work in the foreground, no fork") do
           options[:inline] = true
         end
-        declare_handover(parser)
+        declare_state_file(parser)
       end
 
       def declare_options(parser)
@@ -38,7 +38,7 @@ module Skep
       end
 
       # What is handed over with it is in the descriptor of that number.
-      def declare_handover(parser)
+      def declare_state_file(parser)
         what = "go on where another was: see `skep upgrade`"
         parser.on("--handed-over FD", Integer, what) { |fd| options[:handed_over] = fd }
       end
@@ -61,10 +61,10 @@ module Skep
       end
 
       def resume
-        handover = Swarm::Handover.read(options[:handed_over])
-        return supervisor.resume(handover) unless handover.trial?
+        state_file = Swarm::Upgrade::StateFile.read(options[:handed_over])
+        return supervisor.resume(state_file) unless state_file.trial?
 
-        supervisor([]).resume(handover).tap do |code|
+        supervisor([]).resume(state_file).tap do |code|
           err.puts(Swarm::Upgrade::ABLE) if code.zero?
         end
       end
@@ -73,7 +73,7 @@ module Skep
       def given = @argv.first.start_with?("--handed-over=") ? @argv.drop(1) : @argv
 
       def supervisor(observers = Swarm.observers)
-        origin = Swarm::Origin::SwarmFile.new(argument("FILE"), arguments: @arguments)
+        origin = Swarm::Molds::MoldLauncher::Exec.new(argument("FILE"), arguments: @arguments)
         Swarm::Supervisor.new(origin, overrides:, observers:, arguments: given)
       end
 
@@ -81,7 +81,7 @@ module Skep
         require "skep"
         file = argument("FILE")
         ARGV.replace(@arguments)
-        Swarm::Inline.new(file, overrides:, observers: [Watch::Log.new(output: out)])
+        Swarm::InNode::InlineRunner.new(file, overrides:, observers: [Watch::Log.new(output: out)])
       end
     end
   end

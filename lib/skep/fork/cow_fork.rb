@@ -54,7 +54,7 @@ module Skep
           return unless Ractor.current.equal?(Ractor.main) && @lock.try_lock
 
           begin
-            Thread.handle_interrupt(StandardError => :never) { settle(Heap.now.need(@warmed)) }
+            Thread.handle_interrupt(StandardError => :never) { settle(HeapStats.now.need(@warmed)) }
           ensure
             @lock.unlock
           end
@@ -65,7 +65,7 @@ module Skep
         #: (Warmup::Report?) -> void
         def note(report)
           @report = report
-          @warmed = Heap.now
+          @warmed = HeapStats.now
         end
 
         private
@@ -73,7 +73,7 @@ module Skep
         #: (Symbol? need) -> void
         def settle(need)
           case need
-          when :warmup then Skep.warmup(reshare: OS::Slab.installed?)
+          when :warmup then Skep.warmup(reshare: OS::HeapPageSlab.installed?)
           when :collection then GC.start(full_mark: false)
           end
         rescue StandardError => error # The fork is what was asked for.

@@ -4,7 +4,7 @@ module Skep
   module Fork
     # One thing that a child wouldn't have, would have broken, or would pay for.
     #
-    #   finding.kind       # :ruby_thread, :native_thread, :handle, :socket, :datagram, :pair,
+    #   finding.kind       # :ruby_thread, :native_thread, :client, :socket, :datagram, :pair,
     #                      # :pipe, :kernel_object, :file_lock, :held_lock, :heap, :unseen
     #   finding.severity   # :breaks, or :note: fine unless both processes use it, or only costly
     #   finding.what       # "the Ruby thread \"mailer\""

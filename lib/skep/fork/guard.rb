@@ -1,23 +1,23 @@
 # frozen_string_literal: true
 
-require "skep/fork/guard/descriptor"
+require "skep/fork/guard/file_descriptor"
 require "skep/fork/guard/unix_peers"
 require "skep/fork/guard/socket_table"
-require "skep/fork/guard/objects"
-require "skep/fork/guard/survey"
+require "skep/fork/guard/heap_objects"
+require "skep/fork/guard/process_inventory"
 require "skep/fork/guard/ruby_threads"
 require "skep/fork/guard/native_threads"
-require "skep/fork/guard/handle"
-require "skep/fork/guard/clients"
+require "skep/fork/guard/client_type"
+require "skep/fork/guard/known_clients"
 require "skep/fork/guard/active_record"
 require "skep/fork/guard/finalizers"
-require "skep/fork/guard/handles"
-require "skep/fork/guard/sockets"
-require "skep/fork/guard/pipes"
+require "skep/fork/guard/open_clients"
+require "skep/fork/guard/connected_sockets"
+require "skep/fork/guard/self_pipes"
 require "skep/fork/guard/kernel_objects"
 require "skep/fork/guard/file_locks"
 require "skep/fork/guard/held_locks"
-require "skep/fork/guard/heap"
+require "skep/fork/guard/cold_heap"
 
 module Skep
   module Fork
@@ -34,25 +34,25 @@ module Skep
     # variable, `thread_variable_set(:fork_safe, true)`, and is passed over. Where there is no /proc
     # it tells what Ruby knows. docs/fork_safety.md lists what it finds and what it can't see.
     module Guard
-      # Handles come before the sockets, threads and locks that they are made of: what a handle
+      # OpenClients come before the sockets, threads and locks that they are made of: what a client
       # accounts for isn't told twice.
-      INSPECTORS = [RubyThreads, Handles, NativeThreads, Sockets, Pipes, KernelObjects, FileLocks,
-                    HeldLocks, Heap].freeze
+      INSPECTORS = [RubyThreads, OpenClients, NativeThreads, ConnectedSockets, SelfPipes,
+                    KernelObjects, FileLocks, HeldLocks, ColdHeap].freeze
       private_constant :INSPECTORS
 
       # What a fork by the calling thread would carry into a child.
       #
       #: (?except: Array[IO | _ToIO]) -> Array[Finding]
       def self.check(except: [])
-        survey = Survey.new(except:)
-        INSPECTORS.flat_map { |inspector| inspect_by(inspector, survey) }
+        inventory = ProcessInventory.new(except:)
+        INSPECTORS.flat_map { |inspector| inspect_by(inspector, inventory) }
       end
 
       # The findings of one inspector; a failure of its own is one.
       #
-      #: (singleton(RubyThreads), Survey) -> Array[Finding]
-      def self.inspect_by(inspector, survey)
-        inspector.new(survey).findings
+      #: (singleton(RubyThreads), ProcessInventory) -> Array[Finding]
+      def self.inspect_by(inspector, inventory)
+        inspector.new(inventory).findings
       # A broken object, a /proc half hidden, a library out of reach: the others still look.
       rescue StandardError, ScriptError, SystemStackError => error
         [Finding.new(kind: :unseen, severity: :note, what: "what #{inspector::WHAT} there are",

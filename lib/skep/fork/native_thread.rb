@@ -56,7 +56,7 @@ module Skep
       def initialize(tid)
         @tid = tid
         @name = File.read("#{FOLDER}/#{tid}/comm").chomp.scrub
-        @wait = Wait.of(tid)
+        @wait = BlockedOn.of(tid)
       end
 
       # Is it one that Ruby keeps for itself? `names` are those of Ruby's threads.

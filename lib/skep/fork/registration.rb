@@ -9,7 +9,7 @@ module Skep
     #
     # A child inherits it; cancelling there or here says nothing to the other.
     class Registration
-      #: (Callbacks, before: untyped, parent: untyped, child: untyped) -> void
+      #: (ForkHooks, before: untyped, parent: untyped, child: untyped) -> void
       def initialize(callbacks, before:, parent:, child:)
         @callbacks = callbacks
         @blocks = { before:, parent:, child: }.compact.freeze

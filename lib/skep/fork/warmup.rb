@@ -88,7 +88,7 @@ module Skep
       def compact
         return skip("Process.warmup did it") if ready_made?
 
-        reason = Compaction.new.needless
+        reason = CompactionPolicy.new.needless
         return skip(reason) if reason
 
         GC.compact
@@ -115,10 +115,11 @@ module Skep
       def reshare
         return skip("not asked for") unless @reshare
 
-        reason = OS::Slab.share
+        reason = OS::HeapPageSlab.share
         return skip(reason) if reason
 
-        done("the records of #{OS::Slab.records} of #{GC.stat(:heap_allocated_pages)} heap pages")
+        pages = GC.stat(:heap_allocated_pages)
+        done("the records of #{OS::HeapPageSlab.records} of #{pages} heap pages")
       end
 
       #: () -> Hash[Symbol, String]
@@ -151,7 +152,7 @@ module Skep
       #: (Array[Integer] counts) -> bool
       def settled?(counts) = counts.size > OLD_AGE && counts[-1] <= counts[-2]
 
-      # Resident; nil where nobody can tell.
+      # OS::Statm; nil where nobody can tell.
       #
       #: () -> Integer?
       def bytes = OS::Memory.of(Process.pid)&.rss

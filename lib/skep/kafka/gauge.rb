@@ -26,7 +26,7 @@ module Skep
       def initialize(topic, number, now) #: (String, Integer, Float) -> void
         @topic, @number = topic, number
         @counts = COUNTS.to_h { |name| [name, 0] }
-        @durations = Swarm::Durations.new
+        @durations = Swarm::Stats::Histogram.new
         @samples = [[now, 0]]
         @rate = 0.0
         @turn = 0

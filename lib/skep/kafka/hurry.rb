@@ -50,7 +50,7 @@ module Skep
           @thread.push(:flush) unless @asked
           @asked = true
         end
-      rescue Threads::Background::Closed, Threads::Background::Elsewhere
+      rescue Threads::Background::Closed, Threads::Background::WrongProcess
         # At the process' end, or in a fork of it: what waits knows about that itself.
       end
 

@@ -155,7 +155,7 @@ module Skep
         totals = sums(rows)
         { kind: "kafka", group: @group, messages: totals["messages"],
           lag: gauges.filter_map(&:lag).sum, rate: gauges.sum(&:rate).round(1), totals:,
-          handler: Swarm::Durations.merge(rows.map { |row| row["handler"] }).to_plain,
+          handler: Swarm::Stats::Histogram.merge(rows.map { |row| row["handler"] }).to_plain,
           partitions: rows }
       end
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "skep/kafka/reader/twin"
+require "skep/kafka/reader/fallback"
 
 # Takes messages out of a partition's native queue, many with one call.
 #
@@ -17,7 +17,7 @@ module Skep
       NO_HEADERS = {}.freeze
       private_constant :NO_HEADERS
 
-      include Twin
+      include Fallback
 
       #: (FFI::Pointer, String, Integer, Integer) -> void
       def initialize(queue, topic, partition, limit)
@@ -26,7 +26,7 @@ module Skep
         attach(queue.address, topic, partition, limit)
       end
 
-      # Does the C read, or its twin?
+      # Does the C read, or its fallback?
       def self.native? = instance_method(:attach).owner == self #: () -> bool
 
       def inspect = "#<Skep::Kafka::Reader #{@topic}/#{@partition}>" #: () -> String

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "skep/os/file_lock/twin"
-
 # A lock on a whole file, held by this process until it ends or closes the file, however often it
 # has forked meanwhile. Source: fcntl(2), F_SETLK.
 #
@@ -13,7 +11,18 @@ require "skep/os/file_lock/twin"
 module Skep
   module OS
     module FileLock
-      extend Twin
+      # The same by flock(2), which forks share: it is held until the last of them has closed the
+      # file. It can't tell who holds it.
+      module Fallback
+        #: (File) -> bool
+        def take(file) = file.flock(File::LOCK_EX | File::LOCK_NB) == 0
+
+        #: (File) -> Integer?
+        def holder(_file) = nil
+      end
+      private_constant :Fallback
+
+      extend Fallback
     end
   end
 end

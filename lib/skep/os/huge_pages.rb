@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "skep/os/huge_pages/twin"
-
 # Moves this process' heap into huge pages, so that fork has 512 times fewer entries to copy.
 #
 #   report = Skep::OS::HugePages.collapse
@@ -23,7 +21,19 @@ module Skep
       # Of a huge page's room, this share must be resident before it is collapsed.
       IN_USE = 0.75
 
-      extend Twin
+      # Huge pages can be had through system calls only: the fallback says so and does nothing.
+      module Fallback
+        private
+
+        #: () { () -> String? } -> String?
+        def allowed = yield
+
+        #: () -> String?
+        def unsupported = "huge pages need skep's C extension and Linux 6.1"
+      end
+      private_constant :Fallback
+
+      extend Fallback
 
       #: () -> bool
       def self.supported? = allowed { unsupported }.nil?

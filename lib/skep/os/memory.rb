@@ -16,8 +16,8 @@
 module Skep
   module OS
     class Memory < Struct.new(:rss, :pss, :uss, :shared, :swap, keyword_init: true)
-      # What the C does better: the twin has no malloc to ask.
-      module Twin
+      # What the C does better: the fallback has no malloc to ask.
+      module Fallback
         # Gives the C heap's free pages back to the system; false where nothing was given.
         #
         #: () -> bool
@@ -34,8 +34,8 @@ module Skep
         #: () -> void
         def open_holes = nil
       end
-      private_constant :Twin
-      extend Twin
+      private_constant :Fallback
+      extend Fallback
 
       # Raises Errno::EACCES for the process of another user.
       #

@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
-# Loads the C of ext/skep over the twins, unless SKEP_PURE=1 or it was never built.
+# Loads the C of ext/skep over the fallbacks, unless SKEP_PURE=1 or it was never built.
 #
 #   Skep::OS.native?   # => true when it was loaded
 #
 # An extension which is there but doesn't load (another Ruby's, a missing symbol) is told, once:
-# the twins then do the work.
+# the fallbacks then do the work.
 module Skep
   module OS
-    # Is the C extension at work? On an old kernel single parts may be twins still: Pidfd.native?.
+    # Is the C extension at work? On an old kernel single parts may still be Ruby: Pidfd.native?.
     #
     #: () -> bool
     def self.native? = @native
@@ -22,8 +22,8 @@ module Skep
       require feature
       true
     rescue LoadError => error
-      # Not built is fine, as the twins are complete; broken is worth a word.
-      warn("skep: the C extension doesn't load, the Ruby twins do its work: #{error.message}") if
+      # Not built is fine, as the fallbacks are complete; broken is worth a word.
+      warn("skep: the C extension doesn't load, so Ruby does its work: #{error.message}") if
         error.path != feature
       false
     end

@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
-require "skep/os/pidfd/closed"
-require "skep/os/pidfd/unknown"
-require "skep/os/pidfd/twin"
+require "skep/os/pidfd/unknown_status"
+require "skep/os/pidfd/fallback"
 
 # A handle on one process: whatever happens to its number, the handle never means another process.
 #
@@ -17,8 +16,16 @@ require "skep/os/pidfd/twin"
 module Skep
   module OS
     class Pidfd
-      include Twin
-      extend Twin::Many
+      # Raised by the use of a pidfd after its close.
+      class Closed < Error
+        #: (pid: Integer) -> void
+        def initialize(pid:)
+          super("the pidfd of process #{pid} is closed: open another with Skep.pidfd(#{pid})")
+        end
+      end
+
+      include Fallback
+      extend Fallback::Many
 
       # Seconds that #wait, its own deadline allowing, gives a stranger's parent to reap it:
       # only then does the kernel (6.15) tell everybody the status.
@@ -36,7 +43,7 @@ module Skep
       #: (IO, Integer pid) -> Pidfd
       def self.adopt(io, pid) = new(pid, io)
 
-      # Does the kernel keep these handles, or the twin?
+      # Does the kernel keep these handles, or the fallback?
       #
       #: () -> bool
       def self.native? = instance_method(:attach).owner == self
@@ -75,10 +82,20 @@ module Skep
         self
       end
 
+      # Kills what is left of the process group that it led, once it is dead. A child must not have
+      # been reaped yet: until then its number is nobody else's.
+      #
+      #: () -> void
+      def kill_leftover_group
+        signal(:KILL, group: true) unless alive?
+      rescue Errno::ESRCH, Errno::EPERM # none left; or another user's, whom we may not signal
+        nil
+      end
+
       # Waits for the end of the process, for at most `timeout` seconds (nil: for ever), and reaps
       # it if it is our child. A status once told is told again. Other threads run meanwhile.
       #
-      #: (?timeout: Numeric?) -> (Process::Status | Unknown)?
+      #: (?timeout: Numeric?) -> (Process::Status | UnknownStatus)?
       def wait(timeout: nil)
         assert_open
         return @status if @status
@@ -86,7 +103,7 @@ module Skep
         return unless gone?(timeout)
 
         reap(timeout ? [timeout, SETTLE].min : SETTLE)
-        @status || Unknown.new(pid)
+        @status || UnknownStatus.new(pid)
       rescue IOError
         # Another thread closed it under our feet.
         raise Closed.new(pid: pid)
@@ -101,7 +118,7 @@ module Skep
                                          because: "it is no child of this one")
       end
 
-      # Can #to_io be had? Always in C, of children only in the twin.
+      # Can #to_io be had? Always in C, of children only in the fallback.
       #
       #: () -> bool
       def watchable?

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 require "io/wait"
-require "skep/os/poller/twin"
+require "skep/os/poller/fallback"
 require "skep/os/poller/epoll"
 
 # Waits for many IOs at once and says which are ready, by the token each was added with.
@@ -13,7 +13,7 @@ require "skep/os/poller/epoll"
 #   poller.close
 #
 # A hangup or an error makes an IO ready for whatever it is watched for. An IO watched for nothing
-# stays known and wakes nobody. One thread at a time; it calls no block: that is Loop's.
+# stays known and wakes nobody. One thread at a time; it calls no block: that is EventLoop's.
 # In a forked child it goes on with a set of its own. Source: epoll(7).
 module Skep
   module OS
@@ -24,7 +24,7 @@ module Skep
       end
       private_constant :Entry
 
-      include Twin
+      include Fallback
 
       #: () -> void
       def initialize

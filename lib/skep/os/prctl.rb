@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "skep/os/prctl/twin"
-
 # What Linux lets a process say about itself and its family. Source: prctl(2).
 #
 #   Skep::OS::Prctl.subreaper!                      # orphaned descendants fall to us, not to pid 1
@@ -13,7 +11,38 @@ require "skep/os/prctl/twin"
 module Skep
   module OS
     module Prctl
-      extend Twin
+      # What other systems offer: nothing. Every setter says false and does nothing.
+      module Fallback
+        #: () -> bool
+        def supported? = false
+
+        # Asks that orphaned descendants become our children.
+        #
+        #: () -> bool
+        def subreaper! = false
+
+        #: () -> bool
+        def subreaper? = false
+
+        # Asks that a core may be dumped of us although we changed user.
+        #
+        #: () -> bool
+        def dumpable! = false
+
+        #: () -> bool
+        def dumpable? = false
+
+        #: () -> Integer?
+        def parent_death_signal = nil
+
+        private
+
+        #: (Integer) -> bool
+        def send_at_parents_death(_number) = false
+      end
+      private_constant :Fallback
+
+      extend Fallback
 
       # The signal that the end of our parent's forking thread sends us; nil for none.
       #

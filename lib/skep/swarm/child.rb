@@ -19,22 +19,22 @@ module Skep
       WORD_SECONDS = 5.0
       private_constant :WORD_SECONDS
 
-      attr_reader :id #: Integer?, the node's number, 0 to nodes - 1; nil: a spare without a seat
+      attr_reader :id #: Integer?, the node's number, 0 to nodes - 1; nil: a spare without a slot
       attr_reader :swarm #: String, the swarm's name
       attr_reader :mold #: Integer, the number of the mold it was forked from
-      attr_reader :caution #: Caution, what others had in hand when they crashed
+      attr_reader :caution #: InNode::KnownSuspects, what others had in hand when they crashed
 
       # report: called with a type and facts; what it does with them is the supervisor's side.
-      # slot: its cells; placed: nobody else holds its seat; warm_after: how much one of its threads
-      # has done when the process is worth forking from; suspects: as plain data.
-      def initialize(id:, swarm:, mold:, page:, cells:, report:, beat_every: 10.0, slot: id,
+      # page_index: its cells; placed: nobody else holds its slot; warm_after: how much one of its
+      # threads has done when the process is worth forking from; suspects: as plain data.
+      def initialize(id:, swarm:, mold:, page:, layout:, report:, beat_every: 10.0, page_index: id,
                      placed: true, warm_after: nil, suspects: nil, stop_timeout: nil)
-        @id, @slot, @swarm, @mold, @placed = id, slot, swarm, mold, placed
+        @id, @page_index, @swarm, @mold, @placed = id, page_index, swarm, mold, placed
         @warm_after, @stop_timeout = warm_after, stop_timeout
-        @caution = Caution.new(suspects, report:)
+        @caution = InNode::KnownSuspects.new(suspects, report:)
         @report = report
-        @complain_every = beat_every * Liveness::BEATS * Health::SPACING
-        prepare_pulses(page, cells)
+        @complain_every = beat_every * Health::LivenessPolicy::BEATS * Health::UnhealthyPolicy::SPACING
+        prepare_heartbeats(page, layout)
         prepare_stop(beat_every)
         beat
       end
@@ -55,42 +55,45 @@ module Skep
         @report.call("joined", said)
       end
 
-      # Waits, beating, until no other process holds this node's seat: a node that is to replace
+      # Waits, beating, until no other process holds this node's slot: a node that is to replace
       # one boots beside it, and must not yet take what only one can have (a static member's place
       # in its group, a lock, a port). True at once for all others; false when it is to stop.
       def take_place #: () -> bool
         @place_wanted = true
-        @vigil.until(@own) { @placed }
+        @waiter.until(@own) { @placed }
         await_word if @followed
         !stopping?
       end
 
       # A sign of progress, written to the shared page without a system call.
-      def beat = (@holders.empty? ? @own : pulse).beat #: () -> void
+      def beat = (@holders.empty? ? @own : heartbeat).beat #: () -> void
 
       # The same, and which part of what is in hand was just given out; nil: all of it is at work.
       def at(number) #: (Integer?) -> void
-        (@holders.empty? ? @own : pulse).at(number)
+        (@holders.empty? ? @own : heartbeat).at(number)
       end
 
       # Declares that no beat is owed for so many seconds; with a block, until it returns.
       #: (for: Numeric) ?{ () -> untyped } -> untyped
-      def busy(for:, &block) = pulse.busy(binding.local_variable_get(:for), &block)
+      def busy(for:, &block) = heartbeat.busy(binding.local_variable_get(:for), &block)
 
       # The child as its work's thread number `thread` sees it, 1 to the work's threads; 0: itself.
-      def lane(thread) #: (Integer) -> (Child | Lane)
-        return self if Messages.whole(thread, "lane takes", most: @threads).zero?
+      def lane(thread) #: (Integer) -> (Child | InNode::ThreadContext)
+        return self if IPC::Messages.whole(thread, "lane takes", most: @threads).zero?
 
-        @lanes[thread] ||= Lane.new(self, @pulse_of.call(thread).tap { |pulse| @pulses << pulse })
+        @lanes[thread] ||= begin
+          @heartbeats << (heartbeat = @heartbeat_of.call(thread))
+          InNode::ThreadContext.new(self, heartbeat)
+        end
       end
 
       # It can't do its work, for that reason. Told at once; said again and again, or not taken
       # back by a beat or `healthy!`, it gets this node replaced (docs/liveness.md).
-      def unhealthy!(reason) = __unhealthy(reason, pulse) #: (String) -> void
+      def unhealthy!(reason) = __unhealthy(reason, heartbeat) #: (String) -> void
 
       # It can do its work again, whatever was said before.
       def healthy! #: () -> void
-        @pulses.each(&:heal)
+        @heartbeats.each(&:mark_healthy)
         @report.call("healthy", {}) if @complained_at
         @complained_at = nil
       end
@@ -103,7 +106,7 @@ module Skep
       # `produce`, `produce_sync` and `flush`. Raises NoProducer everywhere else.
       def producer = @producer || raise(NoProducer) #: () -> untyped
 
-      def beat_every = @vigil.every #: () -> Float, the seconds after which waiting beats
+      def beat_every = @waiter.every #: () -> Float, the seconds after which waiting beats
 
       # Should the work end? True from the stop on.
       def stopping? #: () -> bool
@@ -119,12 +122,12 @@ module Skep
 
       # Waits so many seconds (for ever if nil).
       # True when it is to stop or be quiet; it returns early then.
-      def wait(timeout = nil) = __wait(timeout, pulse) #: (?Numeric?) -> bool
+      def wait(timeout = nil) = __wait(timeout, heartbeat) #: (?Numeric?) -> bool
 
       # Waits until one of the IOs is readable and returns those;
       # none at stop, quiet or the timeout.
       #: (Array[IO], ?Numeric?) -> Array[IO]
-      def wait_for(ios, timeout = nil) = __wait_for(ios, timeout, pulse)
+      def wait_for(ios, timeout = nil) = __wait_for(ios, timeout, heartbeat)
 
       # Runs at stop, on a thread of its own, while the work is still busy;
       # at once if the stop has come already.
@@ -142,16 +145,16 @@ module Skep
       end
 
       # What this node's thread has in hand, kept where the supervisor finds it should the node die.
-      # nil: nothing.
-      # thread: a worker thread's, which is judged by it only where it says so itself (#lane).
+      # nil: nothing. thread: a worker thread's, which is judged by it only where it says so itself
+      # (#lane).
       def in_hand(text, thread: 0) #: (String?, ?thread: Integer) -> void
-        thread = Messages.whole(thread, "in_hand(thread:) takes", most: @threads)
-        (thread.zero? ? @own : @pulse_of.call(thread)).label(text)
+        thread = IPC::Messages.whole(thread, "in_hand(thread:) takes", most: @threads)
+        (thread.zero? ? @own : @heartbeat_of.call(thread)).label(text)
       end
 
       # Counts so many messages or items as done.
       def count(number = 1, thread: 0) #: (?Integer, ?thread: Integer) -> void
-        Messages.whole(thread, "count(thread:) takes", most: @threads)
+        IPC::Messages.whole(thread, "count(thread:) takes", most: @threads)
         thread.zero? ? __counted(@own.count(number)) : lane(thread).count(number)
       end
 
@@ -166,7 +169,7 @@ module Skep
       # The control thread's side: be quiet, or stop.
       def __quiet #: () -> void
         @quiet = true
-        @vigil.tell
+        @waiter.tell
       end
 
       def __stop(for_good: false) #: (?for_good: bool) -> void
@@ -175,14 +178,14 @@ module Skep
 
         @stopped_at = OS.now
         hooks = @stop_lock.synchronize { (@stopping = true) && @stop_hooks }
-        @vigil.ring
+        @waiter.ring
         @report.call("leaving", {})
         Threads::Background.new("stop") { hooks.each { |hook| guard { hook.call } } } if hooks.any?
       end
 
       def __place #: () -> void
         @placed = true
-        @vigil.ring if @place_wanted
+        @waiter.ring if @place_wanted
       end
 
       # Its work is to end, and its process to become that mold, over that socket.
@@ -193,12 +196,12 @@ module Skep
 
       def __calling = @calling #: () -> [Integer, BasicSocket]?
 
-      def leave = @vigil.close #: () -> void, nothing waits here any more
+      def leave = @waiter.close #: () -> void, nothing waits here any more
 
       # The work's side: what `producer` is; nil takes it back.
       def __lend(producer) = @producer = producer #: (untyped) -> void
 
-      # A spare has this seat now.
+      # A spare has this slot now.
       def __sit(id) #: (Integer) -> void
         @followed = true
         @id = id
@@ -207,10 +210,10 @@ module Skep
       # As much is known of its predecessor's end as will be.
       def __informed(id) #: (Integer) -> void
         caution.__informed(id)
-        @vigil.ring
+        @waiter.ring
       end
 
-      # Where C may do what `at` does: Pulse#spot.
+      # Where C may do what `at` does: IPC::Scoreboard::Heartbeat#spot.
       def __spot = @own.spot #: () -> [Integer, Integer, Integer]?
 
       # What is to be done whenever the work asks whether it is to stop; without a block: nothing.
@@ -218,11 +221,11 @@ module Skep
 
       def __ready? = @ready ? true : false #: () -> bool
 
-      # A lane's side: whose pulse it is.
+      # A lane's side: whose heartbeat it is.
 
-      # The calling thread beats for that pulse from here on; nil: for the node's.
-      def __holds(pulse) #: (Pulse?) -> void
-        pulse ? @holders[Thread.current] = pulse : @holders.delete(Thread.current)
+      # The calling thread beats for that heartbeat from here on; nil: for the node's.
+      def __holds(heartbeat) #: (IPC::Scoreboard::Heartbeat?) -> void
+        heartbeat ? @holders[Thread.current] = heartbeat : @holders.delete(Thread.current)
       end
 
       # So much has been done in all by one of its threads.
@@ -230,9 +233,9 @@ module Skep
         warm if @warm_after && done >= @warm_after
       end
 
-      def __unhealthy(reason, pulse) #: (String, Pulse) -> void
+      def __unhealthy(reason, heartbeat) #: (String, IPC::Scoreboard::Heartbeat) -> void
         said = outgoing("unhealthy", { "reason" => reason }, "unhealthy!")
-        pulse.ail
+        heartbeat.mark_unhealthy
         now = OS.now
         return if @complained_at && now - @complained_at < @complain_every
 
@@ -240,22 +243,22 @@ module Skep
         @report.call("unhealthy", said)
       end
 
-      def __wait(timeout, pulse) #: (Numeric?, Pulse) -> bool
-        @vigil.wait_for([], timeout, pulse)
+      def __wait(timeout, heartbeat) #: (Numeric?, IPC::Scoreboard::Heartbeat) -> bool
+        @waiter.wait_for([], timeout, heartbeat)
         quiet?
       end
 
-      #: (Array[IO], Numeric?, Pulse) -> Array[IO]
-      def __wait_for(ios, timeout, pulse) = @vigil.wait_for(ios, timeout, pulse)
+      #: (Array[IO], Numeric?, IPC::Scoreboard::Heartbeat) -> Array[IO]
+      def __wait_for(ios, timeout, heartbeat) = @waiter.wait_for(ios, timeout, heartbeat)
 
       private
 
-      def outgoing(...) = Messages::FROM_NODE.outgoing(...)
+      def outgoing(...) = IPC::Messages::FROM_NODE.outgoing(...)
 
       # Who steps in knows of a death before anybody can tell it what that one had in hand. It gives
       # the supervisor some time, and not more: it may be stopped.
       def await_word
-        @vigil.until(@own, WORD_SECONDS) { caution.__informed?(id) }
+        @waiter.until(@own, WORD_SECONDS) { caution.__informed?(id) }
         @followed = false
       end
 
@@ -265,26 +268,28 @@ module Skep
       end
 
       # holders: which threads have something in hand for a lane of theirs.
-      def prepare_pulses(page, cells)
-        @threads = cells.threads
-        @pulse_of = ->(thread) { Pulse.new(page, cells.of(@slot, thread:)) }
-        @pulses = [@own = @pulse_of.call(0)]
+      def prepare_heartbeats(page, layout)
+        @threads = layout.threads
+        @heartbeat_of = lambda do |thread|
+          IPC::Scoreboard::Heartbeat.new(page, layout.of(@page_index, thread:))
+        end
+        @heartbeats = [@own = @heartbeat_of.call(0)]
         @lanes = {}
         @holders = {}.compare_by_identity
       end
 
-      def pulse = @holders.empty? ? @own : @holders[Thread.current] || @own
+      def heartbeat = @holders.empty? ? @own : @holders[Thread.current] || @own
 
       def prepare_stop(beat_every)
         @stop_hooks = []
         @stop_lock = Mutex.new
-        @vigil = Vigil.new(every: beat_every) { stopping? }
+        @waiter = InNode::InterruptibleWait.new(every: beat_every) { stopping? }
       end
 
       def guard
         yield
       rescue StandardError => e # a user's hook: its failure is told, and the stop goes on
-        event(:hook_failed, level: :error, hook: "on_stop", error: Plain.error(e))
+        event(:hook_failed, level: :error, hook: "on_stop", error: IPC::PlainData.error(e))
       end
     end
   end

@@ -2,47 +2,50 @@
 
 # The process that keeps a swarm: signals in, molds and nodes kept, an exit code out.
 #
-#   supervisor = Supervisor.new(Origin::SwarmFile.new("swarm.rb"), observers: [Watch::Log.new])
+#   launcher = Molds::MoldLauncher::Exec.new("swarm.rb")
+#   supervisor = Supervisor.new(launcher, observers: [Watch::Log.new])
 #   code = supervisor.run          # blocks; the table of codes is in docs/cli.md
 #   supervisor.failures            # => sentences, when it could not boot
 #
 # It loads no user code, has no thread and waits in one place, the loop.
-# Nodes are the Manager's, molds the Foundry's.
+# Nodes are the Nodes::NodePool's, molds the Molds::MoldPool's.
 module Skep
   class Swarm
     class Supervisor
-      include Upgradable
+      include Upgrade::Upgradable
 
       # How long a forced end waits for the mold's word before the mold is killed too.
       FORCE_SECONDS = 2.0
+      NODE_ENDS = %i[node_died node_exited].freeze
 
-      private_constant :FORCE_SECONDS
+      private_constant :FORCE_SECONDS, :NODE_ENDS
 
-      attr_reader :config #: Config?
-      attr_reader :loop #: OS::Loop
+      attr_reader :config #: Definition::Config?
+      attr_reader :loop #: OS::EventLoop
       attr_reader :started_at #: Float
-      attr_reader :manager #: Manager?
+      attr_reader :node_pool #: Nodes::NodePool?
       attr_reader :arguments #: Array[String]?, of the `skep run` that began it
-      attr_reader :tally #: Tally
+      attr_reader :event_counter #: EventCounter
 
       # overrides: options that the command line sets over the file's.
-      def initialize(origin, overrides: {}, observers: [], arguments: nil)
+      def initialize(launcher, overrides: {}, observers: [], arguments: nil)
         @arguments = arguments
-        @origin = origin
+        @launcher = launcher
         @overrides = overrides
-        @observers = Observers.new([@tally = Tally.new, *observers])
-        @course = Course.new
-        @boot = FirstBoot.new(self, overrides["boot_timeout"] || Option::ALL[:boot_timeout].value)
+        @observers = Observers.new([@event_counter = EventCounter.new, *observers])
+        @lifecycle = Lifecycle.new
+        default = Definition::Options::ALL[:boot_timeout].value
+        @boot = BootMonitor.new(self, overrides["boot_timeout"] || default)
       end
 
       # Runs the swarm to its end and returns the exit code.
       def run #: () -> Integer
         keep_on do
           OS::Refused.check
-          Sockets.take
+          Runtime::SocketActivation.take
           open
           @boot.watch
-          @foundry.start
+          @mold_pool.start
         end
       rescue SystemCallError => e # what is wrong later is a mistake of ours, and shows its place
         raise (OS::Refused.of(e) unless booted?) || e
@@ -50,99 +53,102 @@ module Skep
 
       # What an observer may ask of it, from within the loop.
 
-      # signal: which one it obeys; reason: why it stops on its own (Manager#outcome).
+      # signal: which one it obeys; reason: why it stops on its own (Nodes::NodePool#outcome).
       def stop(signal = nil, reason: nil) #: (?String?, ?reason: Symbol?) -> void
-        @course.asked unless reason
+        @lifecycle.asked unless reason
         return if stopping?
 
         emit(:swarm_stopping, :info, { signal:, reason: }.compact)
-        @course.stopping
-        @manager ? @manager.stop : finish
+        @lifecycle.stopping
+        @node_pool ? @node_pool.stop : finish
       end
 
       def force(reason) #: (String) -> void
         emit(:swarm_forced, :warn, { reason: })
-        @course.forced
-        @manager ? @manager.force(reason) : finish
+        @lifecycle.forced
+        @node_pool ? @node_pool.force(reason) : finish
       end
 
       def quiet #: () -> void
         emit(:swarm_quiet, :info, {})
-        @course.quiet
-        @manager&.quiet
+        @lifecycle.quiet
+        @node_pool&.quiet
       end
 
-      def changes = @changes ||= Changes.new(self, @foundry) #: () -> Changes
+      #: () -> Rollout::ChangeCoordinator
+      def changes
+        @changes ||= Rollout::ChangeCoordinator.new(self, @mold_pool)
+      end
 
-      def backtraces = @manager&.backtraces #: () -> void
-      def snapshot = Snapshot.new(self).to_h #: () -> Hash[Symbol, untyped]
+      def backtraces = @node_pool&.backtraces #: () -> void
+      def snapshot = StatusReport.new(self).to_h #: () -> Hash[Symbol, untyped]
 
       # Asked by signals only.
 
       def reopen #: () -> void
-        @premises&.reopen
+        @resources&.reopen
         @observers.each_guarded(&:reopen)
       end
 
-      def reap = @office.strangers.tend #: () -> void
+      def reap = @process_setup.orphan_reaper.reap #: () -> void
 
-      # Asked by the Foundry, its Reports and its Recasting.
+      # Asked by the MoldPool, its MoldMessages and its MoldRestarts.
 
       def emit(name, level, facts) #: (Symbol | String, Symbol, Hash) -> void
         @observers.event(name.to_s, level, facts)
         @changes&.look
         # The helper doesn't hear of itself: its own news would never end.
-        @manager&.overheard(name.to_s, facts) unless facts[:node] == "helper"
+        @node_pool&.overheard(name.to_s, facts) unless facts[:node] == "helper"
       end
 
       # A mold has loaded its file: its word is the configuration, the first time.
       def loaded(mold, plain)
         configure(plain) unless config
-        mold.prepare(config, @premises.page, @premises.cells) if config && failures.empty?
+        mold.prepare(config, @resources.page, @resources.layout) if config && failures.empty?
       end
 
       # A mold can fork.
       def mold_ready(mold)
         return finish if stopping?
 
-        @course.running
-        @manager.mold = mold
-        @manager.start if mold.number.zero? || !booted?
-        @course.booted
+        @lifecycle.running
+        @node_pool.mold = mold
+        @node_pool.start if mold.number.zero? || !booted?
+        @lifecycle.booted
       end
 
       # A mold or a node is there, and leads a group.
-      def leader(pid) = @office.strangers.leader(pid)
+      def leader(pid) = @process_setup.orphan_reaper.leader(pid)
 
       # How long a mold may take to be ready.
       def boot_limit = @boot.limit
 
-      def mold_died(mold) = @manager&.registrar&.mold_died(mold)
+      def mold_died(mold) = @node_pool&.node_registry&.mold_died(mold)
 
       # There is no swarm to run: says why, ends what there is and exits with that code.
       def fail(sentence, exit_code = ExitCode::FAILED)
-        @course.failed(sentence, exit_code)
-        @manager ? @manager.force("boot_failed") : finish
+        @lifecycle.failed(sentence, exit_code)
+        @node_pool ? @node_pool.force("boot_failed") : finish
       end
 
-      # Asked by the Manager.
+      # Asked by the NodePool.
 
       def told(name, level, facts)
         emit(name, level, facts)
-        loop.after(0) { reap } if name == :node_died # the next node comes first
+        loop.after(0) { reap } if NODE_ENDS.include?(name) # the next node comes first
         @boot.look(name)
       end
 
       # Nodes are being killed: should their mold not report it, it is stuck.
       def forced
-        loop.after(FORCE_SECONDS) { @foundry.kill }
+        loop.after(FORCE_SECONDS) { @mold_pool.kill }
       end
 
       # It has done enough work to be forked from.
       def warm(node) = changes.refork(node)
 
       # The nodes' signs of life have been looked at.
-      def looked(...) = @foundry.call_roll(...)
+      def looked(...) = @mold_pool.ping_idle(...)
 
       # The file has been loaded again: what its works are is shown as it is now. How many nodes
       # and threads each has stays.
@@ -153,40 +159,41 @@ module Skep
       end
 
       # None of its nodes is left.
-      def emptied(mold) = @foundry.emptied(mold)
+      def release_if_unused(mold) = @mold_pool.release_if_unused(mold)
 
       # No node is left, or none ever was: the molds go, then the loop ends.
       def finish
-        return if @course.stopped?
+        return if @lifecycle.stopped?
 
-        @course.stopped
+        @lifecycle.stopped
         @boot.over
-        @foundry.release { loop.stop }
+        @mold_pool.release { loop.stop }
       end
 
       # What a file's plain data says, and the command line over it.
-      def read(plain) #: (Hash[String, untyped]) -> Config
-        Config.new(plain["name"], plain["options"].merge(@overrides),
-                   tasks: plain["tasks"], events: plain["events"])
+      def read(plain) #: (Hash[String, untyped]) -> Definition::Config
+        Definition::Config.new(plain["name"], plain["options"].merge(@overrides),
+                               tasks: plain["tasks"], events: plain["events"])
       end
 
-      def file = @origin.file #: () -> String
-      def state = @course.state #: () -> Symbol
-      def failures = @course.failures #: () -> Array[String]
-      def booted? = @course.booted? #: () -> bool
-      def stopping? = @course.stopping? #: () -> bool
-      def asked_to_stop? = @course.asked? #: () -> bool
+      def file = @launcher.file #: () -> String
+      def state = @lifecycle.state #: () -> Symbol
+      def failures = @lifecycle.failures #: () -> Array[String]
+      def booted? = @lifecycle.booted? #: () -> bool
+      def stopping? = @lifecycle.stopping? #: () -> bool
+      def asked_to_stop? = @lifecycle.asked? #: () -> bool
 
       private
 
       def open
         @started_at = OS.now
-        @loop = OS::Loop.new
+        @loop = OS::EventLoop.new
         disown = method(:disown)
-        @office = Office.new(self, program: @origin.program?, ours: method(:ours), forked: disown)
-        @foundry = Foundry.new(@origin, self, disown:)
-        @household = Household.new(self, @foundry)
-        @office.take
+        @process_setup = ProcessSetup.new(self, program: @launcher.program?, ours: method(:ours),
+                                                forked: disown)
+        @mold_pool = Molds::MoldPool.new(@launcher, self, disown:)
+        @own_processes = OwnProcesses.new(self, @mold_pool)
+        @process_setup.take
       end
 
       def keep_on
@@ -202,8 +209,8 @@ module Skep
         return invalid(config.errors) unless config.valid?
 
         entitle
-        @premises = Premises.new(config)
-        @premises.occupy
+        @resources = Resources.new(config)
+        @resources.occupy
         @boot.watch
         appoint
         start_observers
@@ -215,10 +222,10 @@ module Skep
         errors.each { |why| fail("#{file}: #{why}", ExitCode::CONFIGURATION) }
       end
 
-      # kept: the seats that there are already.
+      # kept: the slots that there are already.
       def appoint(kept: nil)
-        @manager = Manager.new(config, self, loop:, page: @premises.page, cells: @premises.cells,
-                                             kept:)
+        @node_pool = Nodes::NodePool.new(config, self, loop:, page: @resources.page,
+                                                       layout: @resources.layout, kept:)
       end
 
       def entitle
@@ -229,30 +236,39 @@ module Skep
         @observers.configured(self)
         emit(:swarm_started, :info, { pid: Process.pid, nodes: config.placement.size,
                                       skep: VERSION, ruby: RUBY_VERSION })
-        config.warnings.each { |sentence| emit(:option_idle, :warn, { message: sentence }) }
+        config.warnings.each { |sentence| emit(:option_ignored, :warn, { message: sentence }) }
       end
 
-      def code = @course.code(@manager&.outcome, killed: @manager&.killed?)
+      def code = @lifecycle.code(@node_pool&.outcome, killed: @node_pool&.killed?)
 
       # Something that was raised out of the loop, such as a Timeout around `run`, ends all at once.
       def close
-        @household&.abandon(FORCE_SECONDS) unless @course.stopped?
-        @office&.strangers&.sweep
-        if @manager
+        @own_processes&.abandon(FORCE_SECONDS) unless @lifecycle.stopped?
+        @process_setup&.orphan_reaper&.reap_all
+        if @node_pool
           emit(:swarm_stopped, :info, { status: code, seconds: (OS.now - started_at).round(3) })
         end
         @observers.each_guarded(&:closed)
-        @premises&.leave
-        @office&.lay_down
+        @resources&.leave
+        @process_setup&.lay_down
       end
 
       # In a mold forked from this very process, and in whatever else its program forks: nothing of
       # the supervisor's stays open.
       def disown
-        [@observers, @household, @premises, @office].compact.each(&:disown)
+        [@observers, @own_processes, @resources, @process_setup].compact.each(&:disown)
       end
 
-      def ours = @household.pids << @changes&.trial
+      def ours = @own_processes.pids << @changes&.trial
     end
   end
 end
+
+require "skep/swarm/supervisor/observers"
+require "skep/swarm/supervisor/orphan_reaper"
+require "skep/swarm/supervisor/boot_monitor"
+require "skep/swarm/supervisor/signal_handler"
+require "skep/swarm/supervisor/lifecycle"
+require "skep/swarm/supervisor/process_setup"
+require "skep/swarm/supervisor/resources"
+require "skep/swarm/supervisor/status_report"

@@ -5,7 +5,7 @@ require "rbconfig"
 # The supervisor goes on as another program, of a newer skep or on a newer Ruby, in the same
 # process: execve(2) keeps its pid, its children and the descriptors that it wants to keep.
 #
-#   upgrade = Upgrade.new(supervisor, foundry, ["/usr/bin/ruby", "/usr/bin/skep"]) { |why| … }
+#   upgrade = Upgrade.new(supervisor, mold_pool, ["/usr/bin/ruby", "/usr/bin/skep"]) { |why| … }
 #   upgrade.start
 #   upgrade.look        # something has happened: may it go on now, or is it over?
 #
@@ -27,7 +27,7 @@ module Skep
 
       # Why not, whatever is under way.
       def self.refusal(program) #: (untyped) -> String?
-        return "it takes skep's C extension" unless OS::HeldSignals.supported?
+        return "it takes skep's C extension" unless OS::SignalHandoff.supported?
 
         usable = program.is_a?(Array) && program.size == 2 && program.all? do |path|
           path.is_a?(String) && path.start_with?("/") && !path.include?("\0") && File.file?(path)
@@ -37,10 +37,10 @@ module Skep
 
       attr_reader :pid #: Integer?, the trial's
 
-      #: (Supervisor, Foundry, [String, String]) { (String) -> void } -> void
-      def initialize(supervisor, foundry, program, &failed)
+      #: (Supervisor, Molds::MoldPool, [String, String]) { (String) -> void } -> void
+      def initialize(supervisor, mold_pool, program, &failed)
         @supervisor = supervisor
-        @foundry = foundry
+        @mold_pool = mold_pool
         @loop = supervisor.loop
         @program = program
         @failed = failed
@@ -75,14 +75,15 @@ module Skep
       private
 
       def try(writer)
-        OS::Headroom.check
-        handover = Handover.new
-        file = @supervisor.hand_over(handover, trial: true)
-        kept = handover.ios.to_h { |io| [io, io] }
-        Process.spawn(handover.environment, *command(file), in: File::NULL,
-                      out: File::NULL, err: writer, pgroup: true, close_others: true, **kept)
+        OS::ForkProbe.check
+        state_file = StateFile.new
+        file = @supervisor.hand_over(state_file, trial: true)
+        kept = state_file.ios.to_h { |io| [io, io] }
+        Process.spawn(state_file.environment, *command(file),
+                      in: File::NULL, out: File::NULL, err: writer, pgroup: true,
+                      close_others: true, **kept)
       ensure
-        handover&.close
+        state_file&.close
       end
 
       def command(file)
@@ -109,8 +110,8 @@ module Skep
 
       def complaint(status)
         first = @said.lines.map(&:strip).reject(&:empty?).first
-        first ||= status.success? ? "it is no skep, or another one" : Exit.of(status).to_s
-        "the new program can't take over: #{Plain.text(first.delete_prefix("skep: "))}"
+        first ||= status.success? ? "it is no skep, or another one" : IPC::ExitStatus.of(status).to_s
+        "the new program can't take over: #{IPC::PlainData.text(first.delete_prefix("skep: "))}"
       end
 
       def look_now
@@ -122,29 +123,29 @@ module Skep
         fail(e.message)
       end
 
-      def obstacle = Obstacles.new(@supervisor, @foundry).first
+      def obstacle = Obstacles.new(@supervisor, @mold_pool).first
 
       # What is due, or was signalled, is done before.
       def switch
         return look if @loop.due?
 
-        OS::HeldSignals.hold(Orders::HELD)
+        OS::SignalHandoff.hold(Supervisor::SignalHandler::HELD)
         begin
           @supervisor.signalled? ? look : execute
         ensure
-          OS::HeldSignals.take_back
+          OS::SignalHandoff.take_back
         end
       end
 
       # It returns, by an error, only if it can't be done.
       def execute
-        handover = Handover.new
-        file = @supervisor.hand_over(handover)
-        handover.stay_open(true)
-        exec(handover.environment, *command(file))
+        state_file = StateFile.new
+        file = @supervisor.hand_over(state_file)
+        state_file.stay_open(true)
+        exec(state_file.environment, *command(file))
       ensure
-        handover&.stay_open(false)
-        handover&.close
+        state_file&.stay_open(false)
+        state_file&.close
       end
 
       def fail(why)
@@ -168,3 +169,8 @@ module Skep
     end
   end
 end
+
+require "skep/swarm/upgrade/state_file"
+require "skep/swarm/upgrade/restore"
+require "skep/swarm/upgrade/obstacles"
+require "skep/swarm/upgrade/upgradable"

@@ -19,13 +19,13 @@ module Skep
       # by exit!.
       #
       #: () -> void
-      def self.drain = Roster.drain
+      def self.drain = Registry.drain
 
       attr_reader :name #: String, as in the thread's, `skep.NAME`
 
       # `restart` says when a forked child has a thread of its own: `:lazy`, from its first push or
       # start on; `:eager`, at once; `:never`. `limit`, `full` and `inherit` are the inbox' (see
-      # Inbox::Terms). `drain` is how many seconds an exiting process waits for it, 0 for none.
+      # Inbox::Options). `drain` is how many seconds an exiting process waits for it, 0 for none.
       # `reporter` gets `call(error, who)` for what nobody else would see.
       #
       #: (String | Symbol name, ?restart: Symbol, ?limit: Integer?, ?full: Symbol, ?inherit: Symbol,
@@ -41,15 +41,15 @@ module Skep
         @worker = Worker.new(@name, @inbox, reporter, &block)
         survive(restart)
         @worker.start
-        Roster.add(self)
+        Registry.add(self)
       end
 
       # Starts the thread where it isn't running, as in a forked child. Raises Background::Closed,
-      # and Background::Elsewhere in a child of `restart: :never`.
+      # and WrongProcess in a child of `restart: :never`.
       #
       #: () -> self
       def start
-        raise Elsewhere, name if elsewhere?
+        raise WrongProcess, name if elsewhere?
         raise Closed, name if @inbox.closed?
 
         @worker.start
@@ -62,7 +62,7 @@ module Skep
       #
       #: (untyped item, ?timeout: Numeric?) -> self
       def push(item, timeout: nil)
-        raise Elsewhere, name if @home && elsewhere?
+        raise WrongProcess, name if @home && elsewhere?
 
         refusal = @limit ? push_within(timeout, item) : @inbox.__push(item)
         raise refusal == :full ? full : Closed.new(name) if refusal
@@ -79,7 +79,7 @@ module Skep
       def close(timeout: nil)
         deadline = timeout && (OS.now + timeout)
         @inbox.close
-        @revival&.cancel
+        @restart&.cancel
         @worker.start unless @inbox.empty? || elsewhere?
         @worker.join(deadline) unless @worker.current?
         tell_drops(at_last: true)
@@ -117,7 +117,7 @@ module Skep
         return if elsewhere? || !@drain.positive? || (@inbox.empty? && @inbox.__popped.zero?)
 
         done = close(timeout: began + @drain - OS.now)
-        @worker.tell(Undone.new(@inbox.size, @drain)) unless done
+        @worker.tell(DrainTimeout.new(@inbox.size, @drain)) unless done
       rescue SystemExit
         nil # The thread's own, and the process is ending.
       end
@@ -128,7 +128,7 @@ module Skep
       def survive(restart)
         case restart
         when :lazy then nil
-        when :eager then @revival = Revival.new(self)
+        when :eager then @restart = RestartInChild.new(self)
         when :never then @home = OS::Generation.count
         else
           raise ArgumentError, "restart: is one of [:lazy, :eager, :never], not #{restart.inspect}"
@@ -156,7 +156,7 @@ module Skep
         return if @inbox.dropped.zero?
 
         count = @inbox.__drops_untold(at_last:)
-        @worker.tell(Dropped.new(count)) if count
+        @worker.tell(ItemsDropped.new(count)) if count
       end
     end
   end

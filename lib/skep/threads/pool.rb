@@ -29,7 +29,7 @@ module Skep
         raise ArgumentError, "a pool needs one thread at least, not #{size}" unless @size.positive?
 
         @name = name
-        @crew = Crew.new(@size, name:, reporter:)
+        @workers = Workers.new(@size, name:, reporter:)
       end
 
       # Calls the block with each item and returns what it returned, in the items' order. Raises
@@ -46,7 +46,7 @@ module Skep
       def run(items, help: true, &block)
         help = (help && !Fiber.current_scheduler) || Worker.inside?
         batch = Batch.new(items.to_a, size:, help:, &block)
-        crew.host(batch)
+        workers.host(batch)
         batch.results
       end
 
@@ -55,20 +55,20 @@ module Skep
       # false at once.
       #
       #: (?timeout: Numeric?) -> bool
-      def close(timeout: nil) = crew.close(timeout && (OS.now + timeout))
+      def close(timeout: nil) = workers.close(timeout && (OS.now + timeout))
 
       #: () -> String
-      def inspect = "#<#{self.class} #{@name} size=#{size}#{" closed" if crew.closed?}>"
+      def inspect = "#<#{self.class} #{@name} size=#{size}#{" closed" if workers.closed?}>"
 
       private
 
       # The threads of this process.
       #
-      #: () -> Crew
-      def crew
-        return @crew if @crew.here?
+      #: () -> Workers
+      def workers
+        return @workers if @workers.here?
 
-        RENEWAL.synchronize { @crew = @crew.here? ? @crew : @crew.renew }
+        RENEWAL.synchronize { @workers = @workers.here? ? @workers : @workers.for_child }
       end
     end
   end

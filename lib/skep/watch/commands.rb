@@ -29,7 +29,7 @@ module Skep
         answer.call({ error: "the supervisor can't look: #{e.message.sub(/ @ .*/, "").downcase}" })
       rescue StandardError => e # a bug of ours, for which the client isn't blamed
         supervisor.emit(:supervisor_error, :error,
-                        { message: command, error: Swarm::Plain.error(e),
+                        { message: command, error: Swarm::IPC::PlainData.error(e),
                           backtrace: e.backtrace.first(20) })
         answer.call({ error: "the supervisor failed at it, its log says where: #{e.class}" })
       end
@@ -75,11 +75,11 @@ module Skep
 
       # For `skep chaos`: harm that only the node can do to itself.
       def chaos #: () -> void
-        node = @supervisor.manager.seats.find { |seat| seat.id == @facts["node"] }&.node
+        node = @supervisor.node_pool.slots.find { |slot| slot.id == @facts["node"] }&.node
         order = @facts.slice("order", "bytes")
         return @answer.call({ error: no_chaos }) unless @supervisor.config.chaos
 
-        node.channel.send("chaos", order) if node&.ready?
+        node.channel.post("chaos", order) if node&.ready?
         @answer.call({ done: "chaos" })
       end
 

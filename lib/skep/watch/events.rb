@@ -9,16 +9,18 @@ module Skep
     module Events
       NAMES = %w[
         swarm_started swarm_stopping swarm_forced swarm_quiet swarm_stopped swarm_scaled
-        restart_begun reload_begun refork_begun upgrade_begun upgrade_done restart_done
-        reload_done refork_done restart_failed reload_failed refork_failed upgrade_failed
-        restart_refused reload_refused upgrade_refused reload_ignored option_idle mold_booting
-        mold_ready mold_warmed mold_died mold_refused mold_hung mold_garbled fork_guard
-        fork_failed node_forked node_ready node_joined node_left node_failed node_over_limit
+        restart_started reload_started refork_started upgrade_started upgrade_finished
+        restart_finished reload_finished refork_finished restart_failed reload_failed
+        refork_failed upgrade_failed
+        restart_refused reload_refused upgrade_refused reload_ignored option_ignored mold_booting
+        mold_ready mold_warmed mold_died mold_load_failed mold_hung mold_protocol_error fork_guard
+        fork_failed node_forked node_ready node_assigned node_unassigned node_failed node_over_limit
         node_leaking swarm_over_budget budget_too_small memory_pressure memory_lowered node_died
+        node_exited
         work_suspected spare_ready spare_stepped_in node_hung node_unhealthy node_healthy
         supervisor_late node_backtraces node_became_mold node_replacing node_replaced
-        replacement_failed node_waiting node_done crash_loop crash_loop_over hook_failed
-        node_deaf node_unkillable node_garbled supervisor_error metrics_listening
+        replacement_failed node_waiting node_finished crash_loop crash_loop_over hook_failed
+        node_channel_closed node_unkillable node_protocol_error supervisor_error metrics_listening
         metrics_unavailable metrics_failed events_dropped
         kafka_rebalance kafka_name_taken kafka_unreachable kafka_lost kafka_back
         kafka_topic_missing kafka_error kafka_commit_failed kafka_refused kafka_topic_remade

@@ -29,7 +29,7 @@ module Skep
       def field(key) = "SKEP_#{key.to_s.upcase.gsub(/[^A-Z0-9]/, "_")}"[0, NAME]
 
       def plain(value)
-        value.is_a?(String) ? value.b : JSON.generate(Swarm::Plain.of(value)).b
+        value.is_a?(String) ? value.b : JSON.generate(Swarm::IPC::PlainData.of(value)).b
       end
 
       # A value of several lines comes with its length.

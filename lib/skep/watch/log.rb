@@ -13,7 +13,7 @@ require "time"
 # the next that can: it never blocks or ends the swarm.
 module Skep
   module Watch
-    class Log < Swarm::Observer
+    class Log < Swarm::Supervisor::Observer
       LEVELS = { debug: 0, info: 1, warn: 2, error: 3 }.freeze
       LAST_SECONDS = 2.0 # for a slow reader, at the end
       private_constant :LEVELS, :LAST_SECONDS
@@ -38,18 +38,18 @@ module Skep
       end
 
       # What was too much for its reader is written by the next program.
-      def keep(_handover) = @outlet.keep #: (Swarm::Handover) -> Hash[String, untyped]
+      def dump(_state_file) = @outlet.dump #: (Swarm::Upgrade::StateFile) -> Hash[String, untyped]
 
-      def resumed(supervisor, kept, _handover)
+      def resumed(supervisor, kept, _state_file)
         @loop = supervisor.loop
         @config = supervisor.config
         reopen
-        @outlet.recall(kept) if kept
+        @outlet.restore(kept) if kept
         follow_on
       end
 
       # From here on lines are written, as this configuration says.
-      def follow(config) #: (Swarm::Config) -> void
+      def follow(config) #: (Swarm::Definition::Config) -> void
         @config = config
         reopen
         follow_on
@@ -122,7 +122,7 @@ module Skep
 
       def json(time, mono, name, level, facts)
         facts = { time: time.iso8601(6), mono: mono.round(6), level:, event: name, **facts }
-        "#{JSON.generate(Swarm::Plain.of(facts))}\n"
+        "#{JSON.generate(Swarm::IPC::PlainData.of(facts))}\n"
       end
 
       def text(time, name, level, facts)

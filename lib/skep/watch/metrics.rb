@@ -33,7 +33,7 @@ module Skep
       module_function
 
       # Loads what serves, where metrics are asked for. Raises Unservable.
-      def prepare(config) #: (Swarm::Config) -> void
+      def prepare(config) #: (Swarm::Definition::Config) -> void
         return unless config.metrics
 
         load_puma
@@ -41,7 +41,7 @@ module Skep
       end
 
       # Serves at a socket that listens already, until it is closed. line: asks the supervisor.
-      def start(socket, line) #: (BasicSocket, Swarm::Line) -> Server
+      def start(socket, line) #: (BasicSocket, Swarm::InNode::SupervisorQuery) -> Server
         Server.new(App.new(Facts.new(line))).serve(socket)
       end
 

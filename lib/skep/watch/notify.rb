@@ -15,10 +15,10 @@
 # Nobody who listens, or reads, costs the swarm nothing. sd_notify(3), docs/systemd.md.
 module Skep
   module Watch
-    class Notify < Swarm::Observer
+    class Notify < Swarm::Supervisor::Observer
       PAUSE = 1.0 # between two STATUS
       MORE = 10.0 # seconds beyond what the swarm may take by its own limits
-      CHANGE = /\A(restart|reload|upgrade)_(begun|done|failed|refused)\z/
+      CHANGE = /\A(restart|reload|upgrade)_(started|finished|failed|refused)\z/
       private_constant :PAUSE, :MORE, :CHANGE
 
       def initialize(env: ENV, pid: Process.pid) #: (?env: untyped, ?pid: Integer) -> void
@@ -42,12 +42,12 @@ module Skep
         look_by(urgent? ? OS.now : @told_at + PAUSE)
       end
 
-      def keep(_handover) #: (Swarm::Handover) -> Hash[String, untyped]
+      def dump(_state_file) #: (Swarm::Upgrade::StateFile) -> Hash[String, untyped]
         { "address" => @address, "watchdog" => @watchdog&.seconds, "ready" => @ready }
       end
 
-      def resumed(supervisor, kept, _handover) #: (Swarm::Supervisor, Hash?, untyped) -> void
-        recall(kept) if kept
+      def resumed(supervisor, kept, _state_file) #: (Swarm::Supervisor, Hash?, untyped) -> void
+        restore(kept) if kept
         take_up(supervisor)
       end
 
@@ -72,7 +72,7 @@ module Skep
         @watchdog&.begin(supervisor) { |word| @post.put(word) unless @post.waits? }
       end
 
-      def recall(kept)
+      def restore(kept)
         @address, @ready = kept.values_at("address", "ready")
         @watchdog = kept["watchdog"]&.then { |seconds| Watchdog.new(seconds) }
       end
@@ -80,7 +80,7 @@ module Skep
       def changed(change, step, facts)
         return refused(change) if step == "refused"
 
-        @under_way = step == "begun" ? change : nil
+        @under_way = step == "started" ? change : nil
         @failure = step == "failed" ? "the last #{change} failed: #{facts[:message]}" : nil
         @under_way ? reloading : say("READY=1")
       end

@@ -31,7 +31,7 @@ module Skep
       BACKLOG = 1024 * 1024
       private_constant :PIECE, :BACKLOG
 
-      attr_writer :loop #: OS::Loop
+      attr_writer :loop #: OS::EventLoop
 
       def initialize(io) #: (IO) -> void
         @io = io
@@ -53,13 +53,13 @@ module Skep
       end
 
       # What is yet to be written.
-      def keep #: () -> Hash[String, untyped]
+      def dump #: () -> Hash[String, untyped]
         drain
         { "rest" => [[@piece, *@lines].join].pack("m0"), "lost" => @lost + @telling }
       end
 
       # After what comes from another program's outlet.
-      def recall(plain) #: (Hash[String, untyped]) -> void
+      def restore(plain) #: (Hash[String, untyped]) -> void
         @lost += plain["lost"]
         rest = plain["rest"].unpack1("m0")
         @lines << rest
@@ -88,7 +88,7 @@ module Skep
 
       # Writes what can be written now.
       def drain #: () -> void
-        write_piece while @bytes.positive? && OS::Look.writable?(@io)
+        write_piece while @bytes.positive? && OS::ReadyNow.writable?(@io)
         @bytes.zero? ? rest_no_more : wait_for_reader
       rescue Errno::EAGAIN # a terminal with room for less than a piece
         wait_for_reader

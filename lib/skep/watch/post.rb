@@ -22,7 +22,7 @@ module Skep
       BACKLOG = 1024 * 1024
       private_constant :BACKLOG
 
-      attr_writer :loop #: OS::Loop
+      attr_writer :loop #: OS::EventLoop
       attr_accessor :lost #: Integer
 
       def initialize(path) #: (String) -> void
@@ -45,12 +45,12 @@ module Skep
       def waits? = @letters.any? #: () -> bool
 
       # What is yet to be sent, for the next program.
-      def keep #: () -> Hash[String, untyped]
+      def dump #: () -> Hash[String, untyped]
         drain
         { "rest" => @letters.map { |letter| [letter].pack("m0") }, "lost" => @lost + @telling }
       end
 
-      def recall(plain) #: (Hash[String, untyped]) -> void
+      def restore(plain) #: (Hash[String, untyped]) -> void
         @lost += plain["lost"]
         letters = plain["rest"].is_a?(Array) ? plain["rest"] : [] # or it was an Outlet's
         letters.each { |letter| put(letter.unpack1("m0")) }

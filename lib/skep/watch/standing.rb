@@ -17,22 +17,22 @@ module Skep
         def of(supervisor, **also) = new(supervisor).line(**also) #: (untyped, **String?) -> String
 
         def ready?(supervisor) #: (Swarm::Supervisor) -> bool
-          supervisor.manager&.seats&.any? { |seat| seat.nodes.any?(&:ready?) } || false
+          supervisor.node_pool&.slots&.any? { |slot| slot.nodes.any?(&:ready?) } || false
         end
 
         # A node is ready, and each of the others has been ready or has failed once.
         def booted?(supervisor) #: (Swarm::Supervisor) -> bool
-          manager = supervisor.manager
-          return false unless manager&.ever_ready?
+          node_pool = supervisor.node_pool
+          return false unless node_pool&.ever_ready?
 
-          manager.seats.all? { |seat| seat.node&.ready? || seat.last_exit || seat.refusal }
+          node_pool.slots.all? { |slot| slot.node&.ready? || slot.last_exit || slot.refusal }
         end
       end
 
       def initialize(supervisor) #: (Swarm::Supervisor) -> void
         @supervisor = supervisor
-        @manager = supervisor.manager
-        @seats = @manager&.seats || []
+        @node_pool = supervisor.node_pool
+        @slots = @node_pool&.slots || []
       end
 
       def line(under_way: nil, failure: nil) #: (?under_way: String?, ?failure: String?) -> String
@@ -44,7 +44,7 @@ module Skep
 
       def state
         return @supervisor.failures.first if @supervisor.failures.any?
-        return "gave up on a crash loop" if @manager&.outcome == :gave_up
+        return "gave up on a crash loop" if @node_pool&.outcome == :gave_up
         return "ended" if @supervisor.state == :stopped
         return "loading #{@supervisor.file}" if @supervisor.state == :booting
         return "stopping, #{nodes(left)} left" if @supervisor.stopping?
@@ -52,24 +52,24 @@ module Skep
         [*("quiet" if @supervisor.state == :quiet), ready, *troubles, *spares].join(", ")
       end
 
-      def left = @manager ? @manager.roster.nodes.count { |node| !node.helper? } : 0
+      def left = @node_pool ? @node_pool.node_table.nodes.count { |node| !node.helper? } : 0
 
       def ready
-        count = @seats.count { |seat| ready?(seat) }
-        count == @seats.size ? "#{nodes(count)} ready" : "#{count} of #{nodes(@seats.size)} ready"
+        count = @slots.count { |slot| ready?(slot) }
+        count == @slots.size ? "#{nodes(count)} ready" : "#{count} of #{nodes(@slots.size)} ready"
       end
 
-      def ready?(seat) = seat.nodes.any?(&:ready?)
+      def ready?(slot) = slot.nodes.any?(&:ready?)
 
       def troubles
-        looping, others = @seats.reject { |seat| ready?(seat) }.partition(&:looping?)
+        looping, others = @slots.reject { |slot| ready?(slot) }.partition(&:looping?)
         waiting = others.count(&:waiting?)
         ["#{looping.size} in a crash loop", "#{waiting} to be started again"]
           .zip([looping.size, waiting]).filter_map { |text, count| text if count.positive? }
       end
 
       def spares
-        count = @manager ? @manager.spares.reserves.count { |seat| ready?(seat) } : 0
+        count = @node_pool ? @node_pool.spares.spare_slots.count { |slot| ready?(slot) } : 0
         "#{count} #{count == 1 ? "spare" : "spares"}" if count.positive?
       end
 

@@ -19,7 +19,7 @@ require "time"
 # or says too much is closed at a deadline or at a limit, and costs the swarm nothing.
 module Skep
   module Watch
-    class Status < Swarm::Observer
+    class Status < Swarm::Supervisor::Observer
       VERSION = 1
       CLIENTS = 64
       FOLLOWERS = 8
@@ -73,21 +73,22 @@ module Skep
       end
 
       # Nobody who asks or follows is to notice.
-      def keep(handover) #: (Swarm::Handover) -> Hash[String, untyped]
-        { "seq" => @seq, "server" => handover.lend(@server), "identity" => @identity,
-          "clients" => @clients.map { |client| client.keep(handover) } }
+      def dump(state_file) #: (Swarm::Upgrade::StateFile) -> Hash[String, untyped]
+        { "seq" => @seq, "server" => state_file.lend(@server), "identity" => @identity,
+          "clients" => @clients.map { |client| client.dump(state_file) } }
       end
 
-      def resumed(supervisor, kept, handover) #: (Swarm::Supervisor, Hash, Swarm::Handover) -> void
+      #: (Swarm::Supervisor, Hash, Swarm::Upgrade::StateFile) -> void
+      def resumed(supervisor, kept, state_file)
         return configured(supervisor) unless kept
 
         @supervisor = supervisor
         @path = supervisor.config.control_path
         @seq += kept["seq"]
-        @server = handover.take(kept["server"], UNIXServer)
+        @server = state_file.take(kept["server"], UNIXServer)
         @identity = kept.fetch("identity") { identity }
         open_door
-        kept["clients"].each { |client| resume(client, handover) }
+        kept["clients"].each { |client| resume(client, state_file) }
       end
 
       def disown = @server && [*@clients.each(&:disown), @server].last.close #: () -> void
@@ -146,8 +147,8 @@ module Skep
       end
 
       # Who waits for an answer has asked for this very program.
-      def resume(kept, handover)
-        client = serve(handover.take(kept["socket"], UNIXSocket)).recall(kept)
+      def resume(kept, state_file)
+        client = serve(state_file.take(kept["socket"], UNIXSocket)).restore(kept)
         return unless client.waits?
 
         client.reply(Status.line(done: "upgrade", pid: Process.pid, skep: Skep::VERSION,
@@ -171,7 +172,7 @@ module Skep
       end
 
       def news(name, level, facts)
-        facts = Swarm::Plain.of(Redaction.of(facts)).transform_keys(&:to_sym)
+        facts = Swarm::IPC::PlainData.of(Redaction.of(facts)).transform_keys(&:to_sym)
         { seq: @seq, time: Time.now.utc.iso8601(6), mono: OS.now.round(6), level:, event: name,
           swarm: @supervisor&.config&.name, **facts }
       end

@@ -40,7 +40,7 @@ module Skep
       def line(text) = text.tr("\n", " ")
 
       def word(value)
-        text = value.is_a?(String) ? value : JSON.generate(Swarm::Plain.of(value))
+        text = value.is_a?(String) ? value : JSON.generate(Swarm::IPC::PlainData.of(value))
         text.match?(/\A[^\s"=\\]+\z/) ? text : text.to_json
       end
       private_class_method :details, :rows?, :thread, :task, :indented, :line, :word

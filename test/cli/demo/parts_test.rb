@@ -8,10 +8,10 @@ require "skep/cli/demo/parts"
 
 # What `skep demo` is made of, piece by piece.
 class DemoPartsTest < Skep::TestCase
-  Parts = Skep::CLI::Demo
+  Demo = Skep::CLI::Demo
   Account, Frame, Kills, Orders, Pace, Plan, Roster, Scene, Verdict =
     %i[Account Frame Kills Orders Pace Plan Roster Scene Verdict]
-      .map { |part| Parts.const_get(part) }
+      .map { |part| Demo.const_get(part) }
   private_constant(*constants(false))
 
   test "the account counts each message once, and what was done again as duplicates" do

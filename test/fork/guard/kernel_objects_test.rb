@@ -34,7 +34,7 @@ class GuardKernelObjectsTest < GuardCase
       reader, writer = IO.pipe
       poller = Skep::OS::Poller.new
       poller.add(reader, :input)
-      ours = [poller, Skep::OS::Poller.new, Skep::OS::Page.create(2), Skep.pidfd(Process.pid)]
+      ours = [poller, Skep::OS::Poller.new, Skep::OS::SharedPage.create(2), Skep.pidfd(Process.pid)]
       puts Skep::Fork::Guard.check(except: [reader, writer])
       ours.each(&:close)
     RUBY

@@ -7,7 +7,7 @@ require "socket"
 # What tests of Guard's inspectors share.
 class GuardCase < Skep::TestCase
   Guard = Skep::Fork::Guard
-  Survey = Guard.const_get(:Survey)
+  ProcessInventory = Guard.const_get(:ProcessInventory)
 
   def setup
     @owned = []

@@ -51,7 +51,7 @@ ExampleScenario.play do
   end
   swarm.signal(:USR2)
   feed("orders", third)
-  swarm.await("restart_done")
+  swarm.await("restart_finished")
   swarm.follow("all orders are in the ledger") { entries.call == orders }
   stop_well(swarm)
 

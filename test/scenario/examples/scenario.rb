@@ -73,7 +73,7 @@ class ExampleScenario < Scenario
       swarm.follow("#{moment} done and a node to kill") { yield >= moment && living(swarm).any? }
       pid = living(swarm).first
       swarm.kill(pid)
-      swarm.await("node_died") { |event| event["pid"] == pid }
+      swarm.await(GONE) { |event| event["pid"] == pid }
     end
   end
 

@@ -28,7 +28,7 @@ Scenario.play do
   end
   swarm.await("node_ready")
   must("upgrade: #{swarm.stderr}") do
-    !Skep::OS::HeldSignals.supported? || swarm.skep("upgrade", "notified").nil?
+    !Skep::OS::SignalHandoff.supported? || swarm.skep("upgrade", "notified").nil?
   end
   swarm.kill(ready["helper"])
   again = swarm.await("node_ready") { |event| event["node"] == "helper" }

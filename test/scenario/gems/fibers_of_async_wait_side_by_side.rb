@@ -16,9 +16,9 @@ Scenario.play do
   pool = Skep::Threads::Pool.new(2)
   worker = Skep::Threads::Background.new("patient") { |own| own.each { inbox.pop(timeout: 10) } }
   worker.push(1)
-  cells = Skep::Swarm::Cells.new(nodes: 1, threads: 0)
-  child = Skep::Swarm::Child.new(id: 0, swarm: "async", mold: 0, cells:, report: ->(*) {},
-                                 page: Skep::OS::Page.create(cells.total))
+  layout = Skep::Swarm::IPC::Scoreboard::Layout.new(nodes: 1, threads: 0)
+  child = Skep::Swarm::Child.new(id: 0, swarm: "async", mold: 0, layout:, report: ->(*) {},
+                                 page: Skep::OS::SharedPage.create(layout.total))
   gate, opener = IO.pipe
   pid = fork { opener.close || gate.read || exit!(3) }
   pidfd = Skep.pidfd(pid)

@@ -12,7 +12,7 @@ KafkaScenario.play do
   body = "batch.each { |message| exit!(7) if message.payload == 'bad' }"
   kafka = { "socket.timeout.ms" => 2_000, "session.timeout.ms" => 6_000 }
   swarm = run_swarm(reader(orders, more:, body:, kafka:))
-  died = swarm.await("node_died")
+  died = swarm.await(GONE)
   java = Integer(File.read("#{directory}/broker/broker.pid"))
   swarm.kill(java, :STOP)
   stopped = Skep::OS.now
@@ -27,7 +27,7 @@ KafkaScenario.play do
   feed(orders, (10...1_000).map { |n| [n.to_s, "v"] })
   await_keys(993)
 
-  others = swarm.events.select { |event| event["event"] == "node_died" && event["exitstatus"] != 7 }
+  others = swarm.events.select { |event| GONE.include?(event["event"]) && event["exitstatus"] != 7 }
   must("lose no healthy node: #{others}") { others.empty? }
   must("set one aside") { read(dead).map { |one| one[:key] } == ["666"] }
   must("stop with 0") { swarm.stop.exitstatus.zero? }

@@ -22,7 +22,7 @@ KafkaScenario.play do
   must("say that it waits: #{told}") { told["note"] == "waits until a broker answers" }
   swarm.await("node_ready", times: 2)
   swarm.follow_for(5)
-  must("lose no node: #{swarm.account}") { swarm.events.none? { |e| e["event"] == "node_died" } }
+  must("lose no node: #{swarm.account}") { swarm.events.none? { |e| GONE.include?(e["event"]) } }
 
   broker.start
   await_keys(1)

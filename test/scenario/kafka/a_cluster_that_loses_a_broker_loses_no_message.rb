@@ -34,7 +34,7 @@ class Losses < KafkaScenario
   def play_out
     build
     @swarm = run_swarm(source, in_directory: directory)
-    @swarm.await("node_joined", times: GROUPS.size * NODES, seconds: 60)
+    @swarm.await("node_assigned", times: GROUPS.size * NODES, seconds: 60)
     CHOSEN.flat_map { |name| CASES.fetch(name) }.each { |deed, id| endure(deed, id) }
     conclude
     GROUPS.each { |group| judge(group) }

@@ -26,7 +26,7 @@ KafkaScenario.play do
     RUBY
     pid = swarm.await("node_ready")["pid"]
     before = Skep::OS::Memory.of(pid).uss
-    swarm.await("node_joined")
+    swarm.await("node_assigned")
     most = before
     deadline = Skep::OS.now + 6
     swarm.follow("some time to read", seconds: 30) do

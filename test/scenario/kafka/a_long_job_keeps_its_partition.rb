@@ -34,7 +34,7 @@ KafkaScenario.play do
   events = ->(name) { swarm.events.select { |event| event["event"] == name } }
   changes = -> { events.call("kafka_rebalance").map { |event| event["change"] } }
 
-  swarm.await("node_joined")
+  swarm.await("node_assigned")
   feed(orders, [["k", "long", 0], *(0...20).map { |n| ["k", "short #{n}", 1] }])
   swarm.follow("the others are done meanwhile") { lines.grep(/end short/).size == 20 }
   must("still be at the long one") { !lines.include?("end long") }

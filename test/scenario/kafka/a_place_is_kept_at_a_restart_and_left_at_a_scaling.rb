@@ -42,7 +42,7 @@ KafkaScenario.play do
   feed(topic, (0...8).map { |n| ["stuck", "v", n] })
   others.await("stuck", times: 2)
   must("shrink") { others.skep("scale", "others", "1").nil? }
-  others.await("node_died") { |event| event["reason"] == "stop_timeout" }
+  others.await(GONE) { |event| event["reason"] == "stop_timeout" }
   share(8, swarm, others, among: 2)
   must("end with 0") { swarm.stop.exitstatus.zero? }
   must("end by force") { others.stop.exitstatus == 2 }

@@ -27,7 +27,7 @@ KafkaScenario.play do
       end
     end
   RUBY
-  swarm.await("node_joined")
+  swarm.await("node_assigned")
   kinds = %w[bad slow slow slow].each_with_index.to_a
   good = kinds.product((0...10).to_a).map { |(_, number), n| ["#{number}/#{n}", "good", number] }
   feed(orders, kinds.map { |kind, number| ["#{kind} #{number}", kind, number] } + good)

@@ -30,7 +30,7 @@ KafkaScenario.play do
   [swarm, others].each { |one| must("stop with 0") { one.stop.exitstatus.zero? } }
   failed = swarm.events.select { |event| %w[error fatal].include?(event["level"]) }
   must("fail at nothing: #{failed.first}") { failed.empty? }
-  died = swarm.events.select { |event| event["event"] == "node_died" }
+  died = swarm.events.select { |event| GONE.include?(event["event"]) }
   must("let everybody finish") { died.all? { |event| event["exitstatus"] == 0 } }
   puts "#{all + 8} messages, #{keys.size - keys.uniq.size} handled twice, " \
        "#{generation("readers") - before} rebalances"

@@ -36,7 +36,7 @@ KafkaScenario.play do
     Dir.glob("#{place}.*").flat_map { |path| File.readlines(path, chomp: true) }
        .map { |line| line.split.then { |at, key, n| [at.to_i, key, n.to_i] } }
   end
-  swarm.await("node_joined", times: 2)
+  swarm.await("node_assigned", times: 2)
   random = Random.new(1)
   KILLS.times do
     swarm.follow_for(0.3)

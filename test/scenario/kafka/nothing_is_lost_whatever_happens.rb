@@ -75,7 +75,7 @@ class Matrix < KafkaScenario
       place = File.join(@place, swarm).tap { |path| FileUtils.mkdir_p(path) }
       run_swarm(source(name, swarm), in_directory: place)
     end
-    deeds.swarms.each { |swarm| swarm.await("node_joined") }
+    deeds.swarms.each { |swarm| swarm.await("node_assigned") }
     plan = name == "all" ? CASES[name].shuffle(random:) : CASES[name]
     plan.each.with_index(1) do |deed, number|
       follow(deeds, MESSAGES * number / (plan.size + 1))

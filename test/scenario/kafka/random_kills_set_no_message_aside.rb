@@ -28,7 +28,7 @@ KafkaScenario.play do
   done = lambda do
     Dir.glob("#{swarm.directory}/done.*").flat_map { |path| File.readlines(path, chomp: true) }
   end
-  swarm.await("node_joined", times: 2)
+  swarm.await("node_assigned", times: 2)
   random = Random.new(Integer(ENV.fetch("SEED", Random.new_seed % 1_000)))
   KILLS.times do
     moment = Skep::OS.now + random.rand(0.6)

@@ -102,7 +102,7 @@ class KafkaScenario < Scenario
   def held(swarm)
     swarm.events.each_with_object({}) do |event, held|
       held[event["pid"]] = event["held"] if event["event"] == "kafka_rebalance"
-      held.delete(event["pid"]) if event["event"] == "node_died"
+      held.delete(event["pid"]) if GONE.include?(event["event"])
     end.values.map { |topics| topics.flat_map { |topic, numbers| numbers.map { |n| [topic, n] } } }
   end
 

@@ -20,7 +20,7 @@ KafkaScenario.play do
   second.kill(second.nodes.last) # by a name that is its own now
   second.await("node_ready", times: 3)
   share(8, first, second, among: 4)
-  must("lose no node") { first.events.none? { |event| event["event"] == "node_died" } }
+  must("lose no node") { first.events.none? { |event| GONE.include?(event["event"]) } }
   must("end with 0") { [first, second].all? { |one| one.stop.exitstatus.zero? } }
   must("say it once each") { first.events.count { |e| e["event"] == "kafka_name_taken" } == 2 }
 end

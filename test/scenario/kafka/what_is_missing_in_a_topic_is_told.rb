@@ -46,7 +46,7 @@ Missing.play do
   body = "IO.select(nil, nil, nil, 0.2) if File.exist?(#{slow.inspect})"
   more = ", commit_every: 0.3, batch: 100"
   swarm = run_swarm(reader([orders, bills], nodes: 1, more:, body:))
-  swarm.await("node_joined")
+  swarm.await("node_assigned")
   feed(orders, (0...500).map { |n| [n.to_s, "v"] })
   await_keys(500)
 

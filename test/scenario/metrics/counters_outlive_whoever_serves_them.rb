@@ -68,7 +68,7 @@ MetricsScenario.play do
       end
     end
   end
-  ["reload", *("upgrade" if Skep::OS::HeldSignals.supported?)].each do |change|
+  ["reload", *("upgrade" if Skep::OS::SignalHandoff.supported?)].each do |change|
     must("#{change}: #{swarm.stderr}") { swarm.skep(change, "counted").nil? }
     look.call("after a #{change}")
   end

@@ -16,7 +16,7 @@ MetricsScenario.play do
   swarm.await("node_ready", times: 2)
   helper = pid_of(swarm, "helper")
   before = scrape
-  resident = -> { Skep::OS::Resident.of(helper).rss }
+  resident = -> { Skep::OS::Statm.of(helper).rss }
   small = resident.call
 
   talk = lambda do |*texts, hears: true|
@@ -53,7 +53,7 @@ MetricsScenario.play do
 
   after = scrape
   must("have the helper it had") do
-    pid_of(swarm, "helper") == helper && swarm.events.none? { |one| one["event"] == "node_died" }
+    pid_of(swarm, "helper") == helper && swarm.events.none? { |one| GONE.include?(one["event"]) }
   end
   must("cost the supervisor no descriptor") do
     after["skep_supervisor_descriptors"] == before["skep_supervisor_descriptors"]

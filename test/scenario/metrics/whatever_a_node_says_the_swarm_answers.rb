@@ -21,8 +21,8 @@ MetricsScenario.play do
         @child, @number = child, number
         @random = Random.new(#{seed} * 1_000_003 + number)
         @grammar = Grammar.new(@random)
-        @channel = ObjectSpace.each_object(Skep::Swarm::Channel).find { |one| !one.closed? }
-        @page = ObjectSpace.each_object(Skep::OS::Page).find { |one| !one.closed? }
+        @channel = ObjectSpace.each_object(Skep::Swarm::IPC::Channel).find { |one| !one.closed? }
+        @page = ObjectSpace.each_object(Skep::OS::SharedPage).find { |one| !one.closed? }
       end
 
       def taken_over? = (@number % 3).zero?
@@ -72,7 +72,7 @@ MetricsScenario.play do
 
       # On cells of its own.
       def scribble
-        cells = Skep::Swarm::Cells.new(nodes: @page.cells / 3, threads: 1)
+        cells = Skep::Swarm::IPC::Scoreboard::Layout.new(nodes: @page.cells / 3, threads: 1)
         slot = @child.instance_variable_get(:@slot)
         cell = [*cells.all(slot), cells.memory(slot)].sample(random: @random)
         blob = @grammar.one_in(2) ? @grammar.text : @grammar.frame
@@ -80,7 +80,7 @@ MetricsScenario.play do
         @page.set(cell, @random.rand(1..6), [0, 1, 2**63, 2**64 - 1, @random.rand(2**64)].sample(random: @random))
       end
 
-      def surprise(error) = @child.event(:surprise, level: :error, life: @number, error: Skep::Swarm::Plain.error(error), at: error.backtrace.first(5))
+      def surprise(error) = @child.event(:surprise, level: :error, life: @number, error: Skep::Swarm::IPC::PlainData.error(error), at: error.backtrace.first(5))
     end
 
     Skep.swarm "said", nodes: 4, spares: 1, metrics: "127.0.0.1:0", restarts: 1_000_000, stop_timeout: 10, memory_limit: "8G" do |swarm|
@@ -110,8 +110,9 @@ MetricsScenario.play do
     swarm.events.each do |event|
       told[event["event"]] += 1
       named = event["event"].to_s
-      wrong = %w[surprise supervisor_error mold_garbled mold_died].include?(named) ||
-              (event["node"] == "helper" && %w[node_died node_garbled node_hung].include?(named))
+      wrong = %w[surprise supervisor_error mold_protocol_error mold_died].include?(named) ||
+              (event["node"] == "helper" &&
+               [*GONE, "node_protocol_error", "node_hung"].include?(named))
       raise Scenario::Failed, "it must have none of these: #{event.to_s[0, 3_000]}" if wrong
     end
     ended = pidfds.reject { |_, pidfd| pidfd.alive? }.keys

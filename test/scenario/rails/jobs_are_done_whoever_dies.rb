@@ -59,7 +59,7 @@ RailsScenario.play do
   step_by_step(some) do
     swarm.follow("some are done") { noted >= 50 }
     swarm.kill(pid = living(swarm).first)
-    swarm.await("node_died") { |event| event["pid"] == pid }
+    swarm.await(GONE) { |event| event["pid"] == pid }
     swarm.follow("all but the last are done") { noted == jobs }
   end
   swarm.follow("all jobs are done, that for later too") { noted == jobs + 1 }

@@ -9,7 +9,7 @@ require "json"
 #   grammar.value          # any Ruby value
 #   grammar.facts          # a Hash of such
 #   grammar.work           # a Hash that is nearly what `child.work =` takes
-#   grammar.frame          # bytes: nearly a frame of Skep::Swarm::Channel
+#   grammar.frame          # bytes: nearly a frame of Skep::Swarm::IPC::Channel
 #
 # The same seed gives the same values, in the same order.
 class Grammar
@@ -25,11 +25,11 @@ class Grammar
             node pid mold swarm event level time mono seq v name facts threads tasks thread status
             backtrace message error reason seconds in_hand at work nodes work_bytes].freeze
   TYPES = %w[ready warm leaving healthy became_mold event joined unhealthy work failed judged
-             backtraces unfit spare seated stepped_in ask loaded refused pong forked fork_failed
+             backtraces unfit spare slot_taken stepped_in ask loaded refused pong forked fork_failed
              exited stop fork load answer measure unknown].freeze
   FIELDS = %w[name level facts joined reason sentence backtrace refused suspects guilty threads node
               seconds number slot pid exitstatus signal error options tasks events].freeze
-  NAMES = %i[odd huge node_died restart_begun reload_failed].freeze
+  NAMES = %i[odd huge node_died restart_started reload_failed].freeze
   LEVELS = ["debug", "info", "warn", "error", :warn, :loud, nil].freeze
   MOST = 200_000 # values in a frame
   DEEPEST = 1_000

@@ -64,7 +64,7 @@ WebScenario.play do
     page.press("[data-deed=restart]")
     page.await("document.querySelector('#ask').open")
     page.press("#ask-yes")
-    swarm.await("restart_done")
+    swarm.await("restart_finished")
     must("tell who did it") { web_log.include?("skep web: ada asked of hive: scale 4") }
 
     # Another site's form, and a script without the page's token.

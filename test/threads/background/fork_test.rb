@@ -81,7 +81,7 @@ class BackgroundForkTest < Skep::TestCase
     @worker = Background.new("home", restart: :never) { |inbox| inbox.each { |i| @did.push(i) } }
     _, reader = in_child do |writer|
       [-> { @worker.push(1) }, -> { @worker.start }].each do |act|
-        writer.puts assert_raises(Background::Elsewhere, &act).message
+        writer.puts assert_raises(Background::WrongProcess, &act).message
       end
       writer.puts @worker.alive?, @worker.close
     end
@@ -135,8 +135,8 @@ class BackgroundForkTest < Skep::TestCase
   test "goes on after Process.daemon with what was in its inbox" do
     assert_equal "1\n2\n3\n", daemon("inherit: :parent")
     assert_equal "1\n2\n3\n", daemon("inherit: :items, restart: :eager")
-    assert_equal "skep: the thread skep.d raised Skep::Threads::Background::Dropped: 2 items " \
-                 "were dropped so far, undone: push less, or give it a higher limit\n3\n",
+    assert_equal "skep: the thread skep.d raised Skep::Threads::Background::ItemsDropped: 2 " \
+                 "items were dropped so far, undone: push less, or give it a higher limit\n3\n",
                  daemon("inherit: :none")
   end
 

@@ -39,9 +39,9 @@ class ExpositionTest < Skep::TestCase
 
   test "adds a histogram's buckets up to what Prometheus wants" do
     exposition = Skep::Watch::Metrics::Exposition.new
-    durations = Skep::Swarm::Durations.new
-    [4_000_000, 5_000_000, 5_100_000, 7_000_000_000_000].each { |one| durations.add(one) }
-    exposition.put("skep_recovery_seconds", durations.to_plain)
+    histogram = Skep::Swarm::Stats::Histogram.new
+    [4_000_000, 5_000_000, 5_100_000, 7_000_000_000_000].each { |one| histogram.add(one) }
+    exposition.put("skep_recovery_seconds", histogram.to_plain)
     text = exposition.to_s
     ['bucket{le="0.005"} 2', 'bucket{le="0.01"} 3', 'bucket{le="1800.0"} 3', 'bucket{le="+Inf"} 4',
      "sum 7000.0141", "count 4"].each do |line|

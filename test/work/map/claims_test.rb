@@ -37,7 +37,7 @@ class MapClaimsTest < Skep::TestCase
   end
 
   test "cuts off what wasn't begun" do
-    skip "nothing is cut on the twin" unless Skep::OS::Page.native?
+    skip "nothing is cut on the fallback" unless Skep::OS::SharedPage.native?
 
     @claims.offer(0, 5)
     2.times { claim(0) }
@@ -64,7 +64,7 @@ class MapClaimsTest < Skep::TestCase
 
   test "keeps a node's last words, until another has its place" do
     @claims.say(1, "x" * 1000)
-    assert_equal "x" * Skep::OS::Page::BLOB, @claims.said(1)
+    assert_equal "x" * Skep::OS::SharedPage::BLOB, @claims.said(1)
     assert_nil @claims.said(0)
     @claims.clear(1)
     assert_nil @claims.said(1)

@@ -7,7 +7,7 @@ class MapLossesTest < Skep::TestCase
   Chunk = Skep::Work::Map.const_get(:Chunk)
   Losses = Skep::Work::Map.const_get(:Losses)
   FakeNode = Struct.new(:chunks, :begun, :last_words, :pid)
-  KILLED = Skep::Swarm::Exit.new(nil, "KILL")
+  KILLED = Skep::Swarm::IPC::ExitStatus.new(nil, "KILL")
   private_constant :Chunk, :Losses, :FakeNode, :KILLED
 
   def setup
@@ -39,7 +39,7 @@ class MapLossesTest < Skep::TestCase
 
   test "tries nothing again that left on purpose" do
     died = node(chunk(0, 1), begun: [0], words: "left by exit, called at app.rb:1")
-    error = assert_raises(Skep::NodeDied) { @losses.count(died, Skep::Swarm::Exit.new(3, nil)) }
+    error = assert_raises(Skep::NodeDied) { @losses.count(died, Skep::Swarm::IPC::ExitStatus.new(3, nil)) }
     assert_equal 3, error.status
     assert_match(/ended its node \(pid 42\) with exit status 3, left by exit/, error.message)
   end

@@ -92,7 +92,7 @@ module Skep
 
         def versions(rows)
           peers = rows.filter_map { |row| row.contender.version }.uniq
-          { "skep" => "#{VERSION}#{" (twins)" unless OS.native?}",
+          { "skep" => "#{VERSION}#{" (fallbacks)" unless OS.native?}",
             **peers.to_h { |peer| peer.split(" ", 2) } }
         end
       end

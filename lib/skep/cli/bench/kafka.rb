@@ -82,7 +82,7 @@ module Skep
           [reading("skep's reader alone, nothing made", "plain", work: "size"),
            reading("skep", "swarm"),
            reading("skep, batch.payloads", "swarm", work: "payloads"),
-           reading("skep, on its Ruby twins", "plain", pure: "1"),
+           reading("skep, on its Ruby fallbacks", "plain", pure: "1"),
            reading("#{GEM}, each", "poll"),
            reading(KARAFKA, "karafka", gem: "karafka"),
            reading("Karafka, 500 messages a batch", "karafka", gem: "karafka", batch: 500),

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "skep/swarm/option"
+require "skep/swarm/definition/options"
 require "skep/cli/bench/kin"
 require "skep/cli/bench/broker"
 require "skep/cli/bench/keeper"

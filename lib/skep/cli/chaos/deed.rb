@@ -10,6 +10,9 @@ module Skep
   module CLI
     class Chaos
       class Deed
+        ENDS = %w[node_died node_exited].freeze
+        private_constant :ENDS
+
         attr_reader :kind #: Symbol
         attr_reader :what #: String
         attr_reader :node #: Integer | String | nil
@@ -39,8 +42,8 @@ module Skep
         end
 
         def hear(event) #: (Hash[String, untyped]) -> void
-          died(event) if event["event"] == "node_died" && event["pid"] == @pid
-          return answer("its seat went", event["mono"]) if @cause == "scale"
+          died(event) if ENDS.include?(event["event"]) && event["pid"] == @pid
+          return answer("its slot went", event["mono"]) if @cause == "scale"
 
           answer(@cause || "replaced", event["mono"]) if answer?(event)
         end
@@ -63,7 +66,8 @@ module Skep
           return @cause.to_s.match?(/memory|oom/) if @kind == :leak
           return false if @node.nil? || event["node"] != @node
 
-          event["event"] == "node_done" || (event["event"] == "node_ready" && event["pid"] != @pid)
+          ready = event["event"] == "node_ready" && event["pid"] != @pid
+          ready || event["event"] == "node_finished"
         end
 
         def cause(event)

@@ -56,7 +56,7 @@ module Skep
           case event["event"]
           when "node_forked" then note(id, pid, "booting")
           when "node_ready" then note(id, pid, "ready")
-          when "node_died" then @nodes.delete(pid)
+          when "node_died", "node_exited" then @nodes.delete(pid)
           end
         end
 

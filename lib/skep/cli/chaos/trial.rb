@@ -40,8 +40,8 @@ module Skep
           refusals = @plan.kinds.filter_map { |kind| @harm.refusal(kind) }
           raise Failed, refusals.join("; ") if refusals.any?
 
-          @signals = Swarm::Signals.new(SIGNALS)
-          @loop = OS::Loop.new
+          @signals = Swarm::Runtime::SelfPipe.new(SIGNALS)
+          @loop = OS::EventLoop.new
           @vitals = Vitals.new(@target.supervisor)
           begin_chaos
         end
@@ -148,7 +148,7 @@ module Skep
           nodes = @target.status["nodes"]
           ids = nodes.map { |node| node["id"] }
           @deeds.each do |deed|
-            deed.answer("its seat went") if deed.node.is_a?(Integer) && !ids.include?(deed.node)
+            deed.answer("its slot went") if deed.node.is_a?(Integer) && !ids.include?(deed.node)
           end
           nodes.reject { |node| %w[ready quiet].include?(node["state"]) }
                .map { |node| "node #{node["id"]} (#{node["state"]})" }

@@ -14,7 +14,7 @@ module Skep
         SAME_SECONDS = 0.05 # so soon it is the same signal: timeout(1) sends to process and group
         private_constant :NAMES, :SAME_SECONDS
 
-        def initialize = @signals = Swarm::Signals.new(NAMES) #: () -> void
+        def initialize = @signals = Swarm::Runtime::SelfPipe.new(NAMES) #: () -> void
         def to_io = @signals.to_io #: () -> IO
         def close = @signals.release #: () -> void
 

@@ -20,7 +20,7 @@ module Skep
         end
 
         STATES = { "node_forked" => "booting", "node_ready" => "ready", "node_died" => "dead",
-                   "node_waiting" => "waiting" }.freeze
+                   "node_exited" => "ended", "node_waiting" => "waiting" }.freeze
         private_constant :STATES
 
         def initialize = @nodes = {} #: () -> void
@@ -33,9 +33,9 @@ module Skep
           case event["event"]
           when "node_forked" then forked(node, event["pid"])
           when "node_ready" then node.boots += 1
-          when "node_died" then died(node)
+          when "node_died", "node_exited" then died(node)
           when "swarm_stopping" then ready.each { |other| other.state = "stopping" }
-          when "node_joined", "node_left" then node.partitions = partitions(event)
+          when "node_assigned", "node_unassigned" then node.partitions = partitions(event)
           end
           node.state = state(event) || node.state if node
         end
@@ -45,7 +45,7 @@ module Skep
         private
 
         def partitions(event) = event.fetch("partitions", {}).values.sum(&:size)
-        def state(event) = event["exitstatus"] == 0 ? "ended" : STATES[event["event"]]
+        def state(event) = STATES[event["event"]]
         def node(id) = @nodes[id] ||= Node.new(id, nil, nil, "booting", 0, 0)
 
         def forked(node, pid)

@@ -57,7 +57,7 @@ module Skep
           @brokers = own(Brokers.new(@plan))
           @brokers.open
           @swarm = own(RunningSwarm.new(@plan, @brokers, @folder))
-          @loop = own(OS::Loop.new)
+          @loop = own(OS::EventLoop.new)
           listen
         end
 
@@ -133,7 +133,7 @@ module Skep
 
         def ended
           hear
-          @status = Swarm::Exit.of(@swarm.wait(0))
+          @status = Swarm::IPC::ExitStatus.of(@swarm.wait(0))
           unless @phase == "stopping"
             @failure ||= "the swarm ended early (#{@status}): #{@swarm.complaint}"
           end

@@ -43,10 +43,10 @@ module Skep
 
         private
 
-        #: () -> Array[Skep::Fork::Guard::Descriptor]
-        def all = @all ||= Skep::Fork::Guard::Descriptor.all(@pid)
+        #: () -> Array[Skep::Fork::Guard::FileDescriptor]
+        def all = @all ||= Skep::Fork::Guard::FileDescriptor.all(@pid)
 
-        #: (Skep::Fork::Guard::Descriptor) -> String?
+        #: (Skep::Fork::Guard::FileDescriptor) -> String?
         def socket(descriptor)
           return unless descriptor.type == "socket"
 
@@ -69,7 +69,7 @@ module Skep
           @sockets ||= Skep::Fork::Guard::SocketTable.new(inodes, pid: @pid)
         end
 
-        #: (Skep::Fork::Guard::Descriptor) -> String
+        #: (Skep::Fork::Guard::FileDescriptor) -> String
         def watched(descriptor)
           lines = { "eventpoll" => "tfd:", "inotify" => "inotify wd:" }[descriptor.type]
           lines ? "watches #{descriptor.count(lines)}" : ""

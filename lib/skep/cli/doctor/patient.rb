@@ -15,10 +15,10 @@ module Skep
       # without at_exit, as a mold does. Objects' places are traced from the start.
       class Patient
         # A file that describes a swarm, or that doesn't.
-        class AnyFile < Swarm::Loader
+        class AnyFile < Swarm::Definition::Loader
           #: () -> Swarm?
           def swarm
-            swarms = Swarm::Loader.collect { read }
+            swarms = Swarm::Definition::Loader.collect { read }
             return swarms.first if swarms.size < 2
 
             refuse("it describes #{swarms.size} swarms", "put each into a file of its own")
@@ -69,9 +69,9 @@ module Skep
           findings = Skep::Fork::Guard.check(except: [@writer])
           # A swarm's heap is warmed up by its mold, after this.
           findings.reject! { |finding| finding.kind == :heap } if swarm
-          { "swarm" => swarm&.name, "findings" => findings.map { |one| Swarm::Plain.of(one.to_h) } }
-        rescue Swarm::Loader::Refused => e
-          { "refused" => Swarm::Plain.of(e.message) }
+          { "swarm" => swarm&.name, "findings" => findings.map { |one| Swarm::IPC::PlainData.of(one.to_h) } }
+        rescue Swarm::Definition::Loader::InvalidSwarmFile => e
+          { "refused" => Swarm::IPC::PlainData.of(e.message) }
         end
 
         private
@@ -80,7 +80,7 @@ module Skep
         def hooks(swarm)
           %i[preload warm].each { |name| swarm.__hooks(name).each(&:call) }
         rescue Exception => e # the application's own code may raise anything
-          raise Swarm::Loader::Refused.new(
+          raise Swarm::Definition::Loader::InvalidSwarmFile.new(
             file: @file, what: "#{e.class} in preload or warm, #{e.backtrace&.first}",
             advice: e.message.lines.first&.chomp
           )

@@ -31,7 +31,7 @@ module Skep
         def run #: () -> Integer
           @broker = ::Skep::Kafka::EmbeddedBroker.start(topics: @topics)
           @feed = ::Skep::Kafka::Feed.new(@broker.bootstrap_servers, @topics.keys.first)
-          @signals = Swarm::Signals.new(SIGNALS)
+          @signals = Swarm::Runtime::SelfPipe.new(SIGNALS)
           @pidfd = Skep.pidfd(start)
           follow
         ensure

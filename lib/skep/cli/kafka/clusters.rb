@@ -38,7 +38,8 @@ module Skep
         # Facts and settings of each source in a swarm file.
         def sources(path)
           require "skep"
-          found = Swarm::Loader.new(path).swarm.tasks.filter_map(&:source).select do |source|
+          tasks = Swarm::Definition::Loader.new(path).swarm.tasks
+          found = tasks.filter_map(&:source).select do |source|
             source.is_a?(::Skep::Kafka::Source)
           end
           raise Misuse, "#{path}: no work of it reads from Kafka" if found.empty?

@@ -15,7 +15,7 @@ module Skep
                             "$XDG_RUNTIME_DIR/skep, or /tmp/skep-UID",
           "NO_COLOR" => "if it is set, no command uses colours; none does where its output is no " \
                         "terminal",
-          "SKEP_PURE" => "if it is set, skep runs on its Ruby twins, without C"
+          "SKEP_PURE" => "if it is set, skep runs on its Ruby fallbacks, without C"
         }.freeze
         private_constant :ABOUT, :ENVIRONMENT
 

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "skep/swarm/durations"
+require "skep/swarm/stats/histogram"
 
 module Skep
   module CLI
@@ -66,8 +66,9 @@ module Skep
         end
 
         def times(partitions)
-          all = Swarm::Durations.merge(partitions.map { |one| one["handler"] }
-                                                 .select { |one| Swarm::Durations.plain?(one) })
+          handlers = partitions.map { |one| one["handler"] }
+          plain = handlers.select { |one| Swarm::Stats::Histogram.plain?(one) }
+          all = Swarm::Stats::Histogram.merge(plain)
           [0.5, 0.99].map { |part| all.quantile(part)&.then { |seconds| time(seconds) } }
         end
 

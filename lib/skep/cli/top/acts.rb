@@ -81,17 +81,17 @@ module Skep
           ask("renew all nodes, one after the other?") { tell("restart", "all nodes renewed") }
         end
 
-        def more = scale(seats + 1)
+        def more = scale(slots + 1)
 
         def fewer
-          nodes = seats - 1
+          nodes = slots - 1
           ask("go on with #{nodes} nodes?") { scale(nodes) }
         end
 
         # As many as were last asked for, until that is seen.
-        def seats
+        def slots
           wanted, at = @wanted
-          wanted && OS.now - at < SCALING ? wanted : @view.seats.size
+          wanted && OS.now - at < SCALING ? wanted : @view.slots.size
         end
 
         def scale(nodes)

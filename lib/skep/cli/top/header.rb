@@ -52,7 +52,7 @@ module Skep
         def totals
           [cpu, ["memory #{sum("uss")} of the nodes' own"],
            own && ["#{Figures.bytes(own)} of the supervisor"], rate, lag,
-           ["restarts #{@view.seats.sum { |node| node["restarts"].to_i }}"]]
+           ["restarts #{@view.slots.sum { |node| node["restarts"].to_i }}"]]
         end
 
         def own = @view.figures.memory

@@ -49,7 +49,7 @@ module Skep
         end
 
         def look(pid)
-          text = OS::Vitals.read("/proc/#{pid}/stat") or return
+          text = OS::ProcessState.read("/proc/#{pid}/stat") or return
           fields = text[(text.rindex(")") + 2)..].split
           [fields[USER].to_i + fields[SYSTEM].to_i, fields[BEGUN]]
         end

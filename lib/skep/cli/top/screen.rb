@@ -23,7 +23,7 @@ module Skep
         LAST_SECONDS = 1.0 # for a slow terminal, at the end
         private_constant :OPEN, :CLOSE, :BEGIN_FRAME, :END_FRAME, :SIZE, :LAST_SECONDS
 
-        def initialize(input, output, loop) #: (IO, IO, OS::Loop) -> void
+        def initialize(input, output, loop) #: (IO, IO, OS::EventLoop) -> void
           @input = input
           @output = own(output)
           @rest = String.new(encoding: Encoding::BINARY)

@@ -17,7 +17,7 @@ module Skep
         #: (String, Hash[String, untyped], input: IO, output: IO, ?env: untyped) -> void
         def initialize(path, status, input:, output:, env: ENV)
           @input = input
-          @loop = OS::Loop.new
+          @loop = OS::EventLoop.new
           @screen = Screen.new(input, output, @loop)
           @frame = Frame.new(Paint.for(env))
           @meter = Meter.new
@@ -64,7 +64,7 @@ module Skep
         private
 
         def begin_all
-          @signals = Swarm::Signals.new(SIGNALS)
+          @signals = Swarm::Runtime::SelfPipe.new(SIGNALS)
           @loop.watch(@signals) { @signals.take.each { |name| signalled(name) } }
           @loop.watch(@input) { hear }
           @screen.open

@@ -32,7 +32,7 @@ module Skep
         def nodes = status["nodes"] #: () -> Array[Hash[String, untyped]]
 
         # Those that are no spares.
-        def seats = nodes.select { |node| node["id"].is_a?(Integer) } #: () -> Array[Hash]
+        def slots = nodes.select { |node| node["id"].is_a?(Integer) } #: () -> Array[Hash]
 
         # Where the selected node stands; the first where it has gone.
         def index #: () -> Integer

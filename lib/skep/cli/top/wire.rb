@@ -18,7 +18,7 @@ module Skep
         REFUSED = 5.0 # until it asks again to be told of events
         private_constant :EVERY, :SOON, :REFUSED
 
-        def initialize(path, loop, listener) #: (String, OS::Loop, untyped) -> void
+        def initialize(path, loop, listener) #: (String, OS::EventLoop, untyped) -> void
           @path = path
           @loop = loop
           @listener = listener

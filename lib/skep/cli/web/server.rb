@@ -24,7 +24,7 @@ module Skep
         # The block is told where it listens once it does.
         def run #: () { (String) -> void } -> void
           server = listen(puma)
-          signals = Swarm::Signals.new(%w[TERM INT])
+          signals = Swarm::Runtime::SelfPipe.new(%w[TERM INT])
           server.run
           yield @address
           signals.to_io.wait_readable

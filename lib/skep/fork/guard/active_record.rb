@@ -5,7 +5,7 @@ module Skep
     module Guard
       # Which database connections Active Record looks after: its pools give theirs up in a child.
       #
-      #   ActiveRecord.new(survey).owns?(pg)
+      #   ActiveRecord.new(inventory).owns?(pg)
       #
       # It does so from Rails 5.2 on, where the fork goes by Ruby's own ways (ForkTracker from 6.0).
       class ActiveRecord
@@ -15,9 +15,9 @@ module Skep
                  "disconnect before the fork all the same, by clear_all_connections! for one"
         private_constant :ADAPTER, :RAW
 
-        #: (Survey) -> void
-        def initialize(survey)
-          @survey = survey
+        #: (ProcessInventory) -> void
+        def initialize(inventory)
+          @inventory = inventory
         end
 
         #: (Object) -> bool
@@ -27,7 +27,8 @@ module Skep
 
         #: () -> Hash[Object, true]
         def raw
-          @raw ||= @survey.objects(ADAPTER).each_with_object({}.compare_by_identity) do |one, raw|
+          adapters = @inventory.objects(ADAPTER)
+          @raw ||= adapters.each_with_object({}.compare_by_identity) do |one, raw|
             RAW.each { |name| raw[one.instance_variable_get(name)] = true }
           end
         end

@@ -16,14 +16,14 @@ module Skep
         MODES = { "READ" => "for reading", "WRITE" => "for writing" }.freeze
         private_constant :SHARED, :LOST, :KINDS, :MODES
 
-        #: (Survey) -> void
-        def initialize(survey)
-          @survey = survey
+        #: (ProcessInventory) -> void
+        def initialize(inventory)
+          @inventory = inventory
         end
 
         #: () -> Array[Finding]
         def findings
-          found = @survey.descriptors("file").flat_map do |one|
+          found = @inventory.descriptors("file").flat_map do |one|
             one.locks.uniq.map { |type, mode| [type, mode, one.target, one] }
           end
           found.group_by { |lock| lock.first(3) }.filter_map do |(type, mode, path), locks|
@@ -33,7 +33,7 @@ module Skep
 
         private
 
-        #: (String type, String mode, String path, Array[Descriptor]) -> Finding?
+        #: (String type, String mode, String path, Array[FileDescriptor]) -> Finding?
         def find(type, mode, path, held)
           name, severity, advice = KINDS[type]
           return unless name
@@ -42,9 +42,10 @@ module Skep
                       what: "#{name} #{MODES.fetch(mode, mode.downcase)} of #{path}")
         end
 
-        #: (Array[Descriptor]) -> String
+        #: (Array[FileDescriptor]) -> String
         def where(held)
-          place = held.filter_map { |one| (io = @survey.io(one.fd)) && @survey.place(io) }.first
+          ios = held.filter_map { |one| @inventory.io(one.fd) }
+          place = ios.filter_map { |io| @inventory.place(io) }.first
           [place, *held].compact.join(", ")
         end
       end

@@ -12,9 +12,9 @@ module Skep
       class Finalizers
         #: () -> void
         def initialize
-          objects = Objects.new
-          handles = Clients::ALL.select(&:finalized?)
-          @clients = handles.flat_map { |handle| objects.of(handle.name) }
+          objects = HeapObjects.new
+          types = KnownClients::ALL.select(&:finalized?)
+          @clients = types.flat_map { |type| objects.of(type.name) }
         end
 
         #: () -> void

@@ -13,17 +13,18 @@ module Skep
                  "Skep.on_fork(before:, parent:, child:)"
         private_constant :ADVICE
 
-        #: (Survey) -> void
-        def initialize(survey)
-          @survey = survey
+        #: (ProcessInventory) -> void
+        def initialize(inventory)
+          @inventory = inventory
         end
 
         #: () -> Array[Finding]
         def findings
           return [] if Thread.list.one?
 
-          monitors = @survey.objects("Monitor").select { |one| one.mon_locked? && !one.mon_owned? }
-          mutexes = @survey.objects("Thread::Mutex").select { |one| one.locked? && !one.owned? }
+          monitors = @inventory.objects("Monitor")
+                               .select { |one| one.mon_locked? && !one.mon_owned? }
+          mutexes = @inventory.objects("Thread::Mutex").select { |one| one.locked? && !one.owned? }
           told(monitors, mutexes)
         end
 
@@ -38,7 +39,7 @@ module Skep
           names = counts.filter_map { |name, count| "#{count} #{name}" if count.positive? }
           return [] if names.empty?
 
-          places = (monitors + mutexes).filter_map { |lock| @survey.place(lock) }.uniq
+          places = (monitors + mutexes).filter_map { |lock| @inventory.place(lock) }.uniq
           [Finding.new(kind: :held_lock, severity: :note, advice: ADVICE,
                        what: "locks held by other threads (#{names.join(", ")})",
                        where: places.any? ? places.join(", ") : "in this process")]

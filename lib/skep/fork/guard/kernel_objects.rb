@@ -31,14 +31,14 @@ module Skep
         ADVICE = "make it anew in each child, by Skep.on_fork for one, or close it before the fork"
         private_constant :Kind, :KINDS, :ADVICE
 
-        #: (Survey) -> void
-        def initialize(survey)
-          @survey = survey
+        #: (ProcessInventory) -> void
+        def initialize(inventory)
+          @inventory = inventory
         end
 
         #: () -> Array[Finding]
         def findings
-          held = @survey.descriptors(*KINDS.keys).reject { |one| @survey.reserved?(one) }
+          held = @inventory.descriptors(*KINDS.keys).reject { |one| @inventory.reserved?(one) }
           held.reject! { |one| pollers.include?(one.fd) } if held.any?
           held.map do |one|
             kind = KINDS.fetch(one.type)
@@ -49,22 +49,22 @@ module Skep
 
         private
 
-        #: (Descriptor, Kind) -> String
+        #: (FileDescriptor, Kind) -> String
         def what(descriptor, kind)
           count = descriptor.count(kind.line) if kind.line
           count ? "#{kind.name} (#{count} #{kind.unit})" : kind.name
         end
 
-        #: (Descriptor) -> String
+        #: (FileDescriptor) -> String
         def where(descriptor)
-          io = @survey.io(descriptor.fd)
-          maker = io ? @survey.place(io) || "a #{io.class}" : "not opened by Ruby"
+          io = @inventory.io(descriptor.fd)
+          maker = io ? @inventory.place(io) || "a #{io.class}" : "not opened by Ruby"
           "#{maker}, #{descriptor}"
         end
 
         #: () -> Array[Integer]
         def pollers
-          @pollers ||= @survey.objects("Skep::OS::Poller").filter_map do |poller|
+          @pollers ||= @inventory.objects("Skep::OS::Poller").filter_map do |poller|
             epoll = poller.instance_variable_get(:@epoll)
             epoll.fileno if epoll && !epoll.closed?
           end

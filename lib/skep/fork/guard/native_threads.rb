@@ -10,14 +10,14 @@ module Skep
                  "make that library's clients after the fork, or close them before it"
         private_constant :ADVICE
 
-        #: (Survey) -> void
-        def initialize(survey)
-          @survey = survey
+        #: (ProcessInventory) -> void
+        def initialize(inventory)
+          @inventory = inventory
         end
 
         #: () -> Array[Finding]
         def findings
-          @survey.native_threads.map do |thread|
+          @inventory.native_threads.map do |thread|
             Finding.new(kind: :native_thread, what: "the native thread #{thread.name.inspect}",
                         where: "task #{thread.tid} of pid #{Process.pid}", advice: ADVICE)
           end

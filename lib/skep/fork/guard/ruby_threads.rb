@@ -22,8 +22,8 @@ module Skep
         INSPECT, NAME = %i[inspect name].map { |name| Thread.instance_method(name) }
         private_constant :SAFE, :ADVICE, :POOL, :POOL_ADVICE, :INSPECT, :NAME
 
-        #: (Survey) -> void
-        def initialize(_survey); end
+        #: (ProcessInventory) -> void
+        def initialize(_inventory); end
 
         #: () -> Array[Finding]
         def findings

@@ -15,7 +15,7 @@ module Skep
         attr_reader :id #: Integer
         attr_reader :swarm #: String
         attr_reader :mold #: Integer
-        attr_reader :caution #: Swarm::Caution
+        attr_reader :caution #: Swarm::InNode::KnownSuspects
         attr_reader :events #: Array[[Symbol, Symbol, Hash[Symbol, untyped]]], name, level, facts
         attr_reader :produced #: Array[Produced], what was written by `producer`
         attr_reader :ats #: Array[Integer?], which part of a batch was at work
@@ -34,7 +34,7 @@ module Skep
             Array.new(7) { [] }
           @beats = @done = 0
           @hooks = []
-          @caution = Swarm::Caution.new([], report: ->(*) {})
+          @caution = Swarm::InNode::KnownSuspects.new([], report: ->(*) {})
           @producer = Outlet.new(@produced)
         end
 
@@ -53,8 +53,8 @@ module Skep
         def beat = @beats += 1
         def beat_every = 10.0
         def healthy! = @complaints.clear
-        def in_hand(text, **) = @in_hands << Swarm::Messages.text(text, "in_hand takes")
-        def count(number = 1, **) = @done += Swarm::Messages.whole(number, "count takes")
+        def in_hand(text, **) = @in_hands << Swarm::IPC::Messages.text(text, "in_hand takes")
+        def count(number = 1, **) = @done += Swarm::IPC::Messages.whole(number, "count takes")
 
         def unhealthy!(reason)
           said = outgoing("unhealthy", { "reason" => reason }, "unhealthy!")
@@ -67,7 +67,7 @@ module Skep
         end
 
         def at(number)
-          Swarm::Messages.whole(number, "at takes nil or") if number
+          Swarm::IPC::Messages.whole(number, "at takes nil or") if number
           @ats << number
           beat
         end
@@ -123,7 +123,7 @@ module Skep
         private
 
         # Raises ArgumentError for what a node's child would not send.
-        def outgoing(...) = Swarm::Messages::FROM_NODE.outgoing(...)
+        def outgoing(...) = Swarm::IPC::Messages::FROM_NODE.outgoing(...)
       end
     end
   end

@@ -34,7 +34,7 @@ module Skep
 
         def initialize(path) #: (String) -> void
           @path = path
-          @swarm = Swarm::Loader.new(path).swarm
+          @swarm = Swarm::Definition::Loader.new(path).swarm
           tasks = @swarm.tasks.select { |task| task.source.is_a?(Source) }
           @works = tasks.map { |task| Work.new(task.source, task.handler) }
         end

@@ -3,7 +3,7 @@
 module Skep
   module OS
     class Poller
-      # The poller over the C's epoll calls; included after the Twin, and only by the C.
+      # The poller over the C's epoll calls; included after the Fallback, and only by the C.
       #
       # A set is shared with forked children, and holds on to what they keep open: so a child makes
       # a set of its own at its first touch, and a set that tells of an IO closed without being

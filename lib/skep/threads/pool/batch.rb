@@ -51,7 +51,7 @@ module Skep
         #: (?Integer taken) -> bool
         def wanting?(taken = 0) = @todo.size > taken && @hands < @most
 
-        # Lets the calling thread in to work on it. Called under the crew's lock, as `leave` is.
+        # Lets the calling thread in to work on it. Called under the workers' lock, as `leave` is.
         #
         #: () -> bool
         def enter = wanting? && !!(@hands += 1)
@@ -90,7 +90,7 @@ module Skep
         #
         #: () -> Array[untyped]
         def results
-          raise Forked unless here?
+          raise ForkedInJob unless here?
 
           note_lost if @lost
           return @results if @failures.empty?

@@ -5,12 +5,12 @@ module Skep
     class Pool
       # One of a pool's threads.
       #
-      #   worker = Worker.new(crew, "pool.0", reporter)
+      #   worker = Worker.new(workers, "pool.0", reporter)
       #   worker.join(5)       # => true once it has ended, within so many seconds
       #
       # It can be interrupted only while it waits and in a job: what it notes of its work is whole,
       # whenever it is killed. Made where interrupts are held back, it is born that way, and the
-      # crew hears of every end.
+      # others hear of every end.
       class Worker
         HELD = { Object => :never }.freeze
         FREE = { Object => :immediate }.freeze
@@ -22,9 +22,9 @@ module Skep
         #: () -> bool
         def self.inside? = Thread.current.thread_variable?(INSIDE)
 
-        #: (Crew, String name, untyped reporter) -> void
-        def initialize(crew, name, reporter)
-          @crew = crew
+        #: (Workers, String name, untyped reporter) -> void
+        def initialize(workers, name, reporter)
+          @workers = workers
           @who = "the thread skep.#{name}"
           @reporter = reporter
           @thread = Thread.new { live }
@@ -50,20 +50,20 @@ module Skep
         rescue Exception => error # rubocop:disable Lint/RescueException -- or nobody would see it
           Fork::Reporter.tell(@reporter, error, @who)
         ensure
-          @crew.vacate(self, ended)
+          @workers.remove(self, ended)
         end
 
-        # Looks for batches once more after the last ticket: the crew may be closed before they are
+        # Looks for batches once more after the last ticket: the pool may be closed before they are
         # over.
         #
         #: () -> void
         def serve
           Kernel.loop do
-            ticket = Thread.handle_interrupt(FREE) { @crew.ticket }
-            while (batch = @crew.enter)
+            ticket = Thread.handle_interrupt(FREE) { @workers.wait_for_work }
+            while (batch = @workers.enter)
               work_on(batch)
             end
-            break unless ticket && @crew.here?
+            break unless ticket && @workers.here?
           end
         end
 
@@ -72,7 +72,7 @@ module Skep
           Thread.handle_interrupt(FREE) { batch.work }
           whole = true
         ensure
-          @crew.leave(batch, whole: !!whole)
+          @workers.leave(batch, whole: !!whole)
         end
       end
       private_constant :Worker

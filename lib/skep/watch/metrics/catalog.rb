@@ -55,11 +55,11 @@ module Skep
           counter skep_node_done_total{node}
             Messages or items the node's process is done with.
           counter skep_node_restarts_total{node,reason}
-            Times a new process took the node's seat, by what had ended the one before.
+            Times a new process took the node's slot, by what had ended the one before.
           counter skep_node_deaths_total{node,at}
             Deaths of the node that count for a crash loop, before it was ready (boot) or after (work).
           histogram skep_recovery_seconds
-            Time from a node's end to the readiness of the next one in its seat.
+            Time from a node's end to the readiness of the next one in its slot.
           histogram skep_handler_seconds{work,group}
             Time the handler took for a batch.
           counter skep_kafka_messages_total{work,group}

@@ -10,7 +10,7 @@
 module Skep
   module Watch
     module Metrics
-      class Door < Swarm::Observer
+      class Door < Swarm::Supervisor::Observer
         AGAIN = 1.0 # seconds
         WHY = { Errno::EADDRINUSE => "somebody else has it",
                 Errno::EACCES => "this user may not",
@@ -22,17 +22,17 @@ module Skep
           supervisor.loop.after(0) { open } if @address # the swarm's own news come first
         end
 
-        def keep(handover) #: (Swarm::Handover) -> Integer?
-          @socket && handover.lend(@socket)
+        def dump(state_file) #: (Swarm::Upgrade::StateFile) -> Integer?
+          @socket && state_file.lend(@socket)
         end
 
-        #: (Swarm::Supervisor, Integer?, Swarm::Handover) -> void
-        def resumed(supervisor, kept, handover)
+        #: (Swarm::Supervisor, Integer?, Swarm::Upgrade::StateFile) -> void
+        def resumed(supervisor, kept, state_file)
           return configured(supervisor) unless kept
 
           know(supervisor)
-          @socket = handover.take(kept, kind)
-          supervisor.manager.serve(@socket, anew: false)
+          @socket = state_file.take(kept, kind)
+          supervisor.node_pool.serve(@socket, anew: false)
         end
 
         def disown = @socket&.close #: () -> void
@@ -57,7 +57,7 @@ module Skep
         def open
           @socket = @address.listen
           @supervisor.emit(:metrics_listening, :info, { address: Address.of(@socket) })
-          @supervisor.manager.serve(@socket)
+          @supervisor.node_pool.serve(@socket)
         rescue SystemCallError => e
           complain(e)
           @supervisor.loop.after(AGAIN) { open unless @supervisor.stopping? }

@@ -4,7 +4,7 @@
 #
 #   text = Exposition.new
 #   text.put("skep_nodes", 3, state: "ready")                 # what is no number isn't put
-#   text.put("skep_recovery_seconds", durations.to_plain)     # of a histogram, Durations' plain one
+#   text.put("skep_recovery_seconds", histogram.to_plain)     # of a histogram, Durations' plain one
 #   text.to_s
 #
 # What a metric is, the Catalog tells; there is none but those.
@@ -44,7 +44,7 @@ module Skep
         # Each bucket has all that took no longer than its bound. A node can say what it likes of
         # its work: what isn't one isn't put.
         def histogram(name, plain, metric, labels)
-          return unless metric.bounds && Swarm::Durations.plain?(plain)
+          return unless metric.bounds && Swarm::Stats::Histogram.plain?(plain)
 
           left = plain["buckets"].sort
           count = 0

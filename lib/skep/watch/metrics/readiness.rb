@@ -20,11 +20,11 @@ module Skep
         def complaint(status, nodes: nil)
           return STATES.fetch(status["state"]) if STATES.key?(status["state"])
 
-          seats = status["nodes"].reject { |node| node["task"].nil? }
-          looping = seats.find { |node| node["crash_loop"] }
+          slots = status["nodes"].reject { |node| node["task"].nil? }
+          looping = slots.find { |node| node["crash_loop"] }
           return crash_loop(looping) if looping
 
-          nodes ? few(seats, nodes) : idle_work(status, seats)
+          nodes ? few(slots, nodes) : idle_work(status, slots)
         end
 
         def crash_loop(node)
@@ -39,14 +39,14 @@ module Skep
           exit["status"] ? "exit status #{exit["status"]}" : "something unknown"
         end
 
-        def few(seats, wanted)
-          wanted = seats.size if wanted == "all"
-          ready = seats.count { |node| ready?(node) }
-          "#{ready} of #{seats.size} nodes are ready, #{wanted} must be" if ready < wanted
+        def few(slots, wanted)
+          wanted = slots.size if wanted == "all"
+          ready = slots.count { |node| ready?(node) }
+          "#{ready} of #{slots.size} nodes are ready, #{wanted} must be" if ready < wanted
         end
 
-        def idle_work(status, seats)
-          idle = seats.group_by { |node| node["task"] }
+        def idle_work(status, slots)
+          idle = slots.group_by { |node| node["task"] }
                       .find { |_, nodes| nodes.none? { |node| ready?(node) } } or return
           work = status["works"][idle.first].to_h.values_at("kind", "group").compact.join(" ")
           "none of the #{idle.last.size} nodes of #{work} is ready"

@@ -21,7 +21,8 @@ module Skep
         SECONDS = 5.0 # to ask, and to read an answer
         private_constant :REQUEST_BYTES, :PIECE, :BACKLOG, :SECONDS
 
-        #: (UNIXSocket, OS::Loop, ended: ^(Client) -> void) { (Client, String) -> void } -> void
+        #: (UNIXSocket, OS::EventLoop, ended: ^(Client) -> void)
+        #:   { (Client, String) -> void } -> void
         def initialize(socket, loop, ended:, &respond)
           @socket = socket
           @loop = loop
@@ -41,13 +42,13 @@ module Skep
         # It neither waits for an answer nor follows: it may be closed.
         def idle? = !waits? && !follows? #: () -> bool
 
-        def keep(handover) #: (Swarm::Handover) -> Hash[String, untyped]
-          { "socket" => handover.lend(@socket), "request" => [@request].pack("m0"),
+        def dump(state_file) #: (Swarm::Upgrade::StateFile) -> Hash[String, untyped]
+          { "socket" => state_file.lend(@socket), "request" => [@request].pack("m0"),
             "out" => [@out].pack("m0"), "answered" => @answered, "follows" => @follows,
             "leaving" => @leaving }
         end
 
-        def recall(plain) #: (Hash[String, untyped]) -> self
+        def restore(plain) #: (Hash[String, untyped]) -> self
           @request << plain["request"].unpack1("m0")
           @out << plain["out"].unpack1("m0")
           @answered, @follows, @leaving = plain.values_at("answered", "follows", "leaving")

@@ -19,7 +19,7 @@ module Skep
 
         def self.queue = QUEUE #: () -> Integer
 
-        #: (UNIXServer, OS::Loop) { (UNIXSocket) -> void } -> void
+        #: (UNIXServer, OS::EventLoop) { (UNIXSocket) -> void } -> void
         def initialize(server, loop, &enter)
           @server = server
           @loop = loop

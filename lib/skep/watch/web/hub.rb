@@ -87,7 +87,7 @@ module Skep
 
         def set_up(inbox)
           tear_down # what a parent had open, in a forked child
-          @loop = OS::Loop.new
+          @loop = OS::EventLoop.new
           @wake, @waker = OS.pipe
           @loop.watch(@wake) do
             @wake.read_nonblock(256, exception: false)

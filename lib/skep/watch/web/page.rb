@@ -18,7 +18,7 @@ module Skep
 
         attr_reader :place #: Places::Place?
 
-        #: (BasicSocket, OS::Loop, ?place: Places::Place?) { (Page) -> void } -> void
+        #: (BasicSocket, OS::EventLoop, ?place: Places::Place?) { (Page) -> void } -> void
         def initialize(socket, loop, place: nil, &gone)
           @socket = socket
           @place = place

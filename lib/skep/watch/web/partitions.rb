@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "skep/swarm/durations"
+require "skep/swarm/stats/histogram"
 
 module Skep
   module Watch
@@ -43,8 +43,9 @@ module Skep
 
         def times(all)
           handlers = all.map { |one| one["handler"] }
-          durations = Swarm::Durations.merge(handlers.select { |one| Swarm::Durations.plain?(one) })
-          { "p50" => durations.quantile(0.5), "p99" => durations.quantile(0.99) }
+          plain = handlers.select { |one| Swarm::Stats::Histogram.plain?(one) }
+          histogram = Swarm::Stats::Histogram.merge(plain)
+          { "p50" => histogram.quantile(0.5), "p99" => histogram.quantile(0.99) }
         end
 
         # As a count, or a rate, can be.

@@ -31,7 +31,7 @@ module Skep
           @news = News.new
         end
 
-        def begin(loop) #: (OS::Loop) -> void
+        def begin(loop) #: (OS::EventLoop) -> void
           @loop = loop
           ask
         end

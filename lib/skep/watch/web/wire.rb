@@ -20,7 +20,7 @@ module Skep
         MOST = 64 * 1024 * 1024
         private_constant :SECONDS, :PIECE, :MOST
 
-        #: (OS::Loop, String, String, ?seconds: Float?) { (Hash?) -> void } -> void
+        #: (OS::EventLoop, String, String, ?seconds: Float?) { (Hash?) -> void } -> void
         def initialize(loop, path, command, seconds: SECONDS, &hear)
           @hear = hear
           @buffer = String.new(encoding: Encoding::BINARY)

@@ -14,7 +14,7 @@ module Skep
       #   claims.cut(lane, 100)           # => 3, the number of items that the node keeps
       #   page, cell, word = claims.place(lane)   # for Hand, which adds 1 for an item
       #
-      # On Page's Ruby twin, whose sums aren't atomic between processes, nothing is cut.
+      # On SharedPage's Ruby fallback, whose sums aren't atomic between processes, nothing is cut.
       class Claims
         SHIFT = 30
         MASK = (1 << SHIFT) - 1
@@ -25,7 +25,7 @@ module Skep
         def initialize(nodes, threads)
           @lanes = threads * 2 # a node's: as many chunks again wait at it
           @cells = (@lanes + WORDS - 1) / WORDS
-          @page = OS::Page.create(nodes * @cells)
+          @page = OS::SharedPage.create(nodes * @cells)
         end
 
         # A node's lanes.
@@ -33,7 +33,7 @@ module Skep
         #: (Integer slot) -> Array[Integer]
         def lanes(slot) = Array.new(@lanes) { |number| (slot * @lanes) + number }
 
-        #: (Integer lane) -> [OS::Page, Integer cell, Integer word]
+        #: (Integer lane) -> [OS::SharedPage, Integer cell, Integer word]
         def place(lane)
           slot, number = lane.divmod(@lanes)
           [@page, (slot * @cells) + (number / WORDS), 2 + (number % WORDS)]
@@ -57,7 +57,7 @@ module Skep
         #
         #: (Integer lane, Integer size) -> Integer
         def cut(lane, size)
-          return size unless OS::Page.native?
+          return size unless OS::SharedPage.native?
 
           _, cell, word = place(lane)
           claims = @page.get(cell, word)
@@ -69,7 +69,7 @@ module Skep
         # A node's last words.
         #
         #: (Integer slot, String) -> void
-        def say(slot, words) = @page.write(slot * @cells, words.byteslice(0, OS::Page::BLOB))
+        def say(slot, words) = @page.write(slot * @cells, words.byteslice(0, OS::SharedPage::BLOB))
 
         #: (Integer slot) -> String?
         def said(slot) = @page.read(slot * @cells)

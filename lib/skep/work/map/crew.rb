@@ -126,7 +126,7 @@ module Skep
         #
         #: () -> bool
         def idlers_wait?
-          return false if @stop || !OS::Page.native? || !(@source.dry? && @again.empty?)
+          return false if @stop || !OS::SharedPage.native? || !(@source.dry? && @again.empty?)
 
           (!@roster.full? || nodes.any?(&:idle?)) && nodes.any?(&:laden?)
         end

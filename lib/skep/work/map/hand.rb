@@ -32,7 +32,7 @@ module Skep
 
         private
 
-        #: (^() -> Array[untyped] items, OS::Page, Integer cell, Integer word)
+        #: (^() -> Array[untyped] items, OS::SharedPage, Integer cell, Integer word)
         #:   -> [Integer, String?]
         def attempt(items, page, cell, word)
           visit(items.call, page, cell, word)
@@ -49,7 +49,7 @@ module Skep
 
         # The hot loop.
         #
-        #: (Array[untyped] items, OS::Page, Integer cell, Integer word) -> void
+        #: (Array[untyped] items, OS::SharedPage, Integer cell, Integer word) -> void
         def visit(items, page, cell, word)
           block = @block
           results = @results

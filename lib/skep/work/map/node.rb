@@ -139,7 +139,9 @@ module Skep
         # Waits for its end and reaps it; nil at the deadline.
         #
         #: (Numeric? seconds) -> untyped
-        def wait(seconds) = @pidfd ? @pidfd.wait(timeout: seconds) : OS::Pidfd::Unknown.new(@pid)
+        def wait(seconds)
+          @pidfd ? @pidfd.wait(timeout: seconds) : OS::Pidfd::UnknownStatus.new(@pid)
+        end
 
         # A fork that a signal's exception cut short, which nothing masks, may have made a child
         # nonetheless: that says hello, or there is none.

@@ -35,7 +35,7 @@ module Skep
         #
         #: () { (Integer slot, Claims, UNIXSocket) -> bot } -> void
         def recruit(&life)
-          OS::Headroom.check
+          OS::ForkProbe.check
           slot = ((0...@limit).to_a - @nodes.map(&:slot)).first
           @nodes << (node = Node.new(slot, @claims))
           begin_life(node, &life)
@@ -81,9 +81,9 @@ module Skep
 
         # Reaps a dead one.
         #
-        #: (Node) -> Swarm::Exit
+        #: (Node) -> Swarm::IPC::ExitStatus
         def bury(node)
-          Swarm::Exit.of(node.wait(nil))
+          Swarm::IPC::ExitStatus.of(node.wait(nil))
         ensure
           Thread.handle_interrupt(Object => :never) do
             [node.socket, node.pidfd&.to_io].compact.each { |io| @poller.remove(io) }

@@ -58,7 +58,7 @@ module Skep
                   Process.wait(pid)
                   now - began
                 end
-                without, with = Array.new(2) { Skep::Fork::Callbacks.new }
+                without, with = Array.new(2) { Skep::Fork::ForkHooks.new }
                 moments = #{moments.inspect}.to_h { |moment| [moment, -> {}] }
                 #{count}.times { with.register(**moments) }
                 took = { with => [], without => [] }

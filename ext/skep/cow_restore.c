@@ -1,0 +1,243 @@
+/*
+ * Skep::OS::HeapPageSlab.share: the slab's content becomes a file in memory, mapped privately in its place.
+ * A process forked later writes to these records in each of its collections, which gives it pages of
+ * its own; nearly all of them are the file's again once the collection is over, and are given back.
+ * Sources: memfd_create(2), mmap(2), madvise(2) MADV_DONTNEED, proc(5) /proc/pid/pagemap.
+ */
+#include "skep.h"
+#include "heap_page_slab.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ruby/debug.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SKEP_PAGEMAP_PRESENT ((uint64_t)1 << 63)
+#define SKEP_PAGEMAP_FILE ((uint64_t)1 << 61)
+/* Without a reserve, as the room has none: the kernel takes away what was there before it counts one. */
+#define SKEP_RESHARE_MAP (MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE)
+#define SKEP_RESHARE_PAGES 512    /* looked at a time */
+#define SKEP_RESHARE_PAUSE 100    /* after a minor collection at most a hundredth of the time goes to it */
+
+/* Ruby 3.1's: NULL once there has been a second Ractor. Later Rubies hide it. */
+extern void *ruby_single_main_ractor __attribute__((weak));
+
+static struct {
+    char *from;           /* the slab's part that is mapped from the file */
+    const char *original; /* the file again, never written */
+    size_t bytes;
+    size_t page;
+    uint64_t given_back;  /* pages, by this process and those before it */
+    double ended, took;   /* the last time, in seconds */
+    VALUE major_by;       /* a symbol made beforehand: no object may be made in a collection */
+} shared;
+
+/*
+ * May another Ractor write meanwhile? Ruby 3.1 lets them run while it sweeps, and they mark objects
+ * as unprotected without its lock; later Rubies take it.
+ */
+static int
+skep_cow_restore_alone(void)
+{
+    return !&ruby_single_main_ractor || ruby_single_main_ractor;
+}
+
+static double
+skep_cow_restore_clock(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static int
+skep_cow_restore_changed(uint64_t entry)
+{
+    return (entry & SKEP_PAGEMAP_PRESENT) && !(entry & SKEP_PAGEMAP_FILE);
+}
+
+static int
+skep_cow_restore_same(size_t page)
+{
+    size_t at = page * shared.page;
+
+    return memcmp(shared.from + at, shared.original + at, shared.page) == 0;
+}
+
+/* Gives back runs of pages that are the original's again, of so many from the first on. */
+static void
+skep_cow_restore_some(const uint64_t *entries, size_t first, size_t count)
+{
+    size_t i = 0, run;
+
+    while (i < count) {
+        for (run = i; run < count && skep_cow_restore_changed(entries[run]); run++)
+            if (!skep_cow_restore_same(first + run)) break;
+        if (run > i) {
+            char *from = shared.from + (first + i) * shared.page;
+
+            if (madvise(from, (run - i) * shared.page, MADV_DONTNEED) == 0) shared.given_back += run - i;
+        }
+        i = run + 1;
+    }
+}
+
+/* Which were written to. Where that is hidden (no /proc, a change of user) any may have been. */
+static void
+skep_cow_restore_look(int pagemap, uint64_t *entries, size_t first, size_t count)
+{
+    size_t bytes = count * sizeof(*entries), i;
+    off_t from = (off_t)(((uintptr_t)shared.from / shared.page + first) * sizeof(*entries));
+
+    if (pagemap >= 0 && pread(pagemap, entries, bytes, from) == (ssize_t)bytes) return;
+    for (i = 0; i < count; i++) entries[i] = SKEP_PAGEMAP_PRESENT;
+}
+
+/* Opened each time: it tells of the process that opened it. */
+static void
+skep_cow_restore_all(void)
+{
+    uint64_t entries[SKEP_RESHARE_PAGES];
+    size_t pages = shared.bytes / shared.page, first, count;
+    int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+
+    for (first = 0; first < pages; first += count) {
+        count = pages - first < SKEP_RESHARE_PAGES ? pages - first : SKEP_RESHARE_PAGES;
+        skep_cow_restore_look(pagemap, entries, first, count);
+        skep_cow_restore_some(entries, first, count);
+    }
+    if (pagemap >= 0) close(pagemap);
+    madvise((void *)shared.original, shared.bytes, MADV_DONTNEED); /* its page table entries */
+}
+
+/* Makes no object, as the collector is at work, and leaves errno to whom it interrupts. */
+static void
+skep_cow_restore_after_sweep(VALUE event, void *data)
+{
+    double now = skep_cow_restore_clock();
+    int full = RTEST(rb_gc_latest_gc_info(shared.major_by)), error = errno;
+
+    if (!skep_cow_restore_alone()) return;
+    if (!full && now - shared.ended < shared.took * SKEP_RESHARE_PAUSE) return;
+    skep_cow_restore_all();
+    shared.ended = skep_cow_restore_clock();
+    shared.took = shared.ended - now;
+    errno = error;
+}
+
+static int
+skep_cow_restore_file(const char *from, size_t bytes)
+{
+    int fd = skep_memfd("skep slab");
+    size_t done = 0;
+
+    if (fd < 0) return -1;
+    while (done < bytes) {
+        ssize_t put = pwrite(fd, from + done, bytes - done, (off_t)done);
+
+        if (put > 0) done += (size_t)put;
+        else if (put == 0 || errno != EINTR) break;
+    }
+    if (done == bytes && fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW) == 0) return fd;
+    close(fd);
+    return -1;
+}
+
+static void
+skep_cow_restore_forget(void)
+{
+    if (shared.original) munmap((void *)shared.original, shared.bytes);
+    shared.original = NULL;
+    shared.bytes = 0;
+}
+
+static VALUE skep_cow_restore_tracepoint;
+
+static void
+skep_cow_restore_watch(void)
+{
+    if (!skep_cow_restore_tracepoint) {
+        shared.major_by = ID2SYM(rb_intern("major_by"));
+        rb_gc_latest_gc_info(shared.major_by); /* which makes symbols of its own at its first call */
+        skep_cow_restore_tracepoint = rb_tracepoint_new(Qnil, RUBY_INTERNAL_EVENT_GC_END_SWEEP,
+                                                    skep_cow_restore_after_sweep, NULL);
+        rb_gc_register_mark_object(skep_cow_restore_tracepoint);
+    }
+    rb_tracepoint_enable(skep_cow_restore_tracepoint);
+}
+
+/* From now on nothing is given back; what is shared stays so until it is written to. */
+static VALUE
+skep_cow_restore_unwatch(VALUE self)
+{
+    if (skep_cow_restore_tracepoint) rb_tracepoint_disable(skep_cow_restore_tracepoint);
+    return Qnil;
+}
+
+/* Between the copy and the mapping nobody writes: the GVL is ours, and no object is made. */
+static const char *
+skep_cow_restore_lay(void)
+{
+    const struct skep_slab *slab = skep_slab();
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t bytes = ((size_t)(slab->next - slab->from) + page - 1) & ~(page - 1);
+    void *original;
+    int fd;
+
+    if (!skep_cow_restore_alone()) return "there have been Ractors, and Ruby 3.1 lets them write meanwhile";
+    if (bytes == 0) return "there are no records yet";
+    if ((fd = skep_cow_restore_file(slab->from, bytes)) < 0) return "there is no memory for it";
+    original = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (original == MAP_FAILED ||
+        mmap(slab->from, bytes, PROT_READ | PROT_WRITE, SKEP_RESHARE_MAP, fd, 0) == MAP_FAILED) {
+        if (original != MAP_FAILED) munmap(original, bytes);
+        close(fd);
+        return "it can't be mapped";
+    }
+    close(fd);
+    skep_cow_restore_forget();
+    shared.from = slab->from;
+    shared.original = original;
+    shared.bytes = bytes;
+    shared.page = page;
+    return NULL;
+}
+
+/* nil, or why not. Again is fine: what was forked meanwhile keeps the file before. */
+static VALUE
+skep_cow_restore_share(VALUE self)
+{
+    const char *why;
+
+    skep_cow_restore_watch(); /* makes objects, so first */
+    why = skep_cow_restore_lay();
+    return why ? rb_str_new_cstr(why) : Qnil;
+}
+
+static VALUE
+skep_cow_restore_bytes(VALUE self)
+{
+    return SIZET2NUM(shared.bytes);
+}
+
+static VALUE
+skep_cow_restore_given_back(VALUE self)
+{
+    return ULL2NUM(shared.given_back);
+}
+
+void
+skep_init_cow_restore(VALUE os)
+{
+    VALUE module = rb_define_module_under(os, "HeapPageSlab");
+
+    rb_define_private_method(rb_singleton_class(module), "lay_into_file", skep_cow_restore_share, 0);
+    rb_define_private_method(rb_singleton_class(module), "unwatch", skep_cow_restore_unwatch, 0);
+    rb_define_singleton_method(module, "shared_bytes", skep_cow_restore_bytes, 0);
+    rb_define_singleton_method(module, "given_back", skep_cow_restore_given_back, 0);
+}

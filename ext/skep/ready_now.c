@@ -1,0 +1,26 @@
+/* Skep::OS::ReadyNow over poll(2). */
+#include "skep.h"
+
+#include <errno.h>
+#include <poll.h>
+
+/* Of a file, or of one whose reader has gone, a write doesn't wait either. */
+static VALUE
+skep_ready_now_writable(VALUE self, VALUE io)
+{
+    struct pollfd look = { .fd = rb_io_descriptor(io), .events = POLLOUT };
+    int ready;
+
+    do ready = poll(&look, 1, 0);
+    while (ready < 0 && errno == EINTR);
+    if (ready < 0) rb_sys_fail("poll(2)");
+    return ready ? Qtrue : Qfalse;
+}
+
+void
+skep_init_ready_now(VALUE os)
+{
+    VALUE look = rb_define_module_under(os, "ReadyNow");
+
+    rb_define_singleton_method(look, "writable?", skep_ready_now_writable, 1);
+}

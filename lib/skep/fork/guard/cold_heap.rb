@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+module Skep
+  module Fork
+    module Guard
+      # A big heap that wasn't warmed up: nothing breaks, but each child pays for it.
+      class ColdHeap
+        WHAT = "objects not settled"
+        BIG = 64 << 20  # Bytes of heap, from which on it matters.
+        UNSETTLED = 0.2 # This share of it may be young or free; a warmed one has much less.
+        PAGE = GC::INTERNAL_CONSTANTS[:HEAP_PAGE_SIZE] || 65_536
+        ADVICE = "a child's collections and new objects write to these pages, and copy up to " \
+                 "%d MB of them: call Skep.warmup before the first fork"
+        KEYS = %i[heap_allocated_pages heap_live_slots heap_free_slots old_objects].freeze
+        private_constant :BIG, :UNSETTLED, :PAGE, :ADVICE, :KEYS
+
+        #: (ProcessInventory?, ?stat: Hash[Symbol, Integer]) -> void
+        def initialize(_inventory, stat: GC.stat)
+          @stat = stat
+        end
+
+        #: () -> Array[Finding]
+        def findings
+          return [] unless KEYS.all? { |key| @stat.key?(key) } # Another collector than Ruby's own.
+          return [] if bytes < BIG || unsettled < UNSETTLED
+
+          [Finding.new(kind: :heap, severity: :note, advice: format(ADVICE, megabytes(unsettled)),
+                       what: "a heap of #{megabytes(1)} MB that wasn't warmed up",
+                       where: "#{(unsettled * 100).round}% of it young objects and gaps")]
+        end
+
+        private
+
+        #: () -> Integer
+        def bytes = @stat.fetch(:heap_allocated_pages) * PAGE
+
+        #: (Numeric share) -> Integer
+        def megabytes(share) = (bytes * share / 1e6).round
+
+        # What a child would write to: objects that will grow old, slots that new ones fill.
+        #
+        #: () -> Float
+        def unsettled
+          live, free, old = @stat.values_at(:heap_live_slots, :heap_free_slots, :old_objects)
+          (live + free - old).clamp(0..).fdiv(live + free)
+        end
+      end
+      private_constant :ColdHeap
+    end
+  end
+end

@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+module Skep
+  module Fork
+    module Guard
+      # An open file descriptor of a process, as Linux lists it.
+      #
+      #   FileDescriptor.all                 # this process'; of another by its pid
+      #   descriptor.fd                  # => 7
+      #   descriptor.target              # => "socket:[2185673]", "/var/run/app.pid"
+      #   descriptor.type                # => "socket", "pipe", "eventpoll", "inotify", "file", …
+      #   descriptor.inode               # => 2185673, of a socket or pipe
+      #   descriptor.close_on_exec?
+      #   descriptor.locks               # => [["FLOCK", "WRITE"]]
+      #
+      # One that was closed meanwhile has nothing to tell, and says so by nil or [].
+      # Source: proc(5), /proc/pid/fd and /proc/pid/fdinfo.
+      class FileDescriptor
+        CLOSE_ON_EXEC = 0o2000000
+        ACCESS = 3 # O_ACCMODE: 0 reads, 1 writes, 2 does both.
+        LOCK = /^lock:\s+\d+: (\w+)\s+\w+\s+(\w+)/
+        private_constant :CLOSE_ON_EXEC, :ACCESS, :LOCK
+
+        attr_reader :fd #: Integer
+        attr_reader :target #: String
+
+        # None where there is no /proc. Raises Errno::EACCES for another user's process and
+        # Errno::ENOENT for one that is gone.
+        #
+        #: (?Integer? pid, ?root: String) -> Array[FileDescriptor]
+        def self.all(pid = nil, root: "/proc")
+          folder = "#{root}/#{pid || "self"}"
+          return [] unless pid || File.directory?("#{folder}/fd")
+
+          Dir.children("#{folder}/fd").map(&:to_i).sort.filter_map { |fd| at(folder, fd) }
+        end
+
+        #: (String folder, Integer fd) -> FileDescriptor?
+        def self.at(folder, fd)
+          new(folder, fd, File.readlink("#{folder}/fd/#{fd}").scrub)
+        rescue Errno::ENOENT
+          nil # Closed since: that of the listing itself for one.
+        end
+        private_class_method :at
+
+        #: (String folder, Integer fd, String target) -> void
+        def initialize(folder, fd, target)
+          @folder = folder
+          @fd = fd
+          @target = target
+        end
+
+        #: () -> String
+        def type = target.start_with?("/") ? "file" : target[/\A(?:anon_inode:)?\[?(\w+)/, 1].to_s
+
+        #: () -> Integer?
+        def inode = target[/:\[(\d+)\]\z/, 1]&.to_i
+
+        #: () -> bool
+        def close_on_exec? = (flags & CLOSE_ON_EXEC).positive?
+
+        #: () -> bool
+        def writes? = (flags & ACCESS).positive?
+
+        # What kind of lock, and for what.
+        #
+        #: () -> Array[[String, String]]
+        def locks = info.scan(LOCK)
+
+        # The lines of fdinfo that begin so, as an epoll's "tfd:" for each descriptor it watches.
+        #
+        #: (String) -> Integer
+        def count(line) = info.scan(/^#{Regexp.escape(line)}/).size
+
+        #: () -> String
+        def to_s = "fd #{fd}"
+
+        private
+
+        #: () -> Integer
+        def flags = info[/^flags:\s*(\d+)/, 1].to_s.to_i(8)
+
+        #: () -> String
+        def info
+          @info ||= File.read("#{@folder}/fdinfo/#{fd}")
+        rescue Errno::ENOENT, Errno::EACCES
+          @info = "" # Closed since, or hidden.
+        end
+      end
+    end
+  end
+end

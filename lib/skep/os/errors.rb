@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+# What the system, or the Ruby fallback, can't do.
+module Skep
+  module OS
+    # Raised when this system, or the Ruby fallback, can't do what was asked.
+    #
+    #   raise Unsupported.new(what: "watching process 42", because: "it is no child of ours")
+    class Unsupported < Error
+      #: (what: String, because: String) -> void
+      def initialize(what:, because:)
+        super("#{what} isn't possible here, as #{because}: on Linux build skep's C extension " \
+              "(skep/skep_ext) and unset SKEP_PURE")
+      end
+    end
+
+    # The system refuses what skep can't run without: a seccomp filter, an old kernel, a limit.
+    #
+    #   rescue SystemCallError => e
+    #     raise OS::Refused.of(e) || e
+    #
+    # The sentence says what to do next. SKEP_PURE=1 helps where the Ruby fallbacks don't use the
+# call.
+    class Refused < Error
+      CALL = /[a-z]\w+\([A-Z0-9_]+\)/
+      PURE = /\A(?:memfd_create|epoll_\w+|prctl|poll)\(/
+      LIMITS = {
+        Errno::EMFILE => "no file descriptor is left: raise the limit of open files (ulimit -n, " \
+                         "LimitNOFILE=)",
+        Errno::ENFILE => "the system has no file descriptor left: raise fs.file-max",
+        Errno::EFBIG => "the memory that its processes share is larger than a file may be: raise " \
+                        "the limit of file sizes (ulimit -f, LimitFSIZE=)"
+      }.freeze
+      CALLS = [Errno::EPERM, Errno::EACCES, Errno::ENOSYS, Errno::EINVAL, Errno::ENOTSUP].freeze
+      UNNAMED = "a system call that Ruby needs, such as ppoll(2)"
+      CURE = "allow it, or set SKEP_PURE=1 to do without"
+      ALLOW = "allow it (a seccomp filter, an old kernel?)"
+      private_constant :UNNAMED, :CURE, :ALLOW, :CALL, :PURE, :LIMITS, :CALLS
+
+      # On Linux its /proc is needed from the first mold on.
+      #
+      #: () -> void
+      def self.check
+        return if !RUBY_PLATFORM.include?("linux") || File.exist?("/proc/self/stat")
+
+        raise Refused, "there is no /proc here: mount it (mount -t proc proc /proc)"
+      end
+
+      # Returns nil for an error that isn't the system's refusal.
+      #
+      #: (SystemCallError) -> Refused?
+      def self.of(error)
+        what = LIMITS[error.class] || (call(error) if CALLS.include?(error.class))
+        new(what) if what
+      end
+
+      # "epoll_create1(2)": as our C and Ruby name it; a call without a name is told by Ruby's own.
+      def self.call(error)
+        what, _, name = error.message.partition(" - ")
+        name = name.delete_suffix("(2)") == "setpgid" ? "setpgid(2)" : name[CALL]
+        advice = name&.match?(PURE) && OS.native? ? CURE : ALLOW
+        "the system refuses #{name || UNNAMED}, #{what.downcase}: #{advice}"
+      end
+      private_class_method :call
+    end
+  end
+end

@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+module Skep
+  module OS
+    class EventLoop
+      # The timers of a loop, the latest first, so that the next due is popped cheaply. Those of one
+      # deadline come in the order they were made in.
+      #
+      #   timers = TimerQueue.new
+      #   timers.add(OS.now + 1, block)
+      #   timers.seconds_left   # => 1.0, nil without timers
+      #   timers.take(OS.now)   # => the first Timer due, or nil
+      #   timers.early(OS.now)  # => those that aren't, but may be run if somebody is awake
+      class TimerQueue
+        #: () -> void
+        def initialize
+          @sorted = []
+          @patient = []
+        end
+
+        #: (Float deadline, Proc, ?early: Numeric) -> Timer
+        def add(deadline, block, early: 0)
+          timer = Timer.new(self, deadline, block, from: deadline - early)
+          @patient << timer if early.positive?
+          place = @sorted.bsearch_index { |other| other.deadline <= deadline } || @sorted.size
+          @sorted.insert(place, timer)
+          timer
+        end
+
+        #: (Timer) -> void
+        def delete(timer)
+          [@sorted, @patient].each { |all| all.delete_if { |other| other.equal?(timer) } }
+        end
+
+        #: (Float now) -> Timer?
+        def take(now)
+          return unless @sorted.any? && @sorted.last.deadline <= now
+
+          @sorted.pop.tap { |timer| @patient.delete(timer) }
+        end
+
+        #: (Float now) -> Array[Timer]
+        def early(now)
+          return [] if @patient.empty?
+
+          @patient.select { |timer| timer.from <= now && timer.deadline > now }.sort_by(&:deadline)
+        end
+
+        #: () -> Float?
+        def seconds_left
+          @sorted.any? ? [@sorted.last.deadline - OS.now, 0].max : nil
+        end
+
+        #: () -> Integer
+        def size = @sorted.size
+
+        #: () -> void
+        def clear = [@sorted, @patient].each(&:clear)
+      end
+      private_constant :TimerQueue
+    end
+  end
+end

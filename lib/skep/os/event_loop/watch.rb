@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+module Skep
+  module OS
+    class EventLoop
+      # A block run whenever its io is ready.
+      #
+      #   watch = loop.watch(socket) { |readable, writable| … }
+      #   watch.write = true    # call it when there is room to write, too
+      #   watch.read = false    # and not for what comes in
+      #   watch.cancel          # before socket.close
+      class Watch
+        #: (Poller, IO, bool write, Proc) -> void
+        def initialize(poller, io, write, block)
+          @poller = poller
+          @io = io
+          @block = block
+          @read = true
+          @write = write
+          poller.add(io, self, read: true, write: write)
+        end
+
+        #: (bool) -> void
+        def write=(wanted)
+          interest(@read, wanted)
+        end
+
+        #: (bool) -> void
+        def read=(wanted)
+          interest(wanted, @write)
+        end
+
+        # Twice is fine.
+        #
+        #: () -> nil
+        def cancel
+          @poller.remove(@io) unless cancelled? || @poller.closed?
+          @block = nil
+        end
+
+        #: () -> bool
+        def cancelled? = @block.nil?
+
+        #: (bool readable, bool writable) -> void
+        def __call(readable, writable) = @block&.call(readable, writable)
+
+        #: () -> String
+        def inspect = "#<#{self.class} #{cancelled? ? "cancelled" : @io.inspect}>"
+
+        private
+
+        #: (bool, bool) -> void
+        def interest(read, write)
+          return if cancelled? || (read == @read && write == @write)
+
+          @poller.modify(@io, self, read: read, write: write)
+          @read = read
+          @write = write
+        end
+      end
+    end
+  end
+end

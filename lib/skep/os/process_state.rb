@@ -1,0 +1,92 @@
+# frozen_string_literal: true
+
+require "etc"
+require "skep/os/process_state/syscall_names"
+require "skep/os/process_state/thread_state"
+
+# What the kernel tells from outside of a process that says nothing any more: does it run, sleep, is
+# it stopped, where do its threads wait.
+#
+#   state = Skep::OS::ProcessState.of(pid)   # nil once it is dead, and where there is no /proc
+#   state.state        # => "running", "sleeping", "uninterruptible", "stopped", "traced", …
+#   state.tracer       # => pid of who traces it
+#   state.rss          # => bytes
+#   state.tasks        # => its threads, the main one first: ThreadState
+#   state.to_plain
+#
+# It reads only what the kernel answers without the process' help. /proc/PID/maps, smaps, cmdline,
+# environ and mem wait for a lock that a process may hold while it waits for its disk; stat, statm,
+# status, comm, wchan, syscall and stack don't. What we may not see is nil: system calls and kernel
+# stacks are for the process' own user and for root. Source: proc(5).
+module Skep
+  module OS
+    class ProcessState
+      MOST = 64 # tasks that are looked at
+      private_constant :MOST
+
+      class << self
+        #: (Integer pid) -> ProcessState?
+        def of(pid)
+          tids = Dir.children("/proc/#{pid}/task").map(&:to_i)
+          tasks = [pid, *(tids - [pid])].first(MOST).filter_map { |tid| ThreadState.of(pid, tid) }
+          new(tasks, threads: tids.size, rss: rss(pid), tracer: tracer(pid)).freeze if tasks.any?
+        rescue SystemCallError
+          nil # dead, or this system has no /proc
+        end
+
+        # The text of a file of /proc; nil where there is none, or it isn't for us.
+        #
+        #: (String path) -> String?
+        def read(path)
+          File.read(path)
+        rescue SystemCallError
+          nil
+        end
+
+        private
+
+        #: (Integer pid) -> Integer?
+        def tracer(pid)
+          read("/proc/#{pid}/status")&.slice(/^TracerPid:\s+([1-9]\d*)/, 1)&.to_i
+        end
+
+        #: (Integer pid) -> Integer?
+        def rss(pid) = read("/proc/#{pid}/statm")&.then { |text| text.split[1].to_i * page_bytes }
+
+        #: () -> Integer
+        def page_bytes = @page_bytes ||= Etc.sysconf(Etc::SC_PAGESIZE)
+      end
+
+      attr_reader :tasks #: Array[ThreadState]
+      attr_reader :threads #: Integer, of which the first 64 are among the tasks
+      attr_reader :rss #: Integer?
+      attr_reader :tracer #: Integer?
+
+      #: (Array[ThreadState], threads: Integer, rss: Integer?, tracer: Integer?) -> void
+      def initialize(tasks, threads:, rss:, tracer:)
+        @tasks = tasks
+        @threads = threads
+        @rss = rss
+        @tracer = tracer
+      end
+
+      # Its main thread's.
+      #
+      #: () -> String
+      def state = tasks.first.state
+
+      #: () -> bool
+      def stopped? = %w[stopped traced].include?(state)
+
+      # Plain data.
+      #
+      #: () -> Hash[Symbol, untyped]
+      def to_plain
+        { state:, tracer:, rss:, tasks: tasks.map(&:to_plain) }.compact
+      end
+
+      #: () -> String
+      def inspect = "#<#{self.class} #{state} threads=#{threads} rss=#{rss}>"
+    end
+  end
+end

@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+module Skep
+  module OS
+    class ProcessState
+      # One thread of a process, as the kernel sees it.
+      #
+      #   task = ThreadState.of(pid, tid)
+      #   task.name     # => "skep.control", 15 bytes of it
+      #   task.wchan    # => the kernel's function that it waits in
+      #   task.syscall  # => "read(5) /var/spool/queue", "futex", "running"
+      #   task.stack    # => the kernel's functions, innermost first
+      #   task.cpu      # => seconds it has run so far
+      class ThreadState < Struct.new(:tid, :name, :state, :cpu, :wchan, :syscall, :stack,
+                              keyword_init: true)
+        STATES = { "R" => "running", "S" => "sleeping", "D" => "uninterruptible",
+                   "T" => "stopped", "t" => "traced", "Z" => "ended", "X" => "ended",
+                   "I" => "idle" }.freeze
+        UTIME = 11 # place of utime among the fields after the name and the state, from 0
+        HERTZ = 100
+        private_constant :STATES, :UTIME, :HERTZ
+
+        class << self
+          #: (Integer pid, Integer tid) -> ThreadState?
+          def of(pid, tid)
+            directory = "/proc/#{pid}/task/#{tid}"
+            stat = ProcessState.read("#{directory}/stat") or return
+            _, name, letter, rest = stat.match(/\A\d+ \((.*)\) (\S) (.*)/m).to_a
+            new(tid:, name:, state: STATES.fetch(letter, letter), cpu: cpu(rest.split),
+                wchan: wchan(directory), syscall: SyscallNames.of(pid, directory),
+                stack: stack(directory))
+          end
+
+          private
+
+          #: (Array[String] fields) -> Float
+          def cpu(fields) = fields[UTIME - 1, 2].sum(&:to_i).fdiv(HERTZ)
+
+          #: (String directory) -> String?
+          def wchan(directory)
+            channel = ProcessState.read("#{directory}/wchan")
+            channel unless ["0", ""].include?(channel)
+          end
+
+          #: (String directory) -> Array[String]?
+          def stack(directory)
+            ProcessState.read("#{directory}/stack")&.scan(/\] (\S+?)\+/)&.flatten
+          end
+        end
+
+        #: () -> Hash[Symbol, untyped]
+        def to_plain = to_h.compact
+      end
+    end
+  end
+end

@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require "skep/os/shared_page/fallback"
+
+# Memory shared by a supervisor and its nodes, in cells of 1,024 bytes. A cell has one writer; a
+# writer killed at any moment leaves the last whole blob behind.
+#
+#   page = Skep::OS::SharedPage.create(8)              # before the fork, or pass page.to_io along:
+#   page = Skep::OS::SharedPage.open(io, 8)
+#   page.beat(3); page.beat_at(3)                # => seconds of Skep::OS.now
+#   page.write(3, "orders/0 42"); page.read(3)   # => "orders/0 42"
+#   page.add(3, 2, 1); page.get(3, 2)            # => 1
+#   page.mark(3, 6, 42)                          # a beat that sets word 6
+#
+# A cell, in the machine's byte order:
+#
+#   bytes   0-127   16 words of 64 bits, unsigned
+#                   word 0      sequence: the number of blobs written so far; read only
+#                   word 1      beat: CLOCK_MONOTONIC in nanoseconds
+#                   words 2-7   free
+#                   words 8-15  RobustLocks': #clear leaves them alone
+#   bytes 128-567   blob buffer 0: 16 bits of length (0xffff: none), 438 bytes
+#   bytes 568-1007  blob buffer 1
+#
+# Blob n lies in buffer n % 2. The writer fills the buffer not in use, then publishes n as the
+# sequence; the reader copies and looks whether the sequence has moved. It isn't a queue: only the
+# last blob can be read. Source of the idea: seqlocks, https://docs.kernel.org/locking/seqlock.html
+module Skep
+  module OS
+    class SharedPage
+      CELL = 1024
+      WORDS = 16
+      BLOB = 438
+      BEAT = 1
+      NONE = 0xffff
+      private_constant :NONE
+
+      # Raised by the use of a page after its close.
+      class Closed < Error
+        #: (?String message) -> void
+        def initialize(message = "the page is closed: keep it open as long as anybody beats")
+          super
+        end
+      end
+
+      include Fallback
+
+      #: (Integer cells) -> SharedPage
+      def self.create(cells) = new(cells)
+
+      # Maps a page received from another process and takes the io over.
+      # Raises ArgumentError when it is too small for so many cells.
+      #
+      #: (IO, Integer cells) -> SharedPage
+      def self.open(io, cells) = new(cells, io)
+
+      # Does the kernel share the memory, or does the fallback read and write a file?
+      #
+      #: () -> bool
+      def self.native? = instance_method(:attach).owner == self
+
+      attr_reader :cells #: Integer
+
+      #: (Integer cells, ?IO? io) -> void
+      def initialize(cells, io = nil)
+        @cells = Integer(cells)
+        raise ArgumentError, "a page needs a cell at least, not #{@cells}" unless @cells.positive?
+
+        @io = io || backing(@cells * CELL)
+        unless @io.stat.size >= @cells * CELL
+          raise ArgumentError, "a page of #{@io.stat.size} bytes has no room for #{@cells} cells"
+        end
+
+        attach
+      end
+
+      # When #beat was last called, in the seconds of Skep::OS.now; nil before the first beat.
+      #
+      #: (Integer cell) -> Float?
+      def beat_at(cell)
+        nanoseconds = get(cell, BEAT)
+        nanoseconds.zero? ? nil : nanoseconds / 1e9
+      end
+
+      # To be sent to another process (UNIXSocket#send_io); stays ours to close.
+      #
+      #: () -> IO
+      def to_io = @io.closed? ? closed! : @io
+
+      #: () -> nil
+      def close
+        return if @io.closed?
+
+        release
+        @io.close
+      end
+
+      #: () -> bool
+      def closed? = @io.closed?
+
+      #: () -> String
+      def inspect = "#<#{self.class} cells=#{cells}#{" closed" if closed?}>"
+
+      private
+
+      #: () -> bot
+      def closed! = raise(Closed)
+    end
+  end
+end

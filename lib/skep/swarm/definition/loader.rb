@@ -1,0 +1,115 @@
+# frozen_string_literal: true
+
+# Loads a swarm file and finds the one swarm it describes; whatever is wrong becomes one sentence.
+#
+#   Loader.new("swarm.rb").swarm   # => Skep::Swarm, or raises InvalidSwarmFile
+#
+# It runs in the mold (or in `skep check` and `--inline`), never in the supervisor.
+module Skep
+  class Swarm
+    module Definition
+      class Loader
+        LOADED = :skep_swarm_file_loaded
+
+        # The file can't be run; the message is the sentence to print.
+        class InvalidSwarmFile < Skep::Error
+          attr_reader :exit_code #: Integer
+
+          # exit_code: FAILED where the application's own code raised.
+          def initialize(file:, what:, advice: nil, exit_code: ExitCode::CONFIGURATION)
+            @exit_code = exit_code
+            super([file, ": ", what, advice && ": #{advice}"].join)
+          end
+        end
+
+        class << self
+          def loading? = !@found.nil? #: () -> bool
+          def found(swarm) = @found&.push(swarm) #: (Swarm) -> void
+
+          # Methods that a file defines at its top level are every object's, and hide Ruby's own
+          # from whatever runs beside it. Returns a sentence if it has hidden any; what failed shows
+          # how.
+          def shadowed(file, error) #: (String?, Exception) -> String?
+            own = Object.private_instance_methods(false) | Object.instance_methods(false)
+            names = own & (Kernel.private_instance_methods(false) | Kernel.instance_methods(false))
+            return if names.empty?
+
+            "#{file}: it defines #{names.sort.join(", ")} at its top level, in place of Ruby's " \
+              "own " \
+              "for every object, and the mold failed, #{error.class}: define them in a module"
+          end
+
+          # Runs the block and returns the swarms described in it.
+          def collect #: () { () -> void } -> Array[Swarm]
+            @found = []
+            catch(LOADED) { yield }
+            @found
+          ensure
+            @found = nil
+          end
+        end
+
+        def initialize(file) #: (String) -> void
+          @file = file
+        end
+
+        def swarm #: () -> Swarm
+          swarms = Loader.collect { read }
+          return swarms.first if swarms.size == 1
+
+          if swarms.empty?
+            refuse("it describes no swarm", "add `Skep.swarm \"name\" do |swarm| … end`")
+          end
+          refuse("it describes #{swarms.size} swarms (#{swarms.map(&:name).join(', ')})",
+                 "put each into a file of its own")
+        end
+
+        private
+
+        def read
+          refuse_missing unless File.file?(@file)
+          load(File.expand_path(@file))
+        rescue SyntaxError => e
+          refuse(syntax(e), "mend it and run again")
+        rescue SystemExit => e
+          refuse("it called exit(#{e.status}) while it was loaded",
+                 "let it describe the swarm and end")
+        rescue InvalidSwarmFile
+          raise
+        rescue Exception => e # a swarm file may raise anything, and the supervisor must hear of it
+          refuse("#{e.class} while it was loaded, #{where(e)}", first_line(IPC::PlainData.message(e)),
+                 exit_code: ExitCode.of_error(e))
+        end
+
+        def refuse_missing
+          refuse("there is no such file", "name the file that describes the swarm")
+        end
+
+        def refuse(what, advice = nil, **code)
+          raise InvalidSwarmFile.new(file: @file, what:, advice:, **code)
+        end
+
+        # "line 3: syntax error, unexpected end-of-input",
+        # without the file's path and the picture under it.
+        def syntax(error)
+          lines = error.message.lines(chomp: true)
+                       .map { |line| line.delete_prefix(File.expand_path(@file)) }
+          line = lines.find { |text| text =~ /\A:?\d+:/ && text.include?("error") } ||
+                 lines.find { |text| text =~ /\d+:/ } || lines.first
+          number, text = line.to_s.match(/\A:?(\d+):\s*(.*)/)&.captures
+          detail = text.to_s.sub(/\A.*?(syntax errors?)/, '\1').sub(/ found\z/, "")
+          number ? "line #{number}: #{detail}" : "syntax error: #{line}"
+        end
+
+        def where(error)
+          line = error.backtrace_locations&.find do |location|
+            location.absolute_path == File.expand_path(@file)
+          end
+          line ? "line #{line.lineno}" : "in #{error.backtrace&.first}"
+        end
+
+        def first_line(text) = text.to_s.lines.first.to_s.chomp
+      end
+    end
+  end
+end

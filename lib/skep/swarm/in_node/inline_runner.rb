@@ -1,0 +1,97 @@
+# frozen_string_literal: true
+
+# One node's work in the foreground, without a fork: for development and debuggers.
+#
+#   code = InlineRunner.new("swarm.rb", observers: [Watch::Log.new]).run  # `skep run --inline FILE`
+#
+# Signals mean what they mean to a node.
+# A failure isn't followed by a restart: it is shown and the code is 1.
+module Skep
+  class Swarm
+    module InNode
+      class InlineRunner
+        attr_reader :failures #: Array[String]
+        attr_reader :config #: Definition::Config
+
+        # task: which of the file's works to run.
+        def initialize(file, overrides: {}, observers: [], task: 0)
+          @file = file
+          @overrides = overrides
+          @observers = observers
+          @task = task
+          @failures = []
+        end
+
+        def run #: () -> Integer
+          Signal.trap("XFSZ") {} # a log at the limit of its size (ulimit -f) loses lines, no more
+          return ExitCode::CONFIGURATION unless prepare
+
+          %i[preload warm].each { |name| @swarm.__hooks(name).each(&:call) }
+          take_control
+          attempt { work }
+        rescue Skep::Error => e
+          @failures << IPC::PlainData.message(e)
+          ExitCode.of_error(e)
+        end
+
+        private
+
+        def prepare
+          @swarm = Definition::Loader.new(@file).swarm
+          plain = @swarm.__to_plain
+          @config = Definition::Config.new(plain["name"], plain["options"].merge(@overrides),
+                                           tasks: plain["tasks"])
+          @failures.concat(config.errors.map { |sentence| "#{@file}: #{sentence}" })
+          return false unless config.valid?
+
+          @observers.each { |observer| observer.follow(config) if observer.respond_to?(:follow) }
+          true
+        end
+
+        def take_control
+          layout = IPC::Scoreboard::Layout.new(nodes: 1, threads: config.threads)
+          @child = Child.new(id: 0, swarm: @swarm.name, mold: 0,
+                             page: OS::SharedPage.create(layout.total), layout:,
+                             report: method(:report),
+                             beat_every: config.liveness_timeout / Health::LivenessPolicy::BEATS)
+          @other_end, theirs = IPC::Channel.pair
+          ControlThread.new(signals: Runtime::SelfPipe.new(NodeMain::SIGNALS),
+                            orphan_timeout: config.orphan_timeout)
+                       .start.serve(@child, IPC::Channel.new(theirs))
+          ENV["SKEP_NODE_ID"] = "0"
+        end
+
+        def work
+          @swarm.__hooks(:on_boot).each { |hook| hook.call(@child) }
+          @swarm.tasks.fetch(@task).run(@child)
+        ensure
+          @swarm.__hooks(:on_exit).each { |hook| hook.call(@child) }
+        end
+
+        def attempt
+          yield
+          ExitCode::OK
+        rescue BootError => e
+          @failures << "#{@file}: #{IPC::PlainData.message(e)}"
+          ExitCode.of_error(e)
+        end
+
+        def report(type, facts)
+          case type
+          when "event" then tell(facts["name"], facts["level"], facts["facts"])
+          when "ready" then tell("node_ready", :info, {})
+          when "unhealthy" then tell("node_unhealthy", :warn, facts)
+          when "healthy" then tell("node_healthy", :info, {})
+          when "joined"
+            tell(facts["joined"] ? "node_assigned" : "node_unassigned", :info, facts["facts"])
+          end
+        end
+
+        def tell(name, level, facts)
+          facts = IPC::PlainData.of({ node: 0, pid: Process.pid, **facts.transform_keys(&:to_sym) })
+          @observers.each { |observer| observer.event(name.to_s, level, facts) }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+require "delegate"
+
+# The child as one worker thread of its work sees it: all of Child, but progress, excuses and what
+# is in hand are this thread's own. A source with `threads: n` hands them to its handlers.
+#
+#   lane = child.lane(2)              # 1 to n
+#   lane.in_hand("orders/0/17-42")    # from here on the supervisor judges this thread by itself
+#   handler.call(batch, lane)         # lane.beat, lane.busy(for: 60) { … } are this thread's
+#   lane.in_hand(nil)
+#
+# Whoever calls `lane.beat` beats for this lane, be it a thread that the handler started. The thread
+# that has something in hand beats for its lane through the plain child, too.
+module Skep
+  class Swarm
+    module InNode
+      class ThreadContext < SimpleDelegator
+        def initialize(child, heartbeat) #: (Child, IPC::Scoreboard::Heartbeat) -> void
+          super(child)
+          @heartbeat = heartbeat
+        end
+
+        def beat = @heartbeat.beat #: () -> void
+        def at(number) = @heartbeat.at(number) #: (Integer?) -> void
+        def __spot = @heartbeat.spot #: () -> [Integer, Integer, Integer]?
+
+        #: (for: Numeric) ?{ () -> untyped } -> untyped
+        def busy(**seconds, &block) = @heartbeat.busy(seconds.fetch(:for), &block)
+
+        def wait(timeout = nil) = __getobj__.__wait(timeout, @heartbeat)
+        def wait_for(ios, timeout = nil) = __getobj__.__wait_for(ios, timeout, @heartbeat)
+        def unhealthy!(reason) = __getobj__.__unhealthy(reason, @heartbeat)
+
+        def producer = @producer || __getobj__.producer
+        def __lend(producer) = @producer = producer
+
+        def in_hand(text, thread: nil) #: (String?, ?thread: Integer?) -> void
+          return __getobj__.in_hand(text, thread:) if thread
+
+          @heartbeat.hold(text)
+          __getobj__.__holds(text.to_s.empty? ? nil : @heartbeat)
+        end
+
+        def count(number = 1, thread: nil) #: (?Integer, ?thread: Integer?) -> void
+          return __getobj__.count(number, thread:) if thread
+
+          __getobj__.__counted(@heartbeat.count(number))
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,172 @@
+# frozen_string_literal: true
+
+# Keeps nodes young and lean: those that have too much memory, or have lived long enough, make way
+# for new ones.
+#
+#   monitor = MemoryMonitor.new(node_pool, config, cgroup_memory, loop:, tell:, weights: …)
+#   monitor.watch(node)            # from its readiness to its end
+#   monitor.memory(node)           # => what is known of it, for `skep status`; counts nothing
+#
+# A node counts its own pages and leaves the sum on the page (IPC::Scoreboard::MemorySample), for
+# the next look: nobody is woken by it.
+# MemoryLimitPolicy, MemoryBudgetPolicy, LeakDetector and MaxLifetimePolicy judge; SamplingSchedule
+# says when to look; Recycler acts.
+module Skep
+  class Swarm
+    module Memory
+      class MemoryMonitor
+        FIRST = 0.25      # seconds from readiness to the first look
+        AGAIN = 1.0       # between looks at one that has been judged
+        ANSWER = 0.25     # from a question that matters to the look for its answer
+        REST = 2          # liveness_timeouts between two measurements of one that keeps still
+        STILL = 30.0      # between looks where nothing is limited
+        LOOK = 0.03       # for each node: looks take 30 µs, and a thousandth of a processor
+        LATE = 10.0       # until one that is too old is asked for again
+        private_constant :FIRST, :AGAIN, :ANSWER, :REST, :STILL, :LOOK, :LATE
+
+        attr_reader :recycler #: Recycler
+
+        # tell: called with an event's name, the node, a level and facts; weights: tells when a node
+        # has counted its pages, and what it counted, if it has.
+        def initialize(node_pool, config, cgroup_memory, loop:, tell:, weights:)
+          @node_pool = node_pool
+          @loop = loop
+          @tell = tell
+          @weights = weights
+          @rest = config.liveness_timeout * REST
+          @cgroup_memory = cgroup_memory
+          @recycler = Recycler.new(node_pool, config, loop:)
+          @sampling_schedule = SamplingSchedule.new(loop) { |node, now| look(node, now) }
+          @lifetime = config.max_lifetime && MaxLifetimePolicy.new(config.max_lifetime)
+          appoint_judges(config)
+        end
+
+        def watch(node) #: (Nodes::NodeProcess) -> void
+          return if node.helper?
+
+          expect_end(node, @lifetime.part) if @lifetime
+          begin_weighing(node)
+        end
+
+        # One that the program before has watched; node_memory: what that knew of it, if it did.
+        def resume(node, node_memory) #: (Nodes::NodeProcess, Hash[String, untyped]?) -> void
+          return watch(node) unless node_memory
+
+          expect_end(node, @lifetime.part) if @lifetime
+          node.node_memory = NodeMemory.restore(node_memory)
+          node.watches << @sampling_schedule.watch(node, FIRST)
+        end
+
+        def memory(node) #: (Nodes::NodeProcess?) -> Hash[Symbol, untyped]?
+          return unless node&.node_memory
+
+          hear(node)
+          node.node_memory.to_plain(OS.now)
+        end
+
+        private
+
+        def begin_weighing(node)
+          return unless OS::Statm.known?
+
+          resident = OS::Statm.of(node.pid) # nil, too, where no descriptor is left
+          return node.watches << @loop.after(AGAIN) { begin_weighing(node) } unless resident
+
+          node.node_memory = NodeMemory.new(resident, sharers: @node_pool.slots.size, rest: @rest,
+                                                      now: OS.now)
+          node.watches << @sampling_schedule.watch(node, FIRST)
+        end
+
+        def appoint_judges(config)
+          limit = @cgroup_memory.within(:memory_limit, config.memory_limit)
+          @limited = limit || config.memory_budget
+          longest = [@limited ? MemoryLimitPolicy::LONGEST : STILL,
+LOOK * @node_pool.slots.size].max
+          @limit = MemoryLimitPolicy.new(limit:, longest:)
+          @leak = LeakDetector.new(limit:)
+          @budget = MemoryBudget.new(@node_pool, @cgroup_memory, config.memory_budget,
+                                     pause: longest / 10, tell: @tell)
+        end
+
+        def expect_end(node, part)
+          verdict = @lifetime.verdict(ready_at: node.ready_at, part:, now: OS.now)
+          @recycler.ask(node, "max_lifetime", patient: false) if verdict == :replace
+          seconds = verdict == :replace ? LATE : verdict # if it can't be renewed now, then later
+          node.watches << @loop.after(seconds) { expect_end(node, part) }
+        end
+
+        # Returns the seconds until the next look.
+        def look(node, now)
+          resident = OS::Statm.of(node.pid) or return AGAIN # its end is about to be told
+          hear(node)
+          node.node_memory.seen(resident, now)
+          warn_of_leak(node, node.node_memory, now)
+          verdict = judge(node, node.node_memory, now)
+          @cgroup_memory.look(now)
+          @budget.look(now) { |victim, deed| renew(victim, "memory_budget", deed) }
+          verdict.is_a?(Float) ? pause(verdict, node.node_memory, now) : AGAIN
+        end
+
+        # What it has counted, since it was last looked at.
+        def hear(node)
+          at, plain = @weights.call(node)
+          node.node_memory.measured(plain, at) if at
+        end
+
+        # Where nothing is limited a node is looked at when it is three times as old: for the
+        # record.
+        def pause(seconds, node_memory, now)
+          return [seconds, @budget.reach(node_memory.rate),
+answer(node_memory, now)].min if @limited
+
+          [[2 * (now - node_memory.born_at), AGAIN].max, @limit.longest].min
+        end
+
+        # Of one that keeps still nothing is awaited that would change anything.
+        def answer(node_memory, now)
+          waited = node_memory.waited(now)
+          waited.nil? || node_memory.still? ? Float::INFINITY : [waited, ANSWER].max
+        end
+
+        def judge(node, node_memory, now)
+          verdict = @limit.verdict(node_memory.facts, now)
+          ask(node, now) if verdict == :measure || node_memory.stale?(now)
+          act(node, verdict)
+          verdict == :measure ? @limit.verdict(node_memory.facts, now) : verdict
+        end
+
+        def ask(node, now)
+          node.node_memory.ask(now)
+          node.channel.post("measure")
+        end
+
+        def act(node, verdict)
+          return unless %i[replace stop].include?(verdict)
+          return unless renew(node, "memory_limit", verdict)
+
+          @tell.call(:node_over_limit, node, level: :warn, uss: node.node_memory.least,
+                                             limit: @limit.limit, at_once: verdict == :stop)
+        end
+
+        # Has anything come of it?
+        def renew(node, reason, deed)
+          return @recycler.ask(node, reason) if deed == :replace
+          return false if node.node_memory.condemned?
+
+          node.node_memory.condemn
+          @recycler.at_once(node, reason)
+          true
+        end
+
+        def warn_of_leak(node, node_memory, now)
+          return unless node_memory.suspicious?
+
+          leak = @leak.verdict(node_memory.growth, node_memory.least, now) or return
+          node_memory.suspected(leak.bytes)
+          @tell.call(:node_leaking, node, level: :warn, bytes: leak.bytes, rate: leak.rate.round,
+                                          seconds: leak.seconds&.round)
+        end
+      end
+    end
+  end
+end

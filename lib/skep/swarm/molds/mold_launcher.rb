@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+
+# Where molds come from: a file that a fresh Ruby loads, or the program that called `Swarm#run`.
+#
+#   Exec.new("swarm.rb").start(0)    # => [pid, channel]: executed, no user code here
+#   Fork.new(swarm).start(0) { |…| }   # => [pid, channel]: forked from where we stand
+#
+# Both put the mold into a process group of its own,
+# so that a terminal's Ctrl-C reaches the supervisor alone.
+module Skep
+  class Swarm
+    module Molds
+      module MoldLauncher
+        class Exec
+          LIBRARY = ::File.expand_path("../../..", __dir__)
+          private_constant :LIBRARY
+
+          attr_reader :file #: String
+
+          def initialize(file, arguments: []) #: (String, ?arguments: Array[String]) -> void
+            @file = file
+            @arguments = arguments
+            @heap_size_hint = HeapSizeHint.new(file)
+          end
+
+          def program? = false #: () -> bool
+
+          # A new mold, executed; `disown` is for the other origin.
+          def start(number, disown: nil) #: (Integer, ?disown: untyped) -> [Integer, IPC::Channel]
+            OS::ForkProbe.check
+            ours, theirs = IPC::Channel.pair
+            pid = Process.spawn(@heap_size_hint.environment, *command, in: ::File::NULL,
+                                InMold::MoldMain.channel_fd => theirs, pgroup: true,
+                                close_others: true,
+                                **Runtime::SocketActivation.redirects)
+            theirs.close
+            ours.post("load", { "mold" => number, "supervisor" => Process.pid })
+            [pid, ours]
+          end
+
+          # What the next mold can be given before it boots.
+          #: (**untyped) -> void
+          def warmed(slots:, reshare:)
+            @heap_size_hint.remember(slots:, reshare:)
+          end
+
+          # A mold came to its end before it was ready.
+          def failed = @heap_size_hint.forget #: () -> void
+
+          private
+
+          def command
+            [RbConfig.ruby, "-I", LIBRARY, *@heap_size_hint.requires, "-rskep",
+             "-e", "Skep::Swarm::InMold::MoldMain.main", "--", @file, *@arguments]
+          end
+        end
+
+        class Fork
+          def initialize(swarm) #: (Swarm) -> void
+            @swarm = swarm
+          end
+
+          def file = @swarm.name #: () -> String
+          def program? = true #: () -> bool
+
+          # A new mold, forked; `disown` closes in it what is the supervisor's alone.
+          def start(number, disown:) #: (Integer, disown: Proc) -> [Integer, IPC::Channel]
+            OS::ForkProbe.check
+            ours, theirs = IPC::Channel.pair
+            pid = Runtime::SelfPipe.with_inherited_handlers { Process.fork { become(ours, theirs, disown) } }
+            theirs.close
+            ours.post("load", { "mold" => number, "supervisor" => Process.pid })
+            [pid, ours]
+          end
+
+          # The program has booted already.
+          def warmed(**) = nil #: (**untyped) -> void
+          def failed = nil #: () -> void
+
+          private
+
+          def become(ours, theirs, disown)
+            Process.setpgid(0, 0)
+            disown.call
+            ours.close
+            $stdin.reopen(::File::NULL)
+            InMold::MoldMain.serve(IPC::Channel.new(theirs), swarm: @swarm)
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+# What molds report over their channels, passed on to whom it concerns: their own progress to the
+# supervisor or to their trial, births and ends of nodes to the node registry.
+#
+#   reports = MoldMessages.new(supervisor, launcher, tell:)
+#   reports.hear(mold, frame)
+#
+# It is for molds what NodeMessages is for nodes.
+module Skep
+  class Swarm
+    module Molds
+      class MoldMessages
+        # tell: called with an event's name, its level, the mold and facts.
+        def initialize(supervisor, launcher, tell:) #: (Supervisor, untyped, tell: Method) -> void
+          @supervisor = supervisor
+          @launcher = launcher
+          @tell = tell
+        end
+
+        def hear(mold, frame) #: (Mold, IPC::Channel::Message) -> void
+          case frame.type
+          when "loaded" then loaded(mold, frame.facts) if mold.state == :loading
+          when "refused" then refused(mold, frame["sentence"], frame["exit_code"])
+          when "ready" then ready(mold, frame) unless mold.ready?
+          when "forked" then forked(frame)
+          when "fork_failed" then node_registry.fork_failed(frame["page_index"], frame["error"])
+          when "exited"
+            exit = IPC::ExitStatus.from(frame.facts)
+            node_registry.exited(frame["page_index"], frame["pid"], exit)
+          end
+        end
+
+        private
+
+        def node_registry = @supervisor.node_pool.node_registry
+
+        # A node's pidfd is known unless it is gone again. One that we have no descriptor for can't
+        # be kept: its channel closes, and so it ends.
+        def forked(frame)
+          pidfd = pidfd(frame)
+          @supervisor.leader(frame["pid"])
+          node_registry.forked(frame["page_index"], frame["pid"], pidfd)
+        rescue Errno::EMFILE, Errno::ENFILE => e
+          node_registry.fork_failed(frame["page_index"], e.message)
+        end
+
+        def pidfd(frame)
+          return OS::Pidfd.adopt(frame.ios.first, frame["pid"]) if frame.ios.any?
+
+          OS::Pidfd.open(frame["pid"])
+        rescue Errno::ESRCH # gone and reaped already: the mold says how right after
+          nil
+        end
+
+        def loaded(mold, plain)
+          mold.events = plain["events"]
+          @supervisor.loaded(mold, plain) if mold.trial.nil? || mold.trial.loaded(plain)
+        end
+
+        def refused(mold, sentence, exit_code)
+          unless @supervisor.booted?
+            return @supervisor.fail(sentence, ExitCode.of_boot([exit_code]))
+          end
+
+          @tell.call(:mold_load_failed, :error, mold, message: sentence)
+          mold.trial&.drop(sentence)
+          mold.kill
+        end
+
+        def ready(mold, frame)
+          mold.ready
+          @tell.call(:mold_ready, :info, mold, seconds: frame["seconds"].round(3))
+          frame["findings"].each do |finding|
+            @tell.call(:fork_guard, :warn, mold, message: finding)
+          end
+          warmed(mold, frame)
+          @supervisor.node_pool.pass_on if frame["passes_on"]
+          mold.trial ? mold.trial.ready : @supervisor.mold_ready(mold)
+        end
+
+        # A step that was asked for and couldn't be done is worth a word.
+        def warmed(mold, frame)
+          reshare = @supervisor.config.reshare
+          refused = reshare && frame["warmup"]["reshare"].to_s.start_with?("skipped")
+          steps = frame["warmup"].transform_keys(&:to_sym)
+          @tell.call(:mold_warmed, refused ? :warn : :debug, mold, slots: frame["slots"], **steps)
+          @launcher.warmed(slots: frame["slots"], reshare:)
+        end
+      end
+    end
+  end
+end

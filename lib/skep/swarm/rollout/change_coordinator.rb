@@ -1,0 +1,175 @@
+# frozen_string_literal: true
+
+# What can be changed while a swarm runs: its processes, its code, its size. One thing at a time, as
+# a restart and a reload would undo each other.
+#
+#   changes = ChangeCoordinator.new(supervisor, mold_pool)
+#   changes.restart { |why| … }      # nil: done; else a sentence that says why not
+#   changes.restart(3) { |why| … }   # node 3 only
+#   changes.reload { |why| … }
+#   changes.scale(6)                 # => nil, or that sentence
+module Skep
+  class Swarm
+    module Rollout
+      class ChangeCoordinator
+        def initialize(supervisor, mold_pool) #: (Supervisor, Molds::MoldPool) -> void
+          @supervisor = supervisor
+          @mold_pool = mold_pool
+        end
+
+        # Renews all nodes, one after the other, or the one with this id.
+        def restart(id = :all, &done) #: (?untyped) ?{ (String?) -> void } -> void
+          slots = node_pool.slots.select { |slot| slot.id.eql?(id) } unless id == :all || unready
+          change("restart", done, slots && not_renewable(id, slots.first)) do |over|
+            RollingRestart.new(node_pool, "restart", slots:) do |slot|
+              over.call(slot && "node #{slot.label} could not be replaced; it works on")
+            end.start
+          end
+        end
+
+        # Loads the file again beside the old code, and lets all nodes roll over to it.
+        def reload(&done) #: () ?{ (String?) -> void } -> void
+          change("reload", done) do |over|
+            node_pool.node_registry.crash_attribution.forget
+            Reload.new(@mold_pool, @supervisor, &over).start
+          end
+        end
+
+        # Goes on as another program, this one's way of starting or the one that is named.
+        #: (?[String, String]?) ?{ (String?) -> void } -> void
+        def upgrade(program = nil, &done)
+          program ||= [RbConfig.ruby, File.expand_path($PROGRAM_NAME)]
+          change("upgrade", done, not_now(program)) do |over|
+            @upgrade = Upgrade.new(@supervisor, @mold_pool, program) do |why|
+              @upgrade = nil
+              over.call(why)
+            end
+            @upgrade.start
+          end
+        end
+
+        # Something has happened.
+        def look = @upgrade&.look #: () -> void
+
+        # The pid of an upgrade's trial.
+        def trial = @upgrade&.pid #: () -> Integer?
+
+        # Makes a mold of a node that has got warm, unless something else is under way; what failed
+        # once isn't tried again with nodes of the same mold.
+        def refork(node) #: (Nodes::NodeProcess) -> void
+          return if unready || (@under_way && !@upgrade)
+          return if node.mold != node_pool.mold || !node.ready?
+          return if node.mold == @barren
+
+          failed = ->(why) { @barren = node.mold if why }
+          change("refork", failed) { |over| Refork.new(@mold_pool, @supervisor, &over).start(node) }
+        end
+
+        def scale(count) #: (untyped) -> String?
+          why = unready and return why
+
+          before = node_pool.slots.size
+          why = Scaling.new(node_pool, @supervisor.config).to(count)
+          @supervisor.emit(:swarm_scaled, :info,
+                           { from: before, to: node_pool.slots.size }) unless why
+          why
+        end
+
+        private
+
+        def node_pool = @supervisor.node_pool
+
+        def unready
+          "it isn't running" unless @supervisor.booted? && !@supervisor.stopping?
+        end
+
+        def not_renewable(id, slot)
+          ids = node_pool.slots.map(&:id).first(20)
+          return "there is no node #{id.inspect[0, 100]}, but #{ids.join(", ")}" unless slot
+
+          "node #{id} has no process to be renewed: it is #{slot.state}" unless slot.live?
+        end
+
+        def not_now(program)
+          unready || @supervisor.rooted || Upgrade.refusal(program) ||
+            Upgrade::Obstacles.new(@supervisor, @mold_pool).first&.then { |what| "#{what}: try again" }
+        end
+
+        # Only an upgrade makes way: all else is what somebody counts on, be it by a signal.
+        def under_way(name)
+          @upgrade&.give_way(name)
+          article = @under_way == "upgrade" ? "an" : "a"
+          @under_way && "#{article} #{@under_way} is under way: wait for its end"
+        end
+
+        def change(name, done, refusal = nil, &work)
+          why = unready || under_way(name) || refusal
+          return refuse(name, why, done) if why
+
+          @under_way = name
+          @supervisor.emit(:"#{name}_started", :info, {})
+          began = OS.now
+          work.call(->(failure) { over(name, failure, began, done) })
+        end
+
+        def refuse(name, why, done)
+          @supervisor.emit(:"#{name}_refused", :warn, { message: why })
+          done&.call(why)
+        end
+
+        def over(name, why, began, done)
+          @under_way = nil
+          seconds = (OS.now - began).round(3)
+          @supervisor.emit(:"#{name}_finished", :info, { seconds: }) unless why
+          @supervisor.emit(:"#{name}_failed", :error, { message: why, seconds: }) if why
+          done&.call(why)
+        end
+      end
+
+      # More nodes, or fewer, of a swarm that runs.
+      #
+      #   Scaling.new(node_pool, config).to(6)     # => nil, or a sentence that says why not
+      #
+      # Every kind of work without a count of its own gets so many nodes. Of those that go, first
+      # those with the least to do; new ones get the lowest free ids.
+      class Scaling
+        def initialize(node_pool, config) #: (Nodes::NodePool, Definition::Config) -> void
+          @node_pool = node_pool
+          @config = config
+        end
+
+        def to(count) #: (untyped) -> String?
+          why = refusal(count)
+          return why if why
+
+          scaled.each { |task| scale(task, count - slots(task).size) }
+          nil
+        end
+
+        private
+
+        def scaled
+          @config.tasks.each_index.select { |task| @config.tasks[task]["nodes"].nil? }
+        end
+
+        def slots(task) = @node_pool.slots.select { |slot| slot.task == task }
+
+        def refusal(count)
+          return "give a whole number of nodes, 1 or more" unless count.is_a?(Integer) && count >= 1
+          return "every work of it has a number of nodes of its own, in its file" if scaled.empty?
+
+          most = @node_pool.room / scaled.size
+          "#{count} nodes are more than it has room for, #{most}: start it anew with that many" if
+            count > most
+        end
+
+        def scale(task, more)
+          return @node_pool.add(task, more) if more.positive?
+
+          slots(task).sort_by { |slot| [@node_pool.load(slot), -slot.id] }.first(-more)
+                     .each { |slot| @node_pool.remove(slot, "scale") }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,195 @@
+# frozen_string_literal: true
+
+require "socket"
+
+# The right to a swarm's name on this host, held as a file lock:
+# the kernel gives it back when the holder dies, whoever it has forked.
+#
+#   NameLock.new("/run/skep/billing.sock").take   # or raises NameTaken or PathUnusable
+#
+# The lock lies beside the status socket, as PATH.lock (OS::FileLock). Only the supervisor may hold
+# it. As the lock is one of processes, what this process holds already is remembered here.
+#
+# A cleaner may remove the lock of a running swarm. So a lock that was free is not enough: while a
+# process answers at the status socket, the name is taken. `restore` makes the removed file again.
+module Skep
+  class Swarm
+    module Runtime
+      class NameLock
+        class NameTaken < Skep::Error
+          def initialize(path:, pid:)
+            super("a swarm already runs with control path #{path}#{pid && " (pid #{pid})"}: " \
+                  "stop it with `skep stop`, or give this one another name or control path")
+          end
+
+          def exit_code = ExitCode::CONFIGURATION #: () -> Integer
+        end
+
+        class PathUnusable < Skep::Error
+          ADVICE = "name a path in a directory that can be written to"
+          private_constant :ADVICE
+
+          def initialize(path:, error:, what: "control path", advice: ADVICE)
+            super("the #{what} #{path} can't be used, #{error}: #{advice}")
+          end
+
+          def exit_code = ExitCode::CONFIGURATION #: () -> Integer
+        end
+
+        @held = {} # by which process each lock file is held: a fork has the memory, not the lock
+
+        class << self
+          def holds?(file) = @held[file] == Process.pid #: (untyped) -> bool
+          def hold(file) = @held[file] = Process.pid #: (untyped) -> void
+          def drop(file) = @held.delete(file) #: (untyped) -> void
+        end
+
+        # directory: the socket's, to be checked; it may be a symbolic link where none is given.
+        def initialize(path, directory: nil) #: (String, ?directory: RunDirectory?) -> void
+          @path = path
+          @lock = "#{path}.lock"
+          @directory = directory || RunDirectory.new(File.dirname(path), named: true)
+        end
+
+        def take #: () -> NameLock
+          @directory.use
+          raise PathUnusable.new(path: @path, error: "it is a directory") if File.directory?(@path)
+
+          guard { occupy }
+          refuse_beside_a_living_one
+          write
+          self
+        end
+
+        def to_io = @file #: () -> File
+
+        # Goes on with the lock, which this process has already.
+        def resume(file) #: (File) -> NameLock
+          @file = file
+          NameLock.hold(@identity = identity_of(@file.stat))
+          self
+        end
+
+        # Takes the lock again if its file was removed, or replaced by one that nobody holds.
+        # Returns true if the name is locked by its file.
+        def restore #: () -> bool
+          return true if @identity == identity
+
+          kept, before = @file, @identity
+          occupy
+          write
+          kept.close
+          NameLock.drop(before)
+          true
+        rescue Skep::Error, SystemCallError # another holds it; the socket still keeps the name
+          @file, @identity = kept, before
+          false
+        end
+
+        # Closes it without unlocking, in a process forked from the holder.
+        def disown = @file&.close #: () -> void
+
+        # The file stays: unlinking it would let two others hold two locks of one name.
+        def release #: () -> void
+          @file&.close
+          NameLock.drop(@identity)
+        end
+
+        private
+
+        def guard
+          yield
+        rescue Errno::ELOOP
+          raise PathUnusable.new(path: @path, error: "#{@lock} is a symbolic link",
+advice: "remove that")
+        rescue SystemCallError => e
+          raise PathUnusable.new(path: @path, error: e.message.sub(/ @ .*/, "").downcase)
+        end
+
+        # A file that was removed before it could be locked is nobody's lock: then once more.
+        def occupy
+          # Before it is opened: to close it would let go of the lock that we have.
+          raise NameTaken.new(path: @path, pid: Process.pid) if NameLock.holds?(identity)
+
+          @file = open_lock
+          refuse unless OS::FileLock.take(@file)
+          @identity = identity_of(@file.stat)
+          return NameLock.hold(@identity) if @identity == identity
+
+          @file.close
+          occupy
+        end
+
+        # Never through a link, and never a file that another user has put there.
+        def open_lock
+          flags = File::RDWR | File::NOFOLLOW | File::NONBLOCK
+          file = begin
+            File.open(@lock, flags | File::CREAT | File::EXCL, 0o600)
+          rescue Errno::EEXIST
+            File.open(@lock, flags)
+          end
+          stat = file.stat
+          return file if stat.file? && stat.nlink < 2 && RunDirectory.trusted?(stat)
+
+          file.close
+          raise PathUnusable.new(path: @path, error: "#{@lock} was made by somebody else",
+                             advice: "remove that")
+        rescue Errno::ENOENT # removed between the two
+          retry
+        end
+
+        def refuse
+          holder = OS::FileLock.holder(@file) || @file.read.to_i.nonzero?
+          @file.close
+          raise NameTaken.new(path: @path, pid: holder)
+        end
+
+        def refuse_beside_a_living_one
+          pid = listener or return
+          release
+          raise NameTaken.new(path: @path, pid: (pid if pid.positive?))
+        end
+
+        # The pid of the process that listens at the status socket, 0 where that is unknown; nil if
+        # none does. A socket may outlive the process that opened it, in a fork of it, as a
+        # leftover.
+        def listener
+          Socket.open(:UNIX, :STREAM) do |socket|
+            socket.connect_nonblock(Socket.sockaddr_un(@path))
+            pid = socket.getsockopt(:SOCKET, :PEERCRED).unpack("l").first
+            pid if pid.zero? || alive?(pid)
+          end
+        rescue Errno::EAGAIN, SocketError # its queue is full; or this system doesn't tell who it is
+          0
+        rescue SystemCallError, ArgumentError # none is there; or the path is too long for a socket
+          nil
+        end
+
+        def alive?(pid)
+          pidfd = OS::Pidfd.open(pid)
+          pidfd.alive?
+        ensure
+          pidfd&.close
+        end
+
+        # Two names of one file are one.
+        def identity #: () -> [Integer, Integer]?
+          identity_of(File.lstat(@lock))
+        rescue SystemCallError
+          nil
+        end
+
+        def identity_of(stat) = [stat.dev, stat.ino]
+
+        # For people, and where the kernel doesn't say who holds a lock.
+        def write
+          @file.truncate(0)
+          @file.write(Process.pid.to_s)
+          @file.flush
+        rescue Errno::EFBIG, Errno::ENOSPC
+          nil
+        end
+      end
+    end
+  end
+end

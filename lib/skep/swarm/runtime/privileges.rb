@@ -1,0 +1,64 @@
+# frozen_string_literal: true
+
+require "etc"
+
+# Who a node runs as: `user`, `group` and `umask` of the configuration, assumed for good; with
+# `core`, as somebody of whom a core may be dumped.
+#
+#   Privileges.new(config).assume
+#
+# Only root may change user; for anybody else it raises a BootError that says so.
+# setgroups(2), setgid(2), setuid(2).
+module Skep
+  class Swarm
+    module Runtime
+      class Privileges
+        # The configuration names a user or group that this process can't become.
+        class Refused < BootError
+          def initialize(wanted:, cause:)
+            super("can't become #{wanted}: #{cause}; " \
+                  "run as root, or name a user and group that exist")
+          end
+
+          def exit_code = ExitCode::CONFIGURATION #: () -> Integer
+        end
+
+        def initialize(config) #: (Definition::Config) -> void
+          @config = config
+        end
+
+        def assume #: () -> self
+          File.umask(@config.umask) if @config.umask
+          change if @config.user || @config.group
+          allow_core if @config.core
+          self
+        rescue ArgumentError, Errno::EPERM => e # Etc knows no such name, or we aren't root
+          raise Refused.new(wanted:, cause: e.message)
+        end
+
+        private
+
+        def change
+          user = @config.user && Etc.getpwnam(@config.user)
+          gid = @config.group ? Etc.getgrnam(@config.group).gid : user&.gid
+          user ? Process.initgroups(user.name, gid) : Process.groups = [gid]
+          Process::GID.change_privilege(gid)
+          Process::UID.change_privilege(user.uid) if user
+          OS::ParentDeathWatch.renew # who changes user is tied to nobody any more
+        end
+
+        # As large as the system lets it be.
+        def allow_core
+          most = Process.getrlimit(:CORE).last
+          Process.setrlimit(:CORE, most, most)
+          OS::Prctl.dumpable!
+        end
+
+        def wanted
+          [@config.user && "user #{@config.user}", @config.group && "group #{@config.group}"]
+            .compact.join(", ")
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+# Watches a swarm's first boot: it has come to nothing when no node is ready in time, or when none
+# of them can begin. Then the supervisor is told why.
+#
+#   boot = BootMonitor.new(supervisor, 60.0)   # boot_timeout, until the file has said its own
+#   boot.watch                               # from now on, and anew when it is configured
+#   boot.look(:node_died)                    # one of its events: is there any hope?
+#   boot.limit                               # => 120.0, seconds that a mold may take too
+#   boot.over
+module Skep
+  class Swarm
+    class Supervisor
+      class BootMonitor
+        BAD_NEWS = %i[node_failed node_died node_exited].freeze
+        SILENT = "see the log for why each one ended"
+        UNREADY = "#{SILENT}, and whether your work calls child.ready!"
+        private_constant :BAD_NEWS, :SILENT, :UNREADY
+
+        def initialize(supervisor, seconds) #: (Supervisor, Float) -> void
+          @supervisor = supervisor
+          @limit = 2 * seconds
+        end
+
+        def limit #: () -> Float
+          config = @supervisor.config
+          config ? 2 * config.boot_timeout : @limit
+        end
+
+        def watch #: () -> void
+          over
+          @timer = @supervisor.loop.after(limit) { overdue }
+        end
+
+        def look(event) #: (Symbol) -> void
+          return if !BAD_NEWS.include?(event) || @supervisor.stopping?
+          return unless @supervisor.node_pool.hopeless?
+
+          @supervisor.loop.after(0) { fail("no node could boot") unless @supervisor.stopping? }
+        end
+
+        def over = @timer&.cancel #: () -> void
+
+        private
+
+        def overdue
+          return if @supervisor.stopping? || @supervisor.node_pool&.ever_ready?
+
+          fail("no node was ready within #{limit.round(1)} s", UNREADY)
+        end
+
+        def fail(what, otherwise = SILENT)
+          slots = @supervisor.node_pool&.slots || []
+          refused = slots.select(&:refusal)
+          reasons = refused.map(&:refusal).uniq
+          why = reasons.any? ? ": #{reasons.join("; ")}" : ", #{otherwise}"
+          @supervisor.fail("#{@supervisor.file}: #{what}#{why}",
+                           ExitCode.of_boot(refused.map(&:refusal_code)))
+        end
+      end
+    end
+  end
+end

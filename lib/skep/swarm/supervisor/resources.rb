@@ -1,0 +1,104 @@
+# frozen_string_literal: true
+
+# What a swarm occupies while it runs: its name on this host, and the page that its processes share.
+#
+#   resources = Resources.new(config)
+#   resources.occupy                # raises where the name is taken or can't be used (Runtime::NameLock)
+#   resources.page                  # and resources.layout, who has which part of it
+#   resources.dump(state_file)        # for the next program,
+#   resources.inherit(state_file)     # which goes on with them in place of `occupy`
+#   resources.leave
+module Skep
+  class Swarm
+    class Supervisor
+      class Resources
+        attr_reader :page #: OS::SharedPage
+        attr_reader :layout #: IPC::Scoreboard::Layout
+
+        def initialize(config) #: (Definition::Config) -> void
+          @config = config
+        end
+
+        def occupy #: () -> void
+          @name_lock = Runtime::NameLock.new(@config.control_path,
+                                             directory: @config.control_directory).take
+          slots = @config.placement.size + @config.spares + 1 # one for the helper
+          @layout = IPC::Scoreboard::Layout.new(nodes: Nodes::NodeTable.slots_for(slots),
+                                                threads: @config.threads)
+          @page = OS::SharedPage.create(@layout.total)
+        end
+
+        def dump(state_file) #: (Upgrade::StateFile) -> Hash[String, untyped]
+          { "control" => @config.control_path, "nodes" => @layout.nodes,
+            "threads" => @layout.threads, "page" => state_file.lend(@page),
+            "name_lock" => state_file.lend(@name_lock) }
+        end
+
+        def inherit(state_file) #: (Upgrade::StateFile) -> void
+          refuse(state_file["control"]) unless @config.control_path == state_file["control"]
+
+          @layout = IPC::Scoreboard::Layout.new(nodes: state_file["nodes"],
+                                                threads: state_file["threads"])
+          @page = OS::SharedPage.open(state_file.take(state_file["page"], ::File, "r+b"),
+                                      @layout.total)
+          lock_file = state_file.take(state_file["name_lock"], ::File, "r+b")
+          @name_lock = Runtime::NameLock.new(@config.control_path).resume(lock_file)
+        end
+
+        # USR1: the lock's file is made again if it was removed.
+        def reopen = @name_lock&.restore #: () -> void
+
+        def leave #: () -> void
+          @page&.close
+          @name_lock&.release
+        end
+
+        # In a process forked from the supervisor: the name stays the supervisor's.
+        def disown #: () -> void
+          @page&.close
+          @name_lock&.disown
+        end
+
+        private
+
+        def refuse(control)
+          raise Skep::Error, "its status socket would be #{@config.control_path}, " \
+                             "not #{control}: stop the swarm and start it anew"
+        end
+      end
+
+      # The processes that are the supervisor's own, its molds and its nodes alike; all others are
+      # OrphanReaper.
+      #
+      #   own_processes = OwnProcesses.new(supervisor, mold_pool)
+      #   own_processes.pids
+      #   own_processes.abandon(2.0)      # ends them all at once, and waits so many seconds at most
+      #   own_processes.disown       # in a fork: their channels and pidfds are the supervisor's
+      class OwnProcesses
+        def initialize(supervisor, mold_pool) #: (Supervisor, Molds::MoldPool) -> void
+          @supervisor = supervisor
+          @mold_pool = mold_pool
+        end
+
+        # nil: of one that is about to be forked.
+        def pids = all.map(&:pid) #: () -> Array[Integer?]
+
+        def abandon(seconds) #: (Float) -> void
+          processes = all
+          processes.each { |process| process.kill("abandoned") }
+          deadline = OS.now + seconds
+          processes.each { |process| process.pidfd&.wait(timeout: [deadline - OS.now, 0].max) }
+          processes.each { |process| process.channel.close }
+        end
+
+        def disown #: () -> void
+          all.each { |process| [process.channel, process.pidfd].compact.each(&:close) }
+        end
+
+        private
+
+        def all = [*@supervisor.node_pool&.node_table&.nodes, *@mold_pool.molds]
+      end
+    end
+  end
+end

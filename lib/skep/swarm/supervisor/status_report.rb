@@ -1,0 +1,94 @@
+# frozen_string_literal: true
+
+# What a swarm looks like at this moment: all of `skep status --json`, as plain data
+# (docs/status.md).
+#
+#   StatusReport.new(supervisor).to_h
+module Skep
+  class Swarm
+    class Supervisor
+      class StatusReport
+        WORK_BYTES = 12 * 1024 * 1024 # of all nodes' facts together, as JSON
+        private_constant :WORK_BYTES
+
+        # Without what takes much room: what a helper gets where the whole is too large for a
+        # message.
+        def self.short(plain) #: (Hash[Symbol, untyped]) -> Hash[Symbol, untyped]
+          nodes = plain[:nodes].map do |node|
+            { **node, last_hang: nil, work: node[:work].slice("done") }
+          end
+          { **plain, nodes: }
+        end
+
+        def initialize(supervisor) #: (Supervisor) -> void
+          @supervisor = supervisor
+          @node_pool = supervisor.node_pool
+        end
+
+        def to_h #: () -> Hash[Symbol, untyped]
+          { name: @supervisor.config&.name, pid: Process.pid, state: @supervisor.state,
+            skep: VERSION, ruby: RUBY_VERSION,
+            crash_loop: @node_pool&.slots&.any?(&:looping?) || false,
+            uptime: (OS.now - @supervisor.started_at).round(3),
+            supervisor: process_figures, events: @supervisor.event_counter.counts,
+            recovery: @node_pool&.node_registry&.recovery_times&.to_plain,
+            suspects: @node_pool ? suspects : [],
+            works: @node_pool ? works : [],
+            nodes: @node_pool ? shown.map { |slot| view(slot) } : [] }
+        end
+
+        private
+
+        # What it takes to supervise.
+        def process_figures
+          { memory: { rss: OS::Statm.of&.rss }, descriptors: descriptors,
+            cpu: Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) }
+        end
+
+        def descriptors
+          Dir.children("/proc/self/fd").size - 1 # without the one to look with
+        rescue SystemCallError # none is left to look with, or there is no /proc
+          nil
+        end
+
+        # What was in hand at crashes.
+        def suspects
+          @node_pool.node_registry.crash_attribution.to_a.map do |suspect|
+            { in_hand: suspect.to_s, crashes: suspect.crashes, alone: suspect.alone,
+              ends: suspect.ends, seconds_ago: (OS.now - suspect.time).round(3) }
+          end
+        end
+
+        # What each kind of work is, and what all of its nodes have done, those that are gone too.
+        def works
+          @supervisor.config.tasks.each_with_index.map do |task, index|
+            { work: index, **task["facts"].slice("kind", "group", "topics"),
+              totals: @node_pool.totals.of(index, @node_pool.node_table.nodes),
+              handler: @node_pool.totals.handler(index, @node_pool.node_table.nodes) }
+          end
+        end
+
+        def shown = @node_pool.slots + @node_pool.spares.spare_slots
+
+        def view(slot)
+          node = slot.node
+          done = @node_pool.done_count(node)
+          plain = slot.to_plain(memory: slot.pid && @node_pool.memory_monitor.memory(node),
+                                beat_age: @node_pool.beat_age(node)&.round(3), done:,
+                                unhealthy: @node_pool.ailment(node))
+          return plain unless left_out.include?(slot)
+
+          { **plain, work: { "done" => done, "left_out" => slot.work_bytes } }
+        end
+
+        # Whose facts there is no room for: the largest.
+        def left_out
+          @left_out ||= begin
+            left = WORK_BYTES
+            shown.sort_by(&:work_bytes).reject { |slot| (left -= slot.work_bytes) >= 0 }
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,127 @@
+# frozen_string_literal: true
+
+require "fork/support/guard_case"
+require "tmpdir"
+
+class ConnectedSocketsTest < GuardCase
+  test "finds a connected TCP socket, and tells with whom" do
+    server, client, = connection
+    finding = finding_of(client)
+    assert_equal [:socket, :breaks], finding.to_h.values_at(:kind, :severity)
+    assert_equal "a TCP socket connected to 127.0.0.1:#{server.addr[1]}", finding.what
+    assert_equal "a TCPSocket, fd #{client.fileno}", finding.where
+  end
+
+  test "finds one over IPv6" do
+    begin
+      server = own(TCPServer.new("::1", 0))
+    rescue SystemCallError
+      skip "no IPv6 here"
+    end
+    client = own(TCPSocket.new("::1", server.addr[1]))
+    assert_equal "a TCP socket connected to [::1]:#{server.addr[1]}", finding_of(client).what
+  end
+
+  test "passes what listens, what was never connected, and what was closed" do
+    server, client, = connection
+    bound = own(UDPSocket.new.tap { |socket| socket.bind("127.0.0.1", 0) })
+    fresh = own(Socket.new(:INET, :STREAM))
+    numbers = [server, bound, fresh, client].map(&:fileno)
+    client.close
+    assert_empty findings_of(*numbers)
+  end
+
+  test "tells the place it was made at where Ruby traces that" do
+    out = output_of(<<~RUBY)
+      require "socket"
+      require "objspace"
+      ObjectSpace.trace_object_allocations_start
+      server = TCPServer.new("127.0.0.1", 0)
+      client = TCPSocket.new("127.0.0.1", server.addr[1])
+      puts Skep::Fork::Guard.check.map(&:where)
+      client.close
+    RUBY
+    assert_match(/\Amade at -e:6, fd \d+\n\z/, out)
+  end
+
+  test "finds a UNIX socket of another process" do
+    ours, theirs = UNIXSocket.pair.map { |socket| own(socket) }
+    pid, = in_child do
+      ours.close
+      theirs.read
+    end
+    theirs.close
+    finding = finding_of(ours)
+    assert_equal [:socket, :breaks], finding.to_h.values_at(:kind, :severity)
+    assert_equal "a UNIX socket connected to what this process handed on", finding.what
+    ours.close
+    Process.wait(pid)
+  end
+
+  test "finds a server's path at the other end, and at this one the client's process" do
+    Dir.mktmpdir do |folder|
+      server = own(UNIXServer.new("#{folder}/s"))
+      pid, reader = in_child do |writer|
+        UNIXSocket.open("#{folder}/s") do |client|
+          server.close
+          client.readpartial(1) # Only what was accepted has a name.
+          what = findings_of(client).map(&:what)
+          writer.write(what.join)
+          client.read
+        end
+      end
+      accepted = own(server.accept).tap { |socket| socket.write("!") }
+      assert_equal "a UNIX socket connected to pid #{pid}", finding_of(accepted).what
+      accepted.close
+      assert_equal "a UNIX socket connected to #{folder}/s", reader.read
+      Process.wait(pid)
+    end
+  end
+
+  test "only notes a pair with both ends here" do
+    pair = UNIXSocket.pair.map { |socket| own(socket) }
+    finding = finding_of(*pair)
+    assert_equal [:pair, :note], finding.to_h.values_at(:kind, :severity)
+    pair.each { |socket| assert_match(/\bfd #{socket.fileno}\b/, finding.where) }
+  end
+
+  test "only notes a connected UDP socket" do
+    client = own(UDPSocket.new.tap { |socket| socket.connect("127.0.0.1", 9) })
+    finding = finding_of(client)
+    assert_equal [:datagram, :note], finding.to_h.values_at(:kind, :severity)
+    assert_equal "a UDP socket connected to 127.0.0.1:9", finding.what
+  end
+
+  test "names a socket once, whatever its copies" do
+    _, client, = connection
+    copy = own(client.dup)
+    assert_match(/fd #{client.fileno}, fd #{copy.fileno}\z/, finding_of(client, copy).where)
+  end
+
+  test "passes those that it is told to, their copies and other ends" do
+    _, client, = connection
+    copy = own(client.dup)
+    reader, writer = IO.pipe.each { |io| own(io) }
+    holder = Struct.new(:to_io).new(reader)
+    assert_empty findings_of(client, copy, reader, writer, except: [client, holder])
+  end
+
+  test "passes what the standard streams are connected to" do
+    ours, theirs = UNIXSocket.pair.map { |socket| own(socket) }
+    check = "require 'skep/fork'; puts Skep::Fork::Guard.check; $stdout.flush"
+    pid = spawn(RbConfig.ruby, "-I#{File.expand_path("../../../lib", __dir__)}", "-e", check,
+                in: theirs, out: theirs, err: theirs)
+    theirs.close
+    assert_equal "", wait_readable(ours).read
+    assert_predicate Process.wait2(pid).last, :success?
+  end
+
+  test "knows Ruby's sockets where there is no /proc" do
+    _, client, = connection
+    inventory = ProcessInventory.new(root: "/nowhere")
+    whats = Guard.const_get(:ConnectedSockets).new(inventory).findings.map(&:what)
+    assert_includes whats, "a socket connected to #{client.remote_address.inspect_sockaddr}"
+    [Guard.const_get(:SelfPipes), Guard.const_get(:KernelObjects),
+     Guard.const_get(:FileLocks)].each { |one| assert_empty one.new(inventory).findings }
+  end
+end

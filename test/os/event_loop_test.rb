@@ -1,0 +1,122 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/os"
+
+class EventLoopTest < Skep::TestCase
+  def setup
+    @loop = Skep::OS::EventLoop.new
+    @r, @w = IO.pipe
+    @calls = []
+  end
+
+  def teardown
+    [@loop, @r, @w].each(&:close)
+  end
+
+  test "runs an io's block when it is readable" do
+    @loop.watch(@r) { |readable, writable| @calls << [readable, writable, @r.getc] }
+    @w.write("x")
+    @loop.turn(1)
+    assert_equal [[true, false, "x"]], @calls
+  end
+
+  test "runs an io's block when it is writable, for as long as that is wanted" do
+    watch = @loop.watch(@w, write: true) { |_readable, writable| @calls << writable }
+    @loop.turn(1)
+    watch.write = false
+    @loop.turn(0)
+    watch.write = true
+    @loop.turn(1)
+    assert_equal [true, true], @calls
+  end
+
+  test "leaves unread what isn't wanted" do
+    watch = @loop.watch(@r) { @calls << :read }
+    @w.write("x")
+    watch.read = false
+    @loop.turn(0)
+    assert_empty @calls
+    watch.read = true
+    @loop.turn(1)
+    assert_equal [:read], @calls
+  end
+
+  test "doesn't run an io's block cancelled earlier in the same turn, though it was ready" do
+    r, w = IO.pipe
+    watches = []
+    watches << @loop.watch(@r) { @calls << :first and watches.last.cancel }
+    watches << @loop.watch(r) { @calls << :second and watches.first.cancel }
+    [@w, w].each { |io| io.write("x") }
+    @loop.turn(1)
+    @loop.turn(0)
+    assert_equal 1, @calls.uniq.size
+    watches.each(&:cancel)
+    [r, w].each(&:close)
+  end
+
+  test "cancels twice, and after the run" do
+    timer = @loop.at(1) { @calls << :run }
+    @loop.turn
+    2.times { assert_nil timer.cancel }
+    watch = @loop.watch(@r) { @calls << :never }
+    2.times { assert_nil watch.cancel }
+    assert_predicate watch, :cancelled?
+    watch.write = true
+    assert_equal [:run], @calls
+  end
+
+  test "runs ios before timers" do
+    @loop.at(1) { @calls << :timer }
+    @loop.watch(@r) { @calls << :io }
+    @w.write("x")
+    @loop.turn
+    assert_equal %i[io timer], @calls
+  end
+
+  test "passes on what a block raises, and loses nothing by it" do
+    @loop.at(1) { raise "a block's" }
+    @loop.at(2) { @calls << :next }
+    assert_raises(RuntimeError) { @loop.turn }
+    @loop.turn
+    assert_equal [:next], @calls
+  end
+
+  test "stops after the turn in progress" do
+    @loop.at(1) { @loop.stop }
+    @loop.at(2) { @calls << :same_turn }
+    @loop.run
+    assert_equal [:same_turn], @calls
+  end
+
+  test "doesn't miss a stop that came before the run" do
+    @loop.stop
+    @loop.run
+    @loop.after(0) { @calls << :second_run and @loop.stop }
+    @loop.run
+    assert_equal [:second_run], @calls
+  end
+
+  test "sees a child end" do
+    pidfd = Skep.pidfd(fork { exit!(4) })
+    watch = @loop.watch(pidfd) { @calls << pidfd.wait.exitstatus and @loop.stop }
+    @loop.run
+    assert_equal [4], @calls
+    watch.cancel
+    pidfd.close
+  end
+
+  test "fits a line" do
+    @loop.watch(@r) { nil }
+    timer = @loop.after(1) { nil }
+    assert_equal "#<Skep::OS::EventLoop ios=1 timers=1>", @loop.inspect
+    assert_match(/deadline=[\d.]+>\z/, timer.inspect)
+  end
+
+  test "lets go of its ios when it is closed" do
+    watch = @loop.watch(@r) { nil }
+    @loop.close
+    assert_nil watch.cancel
+    refute_predicate @r, :closed?
+  end
+end

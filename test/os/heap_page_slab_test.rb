@@ -1,0 +1,128 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/os"
+
+# Each in a program of its own: what is installed stays.
+class HeapPageSlabTest < Skep::TestCase
+  BUILD = <<~RUBY
+    def build(count) = Array.new(count) { |n| ["text \#{n}", n.to_s * 3] }
+    def pages = GC.stat(:heap_allocated_pages)
+    HeapPageSlab = Skep::OS::HeapPageSlab
+  RUBY
+  private_constant :BUILD
+
+  test "isn't there unless it is asked for" do
+    assert_equal "false 0 0", program(<<~RUBY, first: "skep/os")
+      print HeapPageSlab.installed?, " ", HeapPageSlab.records, " ", HeapPageSlab.share && HeapPageSlab.shared_bytes
+    RUBY
+  end
+
+  test "says why not, on the fallbacks" do
+    told = program("print HeapPageSlab.share", env: { "SKEP_PURE" => "1" })
+    assert_equal "it needs skep's C extension", told
+  end
+
+  test "keeps the records of all heap pages made from then on" do
+    native
+    assert_equal "true true", program(<<~RUBY)
+      before, had = pages, HeapPageSlab.records
+      kept = build(100_000)
+      print kept.size == 100_000 && pages > before + 100, " ", HeapPageSlab.records - had == pages - before
+    RUBY
+  end
+
+  test "reuses the room of heap pages that Ruby lets go" do
+    native
+    assert_equal "true", program(<<~RUBY)
+      3.times { build(100_000) && GC.start }
+      most = HeapPageSlab.bytes
+      20.times { build(100_000) && GC.start }
+      print HeapPageSlab.bytes < most * 2
+    RUBY
+  end
+
+  test "gives back to its parent what a collection in the child left as it was" do
+    native
+    assert_equal "nil true true true", program(<<~RUBY)
+      kept = build(200_000)
+      4.times { GC.start }
+      print HeapPageSlab.share.inspect, " "
+      Process.wait(fork do
+        GC.start
+        GC.verify_internal_consistency
+        mapping = File.read("/proc/self/smaps")[/^\\S+ rw-p.*skep slab.*?^VmFlags/m]
+        print HeapPageSlab.given_back > 50, " "
+        print Integer(mapping[/Private_Dirty: +(\\d+)/, 1]) * 1024 < HeapPageSlab.shared_bytes / 10, " "
+        print kept.each_with_index.all? { |(text, _), n| text == "text \#{n}" }
+      end)
+    RUBY
+  end
+
+  test "gives back in a child that may not look at its own page map, too" do
+    native
+    assert_equal "true", program(<<~RUBY)
+      require "fiddle"
+      kept = build(200_000)
+      4.times { GC.start }
+      HeapPageSlab.share
+      Process.wait(fork do
+        no_dump = [4, 0] # PR_SET_DUMPABLE, as a change of user leaves it
+        Fiddle::Function.new(Fiddle.dlopen(nil)["prctl"], [Fiddle::TYPE_INT] * 2, 0).call(*no_dump)
+        Process::UID.change_privilege(65_534) if Process.uid.zero?
+        GC.start
+        print HeapPageSlab.given_back > 50 && kept.size == 200_000
+      end)
+    RUBY
+  end
+
+  test "lets a file be shared anew, and what was forked before goes on" do
+    native
+    assert_equal "true true", program(<<~RUBY)
+      kept = build(100_000)
+      2.times do
+        HeapPageSlab.share
+        asked, asks = IO.pipe
+        pid = fork { asks.close && asked.read && GC.start && GC.verify_internal_consistency }
+        asked.close
+        kept << build(50_000)
+        GC.start
+        HeapPageSlab.share
+        asks.close
+        print Process.wait2(pid).last.success?, " "
+      end
+    RUBY
+  end
+
+  test "refuses a heap that was made large before" do
+    native
+    skip "Ruby 3.1 alone makes heap pages beforehand" if RUBY_VERSION >= "3.2"
+    slots = { "RUBY_GC_HEAP_INIT_SLOTS" => "1000000" }
+    told = program("print HeapPageSlab.install", env: slots,
+                                                 warnings: /\ARUBY_GC_HEAP_INIT_SLOTS.*\n\z/)
+    assert_match(/given its pages beforehand/, told)
+  end
+
+  test "refuses to share while there are Ractors" do
+    native
+    assert_match(/there (?:are|was a) Ractor/, program(<<~RUBY, warnings: /Ractor is experimental/))
+      ractor = Ractor.new { Ractor.receive }
+      print HeapPageSlab.share
+      ractor.send(nil)
+    RUBY
+  end
+
+  private
+
+  def native
+    skip "it takes the C" unless Skep::OS.native?
+    skip "the sanitizer has its own malloc" if ENV["LD_PRELOAD"]&.include?("asan")
+  end
+
+  def program(source, first: "skep/reshare", warnings: /\A\z/, env: {})
+    out, err, status = run_program("require '#{first}'\n#{BUILD}#{source}", env:)
+    assert_match warnings, err
+    assert_predicate status, :success?, err
+    out.strip
+  end
+end

@@ -1,0 +1,52 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/os"
+
+class StatmTest < Skep::TestCase
+  Statm = Skep::OS::Statm
+  private_constant :Statm
+
+  test "is never less than what is private" do
+    statm = Statm.of
+    assert_operator statm.rss, :>=, Skep::OS::Memory.of.uss
+    assert_operator statm.anonymous, :<, statm.rss
+  end
+
+  # In a process of its own: here the C library, or a collection, may have room for it already.
+  test "grows by what is made" do
+    out, err, status = run_program(<<~RUBY)
+      require "skep/os"
+      GC.disable
+      before = Skep::OS::Statm.of
+      ballast = "x" * (64 << 20)
+      after = Skep::OS::Statm.of
+      puts after.anonymous - before.anonymous, after.rss - before.rss, ballast.bytesize
+    RUBY
+    assert status.success?, err
+    out.lines.map(&:to_i).first(2).each { |grown| assert_operator grown, :>=, 56 << 20 }
+  end
+
+  test "isn't moved by a write that makes a shared page private" do
+    ballast = "x" * (32 << 20)
+    pid, reader = in_child do |writer|
+      before = Statm.of.anonymous
+      (0...ballast.bytesize).step(4096) { |at| ballast.setbyte(at, 121) }
+      writer.puts Statm.of.anonymous - before
+    end
+    # The same count again when the pages were private, so 16 MB is far from either.
+    assert_operator wait_readable(reader).gets.to_i, :<, 16 << 20
+    Process.wait(pid)
+  end
+
+  test "knows nothing of the dead, reaped or not" do
+    pid, reader = in_child { nil }
+    wait_readable(reader).read
+    pidfd = Skep.pidfd(pid)
+    assert IO.select([pidfd], nil, nil, 10)
+    assert_nil Statm.of(pid)
+    pidfd.wait
+    assert_nil Statm.of(pid)
+    pidfd.close
+  end
+end

@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+class ConfigTest < Skep::TestCase
+  WORK = { "nodes" => nil, "threads" => 1, "errors" => [] }.freeze
+
+  test "has the defaults of the design" do
+    config = config({})
+
+    assert_predicate config, :valid?
+    assert_equal [Skep::OS::CpuTime.count] * 2, [config.nodes, config.boot_parallel]
+    assert_equal [60.0, 30.0, 30.0, 5.0, 5.0],
+                 config.to_h.values_at(:boot_timeout, :liveness_timeout, :stop_timeout,
+                                       :kill_timeout, :orphan_timeout)
+    assert_equal [:always, 5, 60.0, :keep_trying],
+                 config.to_h.values_at(:restart, :restarts, :restarts_within, :on_crash_loop)
+    assert_equal [true, true, :warn], config.to_h.values_at(:huge_pages, :title, :fork_guard)
+  end
+
+  test "tells every error at once, each with what to do" do
+    config = config({ nodes: 0, stop_timeout: -1, restart: "sometimes", nods: 3, title: "maybe" })
+
+    assert_equal 5, config.errors.size
+    assert_includes config.errors, "nodes: 0 can't be: give a whole number from 1 to 100000"
+    assert_includes config.errors, "nods: there is no such option: did you mean nodes?"
+  end
+
+  test "refuses a swarm without work, and a name that can't be a file's" do
+    assert_match(/no work/, Skep::Swarm::Definition::Config.new("a", {}).errors.join)
+    assert_match(/name "a\/b" can't be/,
+                 Skep::Swarm::Definition::Config.new("a/b", {}, tasks: [WORK]).errors.join)
+  end
+
+  test "warns of what has no effect beside something else" do
+    config = config({ memory_limit: "512M", spares: 1, restart: :never })
+
+    assert_predicate config, :valid?
+    assert_equal 536_870_912, config.memory_limit
+    assert_equal ["spares has no effect with restart :never: none of them ever steps in"],
+                 config.warnings
+  end
+
+  test "takes addresses that nobody must be asked for" do
+    %w[127.0.0.1:9394 [::1]:0 [::]:9394 localhost:80 unix:/run/billing.metrics].each do |good|
+      assert_empty config({ metrics: good }).errors
+    end
+    ["9394", "metrics.example.com:9394", "127.0.0.1:65536", "unix:relative", "", 1].each do |bad|
+      assert_match(/\Ametrics: #{Regexp.escape(bad.inspect)} can't be: give an address such as/,
+                   config({ metrics: bad }).errors.join)
+    end
+  end
+
+  test "reads false as false" do
+    refute config({ huge_pages: false }).huge_pages
+  end
+
+  test "places each work on its nodes" do
+    config = Skep::Swarm::Definition::Config.new("a", { nodes: 3 },
+                                     tasks: [WORK, { **WORK, "nodes" => 2, "threads" => 5 }])
+
+    assert_equal [0, 0, 0, 1, 1], config.placement
+    assert_equal 5, config.threads
+  end
+
+  test "finds the place of the status socket" do
+    path = ->(env, uid) { Skep::Swarm::Definition::Config.run_directory(env:, uid:) }
+
+    assert_equal "/run/skep", path.call({}, 0)
+    assert_equal "/run/user/1/skep", path.call({ "XDG_RUNTIME_DIR" => "/run/user/1" }, 1)
+    assert_equal "/tmp/skep-1", path.call({}, 1)
+    assert_equal "/tmp/skep-1", path.call({ "XDG_RUNTIME_DIR" => "" }, 1)
+    error = assert_raises(Skep::Swarm::Definition::Config::NoRunDirectory) { path.call({ "SKEP_RUN_DIR" => "" }, 0) }
+    assert_equal "SKEP_RUN_DIR is empty: set it to the directory of the status socket, or unset it",
+                 error.message
+  end
+
+  private
+
+  def config(options) = Skep::Swarm::Definition::Config.new("a", options, tasks: [WORK])
+end

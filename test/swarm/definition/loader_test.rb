@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+require "tmpdir"
+
+class LoaderTest < Skep::TestCase
+  test "finds the swarm a file describes" do
+    assert_equal "a", load_text('Skep.swarm("a") { |swarm| swarm.work { } }').name
+  end
+
+  test "stops loading where the file would run its swarm" do
+    assert_equal "a", load_text("exit Skep.swarm('a') { }.run\nraise 'never here'").name
+  end
+
+  {
+    "a syntax error" => ["puts 1\nSkep.swarm(\"a\" do", /swarm\.rb: line 2: syntax error/],
+    "no swarm" => ["nil.to_s", /it describes no swarm: add/],
+    "two swarms" => ["Skep.swarm('a'); Skep.swarm('b')", /describes 2 swarms \(a, b\): put each/],
+    "an exception" => ["\nnope", /NameError while it was loaded, line 2: undefined local/],
+    "an exit" => ["exit 3", /it called exit\(3\)/],
+    "a missing library" => ["require 'no/such/library'",
+                            /LoadError while it was loaded, line 1: cannot load/]
+  }.each do |what, (text, sentence)|
+    test "says what is wrong with #{what}, in one sentence" do
+      error = assert_raises(Skep::Swarm::Definition::Loader::InvalidSwarmFile) { load_text(text) }
+
+      assert_match(sentence, error.message)
+      assert_equal 1, error.message.lines.size
+    end
+  end
+
+  test "says that a file is missing" do
+    error = assert_raises(Skep::Swarm::Definition::Loader::InvalidSwarmFile) do
+      Skep::Swarm::Definition::Loader.new("no/such.rb").swarm
+    end
+
+    assert_equal "no/such.rb: there is no such file: name the file that describes the swarm",
+                 error.message
+  end
+
+  private
+
+  def load_text(text)
+    Dir.mktmpdir do |directory|
+      path = File.join(directory, "swarm.rb")
+      File.write(path, text)
+      Skep::Swarm::Definition::Loader.new(path).swarm
+    end
+  end
+end

@@ -1,0 +1,39 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+class WorkSpecTest < Skep::TestCase
+  WorkSpec = Skep::Swarm::Definition::WorkSpec
+  Source = Struct.new(:handler, :ran) do
+    def errors = []
+    def facts = {}
+    def threads = 1
+    def run(*given) = ran.concat(given)
+  end
+  private_constant :WorkSpec, :Source
+
+  test "a source that brings its own handler needs no block" do
+    task = WorkSpec.new(source = Source.new(:own, []), nil, nil)
+    task.run(:child)
+
+    assert_empty task.to_plain["errors"]
+    assert_equal %i[child own], source.ran
+  end
+
+  test "a block goes before it" do
+    task = WorkSpec.new(source = Source.new(:own, []), nil, block = -> {})
+    task.run(:child)
+
+    assert_equal [:child, block], source.ran
+  end
+
+  test "who has asked for it runs sources" do
+    Skep::Swarm.run_with(->(source, child, handler) { source.run(child, [handler]) })
+    WorkSpec.new(source = Source.new(:own, []), nil, nil).run(:child)
+
+    assert_equal [:child, [:own]], source.ran
+  ensure
+    Skep::Swarm.run_with(nil)
+  end
+end

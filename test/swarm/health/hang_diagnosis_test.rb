@@ -1,0 +1,121 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+# With a real loop and nodes that only note what is done to them.
+class HangDiagnosisTest < Skep::TestCase
+  Swarm = Skep::Swarm
+  Config = Struct.new(:liveness_timeout, :kill_timeout, :core)
+  THREADS = [{ "thread" => "main", "backtrace" => ["a.rb:1"] }].freeze
+  private_constant :Swarm, :Config, :THREADS
+
+  # What HangDiagnosis sees of a node.
+  class FakeNode
+    attr_reader :page_index, :pid, :slot, :watches, :unhealthy_reports, :done
+
+    def initialize
+      @page_index = 0
+      @slot = Struct.new(:last_hang).new
+      @watches = []
+      @unhealthy_reports = Swarm::Health::UnhealthyReports.new
+      @done = []
+    end
+
+    def channel = self
+    def post(type, *) = @done << type
+    def condemned? = @done.include?(:TERM)
+    def condemn(reason) = @done.push(reason, :TERM)
+    def kill(_reason, signal = :KILL) = @done << signal
+  end
+
+  def setup
+    super
+    @layout = Swarm::IPC::Scoreboard::Layout.new(nodes: 1, threads: 2)
+    @page = Skep::OS::SharedPage.create(@layout.total)
+    @loop = Skep::OS::EventLoop.new
+    @told = []
+    @node = FakeNode.new
+  end
+
+  def teardown
+    @loop.close
+    @page.close
+    super
+  end
+
+  test "tells all in one event, then ends the node, gently first" do
+    Swarm::IPC::Scoreboard::Heartbeat.new(@page, @layout.of(0, thread: 2)).hold("a job")
+    hang_diagnosis.open(@node, :hung, sign(2))
+    assert_equal ["backtraces"], @node.done
+    hang_diagnosis.add_backtraces(@node, THREADS)
+    name, facts = @told.first
+    assert_equal [:node_hung, 2, ["a job"], THREADS],
+                 [name, *facts.values_at(:thread, :in_hand, :threads)]
+    assert_equal ["backtraces", "hung", :TERM], @node.done
+    turn_until { @node.done.include?(:KILL) }
+    assert_equal ["backtraces", "hung", :TERM, :KILL], @node.done
+  end
+
+  test "doesn't wait for ever for an answer, and tells it when it comes late" do
+    hang_diagnosis.open(@node, :hung, sign(0))
+    turn_until { @node.condemned? }
+    refute @told.first.last.key?(:threads)
+    hang_diagnosis.add_backtraces(@node, THREADS)
+    assert_equal [:node_backtraces, { threads: THREADS }], @told.last
+    assert_equal THREADS, @node.slot.last_hang[:threads]
+  end
+
+  test "tells what is known of a node that ends meanwhile" do
+    hang_diagnosis.open(@node, :hung, sign(0))
+    hang_diagnosis.over(@node)
+    hang_diagnosis.over(@node)
+    assert_equal [:node_hung], @told.map(&:first)
+    refute_predicate @node, :condemned?
+  end
+
+  test "listens to nobody who wasn't asked" do
+    hang_diagnosis.add_backtraces(@node, THREADS)
+    assert_empty @told
+  end
+
+  test "leaves a core where one is wanted, even of a stopped node" do
+    hang_diagnosis(core: true).open(@node, :hung, sign(0))
+    hang_diagnosis.add_backtraces(@node, THREADS)
+    turn_until { @node.done.include?(:KILL) }
+    assert_equal %i[TERM ABRT CONT KILL], @node.done.last(4)
+  end
+
+  test "tells why an unhealthy node is ended" do
+    @node.unhealthy_reports.add("no database", 1.0)
+    hang_diagnosis.open(@node, :lasting, nil)
+    hang_diagnosis.add_backtraces(@node, THREADS)
+    name, facts = @told.first
+    assert_equal [:node_unhealthy, :lasting, "no database"],
+                 [name, *facts.values_at(:verdict, :reason)]
+    assert_equal "unhealthy", @node.slot.last_hang[:why]
+    assert_equal ["unhealthy", :TERM], @node.done.last(2)
+  end
+
+  private
+
+  def hang_diagnosis(core: false)
+    tell = ->(name, _, level: nil, **facts) { @told << [name, facts] }
+    scoreboard = Swarm::IPC::Scoreboard::Reader.new(@page, @layout)
+    config = Config.new(0.3, 0.2, core)
+    @hang_diagnosis ||= Swarm::Health::HangDiagnosis.new(config, loop: @loop, scoreboard:, tell:)
+  end
+
+  def sign(thread)
+    Swarm::Health::LivenessPolicy::ThreadStatus.new(@layout.of(0, thread:), thread,
+                                                    Skep::OS.now - 0.3, 0.0)
+  end
+
+  def turn_until
+    deadline = Skep::OS.now + 20
+    until yield
+      flunk "not within 20 s" if Skep::OS.now > deadline
+      @loop.turn(1)
+    end
+  end
+end

@@ -1,0 +1,138 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+# With a real loop and a real page, and no process.
+class LivenessMonitorTest < Skep::TestCase
+  Swarm = Skep::Swarm
+  TIMEOUT = 0.5
+  Node = Struct.new(:page_index, :ready_at, :unhealthy_reports) do
+    def ready? = true
+  end
+  private_constant :Swarm, :TIMEOUT, :Node
+
+  def setup
+    super
+    @layout = Swarm::IPC::Scoreboard::Layout.new(nodes: 1_000, threads: 1)
+    @page = Skep::OS::SharedPage.create(@layout.total)
+    @loop = Skep::OS::EventLoop.new
+    @told = []
+    @looks = 0
+    @condemned = []
+    @liveness_monitor = liveness_monitor
+  end
+
+  def teardown
+    @loop.close
+    @page.close
+    super
+  end
+
+  test "takes who is silent for hung, once" do
+    @liveness_monitor.watch(node(0))
+    turn_until { @condemned.any? }
+    assert_equal [[0, :hung, 0]], @condemned
+    assert_match(/timers=0/, @loop.inspect)
+  end
+
+  test "finds the thread that is stuck while its node beats" do
+    node = node(0)
+    @liveness_monitor.watch(node)
+    Swarm::IPC::Scoreboard::Heartbeat.new(@page, @layout.of(0, thread: 1)).hold("a job")
+    beat(node)
+    turn_until { @condemned.any? }
+    assert_equal [[0, :hung, 1]], @condemned
+  end
+
+  test "leaves alone who beats, and looks seldom" do
+    node = node(0)
+    @liveness_monitor.watch(node)
+    beat(node)
+    turn_until { @looks == 5 }
+    assert_empty @condemned
+  end
+
+  test "has one timer for a thousand nodes, and looks at all of them at once" do
+    nodes = Array.new(1_000) { |page_index| node(page_index) }
+    nodes.each { |node| @liveness_monitor.watch(node) }
+    nodes.each { |node| beat_once(node) }
+    assert_match(/timers=1/, @loop.inspect)
+    turn_until { @looks == 1 }
+    assert_match(/timers=1/, @loop.inspect)
+  end
+
+  test "condemns nobody at a look that comes late" do
+    @liveness_monitor.watch(node(0))
+    IO.select(nil, nil, nil, TIMEOUT * 1.5) # away
+    turn_until { @looks == 1 }
+    assert_equal [:supervisor_late], @told.map(&:first)
+    assert_empty @condemned
+    turn_until { @condemned.any? }
+    assert_equal [[0, :hung, 0]], @condemned
+  end
+
+  test "tells of complaints, and ends who repeats them" do
+    node = node(0)
+    @liveness_monitor.watch(node)
+    3.times do |times|
+      beat_once(node)
+      @liveness_monitor.complains(node, "no database", node.ready_at + (times * TIMEOUT / 8))
+    end
+    assert_equal [[0, :repeated, nil]], @condemned
+    assert_equal [1, 2, 3], @told.map { |_, facts| facts[:reports] }
+    @liveness_monitor.complains(node, "no database")
+    assert_equal 3, @told.size
+  end
+
+  test "forgets complaints that are taken back" do
+    node = node(0)
+    @liveness_monitor.watch(node)
+    2.times { @liveness_monitor.complains(node, "no database") }
+    @liveness_monitor.recovers(node)
+    @liveness_monitor.recovers(node)
+    assert_equal %i[node_unhealthy node_unhealthy node_healthy], @told.map(&:first)
+    refute_predicate node.unhealthy_reports, :any?
+  end
+
+  test "watches nobody who has ended" do
+    node = node(0)
+    @liveness_monitor.watch(node)
+    @liveness_monitor.forget(node)
+    turn_until { @looks == 1 }
+    assert_empty @condemned
+  end
+
+  private
+
+  def liveness_monitor
+    config = Struct.new(:liveness_timeout).new(TIMEOUT)
+    scoreboard = Swarm::IPC::Scoreboard::Reader.new(@page, @layout)
+    tell = ->(name, _, **facts) { @told << [name, facts] }
+    looked = ->(*) { @looks += 1 }
+    Swarm::Health::LivenessMonitor.new(config, loop: @loop, scoreboard:, tell:,
+                                               looked:) do |node, verdict, sign|
+      @condemned << [node.page_index, verdict, sign&.thread]
+    end
+  end
+
+  def node(page_index) = Node.new(page_index, Skep::OS.now, Swarm::Health::UnhealthyReports.new)
+
+  def beat_once(node)
+    Swarm::IPC::Scoreboard::Heartbeat.new(@page, @layout.of(node.page_index)).beat
+  end
+
+  # From now on, as a thread that is at work would.
+  def beat(node)
+    beat_once(node)
+    @loop.after(TIMEOUT / 5) { beat(node) }
+  end
+
+  def turn_until
+    deadline = Skep::OS.now + 20
+    until yield
+      flunk "not within 20 s" if Skep::OS.now > deadline
+      @loop.turn(1)
+    end
+  end
+end

@@ -1,0 +1,219 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+class ChannelTest < Skep::TestCase
+  Channel = Skep::Swarm::IPC::Channel
+
+  def setup
+    @ours, socket = Channel.pair
+    @theirs = Channel.new(socket)
+  end
+
+  def teardown = [@ours, @theirs].each(&:close)
+
+  test "carries plain data in order" do
+    @ours.post("fork", { node: 3, list: [1, nil, "ä"] })
+    @ours.post("stop")
+    frames = heard(@theirs)
+
+    assert_equal %w[fork stop], frames.map(&:type)
+    assert_equal({ "node" => 3, "list" => [1, nil, "ä"] }, frames[0].facts)
+  end
+
+  test "carries descriptors, and closes those it gives away" do
+    reader, writer = IO.pipe
+    @ours.post("take", { n: 1 }, give: [writer])
+    @ours.post("none")
+    frames = heard(@theirs)
+    frames[0].ios.first.tap { |io| io.write("through") }.close
+
+    assert_predicate writer, :closed?
+    assert_equal "through", reader.read
+    assert_empty frames[1].ios
+    reader.close
+  end
+
+  test "puts together a frame that comes in pieces, and the descriptor that came with its first" do
+    reader, writer = IO.pipe
+    lines = ["x" * 10_000] * 5
+    @ours.post("long", { lines: }, lend: [writer])
+    @ours.post("next")
+    frames = heard(@theirs)
+
+    assert_equal lines, frames[0]["lines"]
+    assert_equal [1, 0], frames.map { |frame| frame.ios.size }
+    [reader, writer, *frames[0].ios].each(&:close)
+  end
+
+  # As many descriptors of this user are on their way in sockets as one may have: sendmsg(2) says
+  # ETOOMANYREFS. In a process of its own, and of a user who has limits.
+  test "a frame that the kernel has no room for is kept and sent later, its descriptor too" do
+    out, = run_program(<<~'RUBY')
+      require "skep/swarm"
+      ours, socket = Skep::Swarm::IPC::Channel.pair
+      theirs = Skep::Swarm::IPC::Channel.new(socket)
+      loop = Skep::OS::EventLoop.new
+      link = Skep::Swarm::IPC::Connection.new(loop, ours) { nil }
+      hog, hogged = UNIXSocket.pair
+      null = File.open("/dev/null")
+      Process::UID.change_privilege(65_534) if Process.uid.zero?
+      Process.setrlimit(:NOFILE, 30, Process.getrlimit(:NOFILE).last)
+      rights = Socket::AncillaryData.unix_rights(*[null] * 8)
+      begin
+        10.times { hog.sendmsg("x", 0, nil, rights) }
+      rescue Errno::ETOOMANYREFS
+        puts "full"
+      end
+      reader, writer = IO.pipe
+      link.listen
+      puts link.post("take", {}, give: [writer]), ours.refused?, ours.pending?, link.post("next")
+      loop.turn(0)
+      hogged.close
+      loop.turn(10) while ours.pending?
+      theirs.receive do |frame|
+        puts frame.type
+        frame.ios.each { |io| io.write("through") && io.close }
+      end
+      puts reader.read
+    RUBY
+    assert_equal %w[full true true true true take next through], out.split
+  end
+
+  # A process of its own: its limit can't be lowered below what others have open.
+  test "a descriptor that there was no room for is not another frame's" do
+    out, = run_program(<<~'RUBY')
+      require "skep/swarm"
+      ours, socket = Skep::Swarm::IPC::Channel.pair
+      theirs = Skep::Swarm::IPC::Channel.new(socket)
+      reader, writer = IO.pipe
+      ours.post("lost", {}, lend: [reader])
+      limit = Process.getrlimit(:NOFILE)
+      Process.setrlimit(:NOFILE, 64, limit.last)
+      held = []
+      begin
+        loop { held << File.open(IO::NULL) }
+      rescue Errno::EMFILE
+        theirs.__send__(:fill)
+      end
+      Process.setrlimit(:NOFILE, *limit)
+      ours.post("come", {}, lend: [writer])
+      theirs.receive { |frame| puts "#{frame.type} #{frame.ios.size}" }
+    RUBY
+
+    assert_equal "lost 0\ncome 1\n", out
+  end
+
+  test "tells the end after the last frame" do
+    @ours.post("last")
+    @ours.close
+    seen = []
+
+    refute(@theirs.receive { |frame| seen << frame.type })
+    assert_equal ["last"], seen
+    refute @theirs.post("anybody there?")
+  end
+
+  test "never blocks: what the socket can't take goes when it can" do
+    big = ["x" * 16_000] * 6
+    20.times { |i| assert @ours.post("big", { i:, big: }) }
+    assert_predicate @ours, :pending?
+    numbers = []
+    until numbers.size == 20
+      @theirs.receive { |frame| numbers << frame["i"] }
+      @ours.flush
+    end
+
+    assert_equal [*0...20], numbers
+    refute_predicate @ours, :pending?
+  end
+
+  test "drops what may be dropped when the backlog is full" do
+    big = ["x" * 16_000] * 32
+    results = Array.new(8) { @ours.post("event", { big: }, may_drop: true) }
+
+    assert_includes results, false
+    assert @ours.post("must go")
+  end
+
+  test "makes anything plain, secrets of encoding included" do
+    @ours.post("odd", { bytes: "\xFF\x00".b, nan: Float::NAN, object: $stdout, symbol: :always })
+    facts = heard(@theirs).first.facts
+
+    assert_equal "always", facts["symbol"]
+    assert_equal "NaN", facts["nan"]
+    assert_match(/IO/, facts["object"])
+    assert_predicate facts["bytes"], :valid_encoding?
+  end
+
+  test "refuses a frame of another version with a sentence" do
+    left, right = UNIXSocket.pair
+    left.write([2, 9, 0].pack("NCC"), "{}")
+    other = Channel.new(right)
+    error = assert_raises(Channel::Incompatible) { heard(other) }
+
+    assert_match(/version 9.*restart the swarm/, error.message)
+    [left, other].each(&:close)
+  end
+
+  BAD = { "an unknown size" => [2**31, 1, 0].pack("NCC"), "no JSON" => "{", "no frame" => "{}",
+          "no type" => "[1,{}]", "no facts" => '["x",[]]',
+          "a number that is none" => '["x",{"a":NaN}]',
+          "bytes that aren't UTF-8" => "[\"x\",{\"a\":\"\xFF\"}]",
+          "a surrogate alone" => '["x",{"a":"\ud800"}]',
+          "nesting without an end" => "[" * 1_000_000 }.freeze
+  private_constant :BAD
+
+  BAD.each do |what, text|
+    test "refuses #{what} with a sentence" do
+      text = [text.bytesize, 1, 0].pack("NCC") << text.b if text.start_with?("[", "{")
+      left, right = UNIXSocket.pair
+      other = Channel.new(right)
+      writer = Thread.new { [left.write(text), left.close] }
+      error = assert_raises(Channel::Garbled) do
+        50.times { other.receive { flunk } && other.to_io.wait_readable(5) }
+      end
+      assert_operator error.message.size, :<, 300
+      writer.join
+    ensure
+      [left, other].each(&:close)
+    end
+  end
+
+  test "reads no more in a turn than it can hold, whatever has come" do
+    left, right = UNIXSocket.pair
+    other = Channel.new(right)
+    frame = '["x",{}]'.then { |text| [text.bytesize, 1, 0].pack("NCC") << text }
+    left.write(frame * 10_000)
+    heard = 0
+    assert_equal :more, other.receive { heard += 1 }
+    assert_includes 1..(70_000 / frame.bytesize), heard
+    assert_equal(:more, other.receive { heard += 1 })
+    nil while other.receive { heard += 1 } == :more
+    assert_equal 10_000, heard
+    [left, other].each(&:close)
+  end
+
+  test "closes descriptors that nobody expects" do
+    ours, socket = Channel.pair(descriptors: false)
+    theirs = Channel.new(socket)
+    reader, writer = IO.pipe
+    theirs.post("here", {}, give: [writer])
+    frames = heard(ours)
+    assert_equal [["here", []]], frames.map { |frame| [frame.type, frame.ios] }
+    assert reader.wait_readable(5) # its end
+    assert_nil reader.read(1)
+    [ours, theirs, reader].each(&:close)
+  end
+
+  test "takes one frame with a deadline" do
+    assert_nil @theirs.take(timeout: 0.01)
+    @ours.post("one")
+    assert_equal "one", @theirs.take(timeout: 5).type
+  end
+
+  private
+
+  def heard(channel) = [].tap { |frames| channel.receive { |frame| frames << frame } }
+end

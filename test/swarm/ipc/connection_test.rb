@@ -1,0 +1,62 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+class ConnectionTest < Skep::TestCase
+  Swarm = Skep::Swarm
+
+  def setup
+    super
+    @loop = Skep::OS::EventLoop.new
+    ours, @socket = Swarm::IPC::Channel.pair
+    @theirs = Swarm::IPC::Channel.new(@socket)
+    @heard, @garbled, @failed = [], [], []
+    @link = Swarm::IPC::Connection.new(@loop, ours, Swarm::IPC::Messages::FROM_NODE, ended: -> {
+ @ended = true },
+                            garbled: ->(error) { @garbled << error },
+                            failed: ->(error, frame) { @failed << [frame.type, error] }) do |frame|
+      raise TypeError, "a bug of ours" if frame.type == "warm"
+
+      @heard << frame.type
+    end
+  end
+
+  def teardown
+    @link.close
+    @theirs.close
+    @loop.close
+    super
+  end
+
+  test "an error of ours is not the other end's, which is heard on" do
+    @link.listen
+    %w[ready warm healthy].each { |type| @theirs.post(type) }
+    @loop.turn(5)
+    assert_equal [%w[ready healthy], []], [@heard, @garbled]
+    assert_equal [["warm", "a bug of ours"]], @failed.map { |type, error| [type, error.message] }
+    assert_predicate @link, :open?
+  end
+
+  test "what isn't in the table ends the link before it is handled" do
+    @link.listen
+    @theirs.post("ready")
+    @theirs.post("work", { "facts" => 3 })
+    @theirs.post("healthy")
+    @loop.turn(5)
+    assert_equal [["ready"], []], [@heard, @failed]
+    assert_equal ["facts must be a Hash, not 3"], @garbled.map(&:message)
+    refute_predicate @link, :open?
+    refute @ended
+  end
+
+  test "a drain handles all that has come, a turn a part of it" do
+    @link.listen
+    frame = '["ready",{}]'.then { |text| [text.bytesize, 1, 0].pack("NCC") << text }
+    @socket.write(frame * 8_000)
+    @loop.turn(5)
+    assert_includes 1...8_000, @heard.size
+    assert @link.drain
+    assert_equal 8_000, @heard.size
+  end
+end

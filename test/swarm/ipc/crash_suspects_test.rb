@@ -1,0 +1,103 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+class CrashSuspectsTest < Skep::TestCase
+  A = ["orders/0/17-42", 25].freeze
+  B = ["orders/1/3-3", nil].freeze
+
+  def setup
+    @suspects = Skep::Swarm::IPC::CrashSuspects.new
+  end
+
+  test "counts crashes, and apart those with nothing else in hand" do
+    record_crash([A, B])
+    record_crash([A])
+    record_crash([A])
+
+    assert_equal [[*A, 3, 2], [*B, 1, 0]].sort_by(&:inspect), counts.sort_by(&:inspect)
+  end
+
+  test "takes another part of the same thing for another suspect" do
+    record_crash([A])
+    record_crash([["orders/0/17-42", nil]])
+
+    assert_equal ["orders/0/17-42", "orders/0/17-42 at 25"], @suspects.to_a.map(&:to_s).sort
+  end
+
+  test "says how the last few nodes died that had it in hand" do
+    7.times { |n| @suspects.set_exit(record_crash([A]), "SIG#{n}") }
+
+    assert_equal %w[SIG2 SIG3 SIG4 SIG5 SIG6], @suspects.to_a.first.ends
+    assert_equal [7, 7], @suspects.to_a.first.to_h.values_at(:crashes, :alone)
+  end
+
+  test "forgets who was acquitted, once" do
+    record_crash([A, B])
+
+    assert_equal [A], @suspects.absolve([A]).map(&:key)
+    assert_empty @suspects.absolve([A])
+    assert_equal [B], @suspects.to_a.map(&:key)
+  end
+
+  test "forgets after an hour, and not before" do
+    record_crash([A], now: 1.0)
+    record_crash([B], now: 3601.0)
+    assert_equal 2, @suspects.to_a.size
+    record_crash([B], now: 3601.1)
+
+    assert_equal [B], @suspects.to_a.map(&:key)
+  end
+
+  test "remembers so many, those longest that were in hand most often" do
+    3.times { record_crash([A]) }
+    record_crash([B, ["x", nil]], now: 2.0)
+    300.times { |n| record_crash([["job #{n}", nil], ["other #{n}", nil]], now: 3.0 + n) }
+
+    keys = @suspects.to_a.map(&:key)
+    assert_equal 256, keys.size
+    assert_includes keys, A
+    refute_includes keys, B
+    assert_includes keys, ["job 299", nil]
+  end
+
+  test "tells whose crashes they were, until they are settled" do
+    record_crash([A], slot: 3)
+    record_crash([A], slot: 3)
+    record_crash([B], slot: 0)
+
+    assert_equal [3, 3], @suspects.settle([A], 2.0)
+    assert_empty @suspects.settle([A], 2.0)
+    assert_equal [0], @suspects.settle([A, B], 2.0)
+    assert_equal 2, @suspects.to_a.find { |suspect| suspect.key == A }.crashes
+  end
+
+  test "forgives ten culprits an hour, no more" do
+    forgiven = (0...12).map do |n|
+      record_crash([["job #{n}", nil]], now: n.to_f)
+      @suspects.settle([["job #{n}", nil]], n.to_f)
+    end
+
+    assert_equal [[0]] * 10 + [[]] * 2, forgiven
+    record_crash([A], now: 3600.5)
+    assert_equal [0], @suspects.settle([A], 3600.5)
+  end
+
+  test "is known elsewhere as plain data" do
+    @suspects.set_exit(record_crash([A, B]), "SIGSEGV")
+    plain = JSON.parse(JSON.generate(@suspects.to_plain))
+    there = Skep::Swarm::IPC::CrashSuspects.new.learn(plain)
+
+    assert_equal @suspects.to_a, there.to_a
+    refute_predicate there, :empty?
+  end
+
+  private
+
+  def record_crash(held, slot: 0, now: 1.0) = @suspects.record_crash(held, slot, now)
+
+  def counts
+    @suspects.to_a.map { |suspect| [*suspect.key, suspect.crashes, suspect.alone] }
+  end
+end

@@ -1,0 +1,199 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+class MessagesTest < Skep::TestCase
+  Swarm = Skep::Swarm
+  Messages = Swarm::IPC::Messages
+  DURATIONS = { "count" => 2, "sum" => 0.5, "buckets" => [[0.1, 1], [0.4, 1]] }.freeze
+  # What the supervisor would calculate with.
+  BAD_WORK = {
+    "nil" => nil, "an integer" => 3, "an array" => [1], "true" => true, "a text" => "x",
+    "totals that are nil" => { totals: nil }, "totals that are no Hash" => { totals: [1] },
+    "a total that is a text" => { totals: { a: "1" } },
+    "a total that is nil" => { totals: { a: nil } },
+    "a total that is infinite" => { totals: { a: Float::INFINITY } },
+    "a total that is no number" => { totals: { a: Float::NAN } },
+    "a total that overflows a sum" => { totals: { a: 1.7e308 } },
+    "a total of more than 64 bits" => { totals: { a: 10**30 } },
+    "a total that is rational" => { totals: { a: 1r } },
+    "more totals than there is room for" => { totals: (0..64).to_h { |n| [n, n] } },
+    "a handler that is a text" => { handler: "long" },
+    "a handler without buckets" => { handler: { count: 3, sum: 0.5 } },
+    "buckets of nothing" => { handler: { count: 3, sum: 0.5, buckets: [[0, 2]] } },
+    "a bucket below zero" => { handler: { count: 2, sum: 0.5, buckets: [[-1, 2]] } },
+    "a bucket of 1e300 s" => { handler: { count: 2, sum: 0.5, buckets: [[1e300, 2]] } },
+    "a bucket that is no pair" => { handler: { count: 2, sum: 0.5, buckets: [[1]] } },
+    "an infinite sum" => { handler: { count: 1, sum: Float::INFINITY, buckets: [[0.1, 1]] } }
+  }.freeze
+  # Type, and fields that a node that was taken over may write.
+  BAD_FRAMES = [
+    ["work", {}], ["work", { "facts" => nil }],
+    ["work", { "facts" => { "totals" => { "a" => Float::INFINITY } } }],
+    ["event", { "name" => nil, "level" => "info", "facts" => {} }],
+    ["event", { "name" => "", "level" => "info", "facts" => {} }],
+    ["event", { "name" => "x" * 300, "level" => "info", "facts" => {} }],
+    ["event", { "name" => "x", "level" => "loud", "facts" => {} }],
+    ["event", { "name" => "x", "level" => "info", "facts" => [] }],
+    ["joined", { "joined" => 1, "facts" => {} }], ["unhealthy", {}],
+    ["failed", { "sentence" => 1 }], ["failed", { "sentence" => "x", "backtrace" => [1] }],
+    ["judged", { "suspects" => 1, "guilty" => true }],
+    ["judged", { "suspects" => [["x"]], "guilty" => true }],
+    ["judged", { "suspects" => [["x", -1]], "guilty" => true }],
+    ["judged", { "suspects" => [], "guilty" => nil }], ["backtraces", { "threads" => nil }],
+    ["backtraces", { "threads" => [1] }], ["backtraces", { "threads" => [{}] }],
+    ["stepped_in", { "node" => "0", "seconds" => 1 }],
+    ["stepped_in", { "node" => 0, "seconds" => -1 }],
+    ["stepped_in", { "node" => 0, "seconds" => nil }], ["ask", {}], ["ask", { "number" => 2**70 }],
+    ["unknown", {}], ["exited", { "page_index" => 1, "pid" => 1 }]
+  ].freeze
+  private_constant :DURATIONS, :BAD_WORK, :BAD_FRAMES
+
+  def setup
+    super
+    @layout = Swarm::IPC::Scoreboard::Layout.new(nodes: 1, threads: 2)
+    @page = Skep::OS::SharedPage.create(@layout.total)
+    @said = []
+    @child = Swarm::Child.new(id: 0, swarm: "test", mold: 0, page: @page, layout: @layout,
+                              report: ->(type, facts) { @said << [type, facts] })
+  end
+
+  def teardown
+    @child.leave
+    @page.close
+    super
+  end
+
+  BAD_WORK.each do |what, facts|
+    test "refuses a work that is #{what} in the caller's line" do
+      refused(/\Awork=: (?:facts|totals|handler)\b.* must/) { @child.work = facts }
+      refused(/\Awork=: /) { @child.lane(1).work = facts }
+    end
+  end
+
+  BAD_FRAMES.each do |type, fields|
+    test "refuses the message #{type} with #{fields.inspect[0, 60]} where it is received" do
+      frame = Swarm::IPC::Channel::Message.new(type, fields, [])
+      assert_raises(Messages::Invalid) { Messages::FROM_NODE.incoming(frame) }
+    end
+  end
+
+  test "passes on what is fit, as plain data" do
+    @child.work = { totals: { jobs: 3, share: 0.5 }, handler: DURATIONS, at: Time,
+                    size: Float::INFINITY, odd: 2**80 }
+    facts = @said.last.last["facts"]
+    assert_equal({ "jobs" => 3, "share" => 0.5 }, facts["totals"])
+    assert_equal ["Time", "Infinity", (2**80).to_s], facts.values_at("at", "size", "odd")
+    frame = Swarm::IPC::Channel::Message.new("work", JSON.parse(JSON.generate(@said.last.last)),
+                                             [], 9)
+    heard = Messages::FROM_NODE.incoming(frame)
+    assert_equal [facts, 9], [heard["facts"], heard.bytes]
+  end
+
+  test "makes the text of an event valid UTF-8, whatever its encoding" do
+    ["\xFF\xFE job".b, "é".encode("UTF-16LE"), "é".encode("ISO-8859-1"), "\xFF",
+     "a".dup.force_encoding("UTF-7"), "\xA4\xFF".dup.force_encoding("EUC-JP"), "é".b].each do |text|
+      @child.unhealthy!(text)
+      @child.event(:odd, text => [text, { text => [text] }])
+      refute_includes texts(@said.last(2)).map(&:valid_encoding?), false
+      JSON.generate(@said.last(2))
+    end
+    assert_equal "é", @said.last.last["facts"]["é"].first
+  end
+
+  test "shows an object that can't be shown by its class" do
+    odd = Class.new { def inspect = raise(IOError) }
+    @child.event(:odd, basic: BasicObject.new, odd: odd.new)
+    assert_equal ["#<BasicObject>", "#<#{odd}>"], @said.last.last["facts"].values
+  end
+
+  test "refuses an event without a name, of no known level, too deep or too large" do
+    deep = 40.times.reduce([]) { |held, _| [held] }
+    endless = [].tap { |one| one << one }
+    wide = 30.times.reduce("x" * 1_000) { |held, _| [held, held] }
+    [nil, 3, "", [], "x" * 201, Object.new, BasicObject.new].each do |name|
+      refused(/\Aevent: name must be/) { @child.event(name) }
+    end
+    [nil, 1, :loud, BasicObject.new].each do |level|
+      refused(/\Aevent: level must be debug, info, warn or error/) { @child.event(:x, level:) }
+    end
+    [deep, endless, wide, ["x" * 16_000] * 140].each do |facts|
+      refused(/\Aevent: facts must not be (?:nested|larger)/) { @child.event(:x, facts:) }
+    end
+    assert_empty @said
+  end
+
+  test "refuses what isn't a reason, a flag, a number, a text or a duration" do
+    [nil, 3, [], BasicObject.new].each do |odd|
+      refused(/\Aunhealthy!: reason must be a String/) { @child.unhealthy!(odd) }
+      refused(/\Ajoined!: joined must be true or false/) { @child.joined!(odd) }
+    end
+    [-1, 1.5, "1", 2**64, Float::NAN, [], BasicObject.new].each do |odd|
+      refused(/\Acount takes an Integer/) { @child.count(odd) }
+      refused(/\Aat takes nil or an Integer/) { @child.at(odd) }
+      refused(/\Ain_hand\(thread:\) takes/) { @child.in_hand("x", thread: odd) }
+    end
+    [[], {}, 1.5, BasicObject.new].each do |odd|
+      refused(/\Ain_hand takes a String/) { @child.in_hand(odd) }
+    end
+    [nil, "1", Float::NAN, Float::INFINITY, 1i].each do |odd|
+      refused(/\Abusy\(for:\) takes a finite number/) { @child.busy(for: odd) }
+    end
+    refused(/\Alane takes an Integer from 0 to 2/) { @child.lane(3) }
+  end
+
+  test "shows what is in hand as valid UTF-8, whatever was written to the page" do
+    node = Struct.new(:page_index).new(0)
+    scoreboard = Swarm::IPC::Scoreboard::Reader.new(@page, @layout)
+    @child.in_hand("\xFF\xFE job".b)
+    @child.lane(1).in_hand("é".encode("UTF-16LE"))
+    @page.write(@layout.of(0, thread: 2), "raw \xFF")
+    assert_equal ["\uFFFD\uFFFD job", "é", "raw \uFFFD"], scoreboard.in_hand(node)
+  end
+
+  test "takes no weight that no node can have" do
+    plain = Swarm::IPC::Scoreboard::MemorySample::BYTES.to_h { |name|
+      [name, 1]
+    }.merge("seconds" => 0.1)
+    said = JSON.generate(plain)
+    ["[1e999,#{said}]", "[#{Skep::OS.now + 60},#{said}]", "[-1.0,#{said}]", "[\"1\",#{said}]",
+     "[1.0,#{said.sub('"rss":1', '"rss":1e999')}]", "[1.0,[1]]", "[1.0,3]", "5", "null", "\xFF",
+     "[" * 200, "{}"].each do |text|
+      @page.write(@layout.memory(0), text)
+      verbose, $VERBOSE = $VERBOSE, nil # of floats that are too large
+      assert_nil Swarm::IPC::Scoreboard::MemorySample.find(@page, @layout.memory(0))
+    ensure
+      $VERBOSE = verbose
+    end
+    @page.write(@layout.memory(0), JSON.generate([1.0, plain.merge("rss" => 10**80)]))
+    assert_equal 2**53,
+                 Swarm::IPC::Scoreboard::MemorySample.find(@page, @layout.memory(0)).last["rss"]
+  end
+
+  test "an error's sentence is text, whatever its message is" do
+    odd = Class.new(StandardError) { def message = raise(IOError, "no") }
+    assert_equal "IOError: é", Swarm::IPC::PlainData.error(IOError.new("é".encode("UTF-16LE")))
+    assert_match(/: its message raised IOError\z/, Swarm::IPC::PlainData.error(odd.new))
+  end
+
+  private
+
+  def refused(sentence)
+    line = caller_locations(1, 1).first
+    error = assert_raises(ArgumentError) { yield }
+    assert_match sentence, error.message
+    assert_match(/\A#{Regexp.escape(__FILE__)}:/, error.backtrace.first)
+    assert_operator error.message.size, :<, 200, line
+    error
+  end
+
+  def texts(value)
+    case value
+    when Hash then value.flat_map { |key, held| texts(key) + texts(held) }
+    when Array then value.flat_map { |held| texts(held) }
+    when String then [value]
+    else []
+    end
+  end
+end

@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+class CgroupMemoryTest < Skep::TestCase
+  Group = Struct.new(:limit, :high, :current, :oom_kills, :stalled, keyword_init: true)
+  private_constant :Group
+
+  def setup
+    @told = []
+    super
+  end
+
+  test "leaves what the control group allows" do
+    around = cgroup_memory(limit: 1000)
+    assert_equal 900, around.within(:memory_limit, 900)
+    assert_nil around.within(:memory_limit, nil)
+    assert_equal 900, cgroup_memory(limit: nil).within(:memory_limit, 900)
+    assert_equal 900,
+                 Skep::Swarm::Memory::CgroupMemory.new(nil, told: nil).within(:memory_limit, 900)
+    assert_empty @told
+  end
+
+  test "lowers what it doesn't allow, and says so" do
+    assert_equal 950, cgroup_memory(limit: 1000, high: nil).within(:memory_budget, 5000)
+    assert_equal 760, cgroup_memory(limit: 1000, high: 800).within(:memory_budget, 5000)
+    name, level, facts = @told.first
+    assert_equal %i[memory_lowered warn], [name, level]
+    assert_equal({ option: :memory_budget, bytes: 950, asked: 5000, cgroup: 1000 },
+                 facts.except(:message))
+  end
+
+  test "tells of pressure, and looks no more often than each ten seconds" do
+    around = cgroup_memory(limit: 1000, current: 990)
+    3.times { |second| around.look(100.0 + second) }
+    assert_equal [[:memory_pressure, :warn]], @told.map { |event| event.first(2) }
+    @group.current = 100
+    around.look(110.0)
+    @group.current = 990
+    around.look(111.0)
+    around.look(120.0)
+    assert_equal 2, @told.size
+  end
+
+  test "knows an OOM kill" do
+    around = cgroup_memory(oom_kills: 1)
+    @group.oom_kills = 2
+    assert around.oom?(Skep::Swarm::IPC::ExitStatus.new(nil, "KILL"))
+    refute around.oom?(Skep::Swarm::IPC::ExitStatus.new(nil, "KILL"))
+  end
+
+  private
+
+  def cgroup_memory(**facts)
+    @group = Group.new(stalled: 0.0, oom_kills: 0, **facts)
+    Skep::Swarm::Memory::CgroupMemory.new(@group, told: ->(*event) { @told << event })
+  end
+end

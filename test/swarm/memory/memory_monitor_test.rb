@@ -1,0 +1,146 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+# Nodes that are one process, which keeps still as this one doesn't: its memory is read, what it has
+# counted is made up. Nor does the machine run short of memory.
+class MemoryMonitorTest < Skep::TestCase
+  MIB = 1 << 20
+  Slot = Struct.new(:id, :node, :successor)
+  Group = Struct.new(:limit, :high, :current, :oom_kills, :stalled)
+  Node = Struct.new(:slot, :pid, :ready_at, :node_memory, :watches, :sent) do
+    def id = slot.id
+    def state = :ready
+    def ready? = true
+    def live? = true
+    def helper? = false
+    def retired? = false
+    def mold = self
+    def channel = self
+    def post(type) = sent << type
+  end
+  # The node pool, and all that it has.
+  NodePool = Struct.new(:slots, :replaced, :memory_monitor) do
+    def replace(slot, reason) = replaced << [slot.id, reason]
+    def retire(node, reason) = replaced << [node.id, reason, "at once"]
+    def of(slot) = replaced.find { |id,| id == slot.id }
+    def stopping? = false
+    def node_registry = self
+    def replacements = self
+    def node_table = self
+    def nodes = slots.map(&:node)
+  end
+  private_constant :MIB, :Slot, :Group, :Node, :NodePool
+
+  def setup
+    super
+    @loop = Skep::OS::EventLoop.new
+    @told = []
+    @pid, @end = still
+  end
+
+  def teardown
+    @end.close
+    Process.wait(@pid)
+    @loop.close
+    super
+  end
+
+  test "asks a node to count its pages, and tells of them without counting" do
+    node = swarm.first
+    await { node.sent.any? }
+    assert_equal ["measure"], node.sent
+    assert_nil @memory_monitor.memory(node)[:uss]
+    assert_operator @memory_monitor.memory(node)[:rss], :>, MIB
+    measured(node, 10)
+    assert_in_delta 10 * MIB, @memory_monitor.memory(node)[:uss], 5 * MIB
+    assert_nil @memory_monitor.memory(nil)
+  end
+
+  test "replaces a node over its limit, once, and says so" do
+    node, other = swarm(2, memory_limit: "500M")
+    measured(other, 450)
+    measured(node, 550)
+    await { @node_pool.replaced.any? }
+    3.times { @loop.turn(0.3) }
+    assert_equal [[0, "memory_limit"]], @node_pool.replaced
+    assert_equal [[:node_over_limit, 0, false]], told(:at_once)
+  end
+
+  test "stops a node far over its limit at once" do
+    node, = swarm(1, memory_limit: "500M")
+    measured(node, 800)
+    await { @node_pool.replaced.any? }
+    assert_equal [[0, "memory_limit"], [0, "memory_limit", "at once"]], @node_pool.replaced
+    assert_equal [[:node_over_limit, 0, true]], told(:at_once)
+  end
+
+  test "replaces the node with most of its own where all have too much together" do
+    nodes = swarm(3, memory_budget: "1200M")
+    nodes.each { |node| node.node_memory.instance_variable_set(:@born_at, -100.0) } # not young
+    nodes.zip([300, 500, 400]) { |node, mib| measured(node, mib) }
+    await { @node_pool.replaced.any? }
+    assert_equal [[1, "memory_budget"]], @node_pool.replaced
+    assert_equal [[:swarm_over_budget, 1, false]], told(:at_once)
+  end
+
+  test "says once that a budget is too small, and replaces nobody" do
+    swarm(2, memory_budget: "1M").each { |node| measured(node, 300) }
+    await { @told.any? }
+    2.times { @loop.turn(0.6) }
+    assert_empty @node_pool.replaced
+    assert_equal [[:budget_too_small, nil, MIB]], told(:budget)
+  end
+
+  test "renews what is old" do
+    swarm(1, max_lifetime: 0.01)
+    await { @node_pool.replaced.any? }
+    assert_equal [[0, "max_lifetime"]], @node_pool.replaced
+  end
+
+  private
+
+  # A process that does nothing, until the other end of its pipe is closed.
+  def still
+    nobody, ours = IO.pipe
+    pid, up = in_child do |writer|
+      ours.close
+      writer.write("up")
+      nobody.read
+    end
+    nobody.close
+    wait_readable(up)
+    [pid, ours]
+  end
+
+  def swarm(size = 1, **options)
+    config = Skep::Swarm::Definition::Config.new("a", options)
+    @node_pool = NodePool.new(Array.new(size) { |id| Slot.new(id) }, [])
+    told = ->(name, _, facts) { @told << [name, facts] }
+    around = Skep::Swarm::Memory::CgroupMemory.new(Group.new(nil, nil, nil, 0, 0.0), told:)
+    tell = ->(name, node, level:, **facts) { @told << [name, { id: node.id, level:, **facts }] }
+    @weights = {}.compare_by_identity
+    @memory_monitor = Skep::Swarm::Memory::MemoryMonitor.new(
+      @node_pool, config, around, loop: @loop, tell:, weights: @weights.method(:[])
+    )
+    @node_pool.memory_monitor = @memory_monitor
+    @node_pool.slots.map { |slot| slot.node = Node.new(slot, @pid, Skep::OS.now, nil, [], []) }
+              .each { |node| @memory_monitor.watch(node) }
+  end
+
+  # It has counted, so many MiB of its own.
+  def measured(node, mib)
+    anonymous = Skep::OS::Statm.of(@pid).anonymous
+    bytes = { "rss" => mib, "pss" => mib, "uss" => mib, "shared" => 0, "swap" => 0 }
+    @weights[node] = [Skep::OS.now, { **bytes.transform_values { |value| value * MIB },
+                                      "anonymous" => anonymous, "seconds" => 0.001 }]
+  end
+
+  def await
+    deadline = Skep::OS.now + 10
+    @loop.turn(0.1) until yield || Skep::OS.now > deadline
+  end
+
+  def told(fact) = @told.map { |name, facts| [name, *facts.values_at(:id, fact)] }
+end

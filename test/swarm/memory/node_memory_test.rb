@@ -1,0 +1,165 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+class FootprintTest < Skep::TestCase
+  test "takes for private what has come since it was ready, before it is measured" do
+    node_memory = born(rss: 500, anonymous: 450)
+    assert_equal [0, 500], [node_memory.least, node_memory.most]
+    node_memory.seen(resident(600, 550), 11.0)
+    assert_equal [100, 600], [node_memory.least, node_memory.most]
+    refute_predicate node_memory, :measured?
+  end
+
+  test "adds what has come since to what was measured" do
+    node_memory = born(rss: 500, anonymous: 450)
+    node_memory.measured(memory(uss: 200, anonymous: 460), 12.0)
+    node_memory.seen(resident(600, 550), 13.0)
+    assert_equal [290, 600], [node_memory.least, node_memory.most]
+    node_memory.seen(resident(100, 50), 14.0)
+    assert_equal 0, node_memory.least
+  end
+
+  test "isn't moved by pages that a write makes private, before they are measured" do
+    node_memory = born(rss: 500, anonymous: 450)
+    node_memory.measured(memory(uss: 60, anonymous: 450), 12.0)
+    node_memory.seen(resident(500, 450), 13.0)
+    assert_equal 60, node_memory.least
+    node_memory.measured(memory(uss: 200, anonymous: 450), 14.0)
+    assert_equal 200, node_memory.least
+  end
+
+  test "remembers what it had in its first seconds, at the most" do
+    node_memory = born(rss: 500, anonymous: 450)
+    assert_equal 0, node_memory.fresh
+    node_memory.measured(memory(uss: 70, anonymous: 450), 12.0)
+    node_memory.seen(resident(500, 440), 14.0)
+    assert_equal 70, node_memory.fresh
+    node_memory.measured(memory(uss: 700, anonymous: 900), 21.0)
+    assert_equal 70, node_memory.fresh
+  end
+
+  test "knows how fast it grew, at the fastest of some looks" do
+    node_memory = born(rss: 0, anonymous: 0)
+    assert_in_delta 0.0, node_memory.rate
+    [[11.0, 100], [13.0, 100], [14.0, 50]].each do |now, bytes|
+      node_memory.seen(resident(bytes, bytes), now)
+    end
+    assert_in_delta 100.0, node_memory.rate
+    9.times { |index| node_memory.seen(resident(60, 60), 15.0 + index) }
+    assert_in_delta 0.0, node_memory.rate
+  end
+
+  test "is asked again after a pause where the node couldn't count its pages" do
+    node_memory = born
+    node_memory.measured({}, 10.5) # nobody has asked
+    node_memory.ask(11.0)
+    node_memory.measured({}, 10.5) # what was left before
+    assert_equal Float::INFINITY, node_memory.facts.measurable_at
+    node_memory.measured({}, 12.0)
+    assert_in_delta 13.0, node_memory.facts.measurable_at
+    assert_nil node_memory.waited(12.0)
+    refute_predicate node_memory, :measured?
+  end
+
+  test "may be measured again after a thousand times what it took" do
+    node_memory = born
+    assert_in_delta 10.0, node_memory.facts.measurable_at
+    node_memory.ask(11.0)
+    assert_equal Float::INFINITY, node_memory.facts.measurable_at
+    assert_in_delta 0.5, node_memory.waited(11.5)
+    node_memory.measured(memory(seconds: 0.02), 12.0)
+    assert_in_delta 32.0, node_memory.facts.measurable_at
+    node_memory.measured(memory(seconds: 0.0001), 40.0)
+    assert_in_delta 43.0, node_memory.facts.measurable_at
+    node_memory.measured(memory(seconds: 0.0001), 400.0)
+    assert_in_delta 439.0, node_memory.facts.measurable_at
+  end
+
+  test "is measured once at least, and then at ages that double, but each five minutes" do
+    node_memory = born
+    assert node_memory.stale?(10.0)
+    node_memory.ask(10.0)
+    refute node_memory.stale?(11.0)
+    node_memory.measured(memory, 12.0)
+    refute node_memory.stale?(13.9)
+    assert node_memory.stale?(14.0)
+    node_memory.measured(memory, 10_010.0)
+    refute node_memory.stale?(10_309.0)
+    assert node_memory.stale?(10_310.0)
+  end
+
+  test "is left alone for longer while it keeps still" do
+    mib = 1 << 20
+    node_memory = Skep::Swarm::Memory::NodeMemory.new(resident(100, 90), now: 10.0, rest: 60.0)
+    node_memory.ask(11.0)
+    node_memory.measured(memory, 12.0)
+    assert_nil node_memory.waited(12.0)
+    assert_predicate node_memory, :still?
+    assert_in_delta 72.0, node_memory.facts.measurable_at
+    node_memory.seen(resident(2 * mib, 2 * mib), 13.0)
+    refute_predicate node_memory, :still?
+    assert_in_delta 13.0, node_memory.facts.measurable_at
+    refute node_memory.facts.still
+  end
+
+  test "learns nothing from what was counted before" do
+    node_memory = born
+    node_memory.ask(11.0)
+    node_memory.measured(memory(uss: 70), 10.0) # by who had its slot before it was born
+    refute_predicate node_memory, :measured?
+    node_memory.measured(memory(uss: 80), 12.0)
+    node_memory.ask(13.0)
+    node_memory.measured(memory(uss: 80), 12.0)
+    assert_in_delta 0.5, node_memory.waited(13.5)
+  end
+
+  test "records how it comes apart from its mold, at ages that double" do
+    node_memory = born
+    [[11.0, 10], [11.6, 15], [14.0, 20], [17.9, 25]].each do |now, uss|
+      node_memory.measured(memory(uss:, shared: 100 - uss), now)
+    end
+    assert_equal [{ age: 1.0, uss: 10, shared: 90 }, { age: 4.0, uss: 20, shared: 80 }],
+                 node_memory.decay
+  end
+
+  test "tells what is known, before it is measured" do
+    plain = born(rss: 500, anonymous: 450).to_plain(10.0)
+    assert_equal({ rss: 500, pss: nil, uss: nil, shared: nil, swap: nil, measured: nil, decay: [] },
+                 plain)
+  end
+
+  test "tells what was measured, and what came since" do
+    node_memory = born
+    node_memory.measured(memory(uss: 10, shared: 90), 11.0)
+    node_memory.seen(resident(120, 110), 13.0)
+    assert_equal({ rss: 120, pss: 70, uss: 30, shared: 90, swap: 0, measured: 2.5,
+                   decay: [{ age: 1.0, uss: 10, shared: 90 }] }, node_memory.to_plain(13.5))
+  end
+
+  test "is worth a look for a leak when it has grown, and again when by twice as much" do
+    mib = 1 << 20
+    node_memory = born
+    refute_predicate node_memory, :suspicious?
+    node_memory.seen(resident(5 * mib, 5 * mib), 11.0)
+    assert_predicate node_memory, :suspicious?
+    node_memory.suspected(4 * mib)
+    refute_predicate node_memory, :suspicious?
+    node_memory.seen(resident(9 * mib, 9 * mib), 12.0)
+    assert_predicate node_memory, :suspicious?
+  end
+
+  private
+
+  def born(rss: 100, anonymous: 90)
+    Skep::Swarm::Memory::NodeMemory.new(resident(rss, anonymous), now: 10.0)
+  end
+
+  def resident(rss, anonymous) = Skep::OS::Statm.new(rss:, anonymous:)
+
+  def memory(uss: 10, shared: 90, anonymous: 90, seconds: 0.0001)
+    { "rss" => uss + shared, "pss" => 50, "uss" => uss, "shared" => shared, "swap" => 0,
+      "anonymous" => anonymous, "seconds" => seconds }
+  end
+end

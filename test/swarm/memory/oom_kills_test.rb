@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+class OomKillsTest < Skep::TestCase
+  Group = Struct.new(:oom_kills)
+  private_constant :Group
+
+  def setup
+    @group = Group.new(7)
+    @kills = Skep::Swarm::Memory::OomKills.new(@group)
+    super
+  end
+
+  test "takes a KILL for the kernel's when the kernel has counted one" do
+    refute killed?
+    @group.oom_kills = 8
+    assert killed?
+  end
+
+  test "names as many as were counted" do
+    @group.oom_kills = 9
+    assert_equal [true, true, false], Array.new(3) { killed? }
+  end
+
+  test "names no other end" do
+    @group.oom_kills = 8
+    refute @kills.name?(Skep::Swarm::IPC::ExitStatus.new(nil, "TERM"))
+    refute @kills.name?(Skep::Swarm::IPC::ExitStatus.new(1, nil))
+    assert killed?
+  end
+
+  test "forgets those that nobody was found for, but not at once" do
+    @group.oom_kills = 8
+    @kills.forget
+    assert killed?
+    @group.oom_kills = 9
+    2.times { @kills.forget }
+    refute killed?
+  end
+
+  test "names none where nothing is counted, or not any more" do
+    @group.oom_kills = nil
+    refute killed?
+    refute Skep::Swarm::Memory::OomKills.new(@group).tap(&:forget).name?(exit_by_kill)
+  end
+
+  private
+
+  def killed? = @kills.name?(exit_by_kill)
+  def exit_by_kill = Skep::Swarm::IPC::ExitStatus.new(nil, "KILL")
+end

@@ -1,0 +1,105 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+class RecyclerTest < Skep::TestCase
+  Slot = Struct.new(:id, :node, :successor)
+  Node = Struct.new(:slot, :state, :watches) do
+    def id = slot.id
+    def ready? = state == :ready
+    def live? = state != :dead
+    def retired? = state == :stopping
+  end
+  Retired = Struct.new(:all) do
+    def retire(node, reason) = all << [node.id, reason]
+    def of(_slot) = nil
+  end
+  # What replacements there are; a test ends them.
+  NodePool = Struct.new(:slots, :begun, :replacements) do
+    def replace(slot, reason, &done) = begun << [slot.id, reason, done]
+    def stopping? = false
+    def node_registry = self
+  end
+  private_constant :Slot, :Node, :Retired, :NodePool
+
+  def setup
+    @loop = Skep::OS::EventLoop.new
+    super
+  end
+
+  def teardown
+    @loop.close
+    super
+  end
+
+  test "renews one after the other" do
+    nodes = swarm(3)
+    assert_equal([true] * 3, nodes.map { |node| @recycler.ask(node, "max_lifetime") })
+    assert_equal [[0, "max_lifetime"]], begun
+    @node_pool.begun.last.last.call(true)
+    @node_pool.begun.last.last.call(false)
+    assert_equal [0, 1, 2], begun.map(&:first)
+  end
+
+  test "renews several at a time where there are many" do
+    swarm(60).each { |node| @recycler.ask(node, "max_lifetime") }
+    assert_equal [0, 1, 2], begun.map(&:first)
+  end
+
+  test "doesn't ask twice" do
+    nodes = swarm(2)
+    nodes.each { |node| @recycler.ask(node, "max_lifetime", patient: false) }
+    refute @recycler.ask(nodes[1], "memory_limit", patient: false)
+  end
+
+  test "leaves alone who is being replaced, has ended, or doesn't hold its slot" do
+    node, other, third = swarm(3)
+    node.slot.successor = other
+    other.state = :stopping
+    third.slot.node = nil
+    assert_equal([false] * 3, [node, other, third].map { |one| @recycler.ask(one, "x") })
+    assert_empty begun
+  end
+
+  test "lets a slot wait that was renewed too often of late" do
+    node = swarm(1, restarts: 2).first
+    answers = Array.new(4) do
+      asked = @recycler.ask(node, "memory_limit")
+      asked.tap { @node_pool.begun.last.last.call(true) if asked }
+    end
+    assert_equal [true, true, true, false], answers
+    assert @recycler.ask(node, "max_lifetime", patient: false)
+  end
+
+  test "knows who is to go" do
+    nodes = swarm(2)
+    nodes.each { |node| @recycler.ask(node, "max_lifetime") }
+    refute @recycler.under_way?(nodes[0]), "its replacement is the node pool's, which has none here"
+    assert @recycler.under_way?(nodes[1])
+    nodes[0].state = :stopping
+    assert @recycler.under_way?(nodes[0])
+    nodes[0].state = :dead
+    refute @recycler.under_way?(nodes[0])
+  end
+
+  test "stops at once, whoever follows" do
+    node = swarm(1).first
+    @recycler.at_once(node, "memory_limit")
+    assert_equal [[0, "memory_limit"]], begun
+    assert_equal [[0, "memory_limit"]], @node_pool.replacements.all
+    assert_equal 1, node.watches.size
+  end
+
+  private
+
+  def swarm(size, **options)
+    config = Skep::Swarm::Definition::Config.new("a", options)
+    slots = Array.new(size) { |id| Slot.new(id) }
+    @node_pool = NodePool.new(slots, [], Retired.new([]))
+    @recycler = Skep::Swarm::Memory::Recycler.new(@node_pool, config, loop: @loop)
+    slots.map { |slot| slot.node = Node.new(slot, :ready, []) }
+  end
+
+  def begun = @node_pool.begun.map { |slot, reason, _| [slot, reason] }
+end

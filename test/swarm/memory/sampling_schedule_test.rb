@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+class SamplingScheduleTest < Skep::TestCase
+  Patient = Struct.new(:name)
+
+  # Prints by how many bytes 20,000 looks make a fresh process grow.
+  GROWTH = <<~RUBY
+    require "skep/swarm"
+    events = Skep::OS::EventLoop.new
+    Skep::Swarm::Memory::SamplingSchedule.new(events) { 0.0 }.watch(Object.new, 0.0)
+    bytes = [2_000, 20_000].map do |looks|
+      looks.times { events.turn(5) }
+      GC.start
+      Skep::OS::Memory.of.uss
+    end
+    puts bytes[1] - bytes[0]
+  RUBY
+  private_constant :Patient, :GROWTH
+
+  def setup
+    @loop = Skep::OS::EventLoop.new
+    @looked = []
+    @pause = 0.01
+    @sampling_schedule = Skep::Swarm::Memory::SamplingSchedule.new(@loop) do |node, _now|
+      @looked << node.name
+      @pause
+    end
+    super
+  end
+
+  def teardown
+    @loop.close
+    super
+  end
+
+  test "looks again and again, as it was told" do
+    @sampling_schedule.watch(Patient.new(:one), 0.01)
+    @loop.turn(5) until @looked.size == 3
+    assert_equal %i[one one one], @looked
+  end
+
+  test "looking costs no memory, however often" do
+    skip "a turn of the fallback's takes milliseconds" unless Skep::OS.native?
+    grown, err, = run_program(GROWTH)
+
+    assert_operator Integer(grown), :<, 1 << 20, err
+  end
+
+  test "looks no more at what has ended" do
+    watch = @sampling_schedule.watch(Patient.new(:one), 0.01)
+    @loop.turn(5) until @looked.size == 1
+    watch.cancel
+    watch.cancel
+    @loop.turn(0.05) # with a timer for nobody
+    @loop.turn(0.05)
+    assert_equal [:one], @looked
+  end
+
+  test "looks at all whose time is half over once one is due" do
+    @pause = 1000.0
+    now = Skep::OS.now # of all: else who is stopped between them changes their order
+    4.times { |index| @sampling_schedule.watch(Patient.new(index), 0.3 - (index / 100.0), now) }
+    @sampling_schedule.watch(Patient.new(:later), 1000.0, now)
+    @loop.turn(5) until @looked.any?
+    assert_equal [3, 2, 1, 0], @looked
+    assert_match(/timers=1/, @loop.inspect)
+  end
+
+  test "looks early where the loop is awake for something else" do
+    @pause = 1000.0
+    @sampling_schedule.watch(Patient.new(:one), 1000.0)
+    @loop.turn(0)
+    assert_empty @looked
+    @sampling_schedule.watch(Patient.new(:other), 0.0)
+    @loop.turn(1)
+    assert_equal [:other], @looked
+  end
+
+  test "makes a slice of many looks in a turn" do
+    @pause = 1000.0
+    120.times { |index| @sampling_schedule.watch(Patient.new(index), index / 1e6) }
+    turns = 0
+    while @looked.size < 120
+      before = @looked.size
+      @loop.turn(5)
+      turns += 1
+      assert_operator @looked.size - before, :<=, 50
+    end
+    assert_operator turns, :>=, 3
+    assert_equal (0...120).to_a, @looked.sort
+  end
+
+  test "goes on after a look that raises" do
+    sampling_schedule = Skep::Swarm::Memory::SamplingSchedule.new(@loop) { |node, _| @looked << node.name and raise KeyError }
+    2.times { |index| sampling_schedule.watch(Patient.new(index), index / 100.0) }
+    2.times { assert_raises(KeyError) { @loop.turn(5) until @looked.size == 2 } }
+    assert_equal [0, 1], @looked
+  end
+end

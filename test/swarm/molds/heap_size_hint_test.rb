@@ -1,0 +1,111 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tmpdir"
+require "skep"
+
+class HeapSizeHintTest < Skep::TestCase
+  SLOTS = "RUBY_GC_HEAP_INIT_SLOTS"
+  private_constant :SLOTS
+
+  def setup
+    @directory = Dir.mktmpdir
+    super
+  end
+
+  def teardown
+    super
+    FileUtils.rm_rf(@directory)
+  end
+
+  test "gives a file's first mold nothing" do
+    assert_equal [{}, []], [heap.environment, heap.requires]
+  end
+
+  test "gives the next mold a tenth more than the last one had, where that helps" do
+    heap.remember(slots: 1_000_000, reshare: false)
+    expected = RUBY_VERSION < "3.2" ? ["1100000"] : []
+    assert_equal expected, heap.environment.values_at(SLOTS).compact
+    assert_empty heap.requires
+  end
+
+  test "gives nothing for a heap so small that it doesn't matter" do
+    heap.remember(slots: 50_000, reshare: false)
+    assert_empty heap.environment
+  end
+
+  test "loads skep/reshare first where it was asked for, and leaves the heap to it" do
+    heap.remember(slots: 1_000_000, reshare: true)
+    assert_equal [{}, ["-rskep/reshare"]], [heap.environment, heap.requires]
+  end
+
+  test "leaves alone who has set the heap's slots" do
+    heap.remember(slots: 1_000_000, reshare: false)
+    assert_empty heap(env: { SLOTS => "5" }).environment
+  end
+
+  test "takes out of a mold's environment what was put there, and only that" do
+    heap.remember(slots: 1_000_000, reshare: false)
+    env = { "HOME" => "/" }.merge(heap.environment)
+    Skep::Swarm::Molds::HeapSizeHint.leave(env)
+    assert_equal({ "HOME" => "/" }, env)
+    theirs = { SLOTS => "5" }
+    Skep::Swarm::Molds::HeapSizeHint.leave(theirs)
+    assert_equal({ SLOTS => "5" }, theirs)
+  end
+
+  test "believes nothing of another file's, nor what is no record" do
+    heap.remember(slots: 1_000_000, reshare: true)
+    assert_empty heap("other.rb").requires
+    record = Dir.glob("#{@directory}/*").fetch(0)
+    ["", "[]", "{", '{"slots":-1,"reshare":true}'].each do |text|
+      File.write(record, text)
+      assert_equal [{}, []], [heap.environment, heap.requires]
+    end
+  end
+
+  test "knows a file by its bytes, whatever the locale takes them for" do
+    path = "/srv/caf\u00e9/\xFF.rb"
+    heap(path).remember(slots: 1_000_000, reshare: true)
+    [Encoding::UTF_8, Encoding::US_ASCII, Encoding::BINARY].each do |encoding|
+      same = path.dup.force_encoding(encoding)
+      assert_equal ["-rskep/reshare"], heap(same).requires
+      heap(same).remember(slots: 2_000_000, reshare: true)
+    end
+  end
+
+  test "forgets what didn't do" do
+    heap.remember(slots: 1_000_000, reshare: true)
+    2.times { heap.forget }
+    assert_equal [{}, []], [heap.environment, heap.requires]
+  end
+
+  test "neither writes nor reads through a link, and not where others can write" do
+    heap.remember(slots: 1_000_000, reshare: true)
+    record = Dir.glob("#{@directory}/*").fetch(0)
+    precious = "#{@directory}/precious"
+    File.rename(record, precious)
+    text = File.read(precious)
+    File.symlink(precious, record)
+    assert_empty heap.requires
+    File.symlink(precious, "#{record}.#{Process.pid}")
+    heap.remember(slots: 2_000_000, reshare: true)
+    assert_equal [text, ["-rskep/reshare"]], [File.read(precious), heap.requires]
+    heap.forget
+    File.chmod(0o777, @directory)
+    heap.remember(slots: 2_000_000, reshare: true)
+    assert_empty heap.requires
+  end
+
+  test "goes without where it can't write" do
+    missing = Skep::Swarm::Molds::HeapSizeHint.new("swarm.rb", directory: "/proc/nowhere", env: {})
+    assert_nil missing.remember(slots: 1, reshare: true)
+    assert_empty missing.requires
+  end
+
+  private
+
+  def heap(file = "swarm.rb", env: {})
+    Skep::Swarm::Molds::HeapSizeHint.new(file, directory: @directory, env:)
+  end
+end

@@ -1,0 +1,19 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+class BootQueueTest < Skep::TestCase
+  test "a removed slot is not booted, neither at once nor after a fork that was refused" do
+    slot = Skep::Swarm::Nodes::Slot.new(0, 0)
+    slot.give_up
+    boots = Skep::Swarm::Nodes::BootQueue.new(
+      nil, loop: nil, page: nil, layout: nil, node_table: nil, node_messages: nil,
+           crash_attribution: nil, failed: nil
+    )
+    boots.enqueue(slot)
+    boots.later(slot, 0.1)
+    refute_predicate boots, :any?
+    refute_predicate slot, :waiting?
+  end
+end

@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+class RestartPolicyTest < Skep::TestCase
+  class Middle
+    def self.rand = 0.5
+  end
+
+  test "replaces at once as often as it is allowed to" do
+    assert_equal [0.0] * 5, (1..5).map { |n| verdict({}, deaths: n) }
+  end
+
+  test "waits longer after each further death, at most 30 s" do
+    waits = (6..20).map { |n| verdict({}, deaths: n) }
+
+    assert_equal [0.1, 0.2, 0.4, 0.8], waits.first(4)
+    assert_equal 30.0, waits.last
+  end
+
+  test "varies a wait by a fifth, and never past 30 s" do
+    policy = Skep::Swarm::Nodes::RestartPolicy.new(config({}))
+    waits = Array.new(200) { policy.delay([0.0] * 6, 0.0) }
+
+    assert_operator waits.min, :>=, 0.08
+    assert_operator waits.max, :<=, 0.12
+    assert_operator waits.uniq.size, :>, 100
+    assert_operator Array.new(50) { policy.delay([0.0] * 30, 0.0) }.max, :<=, 30.0
+  end
+
+  test "forgets deaths older than the window" do
+    policy = Skep::Swarm::Nodes::RestartPolicy.new(config({}))
+
+    assert_in_delta 0.0, policy.delay([0.0] * 50, 60.1)
+  end
+
+  test "tells beforehand whether a death would be answered at once" do
+    policy = Skep::Swarm::Nodes::RestartPolicy.new(config({}))
+    told = (0..6).map { |n| policy.at_once?([100.0] * n, 100.0) }
+
+    assert_equal([true] * 5 + [false] * 2, told)
+    assert policy.at_once?([100.0] * 50, 160.1)
+  end
+
+  test "starts again as restart: says" do
+    assert_equal :done, verdict({ restart: :never })
+    assert_equal :done, verdict({ restart: :on_failure }, clean: true)
+    assert_equal 0.0, verdict({ restart: :on_failure }, clean: false)
+    assert_equal 0.0, verdict({ restart: :always }, clean: true)
+  end
+
+  test "doesn't start again after a status that says so" do
+    assert_equal :done, verdict({ restart_never_status: 77 }, exitstatus: 77)
+    assert_equal 0.0, verdict({ restart_never_status: [77, 78] }, exitstatus: 1)
+  end
+
+  test "gives up on a crash loop when told to" do
+    assert_equal :give_up, verdict({ on_crash_loop: :stop }, deaths: 6)
+    assert_equal 0.0, verdict({ on_crash_loop: :stop }, deaths: 5)
+  end
+
+  private
+
+  def config(options) = Skep::Swarm::Definition::Config.new("a", options, tasks: [{}])
+
+  def verdict(options, deaths: 1, clean: false, exitstatus: nil)
+    ending = Skep::Swarm::Nodes::RestartPolicy::Exited.new(deaths: [100.0] * deaths, clean:,
+exitstatus:)
+    Skep::Swarm::Nodes::RestartPolicy.new(config(options), random: Middle).verdict(ending, 100.0)
+  end
+end

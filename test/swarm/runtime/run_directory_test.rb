@@ -1,0 +1,101 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tmpdir"
+require "skep/swarm"
+
+class RunDirectoryTest < Skep::TestCase
+  RunDirectory = Skep::Swarm::Runtime::RunDirectory
+  PathUnusable = Skep::Swarm::Runtime::NameLock::PathUnusable
+  Stat = Struct.new(:uid)
+
+  def setup
+    @directory = Dir.mktmpdir("skep")
+    @path = "#{@directory}/a/run"
+  end
+
+  def teardown = FileUtils.remove_entry(@directory)
+
+  test "makes a missing directory for this user alone, whatever the umask" do
+    before = File.umask(0o000)
+    assert_equal @path, RunDirectory.new(@path).use
+    assert_equal 0o700, File.stat(@path).mode & 0o7777
+  ensure
+    File.umask(before)
+  end
+
+  test "refuses a directory that everybody or its group can write to" do
+    { 0o777 => "everybody", 0o770 => "its group", 0o703 => "everybody" }.each do |mode, who|
+      made(mode)
+      error = assert_raises(PathUnusable) { RunDirectory.new(@path).use }
+      assert_equal "the run directory #{@path} can't be used, #{who} can write to it: " \
+                   "make it yours with mode 0700, or name another by SKEP_RUN_DIR", error.message
+      assert_raises(PathUnusable) { RunDirectory.new(@path).check }
+    end
+  end
+
+  test "takes a directory where the sticky bit keeps others from this user's files" do
+    [0o1777, 0o1770, 0o755].each do |mode|
+      made(mode)
+      assert_equal @path, RunDirectory.new(@path).use
+    end
+  end
+
+  test "refuses a symbolic link, also one that leads nowhere" do
+    [@directory, "#{@directory}/nowhere"].each do |target|
+      FileUtils.mkdir_p(File.dirname(@path))
+      File.symlink(target, @path)
+      error = assert_raises(PathUnusable) { RunDirectory.new(@path).use }
+      assert_includes error.message, "it is a symbolic link"
+      File.unlink(@path)
+    end
+    refute_path_exists "#{@directory}/nowhere"
+  end
+
+  test "refuses what is no directory, and one that can't be made" do
+    File.write("#{@directory}/a", "")
+    assert_match(/can't be used, .*not a directory|file exists/,
+                 assert_raises(PathUnusable) { RunDirectory.new(@path).use }.message)
+    assert_includes assert_raises(PathUnusable) { RunDirectory.new("#{@directory}/a").use }.message,
+                    "it is no directory"
+  end
+
+  test "trusts this user and root, and as root any owner if it only asks" do
+    other = Stat.new(Process.euid + 1)
+    assert RunDirectory.trusted?(Stat.new(Process.euid))
+    assert RunDirectory.trusted?(Stat.new(0))
+    refute RunDirectory.trusted?(other)
+    assert_equal Process.euid.zero?, RunDirectory.trusted?(other, asking: true)
+  end
+
+  test "refuses another user's directory by name, and lets root ask there" do
+    return assert_operator Process.euid, :>, 0 unless Process.euid.zero? # only root can make one
+
+    made(0o755)
+    File.chown(61_002, nil, @path)
+    error = assert_raises(PathUnusable) { RunDirectory.new(@path).use }
+    assert_includes error.message, "it belongs to user 61002"
+    assert_equal @path, RunDirectory.new(@path).check
+  end
+
+  test "follows links and lets the group write where a control path was named" do
+    made(0o775)
+    File.symlink(@path, "#{@directory}/link")
+    assert_equal "#{@directory}/link", RunDirectory.new("#{@directory}/link", named: true).use
+    File.chmod(0o777, @path)
+    error = assert_raises(PathUnusable) { RunDirectory.new("#{@directory}/link", named: true).use }
+    assert_includes error.message, "everybody can write to it: name another path with control:"
+  end
+
+  test "a directory that is missing is nothing wrong to a process that asks" do
+    assert_equal @path, RunDirectory.new(@path).check
+    refute_path_exists @path
+  end
+
+  private
+
+  def made(mode)
+    FileUtils.mkdir_p(@path)
+    File.chmod(mode, @path)
+  end
+end

@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+class RecoveriesTest < Skep::TestCase
+  Slot = Struct.new(:label, :node, :spare?, :helper?, keyword_init: true)
+  Node = Struct.new(:slot, :kind_of_death, :retired?, keyword_init: true) do
+    def label = slot.label
+  end
+
+  test "times a slot from the first end to the readiness of who can work at last" do
+    recovery_times.lost(holder(0), 10.0)
+    recovery_times.lost(holder(0, kind_of_death: "boot"), 10.5)
+    recovery_times.lost(holder(0), 11.0)
+    recovery_times.ready(holder(0), 12.0)
+    recovery_times.ready(holder(0), 13.0)
+    assert_in_delta 2.0, recovery_times.to_plain["sum"]
+    assert_equal 1, recovery_times.to_plain["count"]
+  end
+
+  test "takes a spare's word for how long it took" do
+    recovery_times.lost(holder(1), 10.0)
+    recovery_times.ready(holder(1), 12.0, took: 0.001)
+    assert_equal [[0.001, 1]], recovery_times.to_plain["buckets"]
+  end
+
+  test "times nothing where nothing that worked was lost" do
+    slot = Slot.new(label: 0, node: :another)
+    [holder(0, kind_of_death: "boot"), holder(0, retired: true),
+     Node.new(slot:, kind_of_death: "work"),
+     holder("helper", helper?: true), holder("spare 0", spare?: true)].each do |node|
+      recovery_times.lost(node, 10.0)
+      recovery_times.ready(node, 11.0)
+    end
+    assert_equal 0, recovery_times.to_plain["count"]
+  end
+
+  test "forgets a slot that is given up" do
+    recovery_times.lost(holder(3), 10.0)
+    recovery_times.forget(holder(3).slot)
+    recovery_times.ready(holder(3), 99.0)
+    assert_equal 0, recovery_times.to_plain["count"]
+  end
+
+  test "is taken over by the supervisor's next program, with what is lost at that moment" do
+    recovery_times.lost(holder(0), 10.0)
+    recovery_times.ready(holder(0), 11.0)
+    recovery_times.lost(holder(1), 12.0)
+    again = Skep::Swarm::Stats::RecoveryTimes.new.restore(JSON.parse(JSON.generate(recovery_times.dump)))
+    again.ready(holder(1), 12.5)
+    assert_equal [[0.5, 1], [1.0, 1]], again.to_plain["buckets"]
+  end
+
+  private
+
+  def recovery_times = @recovery_times ||= Skep::Swarm::Stats::RecoveryTimes.new
+
+  def holder(label, kind_of_death: "work", retired: false, **kind)
+    slot = Slot.new(label:, **kind)
+    slot.node = Node.new(slot:, kind_of_death:, "retired?": retired)
+  end
+end

@@ -1,0 +1,63 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+class WorkTotalsTest < Skep::TestCase
+  Node = Struct.new(:task, :work)
+
+  test "adds what the living have told to what the dead told last, for each work" do
+    totals = Skep::Swarm::Stats::WorkTotals.new
+    totals.keep_of(node(0, messages: 10, dead_letters: 1))
+    totals.keep_of(node(0, messages: 5))
+    totals.keep_of(node(1, messages: 100))
+
+    live = [node(0, messages: 3, retries: 2), node(1, messages: 1)]
+    assert_equal({ "messages" => 18, "dead_letters" => 1, "retries" => 2 }, totals.of(0, live))
+    assert_equal({ "messages" => 101 }, totals.of(1, live))
+    assert_equal({}, totals.of(2, live))
+  end
+
+  test "counts nothing of a node that told nothing, or has no work" do
+    totals = Skep::Swarm::Stats::WorkTotals.new
+    [Node.new(0, {}), Node.new(nil, { "totals" => { "messages" => 1 } })].each do |one|
+      totals.keep_of(one)
+    end
+    assert_equal({}, totals.of(0, []))
+  end
+
+  test "adds up how long things took, over all lives" do
+    totals = Skep::Swarm::Stats::WorkTotals.new
+    totals.keep_of(Node.new(0, { "handler" => times(0.001, 0.002) }))
+    live = [Node.new(0, { "handler" => times(0.002) }), Node.new(1, { "handler" => times(9.0) })]
+    assert_equal [[0.001, 1], [0.002, 2]], totals.handler(0, live)["buckets"]
+    assert_nil totals.handler(2, live)
+
+    again = Skep::Swarm::Stats::WorkTotals.new.restore(JSON.parse(JSON.generate(totals.dump)))
+    assert_equal 2, again.handler(0, [])["count"]
+    assert_nil Skep::Swarm::Stats::WorkTotals.new.restore({ "past" => {} }).handler(0, [])
+  end
+
+  test "has no room for ever more names" do
+    totals = Skep::Swarm::Stats::WorkTotals.new
+    50.times { |n| totals.keep_of(node(0, **(0..9).to_h { |m| [:"#{n}/#{m}", 1] })) }
+    assert_equal 64, totals.of(0, []).size
+  end
+
+  test "is taken over by the supervisor's next program" do
+    totals = Skep::Swarm::Stats::WorkTotals.new
+    totals.keep_of(node(1, messages: 7))
+    plain = JSON.parse(JSON.generate(totals.dump))
+    assert_equal({ "messages" => 7 }, Skep::Swarm::Stats::WorkTotals.new.restore(plain).of(1, []))
+  end
+
+  private
+
+  def times(*seconds)
+    histogram = Skep::Swarm::Stats::Histogram.new
+    seconds.each { |one| histogram.add((one * 1e9).round) }
+    histogram.to_plain
+  end
+
+  def node(task, **totals) = Node.new(task, { "totals" => totals.transform_keys(&:to_s) })
+end

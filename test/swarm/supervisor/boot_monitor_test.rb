@@ -1,0 +1,30 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+class BootMonitorTest < Skep::TestCase
+  Supervisor = Struct.new(:stopping, :timer, :sentences) do
+    def config = nil
+    def node_pool = nil
+    def file = "swarm.rb"
+    def stopping? = stopping
+    def loop = self
+    def after(_, &block) = self.timer = block
+    def fail(sentence, _) = sentences << sentence
+  end
+  private_constant :Supervisor
+
+  test "a swarm that was asked to stop in time hasn't failed to boot" do
+    assert_equal [0, 1], [true, false].map { |stopping| sentences(stopping) }
+  end
+
+  private
+
+  def sentences(stopping)
+    supervisor = Supervisor.new(stopping, nil, [])
+    Skep::Swarm::Supervisor::BootMonitor.new(supervisor, 1.0).watch
+    supervisor.timer.call
+    supervisor.sentences.size
+  end
+end
