@@ -17,8 +17,10 @@ module Stats
     over(all).each { |line| out.puts line }
   end
 
+  # A folder's parent file (nodes.rb beside nodes/) counts with neither of the two.
   def over(all)
-    folders = all.keys.group_by { |path| File.dirname(path) }.transform_values(&:size)
+    files = all.keys.reject { |path| Dir.exist?(path.delete_suffix(".rb")) }
+    folders = files.group_by { |path| File.dirname(path) }.transform_values(&:size)
     [*("more than #{LIMITS[:files]} files" if all.size > LIMITS[:files]),
      *("more than #{LIMITS[:lines]} lines" if all.values.sum > LIMITS[:lines]),
      *folders.select { |_, count| count > LIMITS[:files_in_a_folder] }
@@ -29,7 +31,8 @@ module Stats
 
   # lib/skep/swarm.rb is of the swarm, lib/skep.rb of none.
   def component(path)
-    path[%r{\Alib/skep/(\w+)}, 1].then { |name| Dir.exist?("lib/skep/#{name}") ? name : "others" }
+    name = path[%r{\Alib/skep/(\w+)}, 1]
+    name && Dir.exist?("lib/skep/#{name}") ? name : "others"
   end
 
   def code_lines(path)

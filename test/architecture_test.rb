@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "support/constant_graph"
 
 # Rooms know only the rooms under them: each is booted alone, in a fresh Ruby that warns and has
 # no gems.
@@ -18,7 +19,12 @@ class ArchitectureTest < Skep::TestCase
     "cli" => Room.new(constant: "CLI", below: %w[os fork threads swarm work watch], facade: [])
   }.freeze
   ROOT = File.expand_path("..", __dir__)
-  private_constant :Room, :ROOMS, :ROOT
+  # The folders of swarm, each of which may name those before it, and what is beside them.
+  FOLDERS = %w[Runtime Stats IPC Definition Health Memory InNode InMold Nodes Spares Molds Upgrade
+               Rollout Supervisor].freeze
+  BESIDE = { "Child" => "InNode", "NoProducer" => "Runtime" }.freeze
+  MOST_IN_A_CIRCLE = 6
+  private_constant :Room, :ROOMS, :ROOT, :FOLDERS, :BESIDE, :MOST_IN_A_CIRCLE
 
   ROOMS.each do |name, room|
     strangers = ROOMS.except(name, *room.below)
@@ -40,6 +46,21 @@ class ArchitectureTest < Skep::TestCase
     end
   end
 
+  test "each folder of swarm names only those before it" do
+    upward = swarm.references.select do |from, to|
+      from, to = [from, to].map { |name| folder(name) }
+      from && to && FOLDERS.index(from) < FOLDERS.index(to)
+    end
+    assert_empty upward
+    assert_equal FOLDERS, FOLDERS & swarm.references.flatten.map { |name| folder(name) }
+  end
+
+  test "no large group of swarm's classes name each other" do
+    largest = swarm.circles.first.to_a
+    puts "\nThe largest circle of swarm's classes: #{largest.join(", ")}"
+    assert_operator largest.size, :<=, MOST_IN_A_CIRCLE
+  end
+
   test "skep itself wires all rooms but cli, which is the executable's" do
     constants, facade = boot("skep", nil)
     assert_equal ROOMS.except("cli").values.map(&:constant), constants
@@ -47,6 +68,17 @@ class ArchitectureTest < Skep::TestCase
   end
 
   private
+
+  def swarm
+    files = Dir.glob("#{ROOT}/lib/skep/swarm{.rb,/**/*.rb}")
+    @swarm ||= ConstantGraph.new(files, root: "Skep::Swarm")
+  end
+
+  # Of Skep::Swarm::Nodes::Slot it is Nodes; nil of Skep::Swarm itself and its constants.
+  def folder(name)
+    part = name[/\ASkep::Swarm::(\w+)/, 1]
+    BESIDE.fetch(part, (part if FOLDERS.include?(part)))
+  end
 
   # The rooms' constants and facade methods that are defined once the feature has been required.
   def boot(feature, pure)

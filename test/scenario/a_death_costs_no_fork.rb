@@ -22,31 +22,31 @@ Scenario.play do
   swarm.await("node_ready", times: 3)
 
   8.times do
-    ahead = blank(swarm, mold)
+    ahead = preforked(swarm, mold)
     must("become the next node") { after_death(swarm) == ahead }
   end
 
   %i[KILL TERM INT QUIT].each do |signal|
-    ahead = blank(swarm, mold)
+    ahead = preforked(swarm, mold)
     swarm.kill(ahead, signal)
-    swarm.follow("the end of it") { blanks(mold).empty? }
+    swarm.follow("the end of it") { forked_ahead(mold).empty? }
     must("fork another after #{signal}") { after_death(swarm) != ahead }
   end
 
-  ahead = blank(swarm, mold)
+  ahead = preforked(swarm, mold)
   swarm.kill(ahead, :STOP)
   must("not wait for one that is stopped") { after_death(swarm) != ahead }
   must("have ended it") { swarm.await(GONE) { |event| event["pid"] == ahead } }
 
-  blank(swarm, mold)
+  preforked(swarm, mold)
   all = swarm.status("blank")["nodes"].map { |node| node["pid"] }
   all.each { |pid| swarm.kill(pid) }
   swarm.await("node_ready", times: 3)
 
-  ahead = blank(swarm, mold)
+  ahead = preforked(swarm, mold)
   swarm.kill(mold)
   must("end with its mold") { gone([ahead]) }
-  blank(swarm, mold = swarm.await("mold_ready")["pid"]) if after_death(swarm)
+  preforked(swarm, mold = swarm.await("mold_ready")["pid"]) if after_death(swarm)
   must("stop with 0") { swarm.stop.exitstatus == 0 }
-  must("leave none") { blanks(mold).empty? }
+  must("leave none") { forked_ahead(mold).empty? }
 end

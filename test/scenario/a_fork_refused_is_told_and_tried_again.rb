@@ -72,7 +72,7 @@ Scenario.play do
     swarm = run_swarm(IDLE, before: limit.before, skep: public_skep)
     mold = swarm.await("mold_ready")["pid"]
     pids = swarm.await("node_ready", times: 3).map { |event| event["pid"] }
-    spend_blank(swarm, mold)
+    spend_preforked(swarm, mold)
     limit.hold([mold, swarm.pid])
     limit.shut
     swarm.kill(pids[0])

@@ -54,7 +54,7 @@ Scenario.play do
     must("scale down") { swarm.skep("scale", "2").nil? }
     release(first)
     swarm.await("node_replaced") { |event| event["node"] == 1 }
-    swarm.await("#{change}_done")
+    swarm.await("#{change}_finished")
     must("finish the #{change}: #{asked.value}") { asked.value.nil? }
 
     must("fork nobody for the removed node") do

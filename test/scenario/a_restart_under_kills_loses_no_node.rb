@@ -49,7 +49,7 @@ Scenario.play do
   nodes = -> { swarm.status("idle")["nodes"].map { |node| node["pid"] } }
   swarm.follow("no process but the nodes', the mold's and one forked ahead; seed #{seed}") do
     left = started_by(swarm) - [swarm.pid, *molds, *nodes.call]
-    (left - molds.flat_map { |mold| blanks(mold) }).empty?
+    (left - molds.flat_map { |mold| forked_ahead(mold) }).empty?
   end
   must("have restarted: #{done}") { done.positive? }
   must("stop with 0") { swarm.stop.exitstatus == 0 }

@@ -112,13 +112,13 @@ Scenario.play do
     upgrading = Upgrading.new(swarm)
     swarm.follow_for(random.rand * LONGEST)
     swarm.signal(signal)
-    swarm.await("#{change}_done")
+    swarm.await("#{change}_finished")
     why = upgrading.wait
     must("refuse for that alone: #{why}") { why.nil? || why.match?(Regexp.union(change, BUSY)) }
   end
   SIGNALS.each_value do |change|
     must("obey once each: #{change}") do
-      named(swarm, "#{change}_begun").size == named(swarm, "#{change}_done").size
+      named(swarm, "#{change}_started").size == named(swarm, "#{change}_finished").size
     end
   end
   must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }

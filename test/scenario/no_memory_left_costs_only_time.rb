@@ -27,7 +27,7 @@ Scenario.play do
   used = File.read("/proc/#{mold}/statm").to_i * 4096
   [used + (1 << 20), used, used / 2].each do |most|
     mold = swarm.events.select { |event| event["event"] == "mold_ready" }.last["pid"]
-    spend_blank(swarm, mold)
+    spend_preforked(swarm, mold)
     before = limit(mold, "as", most)
     swarm.kill(nodes[0])
     swarm.await(GONE) { |event| event["pid"] == nodes[0] }

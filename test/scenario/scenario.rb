@@ -335,25 +335,25 @@ class Scenario
   end
 
   # The process that a mold has forked ahead; waits until there is one.
-  def blank(swarm, mold)
-    swarm.follow("a process forked ahead") { blanks(mold).any? }
-    must("have one only: #{blanks(mold)}") { blanks(mold).one? }
-    blanks(mold).first
+  def preforked(swarm, mold)
+    swarm.follow("a process forked ahead") { forked_ahead(mold).any? }
+    must("have one only: #{forked_ahead(mold)}") { forked_ahead(mold).one? }
+    forked_ahead(mold).first
   end
 
-  def blanks(mold)
+  def forked_ahead(mold)
     Dir.glob("/proc/[0-9]*/stat").select do |path|
       File.read(path)[/\) \S (\d+)/, 1].to_i == mold &&
-        File.read(path.sub(/stat$/, "cmdline")).match?(/\Askep \S+ blank /)
+        File.read(path.sub(/stat$/, "cmdline")).match?(/\Askep \S+ preforked /)
     rescue Errno::ENOENT, Errno::ESRCH # gone while we looked
       false
     end.map { |path| path[/\d+/].to_i }
   end
 
   # From here on the next node takes a fork.
-  def spend_blank(swarm, mold)
-    swarm.kill(blank(swarm, mold))
-    swarm.follow("none is ahead") { blanks(mold).empty? }
+  def spend_preforked(swarm, mold)
+    swarm.kill(preforked(swarm, mold))
+    swarm.follow("none is ahead") { forked_ahead(mold).empty? }
   end
 
   # Sets a soft limit of a running process, prlimit(1); returns what it was.

@@ -9,6 +9,7 @@ Scenario.play do
     Skep.swarm "heard", nodes: 2, restarts: 100 do |swarm|
       note = ->(text) { File.write("\#{__dir__}/heard", "\#{text}\\n", mode: "a") }
       swarm.on(:node_ready) { |facts| note.call("ready \#{facts['node']} by \#{Process.pid}") }
+      swarm.on(:node_exited) { |facts| note.call("exited \#{facts['node']}") }
       swarm.on(:node_died) { |facts| note.call("died \#{facts['node']} \#{facts['signal']}") }
       swarm.on(:node_died) { raise "a bad block" }
       swarm.on(:swarm_started) { |facts| note.call("started \#{facts['nodes']}") }
@@ -41,6 +42,6 @@ Scenario.play do
   must("stop with 0") { swarm.stop.exitstatus == 0 }
   gone([*swarm.nodes, again["pid"]])
   must("hear of the last node's end: #{heard.call.last(3)}") do
-    heard.call.last(2).sort == ["died 0 ", "died 1 "]
+    heard.call.last(2).sort == ["exited 0", "exited 1"]
   end
 end

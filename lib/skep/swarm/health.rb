@@ -11,6 +11,8 @@ module Skep
   end
 end
 
+require "skep/swarm/health/restart_policy"
+require "skep/swarm/health/oom_kills"
 require "skep/swarm/health/liveness_policy"
 require "skep/swarm/health/unhealthy_reports"
 require "skep/swarm/health/crash_attribution"

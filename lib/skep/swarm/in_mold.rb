@@ -13,3 +13,4 @@ end
 require "skep/swarm/in_mold/preforked_child"
 require "skep/swarm/in_mold/fork_server"
 require "skep/swarm/in_mold/mold_main"
+require "skep/swarm/in_mold/heap_size_hint"

@@ -12,7 +12,6 @@ module Skep
 end
 
 require "skep/swarm/ipc/plain_data"
-require "skep/swarm/ipc/persisted"
 require "skep/swarm/ipc/channel"
 require "skep/swarm/ipc/messages"
 require "skep/swarm/ipc/connection"

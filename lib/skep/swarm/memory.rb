@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# How much memory the nodes take, and what follows: limits, a budget, leaks, a greatest age.
+# How much memory the nodes take, and what follows: limits, a budget, a greatest age.
 #
 # MemoryMonitor looks; the policies judge; Recycler replaces.
 module Skep
@@ -11,8 +11,6 @@ module Skep
 end
 
 require "skep/swarm/memory/memory_limit_policy"
-require "skep/swarm/memory/growth"
-require "skep/swarm/memory/leak_detector"
 require "skep/swarm/memory/node_memory"
 require "skep/swarm/memory/cgroup_memory"
 require "skep/swarm/memory/sampling_schedule"

@@ -12,6 +12,7 @@ module Skep
   end
 end
 
+require "skep/swarm/runtime/persisted"
 require "skep/swarm/runtime/secrets"
 require "skep/swarm/runtime/run_directory"
 require "skep/swarm/runtime/self_pipe"
@@ -19,3 +20,4 @@ require "skep/swarm/runtime/orphan_guard"
 require "skep/swarm/runtime/privileges"
 require "skep/swarm/runtime/socket_activation"
 require "skep/swarm/runtime/name_lock"
+require "skep/swarm/runtime/repeated_stop"

@@ -2,8 +2,7 @@
 
 # Nodes that have booted and wait: each takes the slot of one that dies.
 #
-# SparePool is the supervisor's side; SpareSlot the place of a spare; SlotClaim who may follow in a
-# slot.
+# SparePool is the supervisor's side; SpareSlot the place of a spare.
 module Skep
   class Swarm
     module Spares
@@ -11,6 +10,5 @@ module Skep
   end
 end
 
-require "skep/swarm/spares/slot_claim"
 require "skep/swarm/spares/spare_slot"
 require "skep/swarm/spares/spare_pool"

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "skep/swarm/supervisor/upgradable"
+
 # The process that keeps a swarm: signals in, molds and nodes kept, an exit code out.
 #
 #   launcher = Molds::MoldLauncher::Exec.new("swarm.rb")
@@ -12,7 +14,7 @@
 module Skep
   class Swarm
     class Supervisor
-      include Upgrade::Upgradable
+      include Upgradable
 
       # How long a forced end waits for the mold's word before the mold is killed too.
       FORCE_SECONDS = 2.0
@@ -82,6 +84,12 @@ module Skep
 
       def backtraces = @node_pool&.backtraces #: () -> void
       def snapshot = StatusReport.new(self).to_h #: () -> Hash[Symbol, untyped]
+
+      # The same, and without what takes much room: what a helper gets where the whole is too large
+      # for a message.
+      def snapshots #: () -> Array[Hash[Symbol, untyped]]
+        snapshot.then { |whole| [whole, StatusReport.short(whole)] }
+      end
 
       # Asked by signals only.
 
@@ -225,7 +233,8 @@ module Skep
       # kept: the slots that there are already.
       def appoint(kept: nil)
         @node_pool = Nodes::NodePool.new(config, self, loop:, page: @resources.page,
-                                                       layout: @resources.layout, kept:)
+                                                       layout: @resources.layout, kept:,
+                                         spares: Spares::SparePool.method(:new))
       end
 
       def entitle

@@ -129,7 +129,7 @@ module Skep
       def switch
         return look if @loop.due?
 
-        OS::SignalHandoff.hold(Supervisor::SignalHandler::HELD)
+        OS::SignalHandoff.hold(StateFile::SIGNALS)
         begin
           @supervisor.signalled? ? look : execute
         ensure
@@ -173,4 +173,3 @@ end
 require "skep/swarm/upgrade/state_file"
 require "skep/swarm/upgrade/restore"
 require "skep/swarm/upgrade/obstacles"
-require "skep/swarm/upgrade/upgradable"

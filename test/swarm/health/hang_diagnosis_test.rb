@@ -107,7 +107,7 @@ class HangDiagnosisTest < Skep::TestCase
   end
 
   def sign(thread)
-    Swarm::Health::LivenessPolicy::ThreadStatus.new(@layout.of(0, thread:), thread,
+    Swarm::IPC::Scoreboard::ThreadStatus.new(@layout.of(0, thread:), thread,
                                                     Skep::OS.now - 0.3, 0.0)
   end
 

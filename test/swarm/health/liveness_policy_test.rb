@@ -56,7 +56,7 @@ class LivenessPolicyTest < Skep::TestCase
 
   # Each sign: thread, at, busy until.
   def verdict(*scoreboard, now:)
-    scoreboard = scoreboard.map { |thread, at, busy = 0.0| LivenessPolicy::ThreadStatus.new(10 + thread, thread, at, busy) }
+    scoreboard = scoreboard.map { |thread, at, busy = 0.0| Skep::Swarm::IPC::Scoreboard::ThreadStatus.new(10 + thread, thread, at, busy) }
     liveness.verdict(scoreboard, now)
   end
 end

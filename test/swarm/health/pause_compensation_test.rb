@@ -4,7 +4,7 @@ require "test_helper"
 require "skep/swarm"
 
 class AbsenceTest < Skep::TestCase
-  ThreadStatus = Skep::Swarm::Health::LivenessPolicy::ThreadStatus
+  ThreadStatus = Skep::Swarm::IPC::Scoreboard::ThreadStatus
   private_constant :ThreadStatus
 
   def setup = @pause_compensation = Skep::Swarm::Health::PauseCompensation.new

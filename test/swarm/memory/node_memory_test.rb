@@ -138,18 +138,6 @@ class FootprintTest < Skep::TestCase
                    decay: [{ age: 1.0, uss: 10, shared: 90 }] }, node_memory.to_plain(13.5))
   end
 
-  test "is worth a look for a leak when it has grown, and again when by twice as much" do
-    mib = 1 << 20
-    node_memory = born
-    refute_predicate node_memory, :suspicious?
-    node_memory.seen(resident(5 * mib, 5 * mib), 11.0)
-    assert_predicate node_memory, :suspicious?
-    node_memory.suspected(4 * mib)
-    refute_predicate node_memory, :suspicious?
-    node_memory.seen(resident(9 * mib, 9 * mib), 12.0)
-    assert_predicate node_memory, :suspicious?
-  end
-
   private
 
   def born(rss: 100, anonymous: 90)

@@ -40,7 +40,7 @@ module Skep
           @cases = {}.compare_by_identity
         end
 
-        #: (Nodes::NodeProcess, Symbol, LivenessPolicy::ThreadStatus?) -> void
+        #: (Nodes::NodeProcess, Symbol, IPC::Scoreboard::ThreadStatus?) -> void
         def open(node, verdict, sign)
           state = node.pid && OS::ProcessState.of(node.pid)
           node.channel.post("backtraces", { "hung" => true })

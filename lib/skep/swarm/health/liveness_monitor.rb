@@ -21,7 +21,7 @@ module Skep
         private_constant :LEAST
 
         #: (Definition::Config, **untyped)
-        #:   { (Nodes::NodeProcess, Symbol, LivenessPolicy::ThreadStatus?) -> void } -> void
+        #:   { (Nodes::NodeProcess, Symbol, IPC::Scoreboard::ThreadStatus?) -> void } -> void
         def initialize(config, loop:, scoreboard:, tell:, looked:, &condemn)
           @loop = loop
           @scoreboard = scoreboard

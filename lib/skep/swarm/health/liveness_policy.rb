@@ -21,8 +21,6 @@ module Skep
         # What is known of one thread: its cell, its number (0: the node's own), when it last made
         # progress or got something to make progress with, and until when it owes none. Monotonic
         # seconds; busy_until 0 where nothing was declared.
-        ThreadStatus = Struct.new(:cell, :thread, :at, :busy_until)
-
         attr_reader :timeout #: Float
 
         def initialize(timeout:) #: (timeout: Float) -> void
@@ -62,7 +60,7 @@ module Skep
       # Nobody's silence began before it was back, and what a node had declared is owed that much
       # later.
       class PauseCompensation
-        include IPC::Persisted
+        include Runtime::Persisted
 
         KEPT = %i[back_at].freeze
 
@@ -78,7 +76,7 @@ module Skep
           super
         end
 
-        #: (Float, Float, Array[LivenessPolicy::ThreadStatus]) -> void
+        #: (Float, Float, Array[IPC::Scoreboard::ThreadStatus]) -> void
         def over(from, back_at, scoreboard)
           @longer = scoreboard.filter_map do |sign|
             owed = excuse(sign).busy_until
@@ -87,11 +85,11 @@ module Skep
           @back_at = back_at
         end
 
-        #: (LivenessPolicy::ThreadStatus) -> LivenessPolicy::ThreadStatus
+        #: (IPC::Scoreboard::ThreadStatus) -> IPC::Scoreboard::ThreadStatus
         def excuse(sign)
           declared, longer = @longer[sign.cell]
           busy_until = declared == sign.busy_until ? longer : sign.busy_until
-          LivenessPolicy::ThreadStatus.new(sign.cell, sign.thread, since(sign.at), busy_until)
+          IPC::Scoreboard::ThreadStatus.new(sign.cell, sign.thread, since(sign.at), busy_until)
         end
 
         def since(time) = [time, @back_at].max #: (Float) -> Float

@@ -9,7 +9,7 @@ module Skep
   class Swarm
     module Health
       class UnhealthyReports
-        include IPC::Persisted
+        include Runtime::Persisted
 
         KEPT = %i[times reason].freeze
         MOST = 20

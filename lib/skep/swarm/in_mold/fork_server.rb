@@ -114,8 +114,9 @@ module Skep
         end
 
         def live(frame, socket, control)
-          InNode::NodeMain.new(@swarm, frame.facts, channel: IPC::Channel.new(socket),
-                                                    config: @config, control:, **@life).live
+          InNode::NodeMain.new(@swarm, frame.facts, channel: IPC::Channel.new(socket), control:,
+                                                    config: @config, mold_main: MoldMain,
+                                                    **@life).live
         end
 
         # The same for one that was forked ahead.

@@ -24,7 +24,7 @@ module Skep
         # The executed mold's whole program;
         # its arguments are the swarm file and what is the file's own.
         def self.main #: () -> bot
-          Molds::HeapSizeHint.leave
+          InMold::HeapSizeHint.leave
           socket = UNIXSocket.for_fd(channel_fd)
           socket.close_on_exec = true
           serve(IPC::Channel.new(socket), file: ARGV.shift)

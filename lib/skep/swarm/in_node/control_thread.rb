@@ -24,7 +24,7 @@ module Skep
           @orphan_guard = orphan_guard
           @orphan_timeout = orphan_timeout
           @deadline = nil
-          @repeated_stop = Supervisor::RepeatedStop.new
+          @repeated_stop = Runtime::RepeatedStop.new
           @wake, @waker = OS.pipe
         end
 

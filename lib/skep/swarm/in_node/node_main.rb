@@ -20,10 +20,10 @@ module Skep
         private_constant :LAST_WORDS_SECONDS, :DROPPABLE
 
         # birth: "node", "mold" and "task" numbers, no task for the helper, neither for a "spare";
-        # control: one that serves nobody yet.
-        def initialize(swarm, birth, channel:, page:, layout:, config:, control:)
+        # control: one that serves nobody yet; mold_main: what a warm node goes on as (MoldMain).
+        def initialize(swarm, birth, channel:, page:, layout:, config:, control:, mold_main:)
           @swarm, @birth, @channel, @config = swarm, birth, channel, config
-          @control = control
+          @control, @mold_main = control, mold_main
           @pid = Process.pid
           @dropped = 0
           @child = Child.new(id: birth["node"], page_index: birth["page_index"], swarm: swarm.name,
@@ -109,15 +109,14 @@ module Skep
           signals, orphan_guard = @control.signals, @control.orphan_guard
           @slot_lock&.end
           [@control, @child].each(&:leave)
-          finding = InMold::MoldMain.unsafe(except: [socket, @channel, signals,
-*orphan_guard.supervisor]).first
+          own = [socket, @channel, signals, *orphan_guard.supervisor]
+          finding = @mold_main.unsafe(except: own).first
           return report("unfit", { "sentence" => finding }) if finding
 
           part
-          InMold::MoldMain.take_over(
-            IPC::Channel.new(socket), swarm: @swarm, number:, config: @config, page: @page,
-                                      layout: @layout, signals:, orphan_guard:
-          )
+          @mold_main.take_over(IPC::Channel.new(socket), swarm: @swarm, number:, config: @config,
+                                                         page: @page, layout: @layout, signals:,
+                                                         orphan_guard:)
         end
 
         # It is a node no more.

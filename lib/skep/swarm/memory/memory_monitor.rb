@@ -9,8 +9,8 @@
 #
 # A node counts its own pages and leaves the sum on the page (IPC::Scoreboard::MemorySample), for
 # the next look: nobody is woken by it.
-# MemoryLimitPolicy, MemoryBudgetPolicy, LeakDetector and MaxLifetimePolicy judge; SamplingSchedule
-# says when to look; Recycler acts.
+# MemoryLimitPolicy, MemoryBudgetPolicy and MaxLifetimePolicy judge; SamplingSchedule says when to
+# look; Recycler acts.
 module Skep
   class Swarm
     module Memory
@@ -80,10 +80,9 @@ module Skep
         def appoint_judges(config)
           limit = @cgroup_memory.within(:memory_limit, config.memory_limit)
           @limited = limit || config.memory_budget
-          longest = [@limited ? MemoryLimitPolicy::LONGEST : STILL,
-LOOK * @node_pool.slots.size].max
+          longest = @limited ? MemoryLimitPolicy::LONGEST : STILL
+          longest = [longest, LOOK * @node_pool.slots.size].max
           @limit = MemoryLimitPolicy.new(limit:, longest:)
-          @leak = LeakDetector.new(limit:)
           @budget = MemoryBudget.new(@node_pool, @cgroup_memory, config.memory_budget,
                                      pause: longest / 10, tell: @tell)
         end
@@ -100,7 +99,6 @@ LOOK * @node_pool.slots.size].max
           resident = OS::Statm.of(node.pid) or return AGAIN # its end is about to be told
           hear(node)
           node.node_memory.seen(resident, now)
-          warn_of_leak(node, node.node_memory, now)
           verdict = judge(node, node.node_memory, now)
           @cgroup_memory.look(now)
           @budget.look(now) { |victim, deed| renew(victim, "memory_budget", deed) }
@@ -116,10 +114,11 @@ LOOK * @node_pool.slots.size].max
         # Where nothing is limited a node is looked at when it is three times as old: for the
         # record.
         def pause(seconds, node_memory, now)
-          return [seconds, @budget.reach(node_memory.rate),
-answer(node_memory, now)].min if @limited
-
-          [[2 * (now - node_memory.born_at), AGAIN].max, @limit.longest].min
+          if @limited
+            [seconds, @budget.reach(node_memory.rate), answer(node_memory, now)].min
+          else
+            [[2 * (now - node_memory.born_at), AGAIN].max, @limit.longest].min
+          end
         end
 
         # Of one that keeps still nothing is awaited that would change anything.
@@ -156,15 +155,6 @@ answer(node_memory, now)].min if @limited
           node.node_memory.condemn
           @recycler.at_once(node, reason)
           true
-        end
-
-        def warn_of_leak(node, node_memory, now)
-          return unless node_memory.suspicious?
-
-          leak = @leak.verdict(node_memory.growth, node_memory.least, now) or return
-          node_memory.suspected(leak.bytes)
-          @tell.call(:node_leaking, node, level: :warn, bytes: leak.bytes, rate: leak.rate.round,
-                                          seconds: leak.seconds&.round)
         end
       end
     end

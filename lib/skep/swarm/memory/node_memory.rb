@@ -14,9 +14,9 @@ module Skep
   class Swarm
     module Memory
       class NodeMemory
-        include IPC::Persisted
+        include Runtime::Persisted
 
-        KEPT = %i[born_at measurable_at seen_at cost rates reported fresh memory measured_at
+        KEPT = %i[born_at measurable_at seen_at cost rates fresh memory measured_at
                   refresh_at decay_at condemned rest grown asked_at].freeze
         COST = 1000.0    # all measurements together may take the thousandth part of a processor
         PAUSE = 1.0..60.0 # and they are a tenth of its age apart at least, within these seconds
@@ -28,7 +28,6 @@ module Skep
 
         attr_reader :born_at #: Float, when it was first seen
         attr_reader :decay #: Array[Hash], private and shared bytes at ages that double
-        attr_reader :growth #: Growth
 
         # sharers: how many processes are measured, each of which may cost its part; rest: seconds
         # between two measurements at least while it keeps still.
@@ -39,15 +38,11 @@ module Skep
           @cost = COST * sharers
           @rates = []
           @decay = []
-          @growth = Growth.new(now)
-          @growth.add(resident.anonymous, now)
-          @reported = 0
           @fresh = least
         end
 
         def dump #: () -> Hash[String, untyped]
-          { **super, "resident" => @resident.to_a, "first" => @first.to_a, "decay" => @decay,
-                     "growth" => @growth.dump }
+          { **super, "resident" => @resident.to_a, "first" => @first.to_a, "decay" => @decay }
         end
 
         def self.restore(plain) #: (Hash[String, untyped]) -> NodeMemory
@@ -59,7 +54,6 @@ module Skep
             OS::Statm.new(**%i[rss anonymous].zip(plain[name]).to_h)
           end
           @decay = plain["decay"].map { |facts| facts.transform_keys(&:to_sym).freeze }
-          @growth.restore(plain["growth"])
           super
         end
 
@@ -94,7 +88,6 @@ module Skep
           @rates.shift if @rates.size > RATES
           @resident = resident
           @seen_at = now
-          @growth.add(resident.anonymous, now)
           ripen(now)
         end
 
@@ -129,14 +122,6 @@ module Skep
           measured? && (@resident.anonymous - @memory["anonymous"]).abs < STILL &&
             (@resident.rss - @memory["rss"]).abs < STILL
         end
-
-        # Has it grown enough, and by twice as much as what was told of, for a leak to be looked
-        # for?
-        def suspicious? #: () -> bool
-          @resident.anonymous - @first.anonymous >= [LeakDetector::LEAST, 2 * @reported].max
-        end
-
-        def suspected(bytes) = @reported = bytes #: (Integer) -> void
 
         # It is being stopped, whatever comes.
         def condemn = @condemned = true #: () -> void

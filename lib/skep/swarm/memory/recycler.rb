@@ -21,7 +21,7 @@ module Skep
           @node_pool = node_pool
           @config = config
           @loop = loop
-          @policy = Nodes::RestartPolicy.new(config)
+          @policy = Health::RestartPolicy.new(config)
           @queue = []
           @going = 0
           @begun = Hash.new { |all, id| all[id] = [] } # when, by slot id

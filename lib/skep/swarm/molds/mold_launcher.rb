@@ -22,7 +22,7 @@ module Skep
           def initialize(file, arguments: []) #: (String, ?arguments: Array[String]) -> void
             @file = file
             @arguments = arguments
-            @heap_size_hint = HeapSizeHint.new(file)
+            @heap_size_hint = InMold::HeapSizeHint.new(file)
           end
 
           def program? = false #: () -> bool

@@ -179,7 +179,7 @@ module Skep
           return if @done && exit.clean?
 
           level = @done || (mold.retired? && exit.clean?) ? :debug : :warn
-          reason = Memory::OomKills::REASON if oom?(mold, exit)
+          reason = Health::OomKills::REASON if oom?(mold, exit)
           emit(:mold_died, level, mold, **exit.to_plain, reason:)
         end
 
@@ -204,7 +204,7 @@ module Skep
       #   mold_restarts.keep                 # => the deaths, for the next program
       #   mold_restarts.restore(deaths)
       #
-      # How long it waits Nodes::RestartPolicy judges, by the deaths of all molds. One that ends
+      # How long it waits Health::RestartPolicy judges, by the deaths of all molds. One that ends
       # before the swarm has booted isn't followed: its file is told to be at fault.
       class MoldRestarts
         REMEMBERED = 1_000 # deaths
@@ -226,7 +226,7 @@ module Skep
 
           @deaths.shift if @deaths.size > REMEMBERED
           @deaths << OS.now
-          later(Nodes::RestartPolicy.new(@supervisor.config).delay(@deaths, OS.now))
+          later(Health::RestartPolicy.new(@supervisor.config).delay(@deaths, OS.now))
         end
 
         def dump = @deaths #: () -> Array[Float]

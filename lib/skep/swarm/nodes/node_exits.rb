@@ -37,7 +37,7 @@ module Skep
           hear_out(node)
           @node_registry.hang_diagnosis.over(node)
           oom = !node.killed? && @node_pool.cgroup_memory.oom?(exit)
-          node.blame(Memory::OomKills::REASON) if oom
+          node.blame(Health::OomKills::REASON) if oom
           @node_pool.spares.lose(node)
           claimant = claimant_of(node)
           standing = remove_process(node, exit)
@@ -132,7 +132,7 @@ module Skep
         def tell_of(node, exit)
           held = @node_pool.in_hand(node)
           reason = node.reason
-          @node_pool.killed if exit.signal && reason && reason != Memory::OomKills::REASON
+          @node_pool.killed if exit.signal && reason && reason != Health::OomKills::REASON
           @tell.call(exit.clean? ? :node_exited : :node_died, node,
                      level: exit.clean? ? :info : :warn, **exit.to_plain, reason:,
                      at: node.kind_of_death, in_hand: held.any? ? held : nil)

@@ -28,13 +28,17 @@ module Skep
         # forced (nodes are killed instead of stopped), emptied (a mold, none of whose nodes is
         # left), looked, and finish, once. kept: the slots that there are already, [id, kind of
         # work].
-        def initialize(config, supervisor, loop:, page:, layout:, kept: nil)
+        # spares: makes the Spares::SparePool, as its `new` does.
+        def initialize(config, supervisor, loop:, page:, layout:, spares:, kept: nil)
           @config = config
           @supervisor = supervisor
           @loop = loop
           @page = page
           @layout = layout
-          furnish({ loop:, page:, layout: }, kept)
+          @node_table = NodeTable.new(layout.nodes)
+          @totals = Stats::WorkTotals.new
+          @spares = spares.call(config, self, loop:, page:, layout:)
+          furnish(kept)
           appoint
         end
 
@@ -214,8 +218,7 @@ module Skep
         def answer(node, number) #: (NodeProcess, Integer) -> void
           return unless node.helper?
 
-          status = @supervisor.snapshot
-          [status, Supervisor::StatusReport.short(status)].each do |facts|
+          @supervisor.snapshots.each do |facts|
             break if node.channel.post("answer", { number:, status: facts }, may_drop: true)
           end
         end
@@ -258,10 +261,7 @@ module Skep
                                                       loop: @loop, tell: method(:tell), weights:)
         end
 
-        def furnish(shared, kept)
-          @node_table = NodeTable.new(@layout.nodes)
-          @totals = Stats::WorkTotals.new
-          @spares = Spares::SparePool.new(@config, self, **shared)
+        def furnish(kept)
           places = kept || @config.placement.each_with_index.map { |task, id| [id, task] }
           @slots = places.map { |id, task| slot(id, task, fresh: kept.nil?) }
           employ if @config.helper?

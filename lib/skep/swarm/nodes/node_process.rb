@@ -14,7 +14,7 @@ module Skep
   class Swarm
     module Nodes
       class NodeProcess
-        include IPC::Persisted
+        include Runtime::Persisted
 
         KEPT = %i[pid asked_at ready_at took_slot_at joined work work_bytes said].freeze
         LIVE = %i[booting ready quiet stopping spare].freeze

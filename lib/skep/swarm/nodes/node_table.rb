@@ -13,7 +13,7 @@ module Skep
   class Swarm
     module Nodes
       class NodeTable
-        include IPC::Persisted
+        include Runtime::Persisted
 
         KEPT = %i[next free].freeze
 

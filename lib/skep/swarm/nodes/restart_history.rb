@@ -11,7 +11,7 @@ module Skep
   class Swarm
     module Nodes
       class RestartHistory
-        include IPC::Persisted
+        include Runtime::Persisted
 
         KEPT = %i[times counts last].freeze
 
@@ -46,7 +46,7 @@ module Skep
       # A reason of ours (`hung`, `memory_limit`, `restart`, … as in docs/events.md) goes before how
       # it ended: `signal`, `failure` (an exit status but 0), `clean`, `unknown`.
       class ExitCauses
-        include IPC::Persisted
+        include Runtime::Persisted
 
         KEPT = %i[counts last].freeze
 

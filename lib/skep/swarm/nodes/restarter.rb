@@ -26,7 +26,7 @@ module Skep
           @tell = tell
           @over = over
           @spares = spares
-          @policy = RestartPolicy.new(config)
+          @policy = Health::RestartPolicy.new(config)
         end
 
         def after(slot, node) #: (Slot, NodeProcess) -> void
@@ -70,7 +70,7 @@ module Skep
         def refused?(slot) = slot.refusal && @config.restart != :never
 
         def ending(slot)
-          RestartPolicy::Exited.new(deaths: slot.deaths.times, clean: slot.clean?,
+          Health::RestartPolicy::Exited.new(deaths: slot.deaths.times, clean: slot.clean?,
                                     exitstatus: slot.last_exit.exitstatus)
         end
 

@@ -24,6 +24,9 @@ module Skep
         NODE_OOM = 200
         private_constant :SLACK, :NOTICE, :MOLD_OOM, :NODE_OOM
 
+        # In the environment of what a node or a mold executes: its pid.
+        OWNER = "SKEP_OWNER_PID"
+
         attr_reader :supervisor #: OS::Pidfd?, nil where there are none
 
         # oom: the supervisor's OomScore; slack: a mold that came of a node ends its nodes before
@@ -36,7 +39,7 @@ module Skep
           @bound = Skep.on_fork(child: -> { bind if SelfPipe.handing_on? })
           hold_on(NOTICE)
           raise_oom_score(MOLD_OOM)
-          Supervisor::OrphanReaper.mark
+          mark
         end
 
         # Is our parent the supervisor that speaks? Else it died while we began.
@@ -86,6 +89,9 @@ module Skep
 
         private
 
+        # What this process executes from now on is known for its own.
+        def mark = ENV[OWNER] = Process.pid.to_s
+
         # A mold's parent is the supervisor, or the mold that it came of.
         def hold_on(seconds) = OS::ParentDeathWatch.watch(@parent, @supervisor_pid, seconds:)
 
@@ -93,7 +99,7 @@ module Skep
           Process.setpgid(0, 0)
           OS::ParentDeathWatch.watch(@mold, @supervisor_pid, seconds: patience, mold_group: @own)
           raise_oom_score(NODE_OOM)
-          Supervisor::OrphanReaper.mark
+          mark
         end
 
         def raise_oom_score(by)

@@ -33,7 +33,7 @@ module Skep
           @loop = loop
           @layout = layout
           @locks = OS::RobustLocks.new(page) if config.spares.positive? && OS::RobustLocks.supported?
-          @policy = Nodes::RestartPolicy.new(config)
+          @policy = Health::RestartPolicy.new(config)
           @spare_slots = Array.new(config.spares) { |number| SpareSlot.new(number) {
  node_pool.slots } }
         end
@@ -47,8 +47,8 @@ module Skep
         end
 
         # fresh: nobody has held the slot yet.
-        def claim(id, fresh: true) #: (Integer, ?fresh: bool) -> (SlotClaim | SlotClaim::None)
-          @locks ? SlotClaim.new(@locks, @layout.of(id), @node_pool.node_table, fresh:) : SlotClaim::NONE
+        def claim(id, fresh: true) #: (Integer, ?fresh: bool) -> (SlotClaim | Nodes::SlotClaim::None)
+          @locks ? Nodes::SlotClaim.new(@locks, @layout.of(id), @node_pool.node_table, fresh:) : Nodes::SlotClaim::NONE
         end
 
         # Slots have come or gone.

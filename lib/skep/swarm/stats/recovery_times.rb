@@ -14,7 +14,7 @@ module Skep
   class Swarm
     module Stats
       class RecoveryTimes
-        include IPC::Persisted
+        include Runtime::Persisted
 
         KEPT = %i[lost].freeze
 

@@ -14,7 +14,7 @@ module Skep
   class Swarm
     module Stats
       class WorkTotals
-        include IPC::Persisted
+        include Runtime::Persisted
 
         KEPT = %i[past handled].freeze
         MOST = 64 # names that one work may have

@@ -18,11 +18,7 @@ module Skep
       class OrphanReaper
         SWEEP_SECONDS = 5.0
         GROUPS = 10_000 # of how many groups it is remembered that they are ours
-        OWNER = "SKEP_OWNER_PID" # in the environment of what a node or a mold executes
-        private_constant :SWEEP_SECONDS, :GROUPS, :OWNER
-
-        # In a node or a mold: what it executes from now on is known for its own.
-        def self.mark = ENV[OWNER] = Process.pid.to_s #: () -> void
+        private_constant :SWEEP_SECONDS, :GROUPS
 
         # program: we are somebody's program, and children of its own are to be left alone;
         # ours: tells the pids of our molds and nodes.
@@ -115,7 +111,8 @@ module Skep
 
         # The node or mold that has executed it, or whose child has.
         def owner(pid)
-          File.binread("/proc/#{pid}/environ")[/(?:\A|\0)#{OWNER}=(\d+)\0/, 1]&.to_i
+          name = Runtime::OrphanGuard::OWNER
+          File.binread("/proc/#{pid}/environ")[/(?:\A|\0)#{name}=(\d+)\0/, 1]&.to_i
         rescue SystemCallError # gone meanwhile, or it isn't for us to read
           nil
         end

@@ -22,9 +22,12 @@ module Skep
   class Swarm
     class Upgrade
       class StateFile
+        # Those that are kept while one program of the supervisor follows another.
+        SIGNALS = %w[TERM INT QUIT TSTP TTIN USR1 USR2 HUP].freeze
+
         # Of this document, of what lies on the page, and of what molds and nodes are told: one that
         # was forked by an older skep is told by a newer one.
-        FORMAT = 1
+        FORMAT = 2
 
         class Unreadable < Skep::Error
           def initialize(skep:, what:)
@@ -72,7 +75,7 @@ module Skep
 
         # What the next program is executed with.
         def environment
-          OS::SignalHandoff.environment(Supervisor::SignalHandler::HELD, signals.last)
+          OS::SignalHandoff.environment(SIGNALS, signals.last)
         end
 
         # A file without a name, and among what was lent.

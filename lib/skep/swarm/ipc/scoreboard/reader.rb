@@ -12,6 +12,10 @@ module Skep
   class Swarm
     module IPC
       module Scoreboard
+        # A thread's last sign of life: its cell, its number (0: the node's own), when it was, and
+        # until when the thread may be silent. Monotonic seconds.
+        ThreadStatus = Struct.new(:cell, :thread, :at, :busy_until)
+
         class Reader
           def initialize(page, layout) #: (OS::SharedPage, Layout) -> void
             @page = page
@@ -19,7 +23,7 @@ module Skep
           end
 
           # A worker thread with nothing in hand owes nothing.
-          def of(node) #: (Nodes::NodeProcess) -> Array[Health::LivenessPolicy::ThreadStatus]
+          def of(node) #: (Nodes::NodeProcess) -> Array[ThreadStatus]
             own, *others = *@layout.all(node.page_index)
             at_work = others.filter_map do |cell|
               held_since = seconds(cell, Layout::HELD_SINCE)
@@ -56,7 +60,7 @@ module Skep
 
           def sign(cell, thread, since)
             at = [seconds(cell, OS::SharedPage::BEAT), since].max
-            Health::LivenessPolicy::ThreadStatus.new(cell, thread, at, seconds(cell, Layout::BUSY_UNTIL))
+            ThreadStatus.new(cell, thread, at, seconds(cell, Layout::BUSY_UNTIL))
           end
 
           def at(cell)

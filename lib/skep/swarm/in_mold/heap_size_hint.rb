@@ -19,7 +19,7 @@ require "json"
 # It is kept beside the status sockets, and believed only where this user wrote it.
 module Skep
   class Swarm
-    module Molds
+    module InMold
       class HeapSizeHint
         SLOTS = "RUBY_GC_HEAP_INIT_SLOTS"
         OURS = "SKEP_HEAP_SLOTS"

@@ -47,10 +47,10 @@ class HeapSizeHintTest < Skep::TestCase
   test "takes out of a mold's environment what was put there, and only that" do
     heap.remember(slots: 1_000_000, reshare: false)
     env = { "HOME" => "/" }.merge(heap.environment)
-    Skep::Swarm::Molds::HeapSizeHint.leave(env)
+    Skep::Swarm::InMold::HeapSizeHint.leave(env)
     assert_equal({ "HOME" => "/" }, env)
     theirs = { SLOTS => "5" }
-    Skep::Swarm::Molds::HeapSizeHint.leave(theirs)
+    Skep::Swarm::InMold::HeapSizeHint.leave(theirs)
     assert_equal({ SLOTS => "5" }, theirs)
   end
 
@@ -98,7 +98,7 @@ class HeapSizeHintTest < Skep::TestCase
   end
 
   test "goes without where it can't write" do
-    missing = Skep::Swarm::Molds::HeapSizeHint.new("swarm.rb", directory: "/proc/nowhere", env: {})
+    missing = Skep::Swarm::InMold::HeapSizeHint.new("swarm.rb", directory: "/proc/nowhere", env: {})
     assert_nil missing.remember(slots: 1, reshare: true)
     assert_empty missing.requires
   end
@@ -106,6 +106,6 @@ class HeapSizeHintTest < Skep::TestCase
   private
 
   def heap(file = "swarm.rb", env: {})
-    Skep::Swarm::Molds::HeapSizeHint.new(file, directory: @directory, env:)
+    Skep::Swarm::InMold::HeapSizeHint.new(file, directory: @directory, env:)
   end
 end

@@ -5,7 +5,7 @@ require "skep/swarm"
 
 # Who follows the holder of a slot, in the supervisor's books and on the page.
 class SlotClaimTest < Skep::TestCase
-  SlotClaim = Skep::Swarm::Spares::SlotClaim
+  SlotClaim = Skep::Swarm::Nodes::SlotClaim
   Spare = Struct.new(:page_index, :pid)
   private_constant :SlotClaim, :Spare
 

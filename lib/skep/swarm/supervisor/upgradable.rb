@@ -7,11 +7,11 @@
 #   code = supervisor.resume(state_file)      # in place of `run`
 module Skep
   class Swarm
-    class Upgrade
+    class Supervisor
       module Upgradable
         # Goes on where another program of this process was; not in a trial, which only shows that
         # it could. What it can't take over ends as it would with any dead supervisor.
-        def resume(state_file) #: (StateFile) -> Integer
+        def resume(state_file) #: (Upgrade::StateFile) -> Integer
           take_over(state_file)
           return 0 if state_file.trial?
 
@@ -28,13 +28,12 @@ module Skep
         def signalled? = @process_setup.signalled? #: () -> bool
 
         # Writes down all that the next program must know.
-        def hand_over(state_file, trial: false) #: (StateFile, ?trial: bool) -> File
+        def hand_over(state_file, trial: false) #: (Upgrade::StateFile, ?trial: bool) -> File
           state_file.write({
             "started_at" => started_at, "state" => state, "plain" => @plain,
             "signals" => state_file.signals.map { |io| state_file.lend(io) },
-            "sockets" => Runtime::SocketActivation.ios.map { |io|
-              state_file.lend(io)
-            }, **@resources.dump(state_file),
+            "sockets" => Runtime::SocketActivation.ios.map { |io| state_file.lend(io) },
+            **@resources.dump(state_file),
             "places" => @node_pool.slots.map { |slot| [slot.id, slot.task] },
             "mold_pool" => @mold_pool.dump(state_file), "node_pool" => @node_pool.dump(state_file),
             "observers" => @observers.dump(state_file)
@@ -51,14 +50,14 @@ module Skep
           @lifecycle.restore(state_file["state"])
           @config = read(@plain)
           inherit(state_file)
-          Restore.new(self, @node_pool, @mold_pool, state_file).begin
+          Upgrade::Restore.new(self, @node_pool, @mold_pool, state_file).begin
         end
 
         # A trial learns whether it would come to that.
         def inherit(state_file)
           raise Skep::Error, "#{file}: #{config.errors.first}" unless config.valid?
 
-          @resources = Supervisor::Resources.new(config)
+          @resources = Resources.new(config)
           @resources.inherit(state_file)
           appoint(kept: state_file["places"])
         end

@@ -14,7 +14,7 @@
 # (OTP's intensity and period.)
 module Skep
   class Swarm
-    module Nodes
+    module Health
       class RestartPolicy
         # deaths: monotonic times of this node's endings, the last one included;
         # clean: it ended of its own will, status 0.

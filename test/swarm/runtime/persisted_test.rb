@@ -5,7 +5,7 @@ require "skep/swarm"
 
 # What is written down for the supervisor's next program is all there is to know: what was made from
 # it says the same, and says so from the same variables.
-class KeptTest < Skep::TestCase
+class PersistedTest < Skep::TestCase
   Swarm = Skep::Swarm
   Statm = Skep::OS::Statm
   private_constant :Swarm, :Statm
@@ -24,20 +24,18 @@ class KeptTest < Skep::TestCase
 
   test "what an absence excused" do
     pause_compensation = Swarm::Health::PauseCompensation.new
-    scoreboard = [Swarm::Health::LivenessPolicy::ThreadStatus.new(3, 0, 1.0, 20.0)]
+    scoreboard = [Swarm::IPC::Scoreboard::ThreadStatus.new(3, 0, 1.0, 20.0)]
     pause_compensation.over(5.0, 15.0, scoreboard)
     claimant = Swarm::Health::PauseCompensation.new.restore(passed_on(pause_compensation.dump))
     assert_equal pause_compensation.excuse(scoreboard.first), claimant.excuse(scoreboard.first)
     assert_same_facts pause_compensation, claimant
   end
 
-  test "a node's memory and how it grew" do
+  test "a node's memory" do
     node_memory = aged_footprint
     claimant = Swarm::Memory::NodeMemory.restore(passed_on(node_memory.dump))
     assert_equal node_memory.to_plain(900.0), claimant.to_plain(900.0)
     assert_equal node_memory.facts, claimant.facts
-    assert_equal node_memory.growth.rows, claimant.growth.rows
-    assert_equal node_memory.growth.life, claimant.growth.life
     [node_memory, claimant].each { |one| one.seen(resident(900), 950.0) }
     assert_same_facts node_memory, claimant
   end
@@ -126,7 +124,6 @@ class KeptTest < Skep::TestCase
     (1..40).each { |turn| node_memory.seen(resident(10 + turn), 100.0 + (turn * 20)) }
     node_memory.measured({ "rss" => 9, "pss" => 8, "uss" => 7, "shared" => 6, "swap" => 0,
                            "anonymous" => 5, "seconds" => 0.1 }, 800.0)
-    node_memory.suspected(123)
     node_memory.ask(801.0)
     node_memory
   end

@@ -11,7 +11,7 @@
 # one answer. Where there are no such locks nothing can be claimed: NONE.
 module Skep
   class Swarm
-    module Spares
+    module Nodes
       class SlotClaim
         # Of a slot that no spare can claim.
         class None

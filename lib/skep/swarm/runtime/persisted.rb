@@ -14,7 +14,7 @@
 # that call these.
 module Skep
   class Swarm
-    module IPC
+    module Runtime
       module Persisted
         def dump #: () -> Hash[String, untyped]
           self.class::KEPT.to_h { |name| [name.to_s, instance_variable_get(:"@#{name}")] }
