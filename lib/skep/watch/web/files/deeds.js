@@ -12,6 +12,7 @@ const DEEDS = {
   stop: { label: "Stop", text: "The swarm ends, with all of its nodes. It can't be started again from here.", said: "The swarm is stopping.", grave: true },
 }
 const stepper = { count: make("output", { "aria-live": "polite" }), wanted: null }
+let asking = null // who waits for the answer to the question that is open
 
 export function setUpDeeds() {
   if (meta("acts") !== "true") return
@@ -20,6 +21,7 @@ export function setUpDeeds() {
     button.addEventListener("click", () => act(command))
     return button
   })
+  find("ask").addEventListener("close", answered)
   find("deeds").append(scale(), ...buttons)
   find("deeds").hidden = false
 }
@@ -62,13 +64,22 @@ async function act(command) {
 
 function sure(title, text, label, grave) {
   const dialog = find("ask")
+  asking?.(false)
   set(find("ask-title"), title)
   set(find("ask-text"), text)
   set(find("ask-yes"), label)
   mark(find("ask-yes"), "class", grave ? "grave" : "main")
   dialog.returnValue = "no"
   dialog.showModal()
-  return new Promise((done) => dialog.addEventListener("close", () => done(dialog.returnValue === "yes"), { once: true }))
+  return new Promise((done) => { asking = done })
+}
+
+// The event comes some time after the end of a question: the next one may be open by then.
+function answered() {
+  const dialog = find("ask")
+  if (dialog.open) return
+  asking?.(dialog.returnValue === "yes")
+  asking = null
 }
 
 async function send(command, facts, said) {
