@@ -43,7 +43,7 @@ Scenario.play do
   nodes, spare = booted(swarm)
   died = swarm.await(GONE)
   must("end what isn't a node any more: #{died}") do
-    died.values_at("pid", "signal", "reason") == [nodes[0], "KILL", "deaf"]
+    died.values_at("pid", "signal", "reason") == [nodes[0], "KILL", "channel_closed"]
   end
   must("have its spare in its place") { swarm.await("spare_stepped_in")["pid"] == spare }
   must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }

@@ -57,7 +57,7 @@ Scenario.play do
   wrong = swarm.await("refused")["wrong"]
   must("raise in the caller's line, not #{wrong}") { wrong == [] }
   must("tell who talks nonsense") { swarm.await("node_protocol_error")["node"] == 1 }
-  must("replace it") { swarm.await(GONE).values_at("node", "reason") == [1, "garbled"] }
+  must("replace it") { swarm.await(GONE).values_at("node", "reason") == [1, "protocol_error"] }
   failed = swarm.await("node_failed")
   must("tell what was raised in another encoding: #{failed}") do
     failed["error"] == "RuntimeError: é"

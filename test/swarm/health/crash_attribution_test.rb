@@ -44,7 +44,7 @@ class CrashAttributionTest < Skep::TestCase
   test "takes for a crash what could be the work's fault" do
     { [nil, "SEGV"] => true, [nil, "KILL"] => true, [nil, "TERM"] => true, ["oom", "KILL"] => true,
       ["hung", "KILL"] => true, ["hung", "ABRT"] => true, ["memory_limit", "KILL"] => true,
-      ["deaf", "KILL"] => true, [nil, 1] => true, [nil, 0] => true,
+      ["channel_closed", "KILL"] => true, [nil, 1] => true, [nil, 0] => true,
       ["restart", "SEGV"] => true, ["stop_timeout", "BUS"] => true,
       ["restart", "KILL"] => false, ["stop_timeout", "KILL"] => false, ["scale", 1] => false,
       ["unhealthy", "KILL"] => false, ["unhealthy", "ABRT"] => false,

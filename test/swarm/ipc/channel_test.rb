@@ -171,7 +171,7 @@ class ChannelTest < Skep::TestCase
       left, right = UNIXSocket.pair
       other = Channel.new(right)
       writer = Thread.new { [left.write(text), left.close] }
-      error = assert_raises(Channel::Garbled) do
+      error = assert_raises(Channel::ProtocolError) do
         50.times { other.receive { flunk } && other.to_io.wait_readable(5) }
       end
       assert_operator error.message.size, :<, 300

@@ -11,10 +11,10 @@ class ConnectionTest < Skep::TestCase
     @loop = Skep::OS::EventLoop.new
     ours, @socket = Swarm::IPC::Channel.pair
     @theirs = Swarm::IPC::Channel.new(@socket)
-    @heard, @garbled, @failed = [], [], []
+    @heard, @errors, @failed = [], [], []
     @link = Swarm::IPC::Connection.new(@loop, ours, Swarm::IPC::Messages::FROM_NODE, ended: -> {
  @ended = true },
-                            garbled: ->(error) { @garbled << error },
+                            protocol_error: ->(error) { @errors << error },
                             failed: ->(error, frame) { @failed << [frame.type, error] }) do |frame|
       raise TypeError, "a bug of ours" if frame.type == "warm"
 
@@ -33,7 +33,7 @@ class ConnectionTest < Skep::TestCase
     @link.listen
     %w[ready warm healthy].each { |type| @theirs.post(type) }
     @loop.turn(5)
-    assert_equal [%w[ready healthy], []], [@heard, @garbled]
+    assert_equal [%w[ready healthy], []], [@heard, @errors]
     assert_equal [["warm", "a bug of ours"]], @failed.map { |type, error| [type, error.message] }
     assert_predicate @link, :open?
   end
@@ -45,7 +45,7 @@ class ConnectionTest < Skep::TestCase
     @theirs.post("healthy")
     @loop.turn(5)
     assert_equal [["ready"], []], [@heard, @failed]
-    assert_equal ["facts must be a Hash, not 3"], @garbled.map(&:message)
+    assert_equal ["facts must be a Hash, not 3"], @errors.map(&:message)
     refute_predicate @link, :open?
     refute @ended
   end

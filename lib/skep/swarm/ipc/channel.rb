@@ -39,11 +39,11 @@ module Skep
         end
 
         # What the other end has sent is no frame.
-        class Garbled < Skep::Error
+        class ProtocolError < Skep::Error
         end
 
         # The other end speaks another version.
-        class Incompatible < Garbled
+        class Incompatible < ProtocolError
           def initialize(version:)
             super("the other end of the channel speaks version #{version}, this one #{VERSION}: " \
                   "restart the swarm so that all its processes run one skep")
@@ -96,7 +96,7 @@ module Skep
         def flush = @lock.synchronize { write_out } #: () -> bool
 
         # Yields each frame that has come whole. False when the other end has closed and all is
-        # read; :more if more than it reads at a time has come. Raises Garbled.
+        # read; :more if more than it reads at a time has come. Raises ProtocolError.
         def receive(&block) #: () { (Message) -> void } -> (bool | :more)
           open = fill
           while (frame = next_frame)
@@ -125,13 +125,13 @@ module Skep
           end_of_file
         end
 
-        # The next frame that has been read whole; nil if there is none. Raises Garbled.
+        # The next frame that has been read whole; nil if there is none. Raises ProtocolError.
         def next_frame #: () -> Message?
           return if @in.bytesize < HEADER_BYTES
 
           size, version, ios = @in.unpack("NCC")
           raise Incompatible.new(version:) if version != VERSION
-          raise Garbled, "a frame of #{size} bytes is too long" if size > FRAME_BYTES
+          raise ProtocolError, "a frame of #{size} bytes is too long" if size > FRAME_BYTES
 
           return if @in.bytesize < HEADER_BYTES + size
 
@@ -227,7 +227,7 @@ module Skep
           cut = flags.anybits?(Socket::MSG_CTRUNC)
           ios.each(&:close).clear if cut
           @ios << ios if cut || ios.any?
-          raise Garbled, "descriptors that belong to no frame" if @ios.size > UNCLAIMED
+          raise ProtocolError, "descriptors that belong to no frame" if @ios.size > UNCLAIMED
         end
 
         def end_of_file
@@ -236,14 +236,14 @@ module Skep
         end
 
         def parse(text)
-          raise Garbled, "a frame isn't UTF-8" unless text.valid_encoding?
+          raise ProtocolError, "a frame isn't UTF-8" unless text.valid_encoding?
 
           type, facts = frame = JSON.parse(text)
           return frame if frame.is_a?(Array) && type.is_a?(String) && facts.is_a?(Hash)
 
-          raise Garbled, "a frame is a type and facts"
+          raise ProtocolError, "a frame is a type and facts"
         rescue JSON::ParserError, EncodingError => e
-          raise Garbled, "a frame isn't JSON: #{e.message[0, SAID].scrub}"
+          raise ProtocolError, "a frame isn't JSON: #{e.message[0, SAID].scrub}"
         end
       end
     end

@@ -5,7 +5,7 @@
 #
 #   link = Connection.new(loop, channel, Messages::FROM_NODE, ended: -> { … }) { |frame| … }
 #   link.listen      # from here on; frames that came before are heard first
-#   # `garbled` is called with the error when the other end sends no frame, or one that isn't in the
+#   # `protocol_error` is called with the error when the other end sends no frame, or one that isn't in the
 #   # table of messages; `failed` with the error and the frame when the block raises, which is a bug
 #   # of ours and not the other end's; without them both are raised
 #   link.post("stop")
@@ -22,12 +22,12 @@ module Skep
         # messages: nil if what the other end sends needs no check.
         #: (OS::EventLoop, Channel, ?Messages?, **Proc) { (Channel::Message) -> void } -> void
         def initialize(loop, channel, messages = nil, ended: -> {},
-                       garbled: ->(error) { raise error },
+                       protocol_error: ->(error) { raise error },
                        failed: ->(error, _frame) { raise error }, &heard)
           @loop = loop
           @channel = channel
           @messages = messages
-          @ended, @garbled, @failed = ended, garbled, failed
+          @ended, @protocol_error, @failed = ended, protocol_error, failed
           @heard = heard
         end
 
@@ -93,8 +93,8 @@ module Skep
         # Who sends nonsense is reported before its channel is closed, as it ends by that.
         def attempt
           yield
-        rescue Channel::Garbled => e
-          @garbled.call(e)
+        rescue Channel::ProtocolError => e
+          @protocol_error.call(e)
           close
           nil
         end

@@ -36,7 +36,7 @@ module Skep
                          :SUSPECTS, :NAMES, :LEVELS, :DELEGATOR, :OURS
 
         # The other process has sent what the table doesn't allow.
-        class Invalid < Channel::Garbled
+        class Invalid < Channel::ProtocolError
         end
 
         # What a field has to be, in words, and the block that returns it as plain data, or WRONG.

@@ -112,7 +112,7 @@ module Skep
         def link(pid, channel)
           IPC::Connection.new(loop, channel, IPC::Messages::FROM_MOLD,
                               ended: -> { find(pid)&.kill },
-                              garbled: ->(error) { garbled(find(pid), error) },
+                              protocol_error: ->(error) { protocol_error(find(pid), error) },
                               failed: ->(error, frame) {
                                 failed_at(find(pid), error, frame)
                               }) do |frame|
@@ -136,7 +136,7 @@ module Skep
           @reports.hear(mold, frame)
         end
 
-        def garbled(mold, error)
+        def protocol_error(mold, error)
           emit(:mold_protocol_error, :error, mold, error: IPC::PlainData.error(error))
           mold.kill
         end

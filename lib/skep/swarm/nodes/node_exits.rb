@@ -112,7 +112,7 @@ module Skep
         # another program.
         def unresponsive(node)
           @tell.call(:node_channel_closed, node, level: :error)
-          node.kill("deaf")
+          node.kill("channel_closed")
           @node_registry.exit_watch.silent(node)
         end
 

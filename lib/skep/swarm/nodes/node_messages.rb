@@ -28,7 +28,7 @@ module Skep
         def link(node, channel) #: (NodeProcess, IPC::Channel) -> IPC::Connection
           IPC::Connection.new(@loop, channel, IPC::Messages::FROM_NODE,
                               ended: -> { @node_registry.node_exits.silent(node) },
-                              garbled: ->(error) { garbled(node, error) },
+                              protocol_error: ->(error) { protocol_error(node, error) },
                               failed: ->(error, frame) { failed_at(node, error, frame) }) do |frame|
             next if ONCE.include?(frame.type) && !node.first?(frame.type)
 
@@ -57,9 +57,9 @@ module Skep
         end
 
         # A node that can't be understood is ended, and nothing else.
-        def garbled(node, error) #: (NodeProcess, Exception) -> void
+        def protocol_error(node, error) #: (NodeProcess, Exception) -> void
           @tell.call(:node_protocol_error, node, level: :error, error: IPC::PlainData.error(error))
-          node.kill("garbled")
+          node.kill("protocol_error")
           node.channel.close # not before: it would end by that
         end
 
@@ -75,7 +75,7 @@ module Skep
         def became_mold(node)
           return @node_registry.became_mold(node) if node.refork && node.state == :stopping
 
-          garbled(node, IPC::Messages::Invalid.new("became_mold, which it wasn't told to"))
+          protocol_error(node, IPC::Messages::Invalid.new("became_mold, which it wasn't told to"))
         end
 
         def event(node, frame)

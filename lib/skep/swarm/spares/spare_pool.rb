@@ -142,7 +142,7 @@ module Skep
           return true if node.news.size <= NEWS
 
           sentence = "more than #{NEWS} messages of a spare whose predecessor hasn't ended yet"
-          @node_messages.garbled(node, IPC::Messages::Invalid.new(sentence))
+          @node_messages.protocol_error(node, IPC::Messages::Invalid.new(sentence))
           true
         end
 
