@@ -5,12 +5,13 @@
 #
 #   link = Connection.new(loop, channel, Messages::FROM_NODE, ended: -> { … }) { |frame| … }
 #   link.listen      # from here on; frames that came before are heard first
-#   # `protocol_error` is called with the error when the other end sends no frame, or one that isn't in the
-#   # table of messages; `failed` with the error and the frame when the block raises, which is a bug
-#   # of ours and not the other end's; without them both are raised
 #   link.post("stop")
 #   link.drain       # whatever has come and wasn't heard yet
 #   link.close
+#
+# `protocol_error` is called with the error when the other end sends no frame, or one that isn't in
+# the table of messages; `failed` with the error and the frame when the block raises, which is a bug
+# of ours and not the other end's. Without them both are raised.
 module Skep
   class Swarm
     module IPC
