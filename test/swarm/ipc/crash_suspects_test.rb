@@ -36,8 +36,8 @@ class CrashSuspectsTest < Skep::TestCase
   test "forgets who was acquitted, once" do
     record_crash([A, B])
 
-    assert_equal [A], @suspects.absolve([A]).map(&:key)
-    assert_empty @suspects.absolve([A])
+    assert_equal [A], @suspects.clear([A]).map(&:key)
+    assert_empty @suspects.clear([A])
     assert_equal [B], @suspects.to_a.map(&:key)
   end
 
@@ -67,21 +67,21 @@ class CrashSuspectsTest < Skep::TestCase
     record_crash([A], slot: 3)
     record_crash([B], slot: 0)
 
-    assert_equal [3, 3], @suspects.settle([A], 2.0)
-    assert_empty @suspects.settle([A], 2.0)
-    assert_equal [0], @suspects.settle([A, B], 2.0)
+    assert_equal [3, 3], @suspects.forgive([A], 2.0)
+    assert_empty @suspects.forgive([A], 2.0)
+    assert_equal [0], @suspects.forgive([A, B], 2.0)
     assert_equal 2, @suspects.to_a.find { |suspect| suspect.key == A }.crashes
   end
 
   test "forgives ten culprits an hour, no more" do
     forgiven = (0...12).map do |n|
       record_crash([["job #{n}", nil]], now: n.to_f)
-      @suspects.settle([["job #{n}", nil]], n.to_f)
+      @suspects.forgive([["job #{n}", nil]], n.to_f)
     end
 
     assert_equal [[0]] * 10 + [[]] * 2, forgiven
     record_crash([A], now: 3600.5)
-    assert_equal [0], @suspects.settle([A], 3600.5)
+    assert_equal [0], @suspects.forgive([A], 3600.5)
   end
 
   test "is known elsewhere as plain data" do

@@ -62,15 +62,15 @@ module Skep
         # Deaths whose cause is known are no crash loop.
         def judged(frame) #: (IPC::Channel::Message) -> void
           keys = frame["suspects"]
-          return forgive(@suspects.settle(keys, OS.now)) if frame["guilty"]
+          return forgive(@suspects.forgive(keys, OS.now)) if frame["guilty"]
 
-          pass_on("dropped" => keys) if @suspects.absolve(keys).any?
+          pass_on("dropped" => keys) if @suspects.clear(keys).any?
         end
 
         # There is new code: what the old one died of says nothing of it.
         def forget #: () -> void
           keys = @suspects.to_a.map(&:key)
-          pass_on("dropped" => keys) if @suspects.absolve(keys).any?
+          pass_on("dropped" => keys) if @suspects.clear(keys).any?
         end
 
         private

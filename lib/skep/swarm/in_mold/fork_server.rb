@@ -4,7 +4,7 @@
 # when they have ended, and all of it told to the supervisor.
 #
 #   fork_server = ForkServer.new(swarm, config, loop:, channel:, link:, signals:, …) { … }
-#   fork_server.cast(frame)     # tells: forked and the pidfd, exited …, or fork_failed …
+#   fork_server.fork_node(frame)     # tells: forked and the pidfd, exited …, or fork_failed …
 #   fork_server.any?            # is one still there?
 #   fork_server.reap_held       # tries again to reap those that a debugger held when they ended
 #   fork_server.orphaned        # the supervisor is dead: sees them to their end, stops the loop
@@ -42,7 +42,7 @@ module Skep
 
         def discard = @preforked_child.discard #: () -> void
 
-        def cast(frame) #: (IPC::Channel::Message) -> void
+        def fork_node(frame) #: (IPC::Channel::Message) -> void
           socket = frame.ios.first or raise Errno::EMFILE, "for a node's channel"
           follow(frame["page_index"], @preforked_child.take(frame, socket) || born(frame, socket))
         rescue SystemCallError => e # EAGAIN, ENOMEM, EMFILE: the supervisor will try again
@@ -97,7 +97,7 @@ module Skep
           Runtime::SelfPipe.with_inherited_handlers do
             Process.fork do
               signals = Runtime::SelfPipe.new(InNode::NodeMain::SIGNALS, inherited: @signals)
-              @orphan_guard.settle
+              @orphan_guard.adopt_as_node
               [@signals, @preforked_child].each(&:disown)
               [@loop, @channel].each(&:close)
               OS::Pidfd.abandon(@children.keys + @held)
@@ -146,7 +146,7 @@ module Skep
         end
 
         def take_over #: () -> void
-          @orphan_guard.outlive
+          @orphan_guard.extend_patience
           each { |pidfd| pidfd.signal(:CONT) } # who is stopped can't finish its batch
           @loop.after(@orphan_guard.patience) { each { |pidfd| kill(pidfd) } }
         end

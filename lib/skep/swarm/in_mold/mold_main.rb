@@ -211,7 +211,7 @@ module Skep
         def obey(frame)
           @fork_server.reap_held
           case frame.type
-          when "fork" then @fork_server.cast(frame)
+          when "fork" then @fork_server.fork_node(frame)
           when "ping" then @link.post("pong")
           when "leave" then @released = true
           end

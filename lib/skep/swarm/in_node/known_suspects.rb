@@ -30,7 +30,7 @@ module Skep
         # They were done after all, and aren't suspect any more.
         #: (Array[IPC::CrashSuspects::Suspect]) -> void
         def acquit(suspects)
-          @lock.synchronize { @known.absolve(suspects.map(&:key)) }
+          @lock.synchronize { @known.clear(suspects.map(&:key)) }
           judge(suspects, guilty: false)
         end
 
@@ -42,7 +42,7 @@ module Skep
 
         def __hear(frame) #: (IPC::Channel::Message) -> void
           @lock.synchronize do
-            @known.absolve(frame["dropped"] || [])
+            @known.clear(frame["dropped"] || [])
             @known.learn(frame["added"] || [])
           end
         end

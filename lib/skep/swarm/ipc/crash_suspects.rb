@@ -6,7 +6,7 @@
 #   suspects = CrashSuspects.new
 #   charged = suspects.record_crash([["orders/0/17-42", 25]], 3, now)   # 3: whose slot it was
 #   suspects.set_exit(charged, "SIGSEGV")
-#   suspects.absolve([["orders/0/17-42", 25]])      # it has been done: nothing is wrong with it
+#   suspects.clear([["orders/0/17-42", 25]])      # it has been done: nothing is wrong with it
 #   suspects.learn(charged.map(&:to_plain))         # in a node, which is told of them
 #
 # A crash with one thing in hand says more than one with several: both are counted. It remembers
@@ -67,7 +67,7 @@ module Skep
 
         # Returns those it knew.
         #: (Array[[String, Integer?]]) -> Array[Suspect]
-        def absolve(keys)
+        def clear(keys)
           known = @all.values_at(*keys).compact
           @all = @all.except(*keys).freeze
           known
@@ -76,7 +76,7 @@ module Skep
         # One of them is to blame for their crashes, which count for nothing any more: whose they
         # were, each as often as it crashed.
         #: (Array[[String, Integer?]], Float) -> Array[Integer?]
-        def settle(keys, now)
+        def forgive(keys, now)
           @settled.reject! { |time| now - time > SECONDS }
           known = @all.values_at(*keys).compact.select { |suspect| suspect.slots.any? }
           return [] if known.empty? || @settled.size >= FORGIVEN

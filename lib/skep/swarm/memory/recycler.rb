@@ -35,7 +35,7 @@ module Skep
 
           remember(node.id) if patient
           @queue << [node, reason]
-          pump
+          ask_next
           true
         end
 
@@ -78,7 +78,7 @@ module Skep
 
         def limit = [@node_pool.slots.size / PART, 1].max
 
-        def pump
+        def ask_next
           begin_one(*@queue.shift) while @queue.any? && @going < limit
         end
 
@@ -88,7 +88,7 @@ module Skep
           @going += 1
           @node_pool.replace(node.slot, reason) do
             @going -= 1
-            pump
+            ask_next
           end
         end
       end

@@ -9,7 +9,7 @@
 #   boots.enqueue(slot)        # its node, or the successor of the node it has
 #   boots.enqueue(slot, mold:) # from another mold
 #   boots.later(slot, 0.4)
-#   boots.pump                 # a node has booted or died: is there room for the next?
+#   boots.start_next                 # a node has booted or died: is there room for the next?
 #   boots.close                # nothing more is forked
 #
 # Nothing is forked for a slot that is removed.
@@ -38,7 +38,7 @@ module Skep
 
         def mold=(mold) #: (Molds::Mold?) -> void
           @mold = mold
-          pump
+          start_next
         end
 
         # The mold has died, if it was this one.
@@ -54,7 +54,7 @@ module Skep
 
           slot.wait unless slot.live?
           @queue << LaunchRequest.new(slot, mold)
-          pump
+          start_next
         end
 
         def later(slot, seconds) #: (Slot, Float) -> void
@@ -70,7 +70,7 @@ module Skep
           @queue.reject! { |boot| boot.slot == slot }
         end
 
-        def pump #: () -> void
+        def start_next #: () -> void
           boot(@queue.shift) while !@closed && @queue.any? && mold_for(@queue.first) && room?
         end
 

@@ -3,8 +3,8 @@
 # What a process' end comes to: it is told of and written down, and whoever follows is seen to.
 #
 #   node_exits = NodeExits.new(node_pool, node_registry, config, loop:, tell:)
-#   node_exits.gone(node)             # it has ended, how is yet to be told
-#   node_exits.settle(node, exit)     # this is how
+#   node_exits.exited(node)             # it has ended, how is yet to be told
+#   node_exits.record_exit(node, exit)     # this is how
 #   node_exits.remove_process(node, exit)    # the same without a word: it never was
 #   node_exits.expect(node)           # it has been killed: should it not die of it …
 #   node_exits.silent(node)           # its channel has ended
@@ -25,7 +25,7 @@ module Skep
         end
 
         # Who follows it however it ended is forked first, as its successor.
-        def gone(node) #: (NodeProcess) -> void
+        def exited(node) #: (NodeProcess) -> void
           hear_out(node)
           @node_registry.crash_attribution.record_crash(node)
           return if @node_pool.stopping? || @node_registry.replacements.of(node.slot)
@@ -33,7 +33,7 @@ module Skep
           @node_registry.restarter.restart_early(node) if @node_pool.slots.include?(node.slot)
         end
 
-        def settle(node, exit) #: (NodeProcess, IPC::ExitStatus) -> void
+        def record_exit(node, exit) #: (NodeProcess, IPC::ExitStatus) -> void
           hear_out(node)
           @node_registry.hang_diagnosis.over(node)
           oom = !node.killed? && @node_pool.cgroup_memory.oom?(exit)
@@ -59,13 +59,13 @@ module Skep
         # claimant: the spare that has its slot already.
         def follow(node, standing, claimant = nil) #: (NodeProcess, Symbol, ?NodeProcess?) -> void
           slot = node.slot
-          return @node_registry.boots.pump if claimant
+          return @node_registry.boots.start_next if claimant
           return promote(slot) if standing == :held
 
           @node_registry.replacements.failed(slot)
           free = standing == :free && @node_pool.all.include?(slot)
           @node_registry.restarter.after(slot, node) if free
-          @node_registry.boots.pump
+          @node_registry.boots.start_next
         end
 
         # None of its code runs after SIGKILL, but it may be long in coming to its end: a debugger
@@ -73,7 +73,7 @@ module Skep
         def expect(node) #: (NodeProcess) -> void
           node.watches << @loop.after(2 * @config.kill_timeout) do
             @tell.call(:node_unkillable, node, level: :error)
-            settle(node, IPC::ExitStatus.new)
+            record_exit(node, IPC::ExitStatus.new)
           end
         end
 

@@ -75,7 +75,7 @@ module Skep
         def live? = LIVE.include?(@state) #: () -> bool
         def ready? = %i[ready quiet spare].include?(@state) #: () -> bool, it owes beats
         def joined? = @joined ? true : false #: () -> bool
-        def took = @ready_at && (@ready_at - (@took_slot_at || @asked_at)) #: () -> Float?
+        def boot_seconds = @ready_at && (@ready_at - (@took_slot_at || @asked_at)) #: () -> Float?
 
         # Before or after it was ready.
         def kind_of_death = @ready_at ? "work" : "boot" #: () -> String
@@ -109,7 +109,7 @@ module Skep
         end
 
         # A spare has stepped in: what it was asked for is another's slot from here on.
-        def sit(slot, now) #: (Slot, Float) -> void
+        def assign(slot, now) #: (Slot, Float) -> void
           @slot = slot
           @took_slot_at = now
           @ready_at = nil

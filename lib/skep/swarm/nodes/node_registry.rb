@@ -63,7 +63,7 @@ module Skep
           node.mold.live? ? @exit_watch.follow(node) : @exit_watch.take(node)
           @liveness_monitor.watch(node)
           memory_monitor.resume(node, node_memory)
-          @restarter.outlive(node)
+          @restarter.clear_crash_loop_later(node)
           spares.consider(node.slot)
         end
 
@@ -80,7 +80,7 @@ module Skep
 
         def exited(page_index, pid, exit) #: (Integer, Integer, IPC::ExitStatus) -> void
           node = node_table[page_index]
-          node_exits.settle(node, exit) if node&.pid == pid
+          node_exits.record_exit(node, exit) if node&.pid == pid
         end
 
         # The mold is gone: its nodes fell to us, and those it hadn't reported are taken for lost.
@@ -92,23 +92,23 @@ module Skep
         def ready(node) #: (NodeProcess) -> void
           node.ready(OS.now)
           @node_pool.booted unless node.helper?
-          tell(:node_ready, node, seconds: node.took.round(6))
+          tell(:node_ready, node, seconds: node.boot_seconds.round(6))
           recovery_times.ready(node, OS.now)
           @liveness_monitor.watch(node)
           memory_monitor.watch(node)
-          @restarter.outlive(node)
+          @restarter.clear_crash_loop_later(node)
           @replacements.ready(node)
           spares.consider(node.slot)
-          @boots.pump
+          @boots.start_next
         end
 
         # A spare has booted.
         def spare_ready(node) #: (NodeProcess) -> void
           node.spare(OS.now)
-          tell(:spare_ready, node, seconds: node.took.round(6))
+          tell(:spare_ready, node, seconds: node.boot_seconds.round(6))
           @liveness_monitor.watch(node)
           @replacements.ready(node)
-          @boots.pump
+          @boots.start_next
         end
 
         # The helper wants to know how things stand.
@@ -142,8 +142,8 @@ module Skep
 
         # Who says when a node has ended, or may be forked.
         def appoint(shared)
-          @exit_watch = ExitWatch.new(@loop, gone: node_exits.method(:gone),
-                                      &node_exits.method(:settle))
+          @exit_watch = ExitWatch.new(@loop, gone: node_exits.method(:exited),
+                                      &node_exits.method(:record_exit))
           @node_messages = NodeMessages.new(@loop, self, spares:, tell: @tell)
           @boots = BootQueue.new(@config, **shared, node_table:, node_messages: @node_messages,
                                                     crash_attribution:, failed: method(:no_channel))

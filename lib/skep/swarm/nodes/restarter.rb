@@ -5,7 +5,7 @@
 #   restarter = Restarter.new(config, slots:, boots:, tell:, spares:, over: ->(outcome) { … })
 #   restarter.after(slot, node)
 #   restarter.restart_early(node)   # it is gone, how isn't known yet: who follows may begin
-#   restarter.outlive(node)      # it is ready: when it has outlived the window its loop is over
+#   restarter.clear_crash_loop_later(node)   # it is ready: once it has outlived the window
 #
 # RestartPolicy judges; this does. `over` is called with :done or :unclean when all work has ended
 # by itself, and with :gave_up on a crash loop that is to stop the swarm.
@@ -39,7 +39,7 @@ module Skep
           when 0.0 then @spares.offer(slot) || @boots.enqueue(slot)
           else back_off(slot, node, verdict)
           end
-          @boots.pump
+          @boots.start_next
         end
 
         def restart_early(node) #: (NodeProcess) -> void
@@ -49,7 +49,7 @@ module Skep
           @boots.enqueue(node.slot)
         end
 
-        def outlive(node) #: (NodeProcess) -> void
+        def clear_crash_loop_later(node) #: (NodeProcess) -> void
           return unless node.slot.looping?
 
           node.watches << @loop.at(node.ready_at + @config.restarts_within) do

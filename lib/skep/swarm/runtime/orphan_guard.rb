@@ -59,14 +59,14 @@ module Skep
         def patience = @orphan_timeout + @slack #: () -> Float
 
         # In a mold that has noticed: it may see its nodes to their end.
-        def outlive = hold_on(patience + NOTICE) #: () -> void
+        def extend_patience = hold_on(patience + NOTICE) #: () -> void
 
         # False too where it can't be told.
         def lost? = @supervisor ? !@supervisor.alive? : false #: () -> bool
 
         # In a node: its own forks are no nodes. What it leaves is ended with it; hooks that were
         # there before run after that.
-        def settle #: () -> void
+        def adopt_as_node #: () -> void
           @bound.cancel
           node = Process.pid
           at_exit { clear_up if Process.pid == node }

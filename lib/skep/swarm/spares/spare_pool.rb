@@ -147,7 +147,7 @@ module Skep
         end
 
         def sit(node, slot)
-          node.sit(slot, OS.now)
+          node.assign(slot, OS.now)
           slot.take(node)
           @node_registry.crash_attribution.inform(node)
         end
