@@ -17,10 +17,8 @@ module Stats
     over(all).each { |line| out.puts line }
   end
 
-  # A folder's parent file (nodes.rb beside nodes/) counts with neither of the two.
   def over(all)
-    files = all.keys.reject { |path| Dir.exist?(path.delete_suffix(".rb")) }
-    folders = files.group_by { |path| File.dirname(path) }.transform_values(&:size)
+    folders = all.keys.group_by { |path| File.dirname(path) }.transform_values(&:size)
     [*("more than #{LIMITS[:files]} files" if all.size > LIMITS[:files]),
      *("more than #{LIMITS[:lines]} lines" if all.values.sum > LIMITS[:lines]),
      *folders.select { |_, count| count > LIMITS[:files_in_a_folder] }

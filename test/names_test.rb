@@ -7,18 +7,20 @@ class NamesTest < Skep::TestCase
   ROOT = File.expand_path("..", __dir__)
   # What they are called now: docs/decisions/names-of-the-swarm.md.
   CONSTANTS = %w[
-    Ancestry Caster Endings FirstBoot Footprint Foundry Headroom HeldSignals Household Inquest
-    Insistence LastHeap Lifeline Mischief Obstacle Offspring Premises Recasting Registrar Remains
-    Renewals Resumption RollCall Succession Surroundings Suspicions Tenure Twin Upkeep Vigil
-    Watchman Weighing
+    Adoption Ancestry Blank Budgeting Caster Cells Endings FirstBoot Footprint Foundry Garbled
+    Guardian Handover Headroom HeldSignals Household Inquest Insistence Kept LastHeap Lifeline
+    Liveness Mischief Obstacle Offspring Premises Recasting Recoveries Registrar Remains Renewals
+    Reserve Resident Resumption Revival RollCall Scales Seat Slab Succession Surroundings Survey
+    Suspicions Tenure Terms Twin Undone Upkeep Vigil Watchman Weighing
   ].freeze
   WORDS = %w[
-    ancestry caster first_boot foundry headroom held_signals household inquest insistence last_heap
-    mischief offspring recasting registrar resumption roll_call suspicions twin twins upkeep
-    vigil watchman weighing
+    absolve ancestry caster first_boot footprint footprints foundry garbled hand_on handover
+    headroom held_signals household inquest insistence last_heap mischief offspring recasting
+    registrar resumption roll_call seats succession surroundings suspicions testify twin twins
+    upkeep vigil watchman weighing
   ].freeze
   EVENTS = %w[
-    mold_garbled mold_refused node_deaf node_done node_garbled node_left option_idle
+    mold_garbled mold_refused node_deaf node_done node_garbled node_leaking node_left option_idle
     refork_begun refork_done reload_begun reload_done restart_begun restart_done upgrade_begun
     upgrade_done
   ].freeze
@@ -31,6 +33,7 @@ class NamesTest < Skep::TestCase
       lines.each_with_index.filter_map { |line, i| "#{file}:#{i + 1}: #{line}" if line.match?(OLD) }
     end
     assert_empty found
+    refute_empty files
   end
 
   private

@@ -5,12 +5,14 @@
 #   ruby test/journeys/journeys.rb [LIB]     # LIB: another checkout's lib, to compare with
 #
 # Each way is gone several times; a file counts that was entered in any of them.
+require "io/wait"
 require "json"
 require "rbconfig"
 require "tmpdir"
 
 class Journeys
   TIMES = 3
+  PATIENCE = 60.0
   ROOT = File.expand_path("../..", __dir__)
   SWARM = <<~RUBY
     Skep.swarm "journeys", nodes: 2, restarts: 1_000, memory_limit: "120M" do |swarm|
@@ -23,7 +25,7 @@ class Journeys
       end
     end
   RUBY
-  private_constant :TIMES, :ROOT, :SWARM
+  private_constant :TIMES, :PATIENCE, :ROOT, :SWARM
 
   def initialize(lib) = @lib = File.expand_path(lib)
 
@@ -100,6 +102,7 @@ class Journeys
 
   def await(*names)
     loop do
+      @log.wait_readable(PATIENCE) or raise "no #{names.first} came within #{PATIENCE} s"
       line = @log.gets or raise "no #{names.first} came"
       event = JSON.parse(line) if line.start_with?("{")
       return event if event && names.include?(event["event"])

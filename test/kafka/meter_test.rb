@@ -70,8 +70,7 @@ class KafkaMeterTest < Skep::TestCase
   end
 
   test "tells of a dead letter at once" do
-    @meter.define_singleton_method(:spent) {
- 0.0 } # telling takes no time, else that times a hundred
+    @meter.define_singleton_method(:spent) { 0.0 } # or it would wait a hundred times that
     hold(0)
     tell_at(100)
     work(0, 0..9)

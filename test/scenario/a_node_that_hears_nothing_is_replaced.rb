@@ -29,7 +29,9 @@ Scenario.play do
   first = swarm.await("node_ready", times: 6).to_h { |event| [event["node"], event["pid"]] }
   died = swarm.await(GONE, times: 5).to_h { |event| [event["node"], event] }
   must("replace those five: #{died.keys}") { died.keys.sort == [0, 1, 2, 3, 4] }
-  must("know who is deaf: #{died[2]}") { died[2].values_at("signal", "reason") == %w[KILL deaf] }
+  must("know whose channel is closed: #{died[2]}") do
+    died[2].values_at("signal", "reason") == %w[KILL channel_closed]
+  end
   must("know how the others ended: #{died[3]}, #{died[4]}") do
     [died[3], died[4]].all? { |event| event["exitstatus"] == 9 }
   end

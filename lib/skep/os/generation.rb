@@ -2,8 +2,8 @@
 
 # Which process of its lineage this is.
 #
-#   Skep::OS::Generation.pid     # => Integer, cached
-#   Skep::OS::Generation.count   # => forks since the process that loaded skep; 0 there
+#   Skep::OS::Generation.pid            # => Integer, cached
+#   Skep::OS::Generation.count          # => forks since the process that loaded skep; 0 there
 #   Skep::OS::Generation.listen { … }   # => what is called once in a process forked unseen
 #
 # A fork is noticed at the next question, by whatever means it was made (Process.daemon and a raw

@@ -3,7 +3,7 @@
 # Is an IO ready in this very moment? A signal just before makes Ruby's own wait of no time say no
 # without a look (rb_thread_wait_for_single_fd in Ruby's thread.c); these look.
 #
-#   Skep::OS::ReadyNow.writable?(io)                                     # poll(2)
+#   Skep::OS::ReadyNow.writable?(io)                                   # poll(2)
 #   Skep::OS::ReadyNow.again { |seconds| io.wait_readable(seconds) }   # what it finds, or nil
 module Skep
   module OS

@@ -2,13 +2,13 @@
 
 # Signals that wait until another Ruby program of this very process is there to take them.
 #
-#   reader, writer = OS.pipe                        # in the old program: both stay open
-#   SignalHandoff.hold(%w[TERM HUP])                  # right before the exec
+#   reader, writer = OS.pipe           # in the old program: both stay open
+#   SignalHandoff.hold(%w[TERM HUP])   # right before the exec
 #   exec(SignalHandoff.environment(%w[TERM HUP], writer), "ruby", …)
 #   SignalHandoff.take_back                           # … which has failed: they come as they did
 #
-#   trap("TERM") { … }                              # in the new one
-#   SignalHandoff.kept(reader)                        # => ["HUP"], what came before it had handlers
+#   trap("TERM") { … }           # in the new one
+#   SignalHandoff.kept(reader)   # => ["HUP"], what came before it had handlers
 #
 # What came before `hold` has gone through Ruby's handlers when it returns; what comes later is the
 # new program's. Several of one signal may come as one. Source: signal(7), execve(2), ld.so(8).

@@ -24,8 +24,8 @@ class FakeChild
   # suspects: as a supervisor would tell them.
   def initialize(id: 0, swarm: "test", suspects: [], &told)
     @id = id
-    @caution = Skep::Swarm::InNode::KnownSuspects.new(suspects, report: ->(*said) {
- @told.call(*said) })
+    report = ->(*said) { @told.call(*said) }
+    @caution = Skep::Swarm::InNode::KnownSuspects.new(suspects, report:)
     @swarm = swarm
     @mold = 0
     @told = told || proc {}

@@ -12,10 +12,10 @@ class ConnectionTest < Skep::TestCase
     ours, @socket = Swarm::IPC::Channel.pair
     @theirs = Swarm::IPC::Channel.new(@socket)
     @heard, @errors, @failed = [], [], []
-    @link = Swarm::IPC::Connection.new(@loop, ours, Swarm::IPC::Messages::FROM_NODE, ended: -> {
- @ended = true },
-                            protocol_error: ->(error) { @errors << error },
-                            failed: ->(error, frame) { @failed << [frame.type, error] }) do |frame|
+    told = { ended: -> { @ended = true }, protocol_error: ->(error) { @errors << error },
+             failed: ->(error, frame) { @failed << [frame.type, error] } }
+    messages = Swarm::IPC::Messages::FROM_NODE
+    @link = Swarm::IPC::Connection.new(@loop, ours, messages, **told) do |frame|
       raise TypeError, "a bug of ours" if frame.type == "warm"
 
       @heard << frame.type

@@ -25,7 +25,7 @@ class SlotClaimTest < Skep::TestCase
     assert_equal [nil, false], [@claim.shut, @locks.claim(0, 5)]
   end
 
-  test "knows its heir until that has been given the slot, opened again or not" do
+  test "knows its claimant until that has been given the slot, opened again or not" do
     @claim.open
     assert @locks.claim(0, 5)
     assert_equal [@spares[5]] * 3, [@claim.shut, @claim.shut, @claim.claimant]
@@ -33,7 +33,7 @@ class SlotClaimTest < Skep::TestCase
     assert_nil @claim.shut
   end
 
-  test "has no heir any more when that has died, followed or not" do
+  test "has no claimant any more when that has died, followed or not" do
     2.times do |times|
       @claim.open
       @locks.claim(0, 5)

@@ -32,7 +32,7 @@ class PersistedTest < Skep::TestCase
   end
 
   test "a node's memory" do
-    node_memory = aged_footprint
+    node_memory = aged_memory
     claimant = Swarm::Memory::NodeMemory.restore(passed_on(node_memory.dump))
     assert_equal node_memory.to_plain(900.0), claimant.to_plain(900.0)
     assert_equal node_memory.facts, claimant.facts
@@ -119,7 +119,7 @@ class PersistedTest < Skep::TestCase
 
   def resident(mebibytes) = Statm.new(rss: mebibytes << 21, anonymous: mebibytes << 20)
 
-  def aged_footprint
+  def aged_memory
     node_memory = Swarm::Memory::NodeMemory.new(resident(10), sharers: 3, now: 100.0)
     (1..40).each { |turn| node_memory.seen(resident(10 + turn), 100.0 + (turn * 20)) }
     node_memory.measured({ "rss" => 9, "pss" => 8, "uss" => 7, "shared" => 6, "swap" => 0,

@@ -5,11 +5,11 @@ module Skep
     module Guard
       # An open file descriptor of a process, as Linux lists it.
       #
-      #   FileDescriptor.all                 # this process'; of another by its pid
-      #   descriptor.fd                  # => 7
-      #   descriptor.target              # => "socket:[2185673]", "/var/run/app.pid"
-      #   descriptor.type                # => "socket", "pipe", "eventpoll", "inotify", "file", …
-      #   descriptor.inode               # => 2185673, of a socket or pipe
+      #   FileDescriptor.all   # this process'; of another by its pid
+      #   descriptor.fd        # => 7
+      #   descriptor.target    # => "socket:[2185673]", "/var/run/app.pid"
+      #   descriptor.type      # => "socket", "pipe", "eventpoll", "inotify", "file", …
+      #   descriptor.inode     # => 2185673, of a socket or pipe
       #   descriptor.close_on_exec?
       #   descriptor.locks               # => [["FLOCK", "WRITE"]]
       #

@@ -7,9 +7,9 @@ module Skep
     class NativeThread
       # What a native thread waits for, told by the numbers of its system call.
       #
-      #   wait = BlockedOn.of(tid)    # nil while it runs, and where the kernel doesn't say
-      #   wait.kept?             # as ended threads do that Ruby 3.1 and 3.2 keep for later ones
-      #   wait.timer?            # as Ruby's timer does, from 3.3 on
+      #   wait = BlockedOn.of(tid)   # nil while it runs, and where the kernel doesn't say
+      #   wait.kept?                 # as ended threads do that Ruby 3.1 and 3.2 keep for later ones
+      #   wait.timer?                # as Ruby's timer does, from 3.3 on
       #
       # The system calls' numbers are known for x86-64 and for those that came after it, which share
       # theirs (ARM64, RISC-V).

@@ -6,8 +6,8 @@ module Skep
       # Who holds a number: never taken for one who holds it later.
       #
       #   identity = ProcIdentity.of(pid)   # nil when nobody does
-      #   identity.same?                # does the same process still hold it, be it a zombie?
-      #   identity.running?             # and is it no zombie?
+      #   identity.same?                    # does the same process still hold it, be it a zombie?
+      #   identity.running?                 # and is it no zombie?
       #   identity.close
       #
       # An open file of /proc means its process for good: once that is reaped it reads ESRCH,

@@ -3,11 +3,11 @@
 # Which ends of nodes are crashes, and who hears of what they had in hand (IPC::CrashSuspects).
 #
 #   crash_attribution = CrashAttribution.new(node_pool, scoreboard:, tell:)
-#   crash_attribution.record_crash(node)         # it is gone, how isn't known yet
-#   crash_attribution.set_exit(node, exit)  # this is how; all nodes are told
-#   crash_attribution.judged(frame)        # a node has done what was suspect, or found it guilty
-#   crash_attribution.forget               # none of it counts any more
-#   crash_attribution.to_plain             # what one that is forked now must know
+#   crash_attribution.record_crash(node)     # it is gone, how isn't known yet
+#   crash_attribution.set_exit(node, exit)   # this is how; all nodes are told
+#   crash_attribution.judged(frame)          # a node has done what was suspect, or found it guilty
+#   crash_attribution.forget                 # none of it counts any more
+#   crash_attribution.to_plain               # what one that is forked now must know
 #
 # | a node with something in hand ended because | a crash? |
 # |---|---|

@@ -4,9 +4,9 @@
 # gently, then by force.
 #
 #   hang_diagnosis = HangDiagnosis.new(config, loop:, scoreboard:, tell:)
-#   hang_diagnosis.open(node, :hung, sign)      # LivenessMonitor's verdict
-#   hang_diagnosis.add_backtraces(node, threads)       # its own backtraces have come
-#   hang_diagnosis.over(node)                   # it has ended, perhaps before all was found out
+#   hang_diagnosis.open(node, :hung, sign)         # LivenessMonitor's verdict
+#   hang_diagnosis.add_backtraces(node, threads)   # its own backtraces have come
+#   hang_diagnosis.over(node)                      # it has ended, perhaps before all was found out
 #
 # | when | what |
 # |---|---|

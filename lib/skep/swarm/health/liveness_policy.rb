@@ -55,7 +55,7 @@ module Skep
       #
       #   pause_compensation = PauseCompensation.new
       #   pause_compensation.over(from, now, statuses)   # it looked then, is back now, finds these
-      #   pause_compensation.excuse(sign)             # => the Sign, as it counts from now on
+      #   pause_compensation.excuse(sign)                # => the Sign, as it counts from now on
       #
       # Nobody's silence began before it was back, and what a node had declared is owed that much
       # later.

@@ -4,11 +4,11 @@
 # when they have ended, and all of it told to the supervisor.
 #
 #   fork_server = ForkServer.new(swarm, config, loop:, channel:, link:, signals:, …) { … }
-#   fork_server.fork_node(frame)     # tells: forked and the pidfd, exited …, or fork_failed …
-#   fork_server.any?            # is one still there?
-#   fork_server.reap_held       # tries again to reap those that a debugger held when they ended
-#   fork_server.orphaned        # the supervisor is dead: sees them to their end, stops the loop
-#   fork_server.discard         # who was forked ahead and is nobody yet isn't wanted any more
+#   fork_server.fork_node(frame)   # tells: forked and the pidfd, exited …, or fork_failed …
+#   fork_server.any?               # is one still there?
+#   fork_server.reap_held          # tries again to reap those that a debugger held when they ended
+#   fork_server.orphaned           # the supervisor is dead: sees them to their end, stops the loop
+#   fork_server.discard            # who was forked ahead and is nobody yet isn't wanted any more
 #
 # A child keeps nothing of the mold's or of its siblings'. What it does then is told by NodeMain.
 module Skep

@@ -7,10 +7,10 @@ require "json"
 #
 #   heap = HeapSizeHint.new("swarm.rb")
 #   heap.remember(slots: 4_000_000, reshare: false)
-#   heap.environment   # => {"RUBY_GC_HEAP_INIT_SLOTS" => "4400000", …}, or {}
-#   heap.requires      # => ["-rskep/reshare"], or []
-#   heap.forget        # a mold that was given it didn't boot
-#   HeapSizeHint.leave     # in the mold: what it starts itself gets none of it
+#   heap.environment     # => {"RUBY_GC_HEAP_INIT_SLOTS" => "4400000", …}, or {}
+#   heap.requires        # => ["-rskep/reshare"], or []
+#   heap.forget          # a mold that was given it didn't boot
+#   HeapSizeHint.leave   # in the mold: what it starts itself gets none of it
 #
 # Ruby 3.1 lays the records of pages it makes at once side by side, so that a child's first full
 # collection copies a few pages in place of thousands; later Rubies make theirs one by one all the

@@ -75,8 +75,8 @@ module Skep
       # another user than the one to whom the status socket belongs.
       #
       #   line = SupervisorQuery.new(report)
-      #   line.ask(2.0)   # => the swarm as `skep status --json` tells it; nil: no answer in time
-      #   line.hear(frame)      # the control thread's side: an answer has come
+      #   line.ask(2.0)      # => the swarm as `skep status --json` tells it; nil: no answer in time
+      #   line.hear(frame)   # the control thread's side: an answer has come
       #
       # One question at a time; further threads wait for their turn.
       class SupervisorQuery

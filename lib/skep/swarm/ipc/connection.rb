@@ -87,8 +87,10 @@ module Skep
         def next_frame
           return if @channel.closed?
 
-          attempt {
- (frame = @channel.next_frame) && (@messages ? @messages.incoming(frame) : frame) }
+          attempt do
+            frame = @channel.next_frame
+            frame && @messages ? @messages.incoming(frame) : frame
+          end
         end
 
         # Who sends nonsense is reported before its channel is closed, as it ends by that.

@@ -6,8 +6,8 @@
 #   suspects = CrashSuspects.new
 #   charged = suspects.record_crash([["orders/0/17-42", 25]], 3, now)   # 3: whose slot it was
 #   suspects.set_exit(charged, "SIGSEGV")
-#   suspects.clear([["orders/0/17-42", 25]])      # it has been done: nothing is wrong with it
-#   suspects.learn(charged.map(&:to_plain))         # in a node, which is told of them
+#   suspects.clear([["orders/0/17-42", 25]])   # it has been done: nothing is wrong with it
+#   suspects.learn(charged.map(&:to_plain))    # in a node, which is told of them
 #
 # A crash with one thing in hand says more than one with several: both are counted. It remembers
 # MOST of them, those longest that were in hand most often, for SECONDS after the last crash.

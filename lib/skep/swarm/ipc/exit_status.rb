@@ -2,9 +2,9 @@
 
 # How a process ended, as plain facts that can cross a channel.
 #
-#   IPC::ExitStatus.of(process_status)              # => #<IPC::ExitStatus exit status 1>
-#   IPC::ExitStatus.from({ "signal" => "KILL" })    # the same from the other end of a channel
-#   exit.to_s                            # => "SIGKILL", "exit status 1", "status unknown"
+#   IPC::ExitStatus.of(process_status)             # => #<IPC::ExitStatus exit status 1>
+#   IPC::ExitStatus.from({ "signal" => "KILL" })   # the same from the other end of a channel
+#   exit.to_s                                      # => "SIGKILL", "exit status 1", "status unknown"
 module Skep
   class Swarm
     module IPC

@@ -121,8 +121,9 @@ module Skep
         private
 
         def check(type, fields)
-          known = @table.fetch(type) {
- raise Invalid, "there is no message #{Messages.shown(type)}" }
+          known = @table.fetch(type) do
+            raise Invalid, "there is no message #{Messages.shown(type)}"
+          end
           known.to_h { |name, check| [name, check.of(fields[name], name)] }
         end
 

@@ -5,8 +5,8 @@
 #
 #   cgroup_memory = CgroupMemory.new(OS::Cgroup.of, told: ->(name, level, facts) { … })
 #   cgroup_memory.within(:memory_limit, 8 << 30)   # => no more than the group allows
-#   cgroup_memory.look(now)         # cheap, and made at most each 10 seconds
-#   cgroup_memory.oom?(exit)        # was that an OOM kill?
+#   cgroup_memory.look(now)                        # cheap, and made at most each 10 seconds
+#   cgroup_memory.oom?(exit)                       # was that an OOM kill?
 module Skep
   class Swarm
     module Memory

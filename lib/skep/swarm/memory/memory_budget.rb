@@ -35,7 +35,7 @@ module Skep
 
           @next_at = now + @pause
           @going = nil unless @going && @node_pool.memory_monitor.recycler.under_way?(@going)
-          nodes = footprints
+          nodes = node_memories
           @total = total(nodes)
           deed, node = @judge.verdict(total: @total, nodes: shares(nodes), going: @going)
           deed ? act(deed, node, @total, &renew) : (@told = false if @total <= @judge.budget)
@@ -43,7 +43,7 @@ module Skep
 
         private
 
-        def footprints
+        def node_memories
           @node_pool.node_table.nodes.to_h { |node| [node, node.node_memory] }.compact
         end
 

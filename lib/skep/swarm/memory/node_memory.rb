@@ -3,10 +3,10 @@
 # What is known of one node's memory: what was measured, what was seen since, and how it went.
 #
 #   node_memory = NodeMemory.new(resident, sharers: 4, now:)
-#   node_memory.seen(resident, now)      # cheap, at each look
-#   node_memory.measured(plain, now)     # what the node counted of itself, now and then; or {}
-#   node_memory.least; node_memory.most    # bytes between which its USS is
-#   node_memory.to_plain                 # for `skep status`
+#   node_memory.seen(resident, now)       # cheap, at each look
+#   node_memory.measured(plain, now)      # what the node counted of itself, now and then; or {}
+#   node_memory.least; node_memory.most   # bytes between which its USS is
+#   node_memory.to_plain                  # for `skep status`
 #
 # A page that is made is private, and one that a write makes private was counted before. So what
 # anonymous memory has grown by since it was measured, USS has grown by at least. It only remembers.

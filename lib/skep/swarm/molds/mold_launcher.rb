@@ -4,7 +4,7 @@ require "rbconfig"
 
 # Where molds come from: a file that a fresh Ruby loads, or the program that called `Swarm#run`.
 #
-#   Exec.new("swarm.rb").start(0)    # => [pid, channel]: executed, no user code here
+#   Exec.new("swarm.rb").start(0)      # => [pid, channel]: executed, no user code here
 #   Fork.new(swarm).start(0) { |…| }   # => [pid, channel]: forked from where we stand
 #
 # Both put the mold into a process group of its own,

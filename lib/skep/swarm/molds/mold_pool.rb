@@ -254,7 +254,7 @@ module Skep
       #
       #   calls = MoldPings.new(timeout: 30.0)
       #   calls.call(molds, now) { |mold| … }   # whenever somebody looks anyhow; for each to ask
-      #   calls.answered(mold)            # it has said something, whatever it was
+      #   calls.answered(mold)                  # it has said something, whatever it was
       #   calls.silent(molds, now)              # => those that have said nothing for a timeout
       #   calls.excuse(now)                     # we were away: they have all the time again
       class MoldPings

@@ -9,8 +9,8 @@
 #   boots.enqueue(slot)        # its node, or the successor of the node it has
 #   boots.enqueue(slot, mold:) # from another mold
 #   boots.later(slot, 0.4)
-#   boots.start_next                 # a node has booted or died: is there room for the next?
-#   boots.close                # nothing more is forked
+#   boots.start_next   # a node has booted or died: is there room for the next?
+#   boots.close        # nothing more is forked
 #
 # Nothing is forked for a slot that is removed.
 module Skep

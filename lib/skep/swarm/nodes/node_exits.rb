@@ -3,12 +3,12 @@
 # What a process' end comes to: it is told of and written down, and whoever follows is seen to.
 #
 #   node_exits = NodeExits.new(node_pool, node_registry, config, loop:, tell:)
-#   node_exits.exited(node)             # it has ended, how is yet to be told
-#   node_exits.record_exit(node, exit)     # this is how
-#   node_exits.remove_process(node, exit)    # the same without a word: it never was
-#   node_exits.expect(node)           # it has been killed: should it not die of it …
-#   node_exits.silent(node)           # its channel has ended
-#   node_exits.leaving(node)          # it ends by itself
+#   node_exits.exited(node)                 # it has ended, how is yet to be told
+#   node_exits.record_exit(node, exit)      # this is how
+#   node_exits.remove_process(node, exit)   # the same without a word: it never was
+#   node_exits.expect(node)                 # it has been killed: should it not die of it …
+#   node_exits.silent(node)                 # its channel has ended
+#   node_exits.leaving(node)                # it ends by itself
 module Skep
   class Swarm
     module Nodes

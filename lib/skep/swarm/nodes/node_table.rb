@@ -4,7 +4,7 @@
 #
 #   node_table = NodeTable.new(1_024)
 #   node = node_table.add { |page_index| NodeProcess.new(page_index, slot, mold, now) }
-#   node_table[node.page_index]         # => node
+#   node_table[node.page_index]   # => node
 #   node_table.remove(node)       # its index is free for another
 #
 # There are many more of these than slots: a slot has two processes while one takes over from

@@ -97,7 +97,7 @@ module Skep
       # before that it is asked where its threads are (node_backtraces), so that the log tells why.
       #
       #   notice = GracePeriod.new(config, loop:)
-      #   notice.give(node)               # it has been asked to end
+      #   notice.give(node)                   # it has been asked to end
       #   notice.give_all(node_table) { … }   # all have; at the end the block does what is due
       class GracePeriod
         TESTIMONY_SECONDS = 1.0

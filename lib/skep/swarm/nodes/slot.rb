@@ -183,13 +183,13 @@ module Skep
       #   helper = HelperSlot.new(%w[node_died])
       #   helper.tell("node_died", facts)      # kept until there is a process to tell
       #   helper.hear(%w[node_ready])          # these are for it, too, from here on
-      #   helper.hear_all                      # all events are
+      #   helper.subscribe_all                 # all events are
       #   helper.serve(socket)                 # lent to its process, and to each that follows
       #
       # It is booted, replaced and stopped as others are, goes last, and counts as none.
       class HelperSlot < Nodes::Slot
-        UNTOLD = 1_000
-        private_constant :UNTOLD
+        BACKLOG = 1_000
+        private_constant :BACKLOG
 
         def initialize(events) #: (Array[String]) -> void
           super(nil, nil)
@@ -203,16 +203,16 @@ module Skep
         def take(node)
           super
           lend(node)
-          @backlog.shift(UNTOLD).each { |name, facts| tell(name, facts) }
+          @backlog.shift(BACKLOG).each { |name, facts| tell(name, facts) }
         end
 
         def dump(state_file) #: (Upgrade::StateFile) -> Hash[String, untyped]
-          { **super, "untold" => @backlog, "hears_all" => @hears_all, "events" => @events }
+          { **super, "backlog" => @backlog, "all_events" => @all_events, "events" => @events }
         end
 
         #: (Hash[String, untyped], NodeProcess?, Molds::Mold?) -> self
         def restore(plain, node, last_mold)
-          @backlog, @hears_all = plain.values_at("untold", "hears_all")
+          @backlog, @all_events = plain.values_at("backlog", "all_events")
           hear(plain["events"].to_a)
           super
         end
@@ -222,7 +222,7 @@ module Skep
           @events |= events
         end
 
-        def subscribe_all = @hears_all = true #: () -> void
+        def subscribe_all = @all_events = true #: () -> void
 
         # anew: those that there are don't have it yet.
         def serve(socket, anew: true) #: (BasicSocket, ?anew: bool) -> void
@@ -231,8 +231,8 @@ module Skep
         end
 
         def tell(name, facts) #: (String, Hash) -> void
-          return unless @hears_all || @events.include?(name)
-          return @backlog.size < UNTOLD && @backlog << [name, facts] unless live?
+          return unless @all_events || @events.include?(name)
+          return @backlog.size < BACKLOG && @backlog << [name, facts] unless live?
 
           node.channel.post("event", { "name" => name, "facts" => facts }, may_drop: true)
         end

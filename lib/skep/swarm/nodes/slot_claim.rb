@@ -5,7 +5,7 @@
 #   claim = SlotClaim.new(locks, cell, node_table)
 #   claim.open        # from the instant on that nobody holds the lock, one spare may claim the slot
 #   claim.shut        # => the node that has claimed it before, or nil; nobody can any more
-#   claim.heir        # that node, until it has been given the slot
+#   claim.claimant    # that node, until it has been given the slot
 #
 # One word of the page, changed by compare-and-swap only: whoever asks, supervisor and spares have
 # one answer. Where there are no such locks nothing can be claimed: NONE.

@@ -4,8 +4,8 @@
 # others roll over; else it is dropped, and the old one goes on until its last node has gone.
 #
 #   trial = Reload.new(mold_pool, supervisor) { |why| … }   # nil: all nodes are of the new mold
-#   trial.ready         # by MoldMessages: its mold can fork
-#   trial.drop(why)     # it is refused, or has ended
+#   trial.ready                                             # by MoldMessages: its mold can fork
+#   trial.drop(why)                                         # it is refused, or has ended
 #
 # Where the mold comes from a Reload and a Refork know.
 module Skep

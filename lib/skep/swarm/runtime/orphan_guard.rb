@@ -2,13 +2,13 @@
 
 # What ties a mold and its nodes to those they come from: none outlives its supervisor for long.
 #
-#   orphan_guard = OrphanGuard.new          # in a mold, first of all: it ends with its supervisor
-#   orphan_guard.confirm(pid)            # the supervisor's word: false if it was gone before
+#   orphan_guard = OrphanGuard.new   # in a mold, first of all: it ends with its supervisor
+#   orphan_guard.confirm(pid)        # the supervisor's word: false if it was gone before
 #   orphan_guard.orphan_timeout = 5.0
-#   SelfPipe.hand_on { fork }         # a node: tied from its first instant, before any hook runs
+#   SelfPipe.with_inherited_handlers { fork }   # a node: tied at once, before any hook runs
 #   orphan_guard.lost?                   # is the supervisor gone?
 #   orphan_guard.clear_up                # a node ends: what it has started ends first
-#   orphan_guard.rise                    # a node becomes a mold: => its OrphanGuard from then on
+#   orphan_guard.promote_to_mold         # a node becomes a mold: => its OrphanGuard from then on
 #
 # How: OS::ParentDeathWatch. A node also leads a group of its own from then on, and is nearer to an
 # end by the kernel's OOM killer than its mold, and that than the supervisor (docs/orphans.md).

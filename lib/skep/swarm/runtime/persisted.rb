@@ -7,8 +7,8 @@
 #     include Persisted
 #     KEPT = %i[times counts last].freeze
 #   end
-#   plain = deaths.keep              # => {"times" => …, "counts" => …, "last" => …}
-#   Nodes::RestartHistory.new.restore(plain)         # => one that knows the same
+#   plain = deaths.keep                        # => {"times" => …, "counts" => …, "last" => …}
+#   Nodes::RestartHistory.new.restore(plain)   # => one that knows the same
 #
 # Variables that hold more than plain data are the class' own business, in a `dump` and a `restore`
 # that call these.

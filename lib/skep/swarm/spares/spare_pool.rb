@@ -3,10 +3,10 @@
 # The supervisor's side of spares: which slots they may claim, and what becomes of one that has.
 #
 #   spares = SparePool.new(config, node_pool, loop:, page:, layout:)
-#   spares.reserves                # a slot for each spare
-#   spares.consider(slot)          # its node is ready: may a spare step in should it die?
-#   spares.offer(slot)             # nobody holds it, and somebody may at once: one of us? => bool
-#   spares.step_in(claimant, slot)     # the dead one is written down: its heir has the slot
+#   spares.spare_slots               # a slot for each spare
+#   spares.consider(slot)            # its node is ready: may a spare step in should it die?
+#   spares.offer(slot)               # nobody holds it, and somebody may at once: one of us? => bool
+#   spares.step_in(claimant, slot)   # the dead one is recorded: its claimant has the slot
 #
 # | what happens | who decides |
 # |---|---|
@@ -34,8 +34,9 @@ module Skep
           @layout = layout
           @locks = OS::RobustLocks.new(page) if config.spares.positive? && OS::RobustLocks.supported?
           @policy = Health::RestartPolicy.new(config)
-          @spare_slots = Array.new(config.spares) { |number| SpareSlot.new(number) {
- node_pool.slots } }
+          @spare_slots = Array.new(config.spares) do |number|
+            SpareSlot.new(number) { node_pool.slots }
+          end
         end
 
         # Who writes down births and ends.
@@ -47,8 +48,11 @@ module Skep
         end
 
         # fresh: nobody has held the slot yet.
-        def claim(id, fresh: true) #: (Integer, ?fresh: bool) -> (SlotClaim | Nodes::SlotClaim::None)
-          @locks ? Nodes::SlotClaim.new(@locks, @layout.of(id), @node_pool.node_table, fresh:) : Nodes::SlotClaim::NONE
+        #: (Integer, ?fresh: bool) -> (Nodes::SlotClaim | Nodes::SlotClaim::None)
+        def claim(id, fresh: true)
+          return Nodes::SlotClaim::NONE unless @locks
+
+          Nodes::SlotClaim.new(@locks, @layout.of(id), @node_pool.node_table, fresh:)
         end
 
         # Slots have come or gone.
@@ -73,8 +77,9 @@ module Skep
           return slot.claim.open if @policy.at_once?(slot.deaths.times, OS.now)
 
           node = slot.node
-          node.watches << @loop.after(@config.restarts_within) {
- consider(slot) if slot.node == node }
+          node.watches << @loop.after(@config.restarts_within) do
+            consider(slot) if slot.node == node
+          end
         end
 
         def offer(slot) #: (Nodes::Slot) -> bool

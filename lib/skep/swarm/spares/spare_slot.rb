@@ -3,8 +3,8 @@
 # The slot of a spare: a node that has booted and waits for another's slot (its own view is
 # InNode::StandbyWait).
 #
-#   spare_slot = SpareSlot.new(0) { slots }    # the block: which slots it is to watch
-#   spare_slot.vacate(node)                  # its spare has stepped in elsewhere
+#   spare_slot = SpareSlot.new(0) { slots }   # the block: which slots it is to watch
+#   spare_slot.vacate(node)                   # its spare has stepped in elsewhere
 #
 # It is booted, renewed and stopped as others are, and counts as none.
 module Skep

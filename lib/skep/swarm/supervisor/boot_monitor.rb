@@ -4,9 +4,9 @@
 # of them can begin. Then the supervisor is told why.
 #
 #   boot = BootMonitor.new(supervisor, 60.0)   # boot_timeout, until the file has said its own
-#   boot.watch                               # from now on, and anew when it is configured
-#   boot.look(:node_died)                    # one of its events: is there any hope?
-#   boot.limit                               # => 120.0, seconds that a mold may take too
+#   boot.watch                                 # from now on, and anew when it is configured
+#   boot.look(:node_died)                      # one of its events: is there any hope?
+#   boot.limit                                 # => 120.0, seconds that a mold may take too
 #   boot.over
 module Skep
   class Swarm

@@ -81,8 +81,8 @@ module Skep
 
       # How often each event was told, from the swarm's first on.
       #
-      #   event_counter = EventCounter.new                   # one of those who watch
-      #   event_counter.counts                        # => { "node_died" => 3, … }
+      #   event_counter = EventCounter.new   # one of those who watch
+      #   event_counter.counts               # => { "node_died" => 3, … }
       #
       # A work may give its events names as it likes: past MOST of them, further ones count as
       # "other".

@@ -4,8 +4,8 @@
 # and whose end nobody else awaits.
 #
 #   orphan_reaper = OrphanReaper.new(program: false, ours: -> { pids })
-#   orphan_reaper.tend     # reaps those that have ended; kills those whose node or mold has
-#   orphan_reaper.sweep    # at the very end: those still there are killed and reaped
+#   orphan_reaper.reap     # reaps those that have ended; kills those whose node or mold has
+#   orphan_reaper.reap_all # at the very end: those still there are killed and reaped
 #
 # A node's group is ended with it (OS::Pidfd#kill_leftover_group). Who left that group, by a session
 # of his own and a second fork, is known by the environment that he was executed with; who wasn't

@@ -72,8 +72,8 @@ module Skep
       #
       #   own_processes = OwnProcesses.new(supervisor, mold_pool)
       #   own_processes.pids
-      #   own_processes.abandon(2.0)      # ends them all at once, and waits so many seconds at most
-      #   own_processes.disown       # in a fork: their channels and pidfds are the supervisor's
+      #   own_processes.abandon(2.0)   # ends them all at once, and waits so many seconds at most
+      #   own_processes.disown         # in a fork: their channels and pidfds are the supervisor's
       class OwnProcesses
         def initialize(supervisor, mold_pool) #: (Supervisor, Molds::MoldPool) -> void
           @supervisor = supervisor

@@ -3,8 +3,8 @@
 # What makes a Supervisor go on as another program in the same process (Upgrade): what it writes
 # down for that one, and how that one begins.
 #
-#   supervisor.hand_over(StateFile.new)      # => the file in which it is
-#   code = supervisor.resume(state_file)      # in place of `run`
+#   supervisor.hand_over(StateFile.new)    # => the file in which it is
+#   code = supervisor.resume(state_file)   # in place of `run`
 module Skep
   class Swarm
     class Supervisor

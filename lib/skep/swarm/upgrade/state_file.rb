@@ -7,8 +7,8 @@ require "tempfile"
 # What one program of the supervisor leaves to the next, which its process goes on as: facts, and
 # descriptors that stay open over execve(2).
 #
-#   state_file = StateFile.new                  # in the old program
-#   number = state_file.lend(node.channel)     # stays open; its number goes into the facts
+#   state_file = StateFile.new               # in the old program
+#   number = state_file.lend(node.channel)   # stays open; its number goes into the facts
 #   file = state_file.write({ … }, trial: true)
 #   state_file.ios                             # => all that were lent, and the file
 #

@@ -6,9 +6,9 @@ module Skep
       # What is in an inbox in one process, and the lock and bells that go with it.
       #
       #   buffer = Buffer.new(generation, options)
-      #   buffer.push(item, nil)           # => nil, or :closed, or :full
-      #   buffer.pop(OS.now + 0.5)         # => an item or nil
-      #   buffer.for_child(generation)         # a child's, with a lock and bells of its own
+      #   buffer.push(item, nil)         # => nil, or :closed, or :full
+      #   buffer.pop(OS.now + 0.5)       # => an item or nil
+      #   buffer.for_child(generation)   # a child's, with a lock and bells of its own
       #
       # Condition variables are used since Ruby 3.1's Queue#pop knows no deadline.
       class Buffer

@@ -8,7 +8,7 @@ module Skep
       #   workers = Workers.new(5, name: "pool", reporter:)
       #   workers.host(batch)         # the threads work on it until it is over
       #   workers.close(OS.now + 5)   # => true: all is done, and they have ended
-      #   workers.for_child             # the same in a forked child, without threads yet
+      #   workers.for_child           # the same in a forked child, without threads yet
       #
       # Threads wait for a ticket, which says that there is work, not which. One is enough for a
       # batch: who takes it calls the next, as long as there is more to do. One that is killed

@@ -3,8 +3,8 @@
 # Prometheus' text format, version 0.0.4, of figures that others have counted.
 #
 #   text = Exposition.new
-#   text.put("skep_nodes", 3, state: "ready")                 # what is no number isn't put
-#   text.put("skep_recovery_seconds", histogram.to_plain)     # of a histogram, Durations' plain one
+#   text.put("skep_nodes", 3, state: "ready")               # a value that is no number is left out
+#   text.put("skep_recovery_seconds", histogram.to_plain)   # a histogram: Stats::Histogram#to_plain
 #   text.to_s
 #
 # What a metric is, the Catalog tells; there is none but those.

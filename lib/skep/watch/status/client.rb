@@ -4,9 +4,9 @@
 # follows is written to until it goes, or until it reads too slowly.
 #
 #   client = Client.new(socket, loop, ended: ->(client) { … }) { |client, request| … }
-#   client.reply("an answer\n")    # in that block, or whenever it is known
-#   client.follow           # called while it is answered: it stays
-#   client.put(line)        # false once it is of no use to put more
+#   client.reply("an answer\n")   # in that block, or whenever it is known
+#   client.follow                 # called while it is answered: it stays
+#   client.put(line)              # false once it is of no use to put more
 #   client.close
 #
 # It never blocks: past BACKLOG bytes that aren't read a follower gets no more but a last line that

@@ -6,8 +6,8 @@ module Skep
       # Which swarms there are to show, by name, and where their status sockets are: those that were
       # named, or all that are in this user's directory or ever were since it was first looked at.
       #
-      #   swarms.paths              # => {"billing" => "/run/skep/billing.sock"}
-      #   swarms.path("billing")    # Refused where there is none
+      #   swarms.paths                  # => {"billing" => "/run/skep/billing.sock"}
+      #   swarms.path("billing")        # Refused where there is none
       #   swarms.node("billing", "0")   # => what its status says of that node
       class Swarms
         def initialize(names, controls) #: (Array[String], Array[String]) -> void
