@@ -18,14 +18,17 @@ class PidfdManyTest < Skep::TestCase
     pidfds.delete_at(2).close # a gap
     pidfds << (other = Skep.pidfd(Process.pid))
     child, reader = in_child do |writer|
+      GC.disable # it would close what other tests have dropped
       before = Dir.children("/proc/self/fd").size
       Skep::OS::Pidfd.abandon(pidfds)
+      writer.puts before - Dir.children("/proc/self/fd").size
+      GC.enable
       files = Array.new(20) { File.open(IO::NULL) } # that have their numbers now
       pidfds.clear
       GC.start
-      writer.puts Dir.children("/proc/self/fd").size - before, files.count(&:eof?)
+      writer.puts files.count(&:eof?)
     end
-    assert_equal %w[14 20], wait_readable(reader).readlines(chomp: true)
+    assert_equal %w[6 20], wait_readable(reader).readlines(chomp: true)
     assert_predicate other, :alive?
     Process.wait(child)
   ensure
