@@ -8,11 +8,16 @@ class CommandsTest < Skep::TestCase
 
   # A supervisor that fails at what it is asked.
   class Failing
-    attr_reader :events
+    attr_reader :events, :published
 
-    def initialize(facts) = (@facts, @events = facts, [])
+    def initialize(facts)
+      @facts = facts
+      @events = Skep::Swarm::Runtime::EventBus.new
+      @published = []
+      @events.subscribe { |event| @published << event }
+    end
+
     def snapshot = @facts.call
-    def emit(name, level, facts) = @events << [name, level, facts]
   end
   private_constant :Failing
 
@@ -21,8 +26,9 @@ class CommandsTest < Skep::TestCase
     answers = ask(supervisor, '{"v":1,"command":"status"}')
     assert_equal [["the supervisor failed at it, its log says where: NoMethodError"]],
                  answers.map(&:values)
-    name, level, facts = supervisor.events.first
-    assert_equal [:supervisor_error, :error, "status"], [name, level, facts[:message]]
+    event = supervisor.published.first
+    facts = event.facts
+    assert_equal [:supervisor_error, :error, "status"], [event.name, event.level, facts[:message]]
     assert_match(/\ANoMethodError: /, facts[:error])
     assert_match(/commands_test/, facts[:backtrace].first)
   end
@@ -33,7 +39,7 @@ class CommandsTest < Skep::TestCase
       assert_match(/one line of JSON/, ask(supervisor, request).first[:error])
     end
     assert_match(/no command/, ask(supervisor, "{}").first[:error])
-    assert_empty supervisor.events
+    assert_empty supervisor.published
   end
 
   private

@@ -7,8 +7,8 @@ require "skep/watch"
 class EventsTest < Skep::TestCase
   ROOT = File.expand_path("../..", __dir__)
   NAMES = Skep::Watch::Events::NAMES
-  # What is told, up to its first comma: `tell(:node_ready, node, …)`, `emit(a ? :b : :c, …)`.
-  TOLD = /\b(?:tell|emit|event|told|tell\.call|told\.call)\(\s*([^,()]*:"?[a-z][^,()]*)/
+  # What is told, up to its first comma: `events.publish(:node_ready, node, …)`.
+  TOLD = /\b(?:publish|event)\(\s*([^,()]*:"?[a-z][^,()]*)/
   CHANGES = %w[restart reload refork upgrade].product(%w[started finished failed refused])
                                              .map { |parts| parts.join("_") }
   private_constant :ROOT, :NAMES, :TOLD, :CHANGES

@@ -12,6 +12,7 @@ module Skep
   end
 end
 
+require "skep/swarm/runtime/event_bus"
 require "skep/swarm/runtime/persisted"
 require "skep/swarm/runtime/secrets"
 require "skep/swarm/runtime/run_directory"

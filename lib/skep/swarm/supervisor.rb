@@ -28,6 +28,7 @@ module Skep
       attr_reader :node_pool #: Nodes::NodePool?
       attr_reader :arguments #: Array[String]?, of the `skep run` that began it
       attr_reader :event_counter #: EventCounter
+      attr_reader :events #: Runtime::EventBus
 
       # overrides: options that the command line sets over the file's.
       def initialize(launcher, overrides: {}, observers: [], arguments: nil)
@@ -37,6 +38,8 @@ module Skep
         @observers = Observers.new([@event_counter = EventCounter.new, *observers])
         @lifecycle = Lifecycle.new
         default = Definition::Options::ALL[:boot_timeout].value
+        @events = Runtime::EventBus.new
+        subscribe
         @boot = BootMonitor.new(self, overrides["boot_timeout"] || default)
       end
 
@@ -60,19 +63,19 @@ module Skep
         @lifecycle.asked unless reason
         return if stopping?
 
-        emit(:swarm_stopping, :info, { signal:, reason: }.compact)
+        events.publish(:swarm_stopping, signal:, reason:)
         @lifecycle.stopping
         @node_pool ? @node_pool.stop : finish
       end
 
       def force(reason) #: (String) -> void
-        emit(:swarm_forced, :warn, { reason: })
+        events.publish(:swarm_forced, level: :warn, reason:)
         @lifecycle.forced
         @node_pool ? @node_pool.force(reason) : finish
       end
 
       def quiet #: () -> void
-        emit(:swarm_quiet, :info, {})
+        events.publish(:swarm_quiet)
         @lifecycle.quiet
         @node_pool&.quiet
       end
@@ -101,13 +104,6 @@ module Skep
       def reap = @process_setup.orphan_reaper.reap #: () -> void
 
       # Asked by the MoldPool, its MoldMessages and its MoldRestarts.
-
-      def emit(name, level, facts) #: (Symbol | String, Symbol, Hash) -> void
-        @observers.event(name.to_s, level, facts)
-        @changes&.look
-        # The helper doesn't hear of itself: its own news would never end.
-        @node_pool&.overheard(name.to_s, facts) unless facts[:node] == "helper"
-      end
 
       # A mold has loaded its file: its word is the configuration, the first time.
       def loaded(mold, plain)
@@ -140,12 +136,6 @@ module Skep
       end
 
       # Asked by the NodePool.
-
-      def told(name, level, facts)
-        emit(name, level, facts)
-        loop.after(0) { reap } if NODE_ENDS.include?(name) # the next node comes first
-        @boot.look(name)
-      end
 
       # Nodes are being killed: should their mold not report it, it is stuck.
       def forced
@@ -192,6 +182,15 @@ module Skep
       def asked_to_stop? = @lifecycle.asked? #: () -> bool
 
       private
+
+      # Observers first: the log has what happened before what follows from it.
+      def subscribe
+        events.subscribe { |event| @observers.event(event.name.to_s, event.level, event.facts) }
+        events.subscribe { @changes&.look }
+        events.subscribe { |event| @node_pool&.overheard(event.name.to_s, event.facts) }
+        # The next node comes first, then the processes that the last one left.
+        events.subscribe(*NODE_ENDS) { loop.after(0) { reap } }
+      end
 
       def open
         @started_at = OS.now
@@ -243,9 +242,9 @@ module Skep
 
       def start_observers
         @observers.configured(self)
-        emit(:swarm_started, :info, { pid: Process.pid, nodes: config.placement.size,
-                                      skep: VERSION, ruby: RUBY_VERSION })
-        config.warnings.each { |sentence| emit(:option_ignored, :warn, { message: sentence }) }
+        events.publish(:swarm_started, pid: Process.pid, nodes: config.placement.size,
+                                       skep: VERSION, ruby: RUBY_VERSION)
+        config.warnings.each { |message| events.publish(:option_ignored, level: :warn, message:) }
       end
 
       def code = @lifecycle.code(@node_pool&.outcome, killed: @node_pool&.killed?)
@@ -255,7 +254,7 @@ module Skep
         @own_processes&.abandon(FORCE_SECONDS) unless @lifecycle.stopped?
         @process_setup&.orphan_reaper&.reap_all
         if @node_pool
-          emit(:swarm_stopped, :info, { status: code, seconds: (OS.now - started_at).round(3) })
+          events.publish(:swarm_stopped, status: code, seconds: (OS.now - started_at).round(3))
         end
         @observers.each_guarded(&:closed)
         @resources&.leave

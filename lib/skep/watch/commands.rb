@@ -28,9 +28,9 @@ module Skep
       rescue Errno::EMFILE, Errno::ENFILE => e # /proc can't be read
         answer.call({ error: "the supervisor can't look: #{e.message.sub(/ @ .*/, "").downcase}" })
       rescue StandardError => e # a bug of ours, for which the client isn't blamed
-        supervisor.emit(:supervisor_error, :error,
-                        { message: command, error: Swarm::IPC::PlainData.error(e),
-                          backtrace: e.backtrace.first(20) })
+        supervisor.events.publish(:supervisor_error, level: :error, message: command,
+                                                     error: Swarm::IPC::PlainData.error(e),
+                                                     backtrace: e.backtrace.first(20))
         answer.call({ error: "the supervisor failed at it, its log says where: #{e.class}" })
       end
 

@@ -16,6 +16,7 @@ class CrashAttributionTest < Skep::TestCase
   end
   Node = Struct.new(:id, :page_index, :reason, :sent) do
     def channel = self
+    def event_facts = { node: id }
     def post(type, facts) = sent << [type, facts]
     def live? = true
     def helper? = false
@@ -31,9 +32,10 @@ class CrashAttributionTest < Skep::TestCase
     slots = Array.new(3) { |id| Slot.new(id, Swarm::Nodes::RestartHistory.new) }
     @node_pool = NodePool.new(false, @nodes, slots)
     @told = []
-    tell = ->(*said, **facts) { @told << [*said, facts] }
+    events = Skep::Swarm::Runtime::EventBus.new
+    events.subscribe { |event| @told << event }
     scoreboard = Swarm::IPC::Scoreboard::Reader.new(@page, @layout)
-    @crash_attribution = Swarm::Health::CrashAttribution.new(@node_pool, scoreboard:, tell:)
+    @crash_attribution = Swarm::Health::CrashAttribution.new(@node_pool, scoreboard:, events:)
   end
 
   def teardown
@@ -70,8 +72,8 @@ class CrashAttributionTest < Skep::TestCase
     type, facts = @nodes[1].sent.first
     assert_equal ["suspects", ["SIGKILL, oom"], 1],
                  [type, *facts["added"].first.values_at("ends", "crashes")]
-    assert_equal [[:work_suspected, @nodes[0],
-                   { level: :warn, in_hand: ["a job at 7"], crashes: 1, alone: true }]], @told
+    facts = { node: 0, in_hand: ["a job at 7"], crashes: 1, alone: true }
+    assert_equal [[:work_suspected, :warn, @nodes[0], facts]], @told.map(&:to_a)
   end
 
   test "says nothing of who had nothing in hand" do
@@ -120,7 +122,7 @@ class CrashAttributionTest < Skep::TestCase
     hold(0, "a", at: 3)
     @crash_attribution.set_exit(@nodes[0], ExitStatus.new(9))
     plain = JSON.parse(JSON.generate(@crash_attribution.dump))
-    again = Swarm::Health::CrashAttribution.new(@node_pool, scoreboard: nil, tell: nil)
+    again = Swarm::Health::CrashAttribution.new(@node_pool, scoreboard: nil, events: nil)
     again.restore(plain)
     assert_equal @crash_attribution.to_a, again.to_a
   end

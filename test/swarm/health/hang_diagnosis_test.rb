@@ -23,6 +23,7 @@ class HangDiagnosisTest < Skep::TestCase
     end
 
     def channel = self
+    def event_facts = {}
     def post(type, *) = @done << type
     def condemned? = @done.include?(:TERM)
     def condemn(reason) = @done.push(reason, :TERM)
@@ -100,10 +101,15 @@ class HangDiagnosisTest < Skep::TestCase
   private
 
   def hang_diagnosis(core: false)
-    tell = ->(name, _, level: nil, **facts) { @told << [name, facts] }
     scoreboard = Swarm::IPC::Scoreboard::Reader.new(@page, @layout)
     config = Config.new(0.3, 0.2, core)
-    @hang_diagnosis ||= Swarm::Health::HangDiagnosis.new(config, loop: @loop, scoreboard:, tell:)
+    @hang_diagnosis ||= Swarm::Health::HangDiagnosis.new(config, loop: @loop, scoreboard:, events:)
+  end
+
+  def events
+    bus = Skep::Swarm::Runtime::EventBus.new
+    bus.subscribe { |event| @told << [event.name, event.facts] }
+    bus
   end
 
   def sign(thread)

@@ -9,6 +9,7 @@ class LivenessMonitorTest < Skep::TestCase
   TIMEOUT = 0.5
   Node = Struct.new(:page_index, :ready_at, :unhealthy_reports) do
     def ready? = true
+    def event_facts = {}
   end
   private_constant :Swarm, :TIMEOUT, :Node
 
@@ -108,9 +109,10 @@ class LivenessMonitorTest < Skep::TestCase
   def liveness_monitor
     config = Struct.new(:liveness_timeout).new(TIMEOUT)
     scoreboard = Swarm::IPC::Scoreboard::Reader.new(@page, @layout)
-    tell = ->(name, _, **facts) { @told << [name, facts] }
+    events = Skep::Swarm::Runtime::EventBus.new
+    events.subscribe { |event| @told << [event.name, event.facts] }
     looked = ->(*) { @looks += 1 }
-    Swarm::Health::LivenessMonitor.new(config, loop: @loop, scoreboard:, tell:,
+    Swarm::Health::LivenessMonitor.new(config, loop: @loop, scoreboard:, events:,
                                                looked:) do |node, verdict, sign|
       @condemned << [node.page_index, verdict, sign&.thread]
     end

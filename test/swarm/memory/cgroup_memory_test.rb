@@ -18,7 +18,7 @@ class CgroupMemoryTest < Skep::TestCase
     assert_nil around.within(:memory_limit, nil)
     assert_equal 900, cgroup_memory(limit: nil).within(:memory_limit, 900)
     assert_equal 900,
-                 Skep::Swarm::Memory::CgroupMemory.new(nil, told: nil).within(:memory_limit, 900)
+                 Skep::Swarm::Memory::CgroupMemory.new(nil, events: nil).within(:memory_limit, 900)
     assert_empty @told
   end
 
@@ -54,6 +54,8 @@ class CgroupMemoryTest < Skep::TestCase
 
   def cgroup_memory(**facts)
     @group = Group.new(stalled: 0.0, oom_kills: 0, **facts)
-    Skep::Swarm::Memory::CgroupMemory.new(@group, told: ->(*event) { @told << event })
+    events = Skep::Swarm::Runtime::EventBus.new
+    events.subscribe { |event| @told << [event.name, event.level, event.facts] }
+    Skep::Swarm::Memory::CgroupMemory.new(@group, events:)
   end
 end

@@ -11,6 +11,7 @@ class MemoryMonitorTest < Skep::TestCase
   Group = Struct.new(:limit, :high, :current, :oom_kills, :stalled)
   Node = Struct.new(:slot, :pid, :ready_at, :node_memory, :watches, :sent) do
     def id = slot.id
+    def event_facts = { id: }
     def state = :ready
     def ready? = true
     def live? = true
@@ -117,12 +118,12 @@ class MemoryMonitorTest < Skep::TestCase
   def swarm(size = 1, **options)
     config = Skep::Swarm::Definition::Config.new("a", options)
     @node_pool = NodePool.new(Array.new(size) { |id| Slot.new(id) }, [])
-    told = ->(name, _, facts) { @told << [name, facts] }
-    around = Skep::Swarm::Memory::CgroupMemory.new(Group.new(nil, nil, nil, 0, 0.0), told:)
-    tell = ->(name, node, level:, **facts) { @told << [name, { id: node.id, level:, **facts }] }
+    events = Skep::Swarm::Runtime::EventBus.new
+    events.subscribe { |event| @told << [event.name, { level: event.level, **event.facts }] }
+    around = Skep::Swarm::Memory::CgroupMemory.new(Group.new(nil, nil, nil, 0, 0.0), events:)
     @weights = {}.compare_by_identity
     @memory_monitor = Skep::Swarm::Memory::MemoryMonitor.new(
-      @node_pool, config, around, loop: @loop, tell:, weights: @weights.method(:[])
+      @node_pool, config, around, loop: @loop, events:, weights: @weights.method(:[])
     )
     @node_pool.memory_monitor = @memory_monitor
     @node_pool.slots.map { |slot| slot.node = Node.new(slot, @pid, Skep::OS.now, nil, [], []) }

@@ -4,7 +4,7 @@ require "test_helper"
 require "skep/swarm"
 
 class BootMonitorTest < Skep::TestCase
-  Supervisor = Struct.new(:stopping, :timer, :sentences) do
+  Supervisor = Struct.new(:stopping, :timer, :sentences, :events) do
     def config = nil
     def node_pool = nil
     def file = "swarm.rb"
@@ -22,7 +22,7 @@ class BootMonitorTest < Skep::TestCase
   private
 
   def sentences(stopping)
-    supervisor = Supervisor.new(stopping, nil, [])
+    supervisor = Supervisor.new(stopping, nil, [], Skep::Swarm::Runtime::EventBus.new)
     Skep::Swarm::Supervisor::BootMonitor.new(supervisor, 1.0).watch
     supervisor.timer.call
     supervisor.sentences.size

@@ -2,7 +2,7 @@
 
 # Which ends of nodes are crashes, and who hears of what they had in hand (IPC::CrashSuspects).
 #
-#   crash_attribution = CrashAttribution.new(node_pool, scoreboard:, tell:)
+#   crash_attribution = CrashAttribution.new(node_pool, scoreboard:, events:)
 #   crash_attribution.record_crash(node)     # it is gone, how isn't known yet
 #   crash_attribution.set_exit(node, exit)   # this is how; all nodes are told
 #   crash_attribution.judged(frame)          # a node has done what was suspect, or found it guilty
@@ -26,10 +26,10 @@ module Skep
         OURS = %w[TERM KILL ABRT].freeze
         private_constant :CRASHES, :OURS
 
-        def initialize(node_pool, scoreboard:, tell:) #: (Nodes::NodePool, **untyped) -> void
+        def initialize(node_pool, scoreboard:, events:) #: (Nodes::NodePool, **untyped) -> void
           @node_pool = node_pool
           @scoreboard = scoreboard
-          @tell = tell
+          @events = events
           @suspects = IPC::CrashSuspects.new
           @charged = {}.compare_by_identity
         end
@@ -48,7 +48,7 @@ module Skep
           charged = @charged.delete(node) or return
 
           told = @suspects.set_exit(charged, [exit.to_s, *node.reason].join(", "))
-          @tell.call(:work_suspected, node, level: :warn, in_hand: told.map(&:to_s),
+          @events.publish(:work_suspected, node, level: :warn, in_hand: told.map(&:to_s),
                                             crashes: told.map(&:crashes).max, alone: told.one?)
           pass_on("added" => told.map(&:to_plain))
         end

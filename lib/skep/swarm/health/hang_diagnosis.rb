@@ -3,7 +3,7 @@
 # How a node that is hung or unhealthy ends: first what it was doing is found out, then it is ended,
 # gently, then by force.
 #
-#   hang_diagnosis = HangDiagnosis.new(config, loop:, scoreboard:, tell:)
+#   hang_diagnosis = HangDiagnosis.new(config, loop:, scoreboard:, events:)
 #   hang_diagnosis.open(node, :hung, sign)         # LivenessMonitor's verdict
 #   hang_diagnosis.add_backtraces(node, threads)   # its own backtraces have come
 #   hang_diagnosis.over(node)                      # it has ended, perhaps before all was found out
@@ -31,12 +31,13 @@ module Skep
         Diagnosis = Struct.new(:verdict, :facts, :timer)
         private_constant :Diagnosis
 
-        def initialize(config, loop:, scoreboard:, tell:) #: (Definition::Config, **untyped) -> void
+        #: (Definition::Config, **untyped) -> void
+        def initialize(config, loop:, scoreboard:, events:)
           @config = config
           @loop = loop
           @scoreboard = scoreboard
           @liveness = LivenessPolicy.new(timeout: config.liveness_timeout)
-          @tell = tell
+          @events = events
           @cases = {}.compare_by_identity
         end
 
@@ -96,7 +97,7 @@ module Skep
           return unless node.condemned?
 
           node.slot.last_hang[:threads] = threads if node.slot.last_hang
-          @tell.call(:node_backtraces, node, threads:)
+          @events.publish(:node_backtraces, node, threads:)
         end
 
         def conclude(node)
@@ -109,7 +110,7 @@ module Skep
           found = @cases.delete(node) or return
           node.slot.last_hang = { pid: node.pid, at: OS.now, why: reason(found.verdict),
                                   **found.facts }
-          @tell.call(EVENTS.fetch(found.verdict), node, level: :error, **found.facts)
+          @events.publish(EVENTS.fetch(found.verdict), node, level: :error, **found.facts)
         end
 
         def execute_later(node, seconds)

@@ -3,7 +3,7 @@
 # Looks at the nodes' signs of life when, and only when, one of them could be overdue, and asks
 # LivenessPolicy and UnhealthyPolicy what it means.
 #
-#   monitor = LivenessMonitor.new(config, loop:, scoreboard:, tell:, looked:) { |node, verdict| … }
+#   monitor = LivenessMonitor.new(config, loop:, scoreboard:, events:, …) { |node, verdict| … }
 #   monitor.watch(node)              # from its readiness on
 #   monitor.forget(node)             # it has ended
 #   monitor.complains(node, reason)  # it has said `unhealthy!`
@@ -22,10 +22,10 @@ module Skep
 
         #: (Definition::Config, **untyped)
         #:   { (Nodes::NodeProcess, Symbol, IPC::Scoreboard::ThreadStatus?) -> void } -> void
-        def initialize(config, loop:, scoreboard:, tell:, looked:, &condemn)
+        def initialize(config, loop:, scoreboard:, events:, looked:, &condemn)
           @loop = loop
           @scoreboard = scoreboard
-          @tell = tell
+          @events = events
           @looked = looked
           @condemn = condemn
           appoint(config.liveness_timeout)
@@ -64,7 +64,7 @@ module Skep
 
           node.unhealthy_reports.add(reason, now)
           reports = @health.count(node.unhealthy_reports.times, now)
-          @tell.call(:node_unhealthy, node, level: :warn, reason:, reports:)
+          @events.publish(:node_unhealthy, node, level: :warn, reason:, reports:)
           look_by(now + [examine(node, now), @liveness.timeout].compact.min)
         end
 
@@ -72,7 +72,7 @@ module Skep
           return unless node.unhealthy_reports.any?
 
           node.unhealthy_reports.clear
-          @tell.call(:node_healthy, node)
+          @events.publish(:node_healthy, node)
         end
 
         private
@@ -109,7 +109,7 @@ module Skep
           statuses = @watched.keys.flat_map { |node| @scoreboard.of(node) }
           @pause_compensation.over(@looked_at, now, statuses)
           @suspects.clear
-          @tell.call(:supervisor_late, nil, level: :warn, seconds: late.round(3))
+          @events.publish(:supervisor_late, nil, level: :warn, seconds: late.round(3))
         end
 
         # Seconds until it is to be looked at again; nil where it is condemned.

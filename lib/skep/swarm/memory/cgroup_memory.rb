@@ -3,7 +3,7 @@
 # The memory around the swarm: what its control group allows, whether it runs short, and whom the
 # kernel has killed for it.
 #
-#   cgroup_memory = CgroupMemory.new(OS::Cgroup.of, told: ->(name, level, facts) { … })
+#   cgroup_memory = CgroupMemory.new(OS::Cgroup.of, events: bus)
 #   cgroup_memory.within(:memory_limit, 8 << 30)   # => no more than the group allows
 #   cgroup_memory.look(now)                        # cheap, and made at most each 10 seconds
 #   cgroup_memory.oom?(exit)                       # was that an OOM kill?
@@ -13,17 +13,17 @@ module Skep
       class CgroupMemory
         PAUSE = 10.0
         PART = 0.95 # of what the group allows: past it the kernel is about to kill
-        private_constant :PAUSE, :PART
+        LOWERED = "its control group allows less, the kernel would kill first"
+        private_constant :PAUSE, :PART, :LOWERED
 
-        def initialize(cgroup, told:) #: (untyped, told: Proc) -> void
+        def initialize(cgroup, events:) #: (untyped, events: Runtime::EventBus) -> void
           @cgroup = cgroup
-          @told = told
+          @events = events
           @kills = Health::OomKills.new(cgroup)
           @pressure = MemoryPressure.new
           @next_at = 0.0
         end
 
-        def emit(name, level, facts) = @told.call(name, level, facts)
         def oom?(exit) = @kills.name?(exit) #: (IPC::ExitStatus) -> bool
 
         # An option's bytes, and a word if they are more than can be had.
@@ -32,9 +32,8 @@ module Skep
           return bytes unless bytes && allowed && bytes > allowed * PART
 
           lower = (allowed * PART).floor
-          emit(:memory_lowered, :warn,
-               { option:, bytes: lower, asked: bytes, cgroup: allowed,
-                 message: "its control group allows less, the kernel would kill first" })
+          @events.publish(:memory_lowered, level: :warn, option:, bytes: lower, asked: bytes,
+                                           cgroup: allowed, message: LOWERED)
           lower
         end
 
@@ -44,7 +43,7 @@ module Skep
           @next_at = now + PAUSE
           @kills.forget
           short = @pressure.verdict(**facts, now:)
-          emit(:memory_pressure, :warn, short) if short
+          @events.publish(:memory_pressure, level: :warn, **short) if short
         end
 
         def dump = @kills.dump #: () -> Hash[String, untyped]

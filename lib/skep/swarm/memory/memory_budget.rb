@@ -2,7 +2,7 @@
 
 # Adds up the swarm's memory now and then, and says whose end would bring it back into its budget.
 #
-#   memory_budget = MemoryBudget.new(node_pool, cgroup_memory, 4 << 30, pause: 1.0, tell:)
+#   memory_budget = MemoryBudget.new(node_pool, cgroup_memory, 4 << 30, pause: 1.0, events:)
 #   memory_budget.look(now) { |node, deed| … }     # :replace or :stop that one; true if it is done
 #
 # The sum is that of PSS, found without counting a page: what molds have in memory, and what nodes
@@ -12,11 +12,10 @@ module Skep
     module Memory
       class MemoryBudget
         # bytes: nil for no budget; pause: seconds between two sums at least.
-        def initialize(node_pool, cgroup_memory, bytes, pause:, tell:)
+        def initialize(node_pool, cgroup_memory, bytes, pause:, events:)
           @pause = pause
           @node_pool = node_pool
-          @tell = tell
-          @emit = cgroup_memory.method(:emit)
+          @events = events
           bytes = cgroup_memory.within(:memory_budget, bytes)
           @judge = bytes && MemoryBudgetPolicy.new(budget: bytes)
           @next_at = 0.0
@@ -64,15 +63,16 @@ module Skep
           return unless yield(node, deed)
 
           @going = node
-          @tell.call(:swarm_over_budget, node, level: :warn, bytes: total, budget: @judge.budget,
-                                               uss: node.node_memory.least, at_once: deed == :stop)
+          @events.publish(:swarm_over_budget, node,
+                          level: :warn, bytes: total, budget: @judge.budget,
+                          uss: node.node_memory.least, at_once: deed == :stop)
         end
 
         def futile(total)
           return if @told
 
           @told = true
-          @emit.call(:budget_too_small, :warn, { bytes: total, budget: @judge.budget })
+          @events.publish(:budget_too_small, level: :warn, bytes: total, budget: @judge.budget)
         end
       end
 

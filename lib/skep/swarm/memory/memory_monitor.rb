@@ -3,7 +3,7 @@
 # Keeps nodes young and lean: those that have too much memory, or have lived long enough, make way
 # for new ones.
 #
-#   monitor = MemoryMonitor.new(node_pool, config, cgroup_memory, loop:, tell:, weights: …)
+#   monitor = MemoryMonitor.new(node_pool, config, cgroup_memory, loop:, events:, weights: …)
 #   monitor.watch(node)            # from its readiness to its end
 #   monitor.memory(node)           # => what is known of it, for `skep status`; counts nothing
 #
@@ -26,12 +26,11 @@ module Skep
 
         attr_reader :recycler #: Recycler
 
-        # tell: called with an event's name, the node, a level and facts; weights: tells when a node
-        # has counted its pages, and what it counted, if it has.
-        def initialize(node_pool, config, cgroup_memory, loop:, tell:, weights:)
+        # weights: tells when a node has counted its pages, and what it counted, if it has.
+        def initialize(node_pool, config, cgroup_memory, loop:, events:, weights:)
           @node_pool = node_pool
           @loop = loop
-          @tell = tell
+          @events = events
           @weights = weights
           @rest = config.liveness_timeout * REST
           @cgroup_memory = cgroup_memory
@@ -84,7 +83,7 @@ module Skep
           longest = [longest, LOOK * @node_pool.slots.size].max
           @limit = MemoryLimitPolicy.new(limit:, longest:)
           @budget = MemoryBudget.new(@node_pool, @cgroup_memory, config.memory_budget,
-                                     pause: longest / 10, tell: @tell)
+                                     pause: longest / 10, events: @events)
         end
 
         def expect_end(node, part)
@@ -143,7 +142,7 @@ module Skep
           return unless %i[replace stop].include?(verdict)
           return unless renew(node, "memory_limit", verdict)
 
-          @tell.call(:node_over_limit, node, level: :warn, uss: node.node_memory.least,
+          @events.publish(:node_over_limit, node, level: :warn, uss: node.node_memory.least,
                                              limit: @limit.limit, at_once: verdict == :stop)
         end
 

@@ -28,6 +28,7 @@ module Skep
           @watches = []
         end
 
+        def event_facts = { mold: number, pid: } #: () -> Hash
         def ready? = @state == :ready #: () -> bool
         def retire = @retired = true #: () -> void
         def retired? = @retired ? true : false #: () -> bool, no node of it is wanted any more

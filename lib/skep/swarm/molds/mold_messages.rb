@@ -3,7 +3,7 @@
 # What molds report over their channels, passed on to whom it concerns: their own progress to the
 # supervisor or to their trial, births and ends of nodes to the node registry.
 #
-#   reports = MoldMessages.new(supervisor, launcher, tell:)
+#   reports = MoldMessages.new(supervisor, launcher, events:)
 #   reports.hear(mold, frame)
 #
 # It is for molds what NodeMessages is for nodes.
@@ -11,11 +11,11 @@ module Skep
   class Swarm
     module Molds
       class MoldMessages
-        # tell: called with an event's name, its level, the mold and facts.
-        def initialize(supervisor, launcher, tell:) #: (Supervisor, untyped, tell: Method) -> void
+        #: (Supervisor, untyped, events: Runtime::EventBus) -> void
+        def initialize(supervisor, launcher, events:)
           @supervisor = supervisor
           @launcher = launcher
-          @tell = tell
+          @events = events
         end
 
         def hear(mold, frame) #: (Mold, IPC::Channel::Message) -> void
@@ -63,16 +63,16 @@ module Skep
             return @supervisor.fail(sentence, ExitCode.of_boot([exit_code]))
           end
 
-          @tell.call(:mold_load_failed, :error, mold, message: sentence)
+          @events.publish(:mold_load_failed, mold, level: :error, message: sentence)
           mold.trial&.drop(sentence)
           mold.kill
         end
 
         def ready(mold, frame)
           mold.ready
-          @tell.call(:mold_ready, :info, mold, seconds: frame["seconds"].round(3))
+          @events.publish(:mold_ready, mold, seconds: frame["seconds"].round(3))
           frame["findings"].each do |finding|
-            @tell.call(:fork_guard, :warn, mold, message: finding)
+            @events.publish(:fork_guard, mold, level: :warn, message: finding)
           end
           warmed(mold, frame)
           @supervisor.node_pool.pass_on if frame["passes_on"]
@@ -83,8 +83,9 @@ module Skep
         def warmed(mold, frame)
           reshare = @supervisor.config.reshare
           refused = reshare && frame["warmup"]["reshare"].to_s.start_with?("skipped")
+          level = refused ? :warn : :debug
           steps = frame["warmup"].transform_keys(&:to_sym)
-          @tell.call(:mold_warmed, refused ? :warn : :debug, mold, slots: frame["slots"], **steps)
+          @events.publish(:mold_warmed, mold, level:, slots: frame["slots"], **steps)
           @launcher.warmed(slots: frame["slots"], reshare:)
         end
       end

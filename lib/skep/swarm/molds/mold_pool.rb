@@ -17,10 +17,11 @@ module Skep
         def initialize(launcher, supervisor, disown:) #: (untyped, Supervisor, disown: Proc) -> void
           @launcher = launcher
           @supervisor = supervisor
+          @events = supervisor.events
           @disown = disown
           @molds = []
           @next = 0
-          @reports = MoldMessages.new(supervisor, launcher, tell: method(:emit))
+          @reports = MoldMessages.new(supervisor, launcher, events: @events)
           @mold_restarts = MoldRestarts.new(supervisor, self, launcher.file)
         end
 
@@ -34,7 +35,7 @@ module Skep
           mold.trial = trial
           @molds << mold
           follow(mold)
-          emit(:mold_booting, :debug, mold)
+          @events.publish(:mold_booting, mold, level: :debug)
           mold
         end
 
@@ -137,7 +138,8 @@ module Skep
         end
 
         def protocol_error(mold, error)
-          emit(:mold_protocol_error, :error, mold, error: IPC::PlainData.error(error))
+          @events.publish(:mold_protocol_error, mold, level: :error,
+                                                     error: IPC::PlainData.error(error))
           mold.kill
         end
 
@@ -146,8 +148,9 @@ module Skep
         def failed_at(mold, error, frame)
           raise error unless @supervisor.booted?
 
-          emit(:supervisor_error, :error, mold, message: frame.type, error: IPC::PlainData.error(error),
-                                                backtrace: error.backtrace.to_a.first(20))
+          @events.publish(:supervisor_error, mold, level: :error, message: frame.type,
+                                                  error: IPC::PlainData.error(error),
+                                                  backtrace: error.backtrace.to_a.first(20))
         end
 
         def follow(mold)
@@ -158,7 +161,8 @@ module Skep
         end
 
         def hung(mold)
-          emit(:mold_hung, :error, mold, **(OS::ProcessState.of(mold.pid)&.to_plain || {}))
+          @events.publish(:mold_hung, mold, level: :error,
+                                           **(OS::ProcessState.of(mold.pid)&.to_plain || {}))
           mold.kill
         end
 
@@ -180,7 +184,7 @@ module Skep
 
           level = @done || (mold.retired? && exit.clean?) ? :debug : :warn
           reason = Health::OomKills::REASON if oom?(mold, exit)
-          emit(:mold_died, level, mold, **exit.to_plain, reason:)
+          @events.publish(:mold_died, mold, level:, **exit.to_plain, reason:)
         end
 
         def oom?(mold, exit)
@@ -191,9 +195,6 @@ module Skep
           @done&.call if @molds.empty?
         end
 
-        def emit(name, level, mold, **facts)
-          @supervisor.emit(name, level, { mold: mold.number, pid: mold.pid, **facts.compact })
-        end
       end
 
       # What follows a mold's end: another one, at once or, should one die after the other, after a
@@ -244,8 +245,8 @@ module Skep
         def start
           @mold_pool.start
         rescue SystemCallError => e # no process or descriptor to be had just now
-          @supervisor.emit(:fork_failed, :error,
-                           { mold: @mold_pool.newest, error: e.message, seconds: RETRY_SECONDS })
+          @supervisor.events.publish(:fork_failed, level: :error, mold: @mold_pool.newest,
+                                                   error: e.message, seconds: RETRY_SECONDS)
           later(RETRY_SECONDS)
         end
       end

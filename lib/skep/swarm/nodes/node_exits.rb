@@ -2,7 +2,7 @@
 
 # What a process' end comes to: it is told of and written down, and whoever follows is seen to.
 #
-#   node_exits = NodeExits.new(node_pool, node_registry, config, loop:, tell:)
+#   node_exits = NodeExits.new(node_pool, node_registry, config, loop:, events:)
 #   node_exits.exited(node)                 # it has ended, how is yet to be told
 #   node_exits.record_exit(node, exit)      # this is how
 #   node_exits.remove_process(node, exit)   # the same without a word: it never was
@@ -15,12 +15,12 @@ module Skep
       class NodeExits
         attr_reader :recovery_times #: Stats::RecoveryTimes
 
-        def initialize(node_pool, node_registry, config, loop:, tell:)
+        def initialize(node_pool, node_registry, config, loop:, events:)
           @node_pool = node_pool
           @node_registry = node_registry
           @config = config
           @loop = loop
-          @tell = tell
+          @events = events
           @recovery_times = Stats::RecoveryTimes.new
         end
 
@@ -72,7 +72,7 @@ module Skep
         # holds it, or a disk. Its slot doesn't wait for that.
         def expect(node) #: (NodeProcess) -> void
           node.watches << @loop.after(2 * @config.kill_timeout) do
-            @tell.call(:node_unkillable, node, level: :error)
+            @events.publish(:node_unkillable, node, level: :error)
             record_exit(node, IPC::ExitStatus.new)
           end
         end
@@ -111,7 +111,7 @@ module Skep
         # It runs on and nobody can tell it anything: it has closed all its descriptors, or executed
         # another program.
         def unresponsive(node)
-          @tell.call(:node_channel_closed, node, level: :error)
+          @events.publish(:node_channel_closed, node, level: :error)
           node.kill("channel_closed")
           @node_registry.exit_watch.silent(node)
         end
@@ -133,7 +133,7 @@ module Skep
           held = @node_pool.in_hand(node)
           reason = node.reason
           @node_pool.killed if exit.signal && reason && reason != Health::OomKills::REASON
-          @tell.call(exit.clean? ? :node_exited : :node_died, node,
+          @events.publish(exit.clean? ? :node_exited : :node_died, node,
                      level: exit.clean? ? :info : :warn, **exit.to_plain, reason:,
                      at: node.kind_of_death, in_hand: held.any? ? held : nil)
           @node_registry.crash_attribution.set_exit(node, exit)

@@ -2,7 +2,7 @@
 
 # What nodes say over their channels, made into news.
 #
-#   node_messages = NodeMessages.new(loop, node_registry, spares:, tell:)
+#   node_messages = NodeMessages.new(loop, node_registry, spares:, events:)
 #   node.listens_to(node_messages.link(node, channel))
 #
 # A node can't make itself pass for another one, for the supervisor, or harm it by nonsense: what it
@@ -16,11 +16,11 @@ module Skep
         ONCE = %w[ready spare slot_taken stepped_in].freeze # in a process' life
         private_constant :OURS, :ONCE
 
-        # tell: called with an event's name, the node, a level and facts. Spares hear first.
-        def initialize(loop, node_registry, spares:, tell:)
+        # Spares hear first.
+        def initialize(loop, node_registry, spares:, events:)
           @loop = loop
           @node_registry = node_registry
-          @tell = tell
+          @events = events
           @spares = spares
         end
 
@@ -58,7 +58,7 @@ module Skep
 
         # A node that can't be understood is ended, and nothing else.
         def protocol_error(node, error) #: (NodeProcess, Exception) -> void
-          @tell.call(:node_protocol_error, node, level: :error, error: IPC::PlainData.error(error))
+          @events.publish(:node_protocol_error, node, level: :error, error: IPC::PlainData.error(error))
           node.kill("protocol_error")
           node.channel.close # not before: it would end by that
         end
@@ -67,7 +67,7 @@ module Skep
 
         # Our own failure to act on a message: neither the node nor the swarm ends by it.
         def failed_at(node, error, frame)
-          @tell.call(:supervisor_error, node, level: :error, message: frame.type,
+          @events.publish(:supervisor_error, node, level: :error, message: frame.type,
                                               error: IPC::PlainData.error(error),
                                               backtrace: error.backtrace.to_a.first(20))
         end
@@ -79,7 +79,7 @@ module Skep
         end
 
         def event(node, frame)
-          @tell.call(frame["name"], node, level: frame["level"].to_sym, **facts(frame))
+          @events.publish(frame["name"], node, level: frame["level"].to_sym, **facts(frame))
         end
 
         def unfit(node, frame)
@@ -88,14 +88,14 @@ module Skep
 
         def joined(node, frame)
           node.joined(frame["joined"])
-          @tell.call(frame["joined"] ? :node_assigned : :node_unassigned, node, **facts(frame))
+          @events.publish(frame["joined"] ? :node_assigned : :node_unassigned, node, **facts(frame))
         end
 
         def failed(node, frame)
           node.slot.failure = frame["sentence"]
           node.slot.refusal = frame["sentence"] if frame["refused"]
           node.slot.refusal_code = frame["exit_code"]
-          @tell.call(:node_failed, node, level: :error, error: frame["sentence"],
+          @events.publish(:node_failed, node, level: :error, error: frame["sentence"],
                                          backtrace: frame["backtrace"])
         end
 

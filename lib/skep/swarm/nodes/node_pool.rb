@@ -32,6 +32,7 @@ module Skep
         def initialize(config, supervisor, loop:, page:, layout:, spares:, kept: nil)
           @config = config
           @supervisor = supervisor
+          @events = supervisor.events
           @loop = loop
           @page = page
           @layout = layout
@@ -112,8 +113,11 @@ module Skep
           @boots.enqueue(@helper)
         end
 
-        # Passes an event on to the helper, if users' blocks want it.
-        def overheard(name, facts) = @helper&.tell(name, facts) #: (String, Hash) -> void
+        # Passes an event on to the helper, if users' blocks want it. Events about the helper itself
+        # are left out: each would cause the next.
+        def overheard(name, facts) #: (String, Hash) -> void
+          @helper&.tell(name, facts) unless facts[:node] == "helper"
+        end
 
         # Lends the helper a socket to serve at (HelperSlot#serve).
         def serve(...) = @helper&.serve(...) #: (BasicSocket, ?anew: bool) -> void
@@ -253,12 +257,12 @@ module Skep
 
         def appoint
           @node_registry = NodeRegistry.new(self, @config, loop: @loop, page: @page,
-                                                           layout: @layout, tell: method(:tell))
+                                                           layout: @layout, events: @events)
           @boots, @replacements = node_registry.boots, node_registry.replacements
-          @cgroup_memory = Memory::CgroupMemory.new(OS::Cgroup.of, told: @supervisor.method(:told))
+          @cgroup_memory = Memory::CgroupMemory.new(OS::Cgroup.of, events: @events)
           weights = node_registry.scoreboard.method(:weight)
           @memory_monitor = Memory::MemoryMonitor.new(self, @config, cgroup_memory,
-                                                      loop: @loop, tell: method(:tell), weights:)
+                                                      loop: @loop, events: @events, weights:)
         end
 
         def furnish(kept)
@@ -287,11 +291,6 @@ module Skep
           end
         end
 
-        # who: a node or a slot; nil where it is about all of them.
-        def tell(name, who, level: :info, **facts)
-          about = who ? { node: who.label, mold: who.mold&.number, pid: who.pid } : {}
-          @supervisor.told(name, level, { **about, **facts.compact })
-        end
       end
     end
   end

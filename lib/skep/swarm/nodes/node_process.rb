@@ -71,6 +71,7 @@ module Skep
         def id = slot.id #: () -> Integer
         def label = slot.label #: () -> (Integer | String), what events call it
         def task = slot.task #: () -> Integer?
+        def event_facts = { node: label, mold: mold.number, pid: } #: () -> Hash
         def helper? = slot.helper? #: () -> bool
         def live? = LIVE.include?(@state) #: () -> bool
         def ready? = %i[ready quiet spare].include?(@state) #: () -> bool, it owes beats

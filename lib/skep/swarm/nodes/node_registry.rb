@@ -2,7 +2,7 @@
 
 # Writes down each process' birth and readiness, and what becomes of it; its end is NodeExits'.
 #
-#   node_registry = NodeRegistry.new(node_pool, config, loop:, page:, layout:, tell:)
+#   node_registry = NodeRegistry.new(node_pool, config, loop:, page:, layout:, events:)
 #   node_registry.forked(page_index, pid, pidfd)     # what the mold reports
 #   node_registry.exited(page_index, pid, exit)
 #   node_registry.mold_died(mold)
@@ -31,15 +31,15 @@ module Skep
         def memory_monitor = @node_pool.memory_monitor #: () -> Memory::MemoryMonitor
         def recovery_times = node_exits.recovery_times #: () -> Stats::RecoveryTimes
 
-        def initialize(node_pool, config, loop:, page:, layout:, tell:)
+        def initialize(node_pool, config, loop:, page:, layout:, events:)
           @node_pool = node_pool
           @config = config
           @loop = loop
-          @tell = tell
+          @events = events
           @scoreboard = IPC::Scoreboard::Reader.new(page, layout)
           @notice = GracePeriod.new(config, loop:)
-          @crash_attribution = Health::CrashAttribution.new(node_pool, scoreboard:, tell:)
-          @node_exits = NodeExits.new(node_pool, self, config, loop:, tell:)
+          @crash_attribution = Health::CrashAttribution.new(node_pool, scoreboard:, events:)
+          @node_exits = NodeExits.new(node_pool, self, config, loop:, events:)
           appoint_watchman
           appoint({ loop:, page:, layout: })
         end
@@ -50,7 +50,7 @@ module Skep
 
           node.forked(pid, pidfd)
           node.expect_end { |killed| node_exits.expect(killed) }
-          tell(:node_forked, node)
+          @events.publish(:node_forked, node)
           node.channel.listen # not before: what it says must find a node with a pid
           admit(node)
           @exit_watch.follow(node) if node.live? && pidfd&.watchable?
@@ -92,7 +92,7 @@ module Skep
         def ready(node) #: (NodeProcess) -> void
           node.ready(OS.now)
           @node_pool.booted unless node.helper?
-          tell(:node_ready, node, seconds: node.boot_seconds.round(6))
+          @events.publish(:node_ready, node, seconds: node.boot_seconds.round(6))
           recovery_times.ready(node, OS.now)
           @liveness_monitor.watch(node)
           memory_monitor.watch(node)
@@ -105,7 +105,7 @@ module Skep
         # A spare has booted.
         def spare_ready(node) #: (NodeProcess) -> void
           node.spare(OS.now)
-          tell(:spare_ready, node, seconds: node.boot_seconds.round(6))
+          @events.publish(:spare_ready, node, seconds: node.boot_seconds.round(6))
           @liveness_monitor.watch(node)
           @replacements.ready(node)
           @boots.start_next
@@ -121,7 +121,7 @@ module Skep
         def became_mold(node) #: (NodeProcess) -> void
           pidfd = node.leave
           standing = node_exits.remove_process(node, nil)
-          tell(:node_became_mold, node)
+          @events.publish(:node_became_mold, node)
           node.refork.became(node, pidfd)
           node_exits.follow(node, standing) unless @node_pool.stopping?
           @node_pool.check if @node_pool.stopping?
@@ -133,7 +133,7 @@ module Skep
 
         # Who says when a node is hung, and who ends it then.
         def appoint_watchman
-          shared = { loop: @loop, scoreboard:, tell: @tell }
+          shared = { loop: @loop, scoreboard:, events: @events }
           @hang_diagnosis = Health::HangDiagnosis.new(@config, **shared)
           @liveness_monitor = Health::LivenessMonitor.new(@config, **shared,
                                                           looked: @node_pool.method(:looked),
@@ -144,13 +144,14 @@ module Skep
         def appoint(shared)
           @exit_watch = ExitWatch.new(@loop, gone: node_exits.method(:exited),
                                       &node_exits.method(:record_exit))
-          @node_messages = NodeMessages.new(@loop, self, spares:, tell: @tell)
+          @node_messages = NodeMessages.new(@loop, self, spares:, events: @events)
           @boots = BootQueue.new(@config, **shared, node_table:, node_messages: @node_messages,
                                                     crash_attribution:, failed: method(:no_channel))
-          @replacements = Replacements.new(notice, boots: @boots, tell: @tell, spares:)
+          @replacements = Replacements.new(notice, boots: @boots, events: @events, spares:)
           @restarter = Restarter.new(@config, loop: @loop, slots: @node_pool.slots, boots: @boots,
-                                              tell: @tell, over: @node_pool.method(:over), spares:)
-          spares.serve(self, @node_messages, @tell)
+                                              events: @events, spares:,
+                                              over: @node_pool.method(:over))
+          spares.serve(self, @node_messages, @events)
         end
 
         def node_table = @node_pool.node_table
@@ -180,13 +181,11 @@ module Skep
         end
 
         def unforked(slot, error)
-          tell(:fork_failed, slot, level: :error, error:, seconds: FORK_RETRY)
+          @events.publish(:fork_failed, slot, level: :error, error:, seconds: FORK_RETRY)
           return @node_pool.check if @node_pool.stopping?
 
           slot.live? ? @replacements.failed(slot) : @boots.later(slot, FORK_RETRY)
         end
-
-        def tell(...) = @tell.call(...)
       end
     end
   end

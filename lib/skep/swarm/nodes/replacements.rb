@@ -2,7 +2,7 @@
 
 # Processes taking over slots from others, each ready before its predecessor goes.
 #
-#   replacements = Replacements.new(notice, boots:, tell:, spares:)
+#   replacements = Replacements.new(notice, boots:, events:, spares:)
 #   replacements.begin(slot, "restart") { |ok| … }   # called once, at its end
 #   replacements.ready(node)      # a successor can work: the old one is stopped
 #   replacements.promoted(slot)   # the old one has gone: its successor holds the slot
@@ -17,10 +17,10 @@ module Skep
         Replacement = Struct.new(:reason, :on_retire, :done)
         private_constant :Replacement
 
-        def initialize(notice, boots:, tell:, spares:)
+        def initialize(notice, boots:, events:, spares:)
           @notice = notice
           @boots = boots
-          @tell = tell
+          @events = events
           @spares = spares
           @all = {}.compare_by_identity
         end
@@ -82,13 +82,13 @@ module Skep
         def replace(slot, reason, mold: nil, on_retire: nil, &done)
           @all[slot] = Replacement.new(reason, on_retire, done)
           slot.failure = nil
-          @tell.call(:node_replacing, slot, reason:)
+          @events.publish(:node_replacing, slot, reason:)
           @boots.enqueue(slot, mold:)
         end
 
         def over(slot, succeeded, event, level)
           replacement = @all.delete(slot) or return
-          @tell.call(event, slot, level:, reason: replacement.reason)
+          @events.publish(event, slot, level:, reason: replacement.reason)
           replacement.done&.call(succeeded)
         end
       end

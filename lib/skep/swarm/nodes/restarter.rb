@@ -2,7 +2,7 @@
 
 # What follows a node's end in its slot: the next process at once, after a while, or none.
 #
-#   restarter = Restarter.new(config, slots:, boots:, tell:, spares:, over: ->(outcome) { … })
+#   restarter = Restarter.new(config, slots:, boots:, events:, spares:, over: ->(outcome) { … })
 #   restarter.after(slot, node)
 #   restarter.restart_early(node)   # it is gone, how isn't known yet: who follows may begin
 #   restarter.clear_crash_loop_later(node)   # it is ready: once it has outlived the window
@@ -18,12 +18,12 @@ module Skep
         HELPER_RETRY = 0.1
         private_constant :REFUSED_RETRY, :HELPER_RETRY
 
-        def initialize(config, loop:, slots:, boots:, tell:, over:, spares:)
+        def initialize(config, loop:, slots:, boots:, events:, over:, spares:)
           @config = config
           @loop = loop
           @slots = slots
           @boots = boots
-          @tell = tell
+          @events = events
           @over = over
           @spares = spares
           @policy = Health::RestartPolicy.new(config)
@@ -54,7 +54,7 @@ module Skep
 
           node.watches << @loop.at(node.ready_at + @config.restarts_within) do
             node.slot.looping = false
-            @tell.call(:crash_loop_over, node)
+            @events.publish(:crash_loop_over, node)
           end
         end
 
@@ -84,18 +84,18 @@ module Skep
         end
 
         def crash_loop(slot, node)
-          @tell.call(:crash_loop, node, level: :error, deaths: slot.deaths.times.size,
+          @events.publish(:crash_loop, node, level: :error, deaths: slot.deaths.times.size,
                                         at: node.kind_of_death, seconds: @config.restarts_within)
         end
 
         def postpone(slot, node, seconds)
-          @tell.call(:node_waiting, node, level: :warn, seconds: seconds.round(3),
+          @events.publish(:node_waiting, node, level: :warn, seconds: seconds.round(3),
                                           deaths: slot.deaths.times.size)
           @boots.later(slot, seconds)
         end
 
         def done(slot, node)
-          @tell.call(:node_finished, node)
+          @events.publish(:node_finished, node)
           slot.done
           return if @slots.any? { |other| other.live? || other.waiting? }
 

@@ -51,6 +51,7 @@ module Skep
         def mold = node&.mold #: () -> Molds::Mold?
         def nodes = [node, successor].compact #: () -> Array[NodeProcess]
         def live? = !node.nil? #: () -> bool
+        def event_facts = { node: label, mold: mold&.number, pid: } #: () -> Hash
 
         # There will be no such slot: who holds it leaves for good.
         def give_up #: () -> void

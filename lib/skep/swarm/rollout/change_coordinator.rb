@@ -70,14 +70,14 @@ module Skep
 
           before = node_pool.slots.size
           why = Scaling.new(node_pool, @supervisor.config).to(count)
-          @supervisor.emit(:swarm_scaled, :info,
-                           { from: before, to: node_pool.slots.size }) unless why
+          events.publish(:swarm_scaled, from: before, to: node_pool.slots.size) unless why
           why
         end
 
         private
 
         def node_pool = @supervisor.node_pool
+        def events = @supervisor.events
 
         def unready
           "it isn't running" unless @supervisor.booted? && !@supervisor.stopping?
@@ -107,21 +107,21 @@ module Skep
           return refuse(name, why, done) if why
 
           @under_way = name
-          @supervisor.emit(:"#{name}_started", :info, {})
+          events.publish(:"#{name}_started")
           began = OS.now
           work.call(->(failure) { over(name, failure, began, done) })
         end
 
         def refuse(name, why, done)
-          @supervisor.emit(:"#{name}_refused", :warn, { message: why })
+          events.publish(:"#{name}_refused", level: :warn, message: why)
           done&.call(why)
         end
 
         def over(name, why, began, done)
           @under_way = nil
           seconds = (OS.now - began).round(3)
-          @supervisor.emit(:"#{name}_finished", :info, { seconds: }) unless why
-          @supervisor.emit(:"#{name}_failed", :error, { message: why, seconds: }) if why
+          events.publish(:"#{name}_finished", seconds:) unless why
+          events.publish(:"#{name}_failed", level: :error, message: why, seconds:) if why
           done&.call(why)
         end
       end

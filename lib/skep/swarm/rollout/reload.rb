@@ -62,7 +62,7 @@ module Skep
           return if changed.empty?
 
           message = "#{changed.join(", ")} changed: takes effect at the next start"
-          @supervisor.emit(:reload_ignored, :warn, { message: })
+          @supervisor.events.publish(:reload_ignored, level: :warn, message:)
         end
 
         def changed_counts(new)

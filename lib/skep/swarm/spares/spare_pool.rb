@@ -40,11 +40,11 @@ module Skep
         end
 
         # Who writes down births and ends.
-        #: (Nodes::NodeRegistry, Nodes::NodeMessages, Proc) -> void
-        def serve(node_registry, node_messages, tell)
+        #: (Nodes::NodeRegistry, Nodes::NodeMessages, Runtime::EventBus) -> void
+        def serve(node_registry, node_messages, events)
           @node_registry = node_registry
           @node_messages = node_messages
-          @tell = tell
+          @events = events
         end
 
         # fresh: nobody has held the slot yet.
@@ -170,7 +170,7 @@ module Skep
 
         def arrive(node)
           @node_registry.recovery_times.ready(node, OS.now, took: node.stepped_in)
-          @tell.call(:spare_stepped_in, node, seconds: node.stepped_in)
+          @events.publish(:spare_stepped_in, node, seconds: node.stepped_in)
           publish(node)
         end
 

@@ -5,7 +5,6 @@
 #
 #   boot = BootMonitor.new(supervisor, 60.0)   # boot_timeout, until the file has said its own
 #   boot.watch                                 # from now on, and anew when it is configured
-#   boot.look(:node_died)                      # one of its events: is there any hope?
 #   boot.limit                                 # => 120.0, seconds that a mold may take too
 #   boot.over
 module Skep
@@ -20,6 +19,9 @@ module Skep
         def initialize(supervisor, seconds) #: (Supervisor, Float) -> void
           @supervisor = supervisor
           @limit = 2 * seconds
+          @events = supervisor.events
+          @subscription = @events.subscribe(*BAD_NEWS) { look }
+          @events.subscribe(:node_ready) { |event| over unless event.subject.helper? }
         end
 
         def limit #: () -> Float
@@ -28,23 +30,26 @@ module Skep
         end
 
         def watch #: () -> void
-          over
+          @timer&.cancel
           @timer = @supervisor.loop.after(limit) { overdue }
         end
 
-        def look(event) #: (Symbol) -> void
-          return if !BAD_NEWS.include?(event) || @supervisor.stopping?
-          return unless @supervisor.node_pool.hopeless?
+        # A node is ready, or the swarm ends.
+        def over #: () -> void
+          @timer&.cancel
+          @events.unsubscribe(@subscription)
+        end
+
+        private
+
+        def look
+          return if @supervisor.stopping? || !@supervisor.node_pool.hopeless?
 
           @supervisor.loop.after(0) { fail("no node could boot") unless @supervisor.stopping? }
         end
 
-        def over = @timer&.cancel #: () -> void
-
-        private
-
         def overdue
-          return if @supervisor.stopping? || @supervisor.node_pool&.ever_ready?
+          return if @supervisor.stopping?
 
           fail("no node was ready within #{limit.round(1)} s", UNREADY)
         end

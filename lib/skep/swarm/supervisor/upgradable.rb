@@ -65,9 +65,9 @@ module Skep
         def announce(state_file)
           entitle
           @observers.resumed(self, state_file)
-          emit(:upgrade_finished, :info,
-               { pid: Process.pid, skep: VERSION, ruby: RUBY_VERSION, from: state_file["skep"],
-                 seconds: (OS.now - state_file["written_at"]).round(3) })
+          events.publish(:upgrade_finished, pid: Process.pid, skep: VERSION, ruby: RUBY_VERSION,
+                                            from: state_file["skep"],
+                                            seconds: (OS.now - state_file["written_at"]).round(3))
           loop.after(0) { reap } # those whose end nobody heard of
         end
       end

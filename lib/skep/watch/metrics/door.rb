@@ -56,7 +56,7 @@ module Skep
 
         def open
           @socket = @address.listen
-          @supervisor.emit(:metrics_listening, :info, { address: Address.of(@socket) })
+          @supervisor.events.publish(:metrics_listening, address: Address.of(@socket))
           @supervisor.node_pool.serve(@socket)
         rescue SystemCallError => e
           complain(e)
@@ -71,7 +71,7 @@ module Skep
           @complaint = why
           message = "metrics can't be served at #{@text}: #{why}; " \
                     "free it, which is noticed, or name another with metrics:"
-          @supervisor.emit(:metrics_unavailable, :error, { address: @text, message: })
+          @supervisor.events.publish(:metrics_unavailable, level: :error, address: @text, message:)
         end
       end
     end
