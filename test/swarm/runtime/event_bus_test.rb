@@ -35,6 +35,13 @@ class EventBusTest < Skep::TestCase
     assert_equal ["node_died"], @heard
   end
 
+  test "an internal fact reaches those only that named it" do
+    @bus.subscribe { flunk }
+    @bus.subscribe(:mold_loaded) { |event| @heard << [event.subject, event.facts] }
+    @bus.announce(:mold_loaded, 3, plain: nil)
+    assert_equal [[3, { plain: nil }]], @heard
+  end
+
   test "a subscriber that has unsubscribed hears nothing more" do
     first = @bus.subscribe(:node_died) do
       @heard << 1

@@ -8,7 +8,8 @@
 #   events.subscribe { |event| log(event.name, event.level, event.facts) }   # every event
 #   events.subscribe(:node_died, :node_exited) { |event| reap(event.subject) }
 #   events.publish(:node_ready, node, seconds: 0.2)
-#   events.unsubscribe(subscription)   # what `subscribe` has returned
+#   events.announce(:mold_loaded, mold, plain:)   # internal: those that named it hear it
+#   events.unsubscribe(subscription)              # what `subscribe` has returned
 #
 # The subject is a NodeProcess, a Slot, a Mold or nil; its `event_facts` (node, mold, pid) are part
 # of the event's facts. A name that a user's work has chosen is a String and reaches only those that
@@ -43,6 +44,14 @@ module Skep
           facts = { **(subject ? subject.event_facts : {}), **facts.compact }
           event = Event.new(name, level, subject, facts)
           @every.each { |subscriber| subscriber.call(event) }
+          @named[name]&.each { |subscriber| subscriber.call(event) }
+        end
+
+        # A fact for the supervisor's own components: only those that named it hear it, so neither
+        # the log nor a user's block does.
+        #: (Symbol, ?untyped, **untyped) -> void
+        def announce(name, subject = nil, **facts)
+          event = Event.new(name, nil, subject, facts)
           @named[name]&.each { |subscriber| subscriber.call(event) }
         end
       end
