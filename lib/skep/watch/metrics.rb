@@ -48,6 +48,7 @@ module Skep
       def load_puma
         require "puma"
         require "puma/server"
+        require "nio" # Puma's own require comes in the helper, whose user may not read the gems
         major = Puma::Const::PUMA_VERSION.to_i
         raise Unservable.new(what: "puma #{major} is too old for it") if major < OLDEST
       rescue LoadError

@@ -1,0 +1,32 @@
+# frozen_string_literal: true
+
+# The helper may be another user than the one who started the swarm, and not be allowed to read its
+# gems: the mold loads all that serving takes.
+require_relative "scenario"
+
+MetricsScenario.play do
+  swarm = run_swarm(<<~'RUBY')
+    Skep.swarm "early", nodes: 1, metrics: "127.0.0.1:0" do |swarm|
+      swarm.preload do
+        mold = Process.pid
+        late = Module.new do
+          define_method(:require) do |feature|
+            super(feature).tap do |loaded|
+              $stderr.puts("loaded late: #{feature}") if loaded && Process.pid != mold
+            end
+          end
+          private :require
+        end
+        Kernel.prepend(late)
+      end
+      swarm.work { |child| child.ready!; require "ostruct"; child.wait until child.stopping? }
+    end
+  RUBY
+  address(swarm)
+  swarm.await("node_ready", times: 2)
+  scrape
+  get("/readyz")
+  swarm.stop
+  late = swarm.stderr.scan(/loaded late: (.*)/).flatten
+  must("load nothing late but what the work did: #{late}") { late == %w[ostruct] }
+end
