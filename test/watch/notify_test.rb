@@ -12,7 +12,7 @@ class NotifyTest < Skep::TestCase
   end
   Manager = Struct.new(:slots, :outcome) do
     def ever_ready? = slots.any? { |slot| slot.node&.ready? || slot.last_exit }
-    def spares = Struct.new(:spare_slots).new([])
+    def spare_slots = []
     def node_table = Struct.new(:nodes).new(slots.filter_map(&:node))
   end
   Slot = Struct.new(:node, :state, :last_exit, :refusal) do

@@ -16,9 +16,6 @@
 module Skep
   class Swarm
     class Child
-      WORD_SECONDS = 5.0
-      private_constant :WORD_SECONDS
-
       attr_reader :id #: Integer?, the node's number, 0 to nodes - 1; nil: a spare without a slot
       attr_reader :swarm #: String, the swarm's name
       attr_reader :mold #: Integer, the number of the mold it was forked from
@@ -61,7 +58,6 @@ module Skep
       def take_place #: () -> bool
         @place_wanted = true
         @waiter.until(@own) { @placed }
-        await_word if @followed
         !stopping?
       end
 
@@ -110,7 +106,6 @@ module Skep
 
       # Should the work end? True from the stop on.
       def stopping? #: () -> bool
-        @each_turn&.call
         @stopping ? true : false
       end
 
@@ -201,23 +196,14 @@ module Skep
       # The work's side: what `producer` is; nil takes it back.
       def __lend(producer) = @producer = producer #: (untyped) -> void
 
-      # A spare has this slot now.
-      def __sit(id) #: (Integer) -> void
-        @followed = true
+      # A spare has this slot now, alone: it gets the slot of a dead node only.
+      def __assign(id) #: (Integer) -> void
         @id = id
-      end
-
-      # As much is known of its predecessor's end as will be.
-      def __informed(id) #: (Integer) -> void
-        caution.__informed(id)
-        @waiter.ring
+        @placed = true
       end
 
       # Where C may do what `at` does: IPC::Scoreboard::Heartbeat#spot.
       def __spot = @own.spot #: () -> [Integer, Integer, Integer]?
-
-      # What is to be done whenever the work asks whether it is to stop; without a block: nothing.
-      def __each_turn(&block) = @each_turn = block #: () ?{ () -> void } -> void
 
       def __ready? = @ready ? true : false #: () -> bool
 
@@ -254,13 +240,6 @@ module Skep
       private
 
       def outgoing(...) = IPC::Messages::FROM_NODE.outgoing(...)
-
-      # Who steps in knows of a death before anybody can tell it what that one had in hand. It gives
-      # the supervisor some time, and not more: it may be stopped.
-      def await_word
-        @waiter.until(@own, WORD_SECONDS) { caution.__informed?(id) }
-        @followed = false
-      end
 
       def warm
         @warm_after = nil

@@ -11,7 +11,6 @@ module Skep
   end
 end
 
-require "skep/swarm/nodes/slot_claim"
 require "skep/swarm/nodes/restart_history"
 require "skep/swarm/nodes/slot"
 require "skep/swarm/nodes/node_process"

@@ -69,7 +69,7 @@ module Skep
       end
 
       def spares
-        count = @node_pool ? @node_pool.spares.spare_slots.count { |slot| ready?(slot) } : 0
+        count = @node_pool ? @node_pool.spare_slots.count { |slot| ready?(slot) } : 0
         "#{count} #{count == 1 ? "spare" : "spares"}" if count.positive?
       end
 

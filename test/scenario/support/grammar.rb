@@ -25,7 +25,7 @@ class Grammar
             node pid mold swarm event level time mono seq v name facts threads tasks thread status
             backtrace message error reason seconds in_hand at work nodes work_bytes].freeze
   TYPES = %w[ready warm leaving healthy became_mold event joined unhealthy work failed judged
-             backtraces unfit spare slot_taken stepped_in ask loaded refused pong forked fork_failed
+             backtraces unfit spare stepped_in ask loaded refused pong forked fork_failed
              exited stop fork load answer measure unknown].freeze
   FIELDS = %w[name level facts joined reason sentence backtrace refused suspects guilty threads node
               seconds number slot pid exitstatus signal error options tasks events].freeze

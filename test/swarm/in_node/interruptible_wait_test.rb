@@ -137,7 +137,8 @@ class InterruptibleWaitTest < Skep::TestCase
   test "a node that is told to be quiet ends the wait of each of its threads" do
     100.times do # one thread alone would do to read all that wakes the others
       child = child_of(page = Skep::OS::SharedPage.create(layout.total))
-      child.__each_turn { @heartbeat.tick }
+      heartbeat = @heartbeat
+      child.define_singleton_method(:stopping?) { heartbeat.tick && super() }
       threads = waiting(4) { child.wait(30) }
       child.__quiet
       assert_equal [true] * 4, ended(threads)

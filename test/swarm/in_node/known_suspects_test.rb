@@ -48,24 +48,6 @@ class KnownSuspectsTest < Skep::TestCase
     assert_equal 1, @said.size
   end
 
-  test "lets a spare that has stepped in take its place once all is told of who had it before" do
-    @child.__sit(3)
-    taken = Thread.new { @child.take_place }
-    @child.__informed(2)
-    @child.__informed(3)
-    assert taken.value
-    assert @child.take_place
-  end
-
-  test "doesn't wait for it when it has been told before, nor where it is to stop" do
-    @child.__informed(3)
-    @child.__sit(3)
-    assert @child.take_place
-    @child.__sit(4)
-    @child.__stop
-    refute @child.take_place
-  end
-
   private
 
   def plain(in_hand, at = nil)

@@ -43,9 +43,7 @@ class MessagesTest < Skep::TestCase
     ["judged", { "suspects" => [["x", -1]], "guilty" => true }],
     ["judged", { "suspects" => [], "guilty" => nil }], ["backtraces", { "threads" => nil }],
     ["backtraces", { "threads" => [1] }], ["backtraces", { "threads" => [{}] }],
-    ["stepped_in", { "node" => "0", "seconds" => 1 }],
-    ["stepped_in", { "node" => 0, "seconds" => -1 }],
-    ["stepped_in", { "node" => 0, "seconds" => nil }], ["ask", {}], ["ask", { "number" => 2**70 }],
+    ["ask", {}], ["ask", { "number" => 2**70 }],
     ["unknown", {}], ["exited", { "page_index" => 1, "pid" => 1 }]
   ].freeze
   private_constant :DURATIONS, :BAD_WORK, :BAD_FRAMES

@@ -4,7 +4,7 @@ require "test_helper"
 require "skep/swarm"
 
 class NodeProcessTest < Skep::TestCase
-  Slot = Struct.new(:refusal)
+  Slot = Struct.new(:refusal, :spare?)
 
   # In place of a channel: what was sent.
   class Sent < Array
@@ -32,5 +32,21 @@ class NodeProcessTest < Skep::TestCase
     assert_equal :ready, @node.state
     @node.quiet
     assert_equal :quiet, @node.state
+  end
+
+  test "a spare with a slot is a spare until it answers, then boots in that slot" do
+    waiting = Slot.new(nil, true)
+    spare = Skep::Swarm::Nodes::NodeProcess.new(0, waiting, nil, 100.0)
+    spare.spare(101.0)
+    refute_predicate spare, :stepping_in?
+    spare.assign(Slot.new(nil, false), 105.0)
+    assert_predicate spare, :stepping_in?
+    assert_predicate spare, :ready?
+    assert_equal "boot", spare.kind_of_death
+    assert_in_delta 0.5, spare.stepped_in(105.5)
+    assert_equal :booting, spare.state
+    refute_predicate spare, :stepping_in?
+    spare.ready(106.0)
+    assert_in_delta 1.0, spare.boot_seconds
   end
 end

@@ -19,12 +19,6 @@ class RecoveriesTest < Skep::TestCase
     assert_equal 1, recovery_times.to_plain["count"]
   end
 
-  test "takes a spare's word for how long it took" do
-    recovery_times.lost(holder(1), 10.0)
-    recovery_times.ready(holder(1), 12.0, took: 0.001)
-    assert_equal [[0.001, 1]], recovery_times.to_plain["buckets"]
-  end
-
   test "times nothing where nothing that worked was lost" do
     slot = Slot.new(label: 0, node: :another)
     [holder(0, kind_of_death: "boot"), holder(0, retired: true),

@@ -6,10 +6,9 @@ require "skep/swarm"
 class StatusReportTest < Skep::TestCase
   StatusReport = Skep::Swarm::Supervisor::StatusReport
   Slot = Struct.new(:work_bytes)
-  NodePool = Struct.new(:slots, :spares)
-  Spares = Struct.new(:spare_slots)
+  NodePool = Struct.new(:slots, :spare_slots)
   Supervisor = Struct.new(:node_pool)
-  private_constant :Slot, :NodePool, :Spares, :Supervisor
+  private_constant :Slot, :NodePool, :Supervisor
 
   test "leaves out the largest facts where there is no room for all of them" do
     mebibytes = [1, 4, 0, 4, 3, 2].map { |size| Slot.new(size << 20) }
@@ -27,6 +26,6 @@ class StatusReportTest < Skep::TestCase
   private
 
   def left_out(slots)
-    StatusReport.new(Supervisor.new(NodePool.new(slots, Spares.new([])))).__send__(:left_out)
+    StatusReport.new(Supervisor.new(NodePool.new(slots, []))).__send__(:left_out)
   end
 end

@@ -53,10 +53,10 @@ module Skep
           pass_on("added" => told.map(&:to_plain))
         end
 
-        # A spare that has stepped in has heard of all that came before.
-        #: (Nodes::NodeProcess) -> void
-        def inform(node)
-          node.channel.post("informed", { "node" => node.id })
+        # Tells one node of all suspects, also of those whose crash isn't fully recorded yet.
+        def inform(node) #: (Nodes::NodeProcess) -> void
+          known = to_plain
+          node.channel.post("suspects", { "added" => known }, at_once: false) if known.any?
         end
 
         # Deaths whose cause is known are no crash loop.

@@ -120,7 +120,6 @@ module Skep
           when "quiet" then @child.__quiet
           when "place" then @child.__place
           when "suspects" then @child.caution.__hear(frame)
-          when "informed" then @child.__informed(frame["node"])
           when "become_mold" then @child.__become_mold(frame["mold"], frame.ios.first)
           when "backtraces" then frame["hung"] ? add_backtraces : backtraces
           else @other&.call(frame)

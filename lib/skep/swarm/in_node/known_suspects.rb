@@ -47,10 +47,6 @@ module Skep
           end
         end
 
-        # All is told that has to do with the end of who had that slot before.
-        def __informed(slot) = @informed = slot #: (Integer) -> void
-        def __informed?(slot) = @informed == slot #: (Integer) -> bool
-
         def inspect = "#<#{self.class} #{suspects.map(&:to_s)}>" #: () -> String
 
         private

@@ -47,24 +47,11 @@ module Skep
         private
 
         def take_control
-          prepare_slot
+          @standby = StandbyWait.new(@child, report: method(:report)) if spare?
           @control.serve(@child, @channel) { |frame| overhear(frame) }
-          take_slot
-        end
-
-        def take_slot
           ENV["SKEP_NODE_ID"] = @child.id&.to_s
           Runtime::SocketActivation.announce
           entitle
-          @slot_lock&.begin
-        end
-
-        def prepare_slot
-          shared = { page: @page, layout: @layout, report: method(:report) }
-          return @standby = StandbyWait.new(@child, @birth, **shared) if spare?
-          return if helper? || @config.spares.zero? || !OS::RobustLocks.supported?
-
-          @slot_lock = SlotLock.new(@child, **shared)
         end
 
         def entitle
@@ -107,7 +94,6 @@ module Skep
         def become_mold
           number, socket = @child.__calling
           signals, orphan_guard = @control.signals, @control.orphan_guard
-          @slot_lock&.end
           [@control, @child].each(&:leave)
           own = [socket, @channel, signals, *orphan_guard.supervisor]
           finding = @mold_main.unsafe(except: own).first
@@ -179,11 +165,11 @@ module Skep
         end
 
         # What a full channel made us drop is told as soon as something fits again.
-        def report(type, facts, at_once: true)
+        def report(type, facts)
           return if forked?
 
           may_drop = DROPPABLE.include?(type)
-          sent = @control.post(type, facts, may_drop:, at_once:)
+          sent = @control.post(type, facts, may_drop:)
           return @dropped += 1 if may_drop && !sent
           return if @dropped.zero?
 

@@ -256,8 +256,7 @@ module Skep
           "judged" => { "suspects" => SUSPECT_LIST, "guilty" => FLAG },
           "backtraces" => { "threads" => THREAD_LIST },
           "unfit" => { "sentence" => TEXT },
-          "spare" => {}, "slot_taken" => {},
-          "stepped_in" => { "node" => WHOLE, "seconds" => SECONDS },
+          "spare" => {}, "stepped_in" => {},
           "ask" => { "number" => WHOLE }
         )
 

@@ -8,7 +8,7 @@
 #   boots.mold = mold          # nil: nothing can be forked for the moment
 #   boots.enqueue(slot)        # its node, or the successor of the node it has
 #   boots.enqueue(slot, mold:) # from another mold
-#   boots.later(slot, 0.4)
+#   boots.later(slot, 0.4)    # or at a time: boots.at(OS.now + 0.4, slot)
 #   boots.start_next   # a node has booted or died: is there room for the next?
 #   boots.close        # nothing more is forked
 #
@@ -58,10 +58,14 @@ module Skep
         end
 
         def later(slot, seconds) #: (Slot, Float) -> void
+          at(OS.now + seconds, slot)
+        end
+
+        def at(time, slot) #: (Float, Slot) -> void
           return if slot.given_up?
 
           slot.wait
-          slot.wait_timer = @loop.after(seconds) { enqueue(slot) }
+          slot.wait_timer = @loop.at(time) { enqueue(slot) }
         end
 
         # Nothing is to be forked for it any more.

@@ -38,11 +38,9 @@ module Skep
           @node_registry.hang_diagnosis.over(node)
           oom = !node.killed? && @node_pool.cgroup_memory.oom?(exit)
           node.blame(Health::OomKills::REASON) if oom
-          @node_pool.spares.lose(node)
-          claimant = claimant_of(node)
           standing = remove_process(node, exit)
           tell_of(node, exit) if node.pid # of who was never forked nobody has heard
-          pass_on(node, standing, claimant)
+          pass_on(node, standing)
           @node_pool.release_if_unused(node.mold)
         end
 
@@ -56,11 +54,9 @@ module Skep
           node.slot.leave(node, exit, OS.now, within: @config.restarts_within)
         end
 
-        # claimant: the spare that has its slot already.
-        def follow(node, standing, claimant = nil) #: (NodeProcess, Symbol, ?NodeProcess?) -> void
+        def follow(node, standing) #: (NodeProcess, Symbol) -> void
           slot = node.slot
-          return @node_registry.boots.start_next if claimant
-          return promote(slot) if standing == :held
+          return @node_registry.replacements.promoted(slot) if standing == :held
 
           @node_registry.replacements.failed(slot)
           free = standing == :free && @node_pool.all.include?(slot)
@@ -101,10 +97,9 @@ module Skep
 
         # What waited for its end to be written down: at once where nobody holds the slot, else when
         # who followed has it.
-        def pass_on(node, standing, claimant)
-          @node_pool.spares.step_in(claimant, node.slot) if claimant
-          node.slot.settled unless claimant || standing == :held
-          @node_pool.stopping? ? @node_pool.check : follow(node, standing, claimant)
+        def pass_on(node, standing)
+          node.slot.settled unless standing == :held
+          @node_pool.stopping? ? @node_pool.check : follow(node, standing)
           node.slot.settled if standing == :held
         end
 
@@ -114,19 +109,6 @@ module Skep
           @events.publish(:node_channel_closed, node, level: :error)
           node.kill("channel_closed")
           @node_registry.exit_watch.silent(node)
-        end
-
-        def promote(slot)
-          @node_registry.replacements.promoted(slot)
-          @node_pool.spares.consider(slot)
-        end
-
-        # Who has claimed its slot. Nobody can from here on.
-        def claimant_of(node)
-          return unless node == node.slot.node
-
-          node.slot.claim.free(node)
-          node.slot.claim.shut
         end
 
         def tell_of(node, exit)

@@ -2,7 +2,7 @@
 
 # What nodes say over their channels, made into news.
 #
-#   node_messages = NodeMessages.new(loop, node_registry, spares:, events:)
+#   node_messages = NodeMessages.new(loop, node_registry, events:)
 #   node.listens_to(node_messages.link(node, channel))
 #
 # A node can't make itself pass for another one, for the supervisor, or harm it by nonsense: what it
@@ -13,15 +13,14 @@ module Skep
       class NodeMessages
         # Facts that are not for a node to name.
         OURS = %w[time mono level event swarm node mold pid seq v].freeze
-        ONCE = %w[ready spare slot_taken stepped_in].freeze # in a process' life
+        ONCE = %w[ready spare stepped_in].freeze # in a process' life
         private_constant :OURS, :ONCE
 
         # Spares hear first.
-        def initialize(loop, node_registry, spares:, events:)
+        def initialize(loop, node_registry, events:)
           @loop = loop
           @node_registry = node_registry
           @events = events
-          @spares = spares
         end
 
         # The channel of a node about to be forked, heard from `listen` on.
@@ -32,13 +31,15 @@ module Skep
                               failed: ->(error, frame) { failed_at(node, error, frame) }) do |frame|
             next if ONCE.include?(frame.type) && !node.first?(frame.type)
 
-            @spares.hear(node, frame) || hear(node, frame)
+            hear(node, frame)
           end
         end
 
         def hear(node, frame) #: (NodeProcess, IPC::Channel::Message) -> void
           case frame.type
           when "ready" then @node_registry.ready(node)
+          when "spare" then @node_registry.spare_ready(node)
+          when "stepped_in" then @node_registry.spare_stepped_in(node)
           when "warm" then @node_registry.warm(node)
           when "became_mold" then became_mold(node)
           when "unfit" then unfit(node, frame)

@@ -21,7 +21,6 @@ module Skep
         attr_reader :node_registry #: NodeRegistry
         attr_reader :cgroup_memory #: Memory::CgroupMemory
         attr_reader :memory_monitor #: Memory::MemoryMonitor
-        attr_reader :spares #: Spares::SparePool
         attr_reader :totals #: Stats::WorkTotals
 
         # The supervisor is told by: told (name, level, facts), stop (the work has ended by itself),
@@ -38,13 +37,13 @@ module Skep
           @layout = layout
           @node_table = NodeTable.new(layout.nodes)
           @totals = Stats::WorkTotals.new
-          @spares = spares.call(config, self, loop:, page:, layout:)
           furnish(kept)
-          appoint
+          appoint(spares)
         end
 
         # All slots: those with work, the helper's if there is one, and the spares'.
-        def all = [*@helper, *slots, *spares.spare_slots] #: () -> Array[Slot]
+        def all = [*@helper, *slots, *spare_slots] #: () -> Array[Slot]
+        def spare_slots = node_registry.spares&.spare_slots || [] #: () -> Array[Spares::SpareSlot]
 
         def ever_ready? = @ever_ready ? true : false #: () -> bool
         def stopping? = @supervisor.stopping? #: () -> bool
@@ -134,9 +133,8 @@ module Skep
         def add(task, count) #: (Integer, Integer) -> Array[Slot]
           taken = [*slots, *node_table.nodes].map(&:id)
           free = (0..).lazy.reject { |id| taken.include?(id) }
-          added = free.first(count).map { |id| slot(id, task) }
+          added = free.first(count).map { |id| Slot.new(id, task) }
           @slots.concat(added).sort_by!(&:id)
-          spares.retell
           added.each { |slot| @boots.enqueue(slot) }
         end
 
@@ -144,7 +142,6 @@ module Skep
         def remove(slot, reason) #: (Slot, String) -> void
           @slots.delete(slot)&.give_up
           node_registry.recovery_times.forget(slot)
-          spares.retell
           @replacements.failed(slot)
           slot.nodes.each { |node| @replacements.retire(node, reason) }
         end
@@ -154,7 +151,7 @@ module Skep
           { "mold" => mold.number, "quiet" => quiet?, "node_table" => node_table.dump,
             "slots" => slots.map { |slot| slot.dump(state_file) },
             "helper" => @helper&.dump(state_file),
-            "reserves" => spares.spare_slots.map { |slot| slot.dump(state_file) },
+            "reserves" => spare_slots.map { |slot| slot.dump(state_file) },
             "suspects" => node_registry.crash_attribution.dump,
             "cgroup_memory" => cgroup_memory.dump,
             "liveness_monitor" => node_registry.liveness_monitor.dump,
@@ -255,9 +252,10 @@ module Skep
 
         private
 
-        def appoint
+        def appoint(spares)
           @node_registry = NodeRegistry.new(self, @config, loop: @loop, page: @page,
-                                                           layout: @layout, events: @events)
+                                                           layout: @layout, events: @events,
+                                                           spares:)
           @boots, @replacements = node_registry.boots, node_registry.replacements
           @cgroup_memory = Memory::CgroupMemory.new(OS::Cgroup.of, events: @events)
           weights = node_registry.scoreboard.method(:weight)
@@ -267,7 +265,7 @@ module Skep
 
         def furnish(kept)
           places = kept || @config.placement.each_with_index.map { |task, id| [id, task] }
-          @slots = places.map { |id, task| slot(id, task, fresh: kept.nil?) }
+          @slots = places.map { |id, task| Slot.new(id, task) }
           employ if @config.helper?
         end
 
@@ -279,8 +277,6 @@ module Skep
           @helper.hear(events)
           attend
         end
-
-        def slot(id, task, fresh: true) = Slot.new(id, task, spares.claim(id, fresh:))
 
         def retire_slots
           @boots.close

@@ -35,8 +35,6 @@ module Skep
         attr_reader :unhealthy_reports #: Health::UnhealthyReports
         attr_accessor :end_watch, :watches
         attr_accessor :node_memory #: Memory::NodeMemory?, from its readiness on
-        attr_accessor :stepped_in #: Float?, seconds it took, of a spare that did
-        attr_accessor :news #: Array[IPC::Channel::Message]?, what it says that can't be told yet
 
         def initialize(page_index, slot, mold, now) #: (Integer, Slot, Molds::Mold, Float) -> void
           @page_index = page_index
@@ -109,16 +107,23 @@ module Skep
           @state = :spare if @state == :booting
         end
 
-        # A spare has stepped in: what it was asked for is another's slot from here on.
+        # A spare is to work in that slot from here on. It stays a spare until it answers.
         def assign(slot, now) #: (Slot, Float) -> void
           @slot = slot
           @took_slot_at = now
           @ready_at = nil
-          @state = :booting if @state == :spare
+        end
+
+        # Returns true for a spare that has a slot and hasn't answered yet.
+        def stepping_in? = @state == :spare && !slot.spare? #: () -> bool
+
+        # Returns how many seconds the spare's answer took.
+        def stepped_in(now) #: (Float) -> Float
+          @state = :booting
+          now - @took_slot_at
         end
 
         def joined(joined) = @joined = joined #: (bool) -> void
-        def was_spare? = !@took_slot_at.nil? || slot.spare? #: () -> bool
 
         def report(facts, bytes) #: (Hash, Integer) -> void
           @work, @work_bytes = facts, bytes
@@ -134,7 +139,6 @@ module Skep
         end
 
         def stop #: () -> void
-          withdraw_from_spares
           @state = :stopping
           @channel.post("stop", { "for_good" => slot.given_up? })
         end
@@ -185,7 +189,6 @@ module Skep
 
         # Ends it at once, for a reason that its exit will be reported with.
         def kill(reason, signal = :KILL) #: (String, ?Symbol) -> void
-          withdraw_from_spares
           @reason = reason if @reason.nil? || @retired
           @expect_end&.call(self) if signal == :KILL && !killed?
           @killed = true if signal == :KILL
@@ -211,11 +214,6 @@ module Skep
         end
 
         def inspect = "#<#{self.class} #{label} #{state} pid=#{pid.inspect}>" #: () -> String
-
-        private
-
-        # The end of it is ours: no spare is to answer it.
-        def withdraw_from_spares = equal?(slot.node) && slot.claim.shut
       end
     end
   end

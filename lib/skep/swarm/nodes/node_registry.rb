@@ -2,7 +2,7 @@
 
 # Writes down each process' birth and readiness, and what becomes of it; its end is NodeExits'.
 #
-#   node_registry = NodeRegistry.new(node_pool, config, loop:, page:, layout:, events:)
+#   node_registry = NodeRegistry.new(node_pool, config, loop:, page:, layout:, events:, spares:)
 #   node_registry.forked(page_index, pid, pidfd)     # what the mold reports
 #   node_registry.exited(page_index, pid, exit)
 #   node_registry.mold_died(mold)
@@ -27,11 +27,13 @@ module Skep
         attr_reader :exit_watch #: ExitWatch
         attr_reader :restarter #: Restarter
         attr_reader :node_exits #: NodeExits
+        attr_reader :spares #: Spares::SparePool?, nil where there are to be none
 
         def memory_monitor = @node_pool.memory_monitor #: () -> Memory::MemoryMonitor
         def recovery_times = node_exits.recovery_times #: () -> Stats::RecoveryTimes
 
-        def initialize(node_pool, config, loop:, page:, layout:, events:)
+        # spares: makes the Spares::SparePool, as its `new` does.
+        def initialize(node_pool, config, loop:, page:, layout:, events:, spares:)
           @node_pool = node_pool
           @config = config
           @loop = loop
@@ -41,7 +43,7 @@ module Skep
           @crash_attribution = Health::CrashAttribution.new(node_pool, scoreboard:, events:)
           @node_exits = NodeExits.new(node_pool, self, config, loop:, events:)
           appoint_watchman
-          appoint({ loop:, page:, layout: })
+          appoint({ loop:, page:, layout: }, spares)
         end
 
         def forked(page_index, pid, pidfd) #: (Integer, Integer, OS::Pidfd?) -> void
@@ -64,7 +66,6 @@ module Skep
           @liveness_monitor.watch(node)
           memory_monitor.resume(node, node_memory)
           @restarter.clear_crash_loop_later(node)
-          spares.consider(node.slot)
         end
 
         #: (NodeProcess, IPC::Channel) -> IPC::Connection
@@ -98,17 +99,27 @@ module Skep
           memory_monitor.watch(node)
           @restarter.clear_crash_loop_later(node)
           @replacements.ready(node)
-          spares.consider(node.slot)
           @boots.start_next
         end
 
         # A spare has booted.
         def spare_ready(node) #: (NodeProcess) -> void
+          return unless node.slot.spare?
+
           node.spare(OS.now)
           @events.publish(:spare_ready, node, seconds: node.boot_seconds.round(6))
           @liveness_monitor.watch(node)
           @replacements.ready(node)
           @boots.start_next
+        end
+
+        # A spare begins to work in the slot that it was given.
+        def spare_stepped_in(node) #: (NodeProcess) -> void
+          return unless node.stepping_in?
+
+          seconds = node.stepped_in(OS.now)
+          node.boot_timer = @loop.after(@config.boot_timeout) { node.kill("boot_timeout") }
+          @events.publish(:spare_stepped_in, node, seconds: seconds.round(6))
         end
 
         # The helper wants to know how things stand.
@@ -141,21 +152,20 @@ module Skep
         end
 
         # Who says when a node has ended, or may be forked.
-        def appoint(shared)
+        def appoint(shared, spares)
           @exit_watch = ExitWatch.new(@loop, gone: node_exits.method(:exited),
                                       &node_exits.method(:record_exit))
-          @node_messages = NodeMessages.new(@loop, self, spares:, events: @events)
+          @node_messages = NodeMessages.new(@loop, self, events: @events)
           @boots = BootQueue.new(@config, **shared, node_table:, node_messages: @node_messages,
                                                     crash_attribution:, failed: method(:no_channel))
-          @replacements = Replacements.new(notice, boots: @boots, events: @events, spares:)
+          @replacements = Replacements.new(notice, boots: @boots, events: @events)
+          @spares = spares.call(@config, self) if @config.spares.positive?
           @restarter = Restarter.new(@config, loop: @loop, slots: @node_pool.slots, boots: @boots,
-                                              events: @events, spares:,
+                                              events: @events, spares: @spares,
                                               over: @node_pool.method(:over))
-          spares.serve(self, @node_messages, @events)
         end
 
         def node_table = @node_pool.node_table
-        def spares = @node_pool.spares
 
         # What a node that has just been forked must know.
         def admit(node)

@@ -2,7 +2,7 @@
 
 # Processes taking over slots from others, each ready before its predecessor goes.
 #
-#   replacements = Replacements.new(notice, boots:, events:, spares:)
+#   replacements = Replacements.new(notice, boots:, events:)
 #   replacements.begin(slot, "restart") { |ok| … }   # called once, at its end
 #   replacements.ready(node)      # a successor can work: the old one is stopped
 #   replacements.promoted(slot)   # the old one has gone: its successor holds the slot
@@ -17,11 +17,10 @@ module Skep
         Replacement = Struct.new(:reason, :on_retire, :done)
         private_constant :Replacement
 
-        def initialize(notice, boots:, events:, spares:)
+        def initialize(notice, boots:, events:)
           @notice = notice
           @boots = boots
           @events = events
-          @spares = spares
           @all = {}.compare_by_identity
         end
 
@@ -36,9 +35,7 @@ module Skep
         def begin(slot, reason, **how, &done)
           return done&.call(false) if @over || of(slot) || !slot.live? || slot.given_up?
           # Its node has just been followed, which isn't written down yet.
-          if slot.claim.shut || slot.followed?
-            return slot.when_settled { self.begin(slot, reason, **how, &done) }
-          end
+          return slot.when_settled { self.begin(slot, reason, **how, &done) } if slot.followed?
 
           replace(slot, reason, **how, &done)
         end
@@ -67,7 +64,6 @@ module Skep
         def failed(slot) #: (Slot) -> void
           @boots.cancel(slot)
           over(slot, false, :replacement_failed, :error)
-          @spares.consider(slot)
         end
 
         # The swarm is stopping.

@@ -2,12 +2,13 @@
 
 # What follows a node's end in its slot: the next process at once, after a while, or none.
 #
-#   restarter = Restarter.new(config, slots:, boots:, events:, spares:, over: ->(outcome) { … })
+#   restarter = Restarter.new(config, slots:, boots:, spares:, events:, over: ->(outcome) { … })
 #   restarter.after(slot, node)
 #   restarter.restart_early(node)   # it is gone, how isn't known yet: who follows may begin
 #   restarter.clear_crash_loop_later(node)   # it is ready: once it has outlived the window
 #
-# RestartPolicy judges; this does. `over` is called with :done or :unclean when all work has ended
+# RestartPolicy judges; this does. A spare steps in where one waits (spares: nil if there are to be
+# none), else a process is forked. `over` is called with :done or :unclean when all work has ended
 # by itself, and with :gave_up on a crash loop that is to stop the swarm.
 module Skep
   class Swarm
@@ -36,7 +37,7 @@ module Skep
           case (verdict = @policy.verdict(ending(slot), OS.now))
           when :done then done(slot, node)
           when :give_up then give_up(slot, node)
-          when 0.0 then @spares.offer(slot) || @boots.enqueue(slot)
+          when 0.0 then fill(slot)
           else back_off(slot, node, verdict)
           end
           @boots.start_next
@@ -46,7 +47,7 @@ module Skep
           return unless certain?(node.slot, node)
 
           node.slot.follow
-          @boots.enqueue(node.slot)
+          fill(node.slot)
         end
 
         def clear_crash_loop_later(node) #: (NodeProcess) -> void
@@ -60,10 +61,12 @@ module Skep
 
         private
 
-        # Is it followed by a fork, at once, however it ended?
+        def fill(slot) = @spares&.step_in(slot) || @boots.enqueue(slot)
+
+        # Is it followed at once, however it ended?
         def certain?(slot, node)
-          slot.nodes == [node] && node.ready? && node.reason.nil? && !slot.claim.possible? &&
-            @config.restart == :always && @config.restart_never_status.nil? &&
+          slot.nodes == [node] && node.ready? && node.reason.nil? && @config.restart == :always &&
+            @config.restart_never_status.nil? &&
             @policy.at_once?(slot.deaths.times, OS.now)
         end
 

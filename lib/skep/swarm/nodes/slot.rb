@@ -30,13 +30,9 @@ module Skep
         attr_accessor :last_hang #: Hash?, what was found out about its last hung node
         attr_accessor :wait_timer #: OS::EventLoop::Timer?
 
-        attr_reader :claim #: SlotClaim, who may follow its holder
-
-        #: (Integer?, Integer?, ?(SlotClaim | SlotClaim::None)) -> void
-        def initialize(id, task, claim = SlotClaim::NONE)
+        def initialize(id, task) #: (Integer?, Integer?) -> void
           @id = id
           @task = task
-          @claim = claim
           @state = :dead
           @deaths = RestartHistory.new
           @causes = ExitCauses.new
@@ -101,7 +97,7 @@ module Skep
           self
         end
 
-        # Its holder is gone, which isn't written down yet, and who follows is being forked.
+        # Its node has died, which isn't recorded yet, and the next one is on its way.
         def follow #: () -> void
           @followed = true
         end

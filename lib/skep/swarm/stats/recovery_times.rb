@@ -5,7 +5,7 @@
 #
 #   recovery_times = RecoveryTimes.new
 #   recovery_times.lost(node, now)        # it has ended
-#   recovery_times.ready(node, now)       # who has the slot now is ready; or how long it took
+#   recovery_times.ready(node, now)       # who has the slot now is ready
 #   recovery_times.forget(slot)           # it is given up
 #   recovery_times.to_plain               # => Histogram's, of all slots together
 #
@@ -30,10 +30,9 @@ module Skep
           @lost[slot.label.to_s] ||= now unless slot.helper? || slot.spare?
         end
 
-        #: (Nodes::NodeProcess, Float, ?took: Float?) -> void
-        def ready(node, now, took: nil)
+        def ready(node, now) #: (Nodes::NodeProcess, Float) -> void
           at = @lost.delete(node.label.to_s) or return
-          @histogram.add(((took || (now - at)) * 1e9).round)
+          @histogram.add(((now - at) * 1e9).round)
         end
 
         def forget(slot) = @lost.delete(slot.label.to_s) #: (Nodes::Slot) -> void

@@ -68,7 +68,7 @@ module Skep
           end
         end
 
-        def shown = @node_pool.slots + @node_pool.spares.spare_slots
+        def shown = @node_pool.slots + @node_pool.spare_slots
 
         def view(slot)
           node = slot.node

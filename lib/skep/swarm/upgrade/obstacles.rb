@@ -41,7 +41,7 @@ module Skep
 
         # Whose next process isn't written down yet.
         def slot
-          slot = @node_pool.all.find { |one| one.successor || one.claim.claimant }
+          slot = @node_pool.all.find { |one| one.successor || one.node&.stepping_in? }
           slot && "node #{slot.label} is being replaced"
         end
 
@@ -52,7 +52,7 @@ module Skep
 
         def at_work?(node)
           node.ready? && node.pidfd && node.channel.open? && !node.channel.fds_in_flight? &&
-            node.news.nil? && !node.condemned? && node.reason.nil? &&
+            !node.condemned? && node.reason.nil? &&
             !@node_pool.node_registry.hang_diagnosis.open?(node)
         end
       end

@@ -69,7 +69,7 @@ module Skep
             return @node_pool.node_registry.resume(slot.node, facts["node"]["node_memory"])
           end
 
-          @node_pool.spares.await(slot, facts["waits_until"]) if facts["waits_until"]
+          @node_pool.node_registry.boots.at(facts["waits_until"], slot) if facts["waits_until"]
         end
       end
     end

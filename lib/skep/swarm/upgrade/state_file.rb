@@ -27,7 +27,7 @@ module Skep
 
         # Of this document, of what lies on the page, and of what molds and nodes are told: one that
         # was forked by an older skep is told by a newer one.
-        FORMAT = 2
+        FORMAT = 3
 
         class Unreadable < Skep::Error
           def initialize(skep:, what:)
@@ -39,8 +39,7 @@ module Skep
         class << self
           # The versions of all that both must understand.
           def terms #: () -> Hash[String, untyped]
-            { "format" => FORMAT, "channel" => IPC::Channel::VERSION, "locks" => OS::RobustLocks.supported?,
-              "native" => OS.native? }
+            { "format" => FORMAT, "channel" => IPC::Channel::VERSION, "native" => OS.native? }
           end
 
           def read(number) #: (Integer) -> StateFile

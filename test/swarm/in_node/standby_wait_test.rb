@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+class StandbyWaitTest < Skep::TestCase
+  Swarm = Skep::Swarm
+  Message = Swarm::IPC::Channel::Message
+  private_constant :Swarm, :Message
+
+  def setup
+    super
+    @id = ENV.fetch("SKEP_NODE_ID", nil)
+    layout = Swarm::IPC::Scoreboard::Layout.new(nodes: 1, threads: 1)
+    @page = Skep::OS::SharedPage.create(layout.total)
+    @said = Queue.new
+    report = ->(type, facts) { @said << [type, facts] }
+    @child = Swarm::Child.new(id: nil, page_index: 0, swarm: "a", mold: 0, page: @page, layout:,
+                              placed: false, report:)
+    @standby = Swarm::InNode::StandbyWait.new(@child, report:)
+  end
+
+  def teardown
+    @child.leave
+    @page.close
+    ENV["SKEP_NODE_ID"] = @id
+    super
+  end
+
+  test "waits, and takes the slot that it is given" do
+    waiting = Thread.new { @standby.wait }
+    assert_equal ["spare", {}], @said.pop
+    @standby.hear(Message.new("suspects", { "added" => [] }))
+    @standby.hear(Message.new("step_in", { "node" => 3, "task" => 1 }))
+    assert_equal 1, waiting.value
+    assert_equal ["stepped_in", {}], @said.pop
+    assert_equal 3, @child.id
+    assert_equal "3", ENV.fetch("SKEP_NODE_ID")
+    assert @child.take_place
+  end
+
+  test "ends its wait when it is to stop, and outlives a slot that it is given then" do
+    waiting = Thread.new { @standby.wait }
+    assert_equal ["spare", {}], @said.pop
+    @child.__stop
+    assert_nil waiting.value
+    @standby.hear(Message.new("step_in", { "node" => 3, "task" => 1 }))
+    assert_nil @child.id
+  end
+end
