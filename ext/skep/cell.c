@@ -8,7 +8,6 @@
 #include <string.h>
 
 #define SKEP_NONE 0xffff
-#define SKEP_FIRST_RESERVED 8
 
 _Static_assert(sizeof(struct skep_cell) == SKEP_CELL, "a cell is 1,024 bytes");
 
@@ -53,6 +52,6 @@ skep_cell_clear(struct skep_cell *cell)
     int word;
 
     skep_cell_publish(cell, SKEP_NONE, NULL);
-    for (word = SKEP_BEAT; word < SKEP_FIRST_RESERVED; word++)
+    for (word = SKEP_BEAT; word < SKEP_WORDS; word++)
         __atomic_store_n(&cell->words[word], 0, __ATOMIC_RELEASE);
 }

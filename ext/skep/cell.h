@@ -55,7 +55,7 @@ void skep_cell_write(struct skep_cell *cell, const char *bytes, uint16_t length)
 /* Copies the last whole blob; false when there is none. */
 int skep_cell_read(const struct skep_cell *cell, struct skep_blob *copy);
 
-/* No blob, no beat, words 2 to 7 zero. */
+/* No blob, no beat, all words but the sequence zero. */
 void skep_cell_clear(struct skep_cell *cell);
 
 #endif

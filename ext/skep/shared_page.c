@@ -18,7 +18,7 @@ struct skep_shared_page {
 static void
 skep_shared_page_unmap(struct skep_shared_page *page)
 {
-    /* The kernel looks for a lock to release where it was taken. */
+    /* Kafka's reader beats there, at an address of its own. */
     if (page->cells && page->pinned != getpid()) munmap(page->cells, page->count * SKEP_CELL);
     page->cells = NULL;
 }

@@ -43,7 +43,6 @@ Init_skep_ext(void)
     skep_init_pidfd(os);
     skep_init_poller(os);
     skep_init_shared_page(os);
-    skep_init_robust_locks(os);
     skep_init_prctl(os);
     skep_init_memory(os);
     skep_init_holes(os);

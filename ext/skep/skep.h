@@ -28,7 +28,6 @@ int skep_memfd(const char *name);
 void skep_init_pidfd(VALUE os);
 void skep_init_poller(VALUE os);
 void skep_init_shared_page(VALUE os);
-void skep_init_robust_locks(VALUE os);
 void skep_init_prctl(VALUE os);
 void skep_init_memory(VALUE os);
 void skep_init_holes(VALUE os);

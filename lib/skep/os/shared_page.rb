@@ -17,8 +17,7 @@ require "skep/os/shared_page/fallback"
 #   bytes   0-127   16 words of 64 bits, unsigned
 #                   word 0      sequence: the number of blobs written so far; read only
 #                   word 1      beat: CLOCK_MONOTONIC in nanoseconds
-#                   words 2-7   free
-#                   words 8-15  RobustLocks': #clear leaves them alone
+#                   words 2-15  free
 #   bytes 128-567   blob buffer 0: 16 bits of length (0xffff: none), 438 bytes
 #   bytes 568-1007  blob buffer 1
 #

@@ -83,7 +83,7 @@ module Skep
         #: (Integer cell) -> nil
         def clear(cell)
           publish(place(cell, 0), [NONE].pack("S"))
-          (1..7).each { |word| set(cell, word, 0) }
+          (1...WORDS).each { |word| set(cell, word, 0) }
           nil
         end
 
