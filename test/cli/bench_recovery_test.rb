@@ -30,7 +30,7 @@ class BenchRecoveryTest < Skep::TestCase
     return names.each { |name| assert_match(/C part/, rows[name]["skipped"]) } unless possible?
 
     names.each { |name| assert_figures rows[name] }
-    assert_equal [1.2, 3, 1] * 2, told["goals"].map { |goal| goal["limit"] }
+    assert_equal [1.2, 3, 5] * 2, told["goals"].map { |goal| goal["limit"] }
   end
 
   test "times a peer, or says what to install" do
