@@ -27,7 +27,7 @@ module Unseen
       ractor = Ractor.new(&block)
       ractor.respond_to?(:take) ? ractor.take : ractor.value # take went with Ruby 4
     ensure
-      Thread.pass until Ractor.count == 1
+      nil until Ractor.count == 1 # nothing tells of it
     end
 
     PID = $$ # so that a Ruby which caches it has done so
