@@ -20,7 +20,7 @@ class ArchitectureTest < Skep::TestCase
   }.freeze
   ROOT = File.expand_path("..", __dir__)
   # The folders of swarm, each of which may name those before it, and what is beside them.
-  FOLDERS = %w[Runtime Stats IPC Definition Health Memory InNode InMold Nodes Spares Molds Upgrade
+  FOLDERS = %w[Runtime Stats IPC Definition Health Memory InNode InMold Nodes Molds Upgrade
                Rollout Supervisor].freeze
   BESIDE = { "Child" => "InNode", "NoProducer" => "Runtime" }.freeze
   MOST_IN_A_CIRCLE = 6

@@ -6,11 +6,12 @@ require "skep/watch"
 
 class NotifyTest < Skep::TestCase
   Supervisor = Struct.new(:loop, :config, :state, :node_pool, :failures, keyword_init: true) do
+    def outcome = nil
     def stopping? = %i[stopping stopped].include?(state)
     def boot_limit = 20.0
     def file = "swarm.rb"
   end
-  Manager = Struct.new(:slots, :outcome) do
+  NodePool = Struct.new(:slots) do
     def ever_ready? = slots.any? { |slot| slot.node&.ready? || slot.last_exit }
     def spare_slots = []
     def node_table = Struct.new(:nodes).new(slots.filter_map(&:node))
@@ -24,7 +25,7 @@ class NotifyTest < Skep::TestCase
     def ready? = ready
     def helper? = false
   end
-  private_constant :Supervisor, :Manager, :Slot, :Node
+  private_constant :Supervisor, :NodePool, :Slot, :Node
 
   def setup
     @directory = Dir.mktmpdir
@@ -188,7 +189,7 @@ class NotifyTest < Skep::TestCase
   def begin_to_work(state = :running, options: {})
     config = Skep::Swarm::Definition::Config.new("a", { stop_timeout: 12, **options }, tasks: [{}])
     @supervisor = Supervisor.new(loop: @loop, config:, state:, failures: [],
-                                 node_pool: Manager.new(@slots))
+                                 node_pool: NodePool.new(@slots))
     @notify = Skep::Watch::Notify.new(env: @env)
     @notify.configured(@supervisor)
   end

@@ -13,6 +13,7 @@ module Skep
 end
 
 require "skep/swarm/runtime/event_bus"
+require "skep/swarm/runtime/state_machine"
 require "skep/swarm/runtime/persisted"
 require "skep/swarm/runtime/secrets"
 require "skep/swarm/runtime/run_directory"

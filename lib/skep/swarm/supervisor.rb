@@ -58,20 +58,20 @@ module Skep
 
       # What an observer may ask of it, from within the loop.
 
-      # signal: which one it obeys; reason: why it stops on its own (Nodes::NodePool#outcome).
+      # signal: the one it obeys; reason: why it stops by itself (Lifecycle#outcome).
       def stop(signal = nil, reason: nil) #: (?String?, ?reason: Symbol?) -> void
-        @lifecycle.asked unless reason
-        return if stopping?
+        stopping = stopping?
+        @lifecycle.stop(asked: reason.nil?, outcome: reason)
+        return if stopping
 
         events.publish(:swarm_stopping, signal:, reason:)
-        @lifecycle.stopping
         @node_pool ? @node_pool.stop : finish
       end
 
       def force(reason) #: (String) -> void
         events.publish(:swarm_forced, level: :warn, reason:)
-        @lifecycle.forced
-        @node_pool ? @node_pool.force(reason) : finish
+        @lifecycle.force
+        @node_pool ? @node_pool.kill_all(reason) : finish
       end
 
       def quiet #: () -> void
@@ -115,10 +115,10 @@ module Skep
       def mold_ready(mold)
         return finish if stopping?
 
-        @lifecycle.running
+        @lifecycle.run
         @node_pool.mold = mold
         @node_pool.start if mold.number.zero? || !booted?
-        @lifecycle.booted
+        @lifecycle.boot
       end
 
       # A mold or a node is there, and leads a group.
@@ -127,26 +127,13 @@ module Skep
       # How long a mold may take to be ready.
       def boot_limit = @boot.limit
 
-      def mold_died(mold) = @node_pool&.node_registry&.mold_died(mold)
+      def mold_died(mold) = @node_pool&.mold_exited(mold)
 
       # There is no swarm to run: says why, ends what there is and exits with that code.
       def fail(sentence, exit_code = ExitCode::FAILED)
-        @lifecycle.failed(sentence, exit_code)
-        @node_pool ? @node_pool.force("boot_failed") : finish
+        @lifecycle.fail_boot(sentence, exit_code)
+        @node_pool ? @node_pool.kill_all("boot_failed") : finish
       end
-
-      # Asked by the NodePool.
-
-      # Nodes are being killed: should their mold not report it, it is stuck.
-      def forced
-        loop.after(FORCE_SECONDS) { @mold_pool.kill }
-      end
-
-      # It has done enough work to be forked from.
-      def warm(node) = changes.refork(node)
-
-      # The nodes' signs of life have been looked at.
-      def looked(...) = @mold_pool.ping_idle(...)
 
       # The file has been loaded again: what its works are is shown as it is now. How many nodes
       # and threads each has stays.
@@ -156,14 +143,11 @@ module Skep
         @config = read(@plain)
       end
 
-      # None of its nodes is left.
-      def release_if_unused(mold) = @mold_pool.release_if_unused(mold)
-
       # No node is left, or none ever was: the molds go, then the loop ends.
       def finish
         return if @lifecycle.stopped?
 
-        @lifecycle.stopped
+        @lifecycle.finish
         @boot.over
         @mold_pool.release { loop.stop }
       end
@@ -177,6 +161,7 @@ module Skep
       def file = @launcher.file #: () -> String
       def state = @lifecycle.state #: () -> Symbol
       def failures = @lifecycle.failures #: () -> Array[String]
+      def outcome = @lifecycle.outcome #: () -> Symbol?
       def booted? = @lifecycle.booted? #: () -> bool
       def stopping? = @lifecycle.stopping? #: () -> bool
       def asked_to_stop? = @lifecycle.asked? #: () -> bool
@@ -187,9 +172,33 @@ module Skep
       def subscribe
         events.subscribe { |event| @observers.event(event.name.to_s, event.level, event.facts) }
         events.subscribe { @changes&.look }
-        events.subscribe { |event| @node_pool&.overheard(event.name.to_s, event.facts) }
         # The next node comes first, then the processes that the last one left.
         events.subscribe(*NODE_ENDS) { loop.after(0) { reap } }
+        subscribe_to_pool
+      end
+
+      def subscribe_to_pool
+        events.subscribe(:work_ended) { |event| stop(reason: event.facts[:outcome]) }
+        events.subscribe(:pool_drained) { finish }
+        # Should their mold not report the nodes' ends, it is stuck.
+        events.subscribe(:nodes_killed) { loop.after(FORCE_SECONDS) { @mold_pool.kill } }
+        events.subscribe(:mold_unused) { |event| @mold_pool.release_if_unused(event.subject) }
+        events.subscribe(:node_warm) { |event| refork(event.subject) }
+        events.subscribe(:liveness_checked) { |event| @mold_pool.ping_idle(**event.facts) }
+        events.subscribe(:status_asked) { |event| answer(event.subject, event.facts[:number]) }
+      end
+
+      def refork(node)
+        changes.refork(node) if config.refork_after && node.task
+      end
+
+      # The helper wants to know how things stand.
+      def answer(node, number)
+        return unless node.helper?
+
+        snapshots.each do |facts|
+          break if node.channel.post("answer", { number:, status: facts }, may_drop: true)
+        end
       end
 
       def open
@@ -231,9 +240,9 @@ module Skep
 
       # kept: the slots that there are already.
       def appoint(kept: nil)
-        @node_pool = Nodes::NodePool.new(config, self, loop:, page: @resources.page,
-                                                       layout: @resources.layout, kept:,
-                                         spares: Spares::SparePool.method(:new))
+        @node_pool = Nodes::NodePool.new(config, @lifecycle, loop:, events:, kept:,
+                                                             page: @resources.page,
+                                                             layout: @resources.layout)
       end
 
       def entitle
@@ -247,7 +256,7 @@ module Skep
         config.warnings.each { |message| events.publish(:option_ignored, level: :warn, message:) }
       end
 
-      def code = @lifecycle.code(@node_pool&.outcome, killed: @node_pool&.killed?)
+      def code = @lifecycle.exit_code
 
       # Something that was raised out of the loop, such as a Timeout around `run`, ends all at once.
       def close

@@ -44,7 +44,7 @@ module Skep
 
       def state
         return @supervisor.failures.first if @supervisor.failures.any?
-        return "gave up on a crash loop" if @node_pool&.outcome == :gave_up
+        return "gave up on a crash loop" if @supervisor.outcome == :gave_up
         return "ended" if @supervisor.state == :stopped
         return "loading #{@supervisor.file}" if @supervisor.state == :booting
         return "stopping, #{nodes(left)} left" if @supervisor.stopping?

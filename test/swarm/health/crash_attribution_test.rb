@@ -122,7 +122,7 @@ class CrashAttributionTest < Skep::TestCase
     hold(0, "a", at: 3)
     @crash_attribution.set_exit(@nodes[0], ExitStatus.new(9))
     plain = JSON.parse(JSON.generate(@crash_attribution.dump))
-    again = Swarm::Health::CrashAttribution.new(@node_pool, scoreboard: nil, events: nil)
+    again = Swarm::Health::CrashAttribution.new(@node_pool, scoreboard: nil, events: Skep::Swarm::Runtime::EventBus.new)
     again.restore(plain)
     assert_equal @crash_attribution.to_a, again.to_a
   end

@@ -25,8 +25,8 @@ class HangDiagnosisTest < Skep::TestCase
     def channel = self
     def event_facts = {}
     def post(type, *) = @done << type
-    def condemned? = @done.include?(:TERM)
-    def condemn(reason) = @done.push(reason, :TERM)
+    def terminated? = @done.include?(:TERM)
+    def terminate(reason) = @done.push(reason, :TERM)
     def kill(_reason, signal = :KILL) = @done << signal
   end
 
@@ -60,7 +60,7 @@ class HangDiagnosisTest < Skep::TestCase
 
   test "doesn't wait for ever for an answer, and tells it when it comes late" do
     hang_diagnosis.open(@node, :hung, sign(0))
-    turn_until { @node.condemned? }
+    turn_until { @node.terminated? }
     refute @told.first.last.key?(:threads)
     hang_diagnosis.add_backtraces(@node, THREADS)
     assert_equal [:node_backtraces, { threads: THREADS }], @told.last
@@ -69,10 +69,9 @@ class HangDiagnosisTest < Skep::TestCase
 
   test "tells what is known of a node that ends meanwhile" do
     hang_diagnosis.open(@node, :hung, sign(0))
-    hang_diagnosis.over(@node)
-    hang_diagnosis.over(@node)
+    2.times { @events.announce(:node_lost, @node) }
     assert_equal [:node_hung], @told.map(&:first)
-    refute_predicate @node, :condemned?
+    refute_predicate @node, :terminated?
   end
 
   test "listens to nobody who wasn't asked" do
@@ -107,9 +106,9 @@ class HangDiagnosisTest < Skep::TestCase
   end
 
   def events
-    bus = Skep::Swarm::Runtime::EventBus.new
-    bus.subscribe { |event| @told << [event.name, event.facts] }
-    bus
+    @events ||= Skep::Swarm::Runtime::EventBus.new.tap do |bus|
+      bus.subscribe { |event| @told << [event.name, event.facts] }
+    end
   end
 
   def sign(thread)

@@ -20,7 +20,7 @@ class LivenessMonitorTest < Skep::TestCase
     @loop = Skep::OS::EventLoop.new
     @told = []
     @looks = 0
-    @condemned = []
+    @judged = []
     @liveness_monitor = liveness_monitor
   end
 
@@ -32,8 +32,8 @@ class LivenessMonitorTest < Skep::TestCase
 
   test "takes who is silent for hung, once" do
     @liveness_monitor.watch(node(0))
-    turn_until { @condemned.any? }
-    assert_equal [[0, :hung, 0]], @condemned
+    turn_until { @judged.any? }
+    assert_equal [[0, :hung, 0]], @judged
     assert_match(/timers=0/, @loop.inspect)
   end
 
@@ -42,8 +42,8 @@ class LivenessMonitorTest < Skep::TestCase
     @liveness_monitor.watch(node)
     Swarm::IPC::Scoreboard::Heartbeat.new(@page, @layout.of(0, thread: 1)).hold("a job")
     beat(node)
-    turn_until { @condemned.any? }
-    assert_equal [[0, :hung, 1]], @condemned
+    turn_until { @judged.any? }
+    assert_equal [[0, :hung, 1]], @judged
   end
 
   test "leaves alone who beats, and looks seldom" do
@@ -51,7 +51,7 @@ class LivenessMonitorTest < Skep::TestCase
     @liveness_monitor.watch(node)
     beat(node)
     turn_until { @looks == 5 }
-    assert_empty @condemned
+    assert_empty @judged
   end
 
   test "has one timer for a thousand nodes, and looks at all of them at once" do
@@ -63,14 +63,14 @@ class LivenessMonitorTest < Skep::TestCase
     assert_match(/timers=1/, @loop.inspect)
   end
 
-  test "condemns nobody at a look that comes late" do
+  test "judges nobody at a look that comes late" do
     @liveness_monitor.watch(node(0))
     IO.select(nil, nil, nil, TIMEOUT * 1.5) # away
     turn_until { @looks == 1 }
     assert_equal [:supervisor_late], @told.map(&:first)
-    assert_empty @condemned
-    turn_until { @condemned.any? }
-    assert_equal [[0, :hung, 0]], @condemned
+    assert_empty @judged
+    turn_until { @judged.any? }
+    assert_equal [[0, :hung, 0]], @judged
   end
 
   test "tells of complaints, and ends who repeats them" do
@@ -80,7 +80,7 @@ class LivenessMonitorTest < Skep::TestCase
       beat_once(node)
       @liveness_monitor.complains(node, "no database", node.ready_at + (times * TIMEOUT / 8))
     end
-    assert_equal [[0, :repeated, nil]], @condemned
+    assert_equal [[0, :repeated, nil]], @judged
     assert_equal [1, 2, 3], @told.map { |_, facts| facts[:reports] }
     @liveness_monitor.complains(node, "no database")
     assert_equal 3, @told.size
@@ -101,7 +101,7 @@ class LivenessMonitorTest < Skep::TestCase
     @liveness_monitor.watch(node)
     @liveness_monitor.forget(node)
     turn_until { @looks == 1 }
-    assert_empty @condemned
+    assert_empty @judged
   end
 
   private
@@ -111,10 +111,10 @@ class LivenessMonitorTest < Skep::TestCase
     scoreboard = Swarm::IPC::Scoreboard::Reader.new(@page, @layout)
     events = Skep::Swarm::Runtime::EventBus.new
     events.subscribe { |event| @told << [event.name, event.facts] }
-    looked = ->(*) { @looks += 1 }
-    Swarm::Health::LivenessMonitor.new(config, loop: @loop, scoreboard:, events:,
-                                               looked:) do |node, verdict, sign|
-      @condemned << [node.page_index, verdict, sign&.thread]
+    events.subscribe(:liveness_checked) { @looks += 1 }
+    Swarm::Health::LivenessMonitor.new(config, loop: @loop, scoreboard:,
+                                               events:) do |node, verdict, sign|
+      @judged << [node.page_index, verdict, sign&.thread]
     end
   end
 

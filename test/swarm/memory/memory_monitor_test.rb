@@ -24,10 +24,9 @@ class MemoryMonitorTest < Skep::TestCase
   # The node pool, and all that it has.
   NodePool = Struct.new(:slots, :replaced, :memory_monitor) do
     def replace(slot, reason) = replaced << [slot.id, reason]
-    def retire(node, reason) = replaced << [node.id, reason, "at once"]
-    def of(slot) = replaced.find { |id,| id == slot.id }
+    def terminate(node, reason) = replaced << [node.id, reason, "at once"]
+    def replacing?(slot) = replaced.any? { |id,| id == slot.id }
     def stopping? = false
-    def node_registry = self
     def replacements = self
     def node_table = self
     def nodes = slots.map(&:node)

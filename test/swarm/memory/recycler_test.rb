@@ -13,13 +13,13 @@ class RecyclerTest < Skep::TestCase
   end
   Retired = Struct.new(:all) do
     def retire(node, reason) = all << [node.id, reason]
-    def of(_slot) = nil
   end
   # What replacements there are; a test ends them.
   NodePool = Struct.new(:slots, :begun, :replacements) do
     def replace(slot, reason, &done) = begun << [slot.id, reason, done]
+    def terminate(node, reason) = replacements.retire(node, reason)
+    def replacing?(_slot) = false
     def stopping? = false
-    def node_registry = self
   end
   private_constant :Slot, :Node, :Retired, :NodePool
 

@@ -6,10 +6,10 @@ require "skep/swarm"
 class BootQueueTest < Skep::TestCase
   test "a removed slot is not booted, neither at once nor after a fork that was refused" do
     slot = Skep::Swarm::Nodes::Slot.new(0, 0)
-    slot.give_up
+    slot.retire
     boots = Skep::Swarm::Nodes::BootQueue.new(
-      nil, loop: nil, page: nil, layout: nil, node_table: nil, node_messages: nil,
-           crash_attribution: nil, failed: nil
+      nil, loop: nil, events: nil, page: nil, layout: nil, node_table: nil, suspects: nil,
+           connect: nil
     )
     boots.enqueue(slot)
     boots.later(slot, 0.1)

@@ -37,7 +37,7 @@ class NodeProcessTest < Skep::TestCase
   test "a spare with a slot is a spare until it answers, then boots in that slot" do
     waiting = Slot.new(nil, true)
     spare = Skep::Swarm::Nodes::NodeProcess.new(0, waiting, nil, 100.0)
-    spare.spare(101.0)
+    spare.wait_as_spare(101.0)
     refute_predicate spare, :stepping_in?
     spare.assign(Slot.new(nil, false), 105.0)
     assert_predicate spare, :stepping_in?

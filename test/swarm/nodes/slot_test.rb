@@ -4,12 +4,106 @@ require "test_helper"
 require "skep/swarm"
 
 class SlotTest < Skep::TestCase
+  Nodes = Skep::Swarm::Nodes
+  Exit = Skep::Swarm::IPC::ExitStatus
+  private_constant :Nodes, :Exit
+
+  # In place of a channel.
+  class Nobody
+    def post(*, **) = true
+    def close = nil
+  end
+  private_constant :Nobody
+
+  def setup
+    super
+    @slot = Nodes::Slot.new(0, 0)
+  end
+
+  test "starts, runs, and is empty once its process has exited" do
+    @slot.wait
+    assert_equal :waiting, @slot.state
+    node = launch
+    assert_equal %i[starting booting], [@slot.state, @slot.status]
+    ready(node)
+    assert_equal %i[running ready], [@slot.state, @slot.status]
+    assert_equal :free, leave(node)
+    assert_equal %i[empty dead], [@slot.state, @slot.status]
+    assert_equal 0, @slot.restarts
+  end
+
+  test "is its successor's once the old process has exited" do
+    old = ready(launch)
+    successor = launch
+    assert_equal :replacing, @slot.state
+    ready(successor)
+    assert_equal :held, leave(old)
+    assert_equal [successor, :running, 1], [@slot.node, @slot.state, @slot.restarts]
+  end
+
+  test "keeps its process where the successor has exited" do
+    old = ready(launch)
+    assert_equal :unchanged, leave(launch)
+    assert_equal [old, :running, 0], [@slot.node, @slot.state, @slot.restarts]
+  end
+
+  test "is restarting from its process' death until that exit is recorded" do
+    recorded = 0
+    dead = ready(launch)
+    @slot.lose
+    @slot.when_exit_recorded { recorded += 1 }
+    ready(launch)
+    assert_equal :restarting, @slot.state
+    leave(dead)
+    2.times { @slot.exit_recorded }
+    assert_equal [:running, 1], [@slot.state, recorded]
+  end
+
+  test "a retired slot stays retired, whatever its processes do" do
+    old = ready(launch)
+    successor = launch
+    @slot.retire
+    ready(successor)
+    leave(old)
+    leave(successor)
+    assert_equal :retired, @slot.state
+    assert_raises(Skep::Swarm::Runtime::StateMachine::Impossible) { launch }
+  end
+
+  test "every state but these two leads to both, and each table entry to a state" do
+    table = Nodes::Slot::TRANSITIONS
+    table.each do |state, row|
+      assert_equal :retired, row.fetch(:retire), state
+      assert_includes %i[finished retired], row.fetch(:finish), state
+      assert_empty row.values - table.keys, state
+    end
+  end
+
   test "tells no name twice, whatever its work tells: newer JSON libraries refuse that" do
     plain = Struct.new(:state, :pid, :mold, :joined?, :work)
-    node = plain.new(:ready, 7, nil, true, { "done" => 3 })
-    slot = Skep::Swarm::Nodes::Slot.new(0, 0)
-    slot.take(node)
-    work = slot.to_plain(memory: nil, beat_age: 0.1, done: 5, unhealthy: nil)[:work]
+    @slot.launch(plain.new(:ready, 7, nil, true, { "done" => 3 }))
+    work = @slot.to_plain(memory: nil, beat_age: 0.1, done: 5, unhealthy: nil)[:work]
     assert_equal [["done", 3]], work.map { |name, value| [name.to_s, value] }
+  end
+
+  private
+
+  def launch
+    node = Nodes::NodeProcess.new(0, @slot, nil, 1.0)
+    node.listens_to(Nobody.new)
+    node.forked(7, nil)
+    @slot.launch(node)
+    node
+  end
+
+  def ready(node)
+    node.ready(2.0)
+    @slot.ready
+    node
+  end
+
+  def leave(node)
+    node.ended(Exit.new(0))
+    @slot.leave(node, Exit.new(0), 3.0, within: 60.0)
   end
 end

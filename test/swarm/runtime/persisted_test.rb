@@ -55,7 +55,7 @@ class PersistedTest < Skep::TestCase
   test "what became of a slot's nodes" do
     slot = Swarm::Nodes::Slot.new(3, 0)
     node = Swarm::Nodes::NodeProcess.new(9, slot, Struct.new(:number).new(2), 1.0)
-    slot.take(node)
+    slot.launch(node)
     node.reason = "hung"
     slot.last_hang = { at: 3.0, why: "hung" }
     slot.leave(node, Swarm::IPC::ExitStatus.new(nil, "KILL"), 4.0, within: 60.0)

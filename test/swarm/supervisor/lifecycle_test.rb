@@ -9,7 +9,7 @@ class LifecycleTest < Skep::TestCase
   end
 
   test "a swarm boots, runs, is quiet, stops and has stopped" do
-    states = %i[running quiet stopping stopped].map do |step|
+    states = %i[run quiet stop finish].map do |step|
       @lifecycle.public_send(step)
       @lifecycle.state
     end
@@ -17,51 +17,72 @@ class LifecycleTest < Skep::TestCase
   end
 
   test "a quiet one that gets another mold stays quiet" do
-    %i[running quiet running].each { |step| @lifecycle.public_send(step) }
+    %i[run quiet run].each { |step| @lifecycle.public_send(step) }
     assert_equal :quiet, @lifecycle.state
   end
 
-  test "what doesn't run yet, or is stopping, can't be made quiet" do
+  test "what is asked to be quiet while it boots is quiet once it runs" do
     @lifecycle.quiet
     assert_equal :booting, @lifecycle.state
-    @lifecycle.stopping
+    @lifecycle.run
+    assert_equal :quiet, @lifecycle.state
+  end
+
+  test "what is stopping can't be made quiet" do
+    @lifecycle.stop
     @lifecycle.quiet
     assert_equal :stopping, @lifecycle.state
   end
 
   test "what has stopped is stopping too" do
     refute_predicate @lifecycle, :stopping?
-    @lifecycle.stopping
+    @lifecycle.stop
     assert_predicate @lifecycle, :stopping?
     refute_predicate @lifecycle, :stopped?
-    @lifecycle.stopped
+    @lifecycle.finish
     assert_predicate @lifecycle, :stopping?
     assert_predicate @lifecycle, :stopped?
   end
 
   test "what has stopped stays so, whatever is asked" do
-    @lifecycle.stopped
-    %i[stopping forced].each { |step| @lifecycle.public_send(step) }
+    @lifecycle.finish
+    %i[stop force quiet finish].each { |step| @lifecycle.public_send(step) }
     assert_equal :stopped, @lifecycle.state
   end
 
+  test "what is stopping can't run" do
+    @lifecycle.stop
+    error = assert_raises(Skep::Swarm::Runtime::StateMachine::Impossible) { @lifecycle.run }
+    assert_equal "Skep::Swarm::Supervisor::Lifecycle: run is impossible in state stopping",
+                 error.message
+  end
+
   test "a failure or force stops it" do
-    @lifecycle.forced
+    @lifecycle.force
     assert_predicate @lifecycle, :stopping?
     other = @lifecycle.class.new
-    other.failed("no node could boot", 1)
+    other.fail_boot("no node could boot", 1)
     assert_predicate other, :stopping?
   end
 
   test "it goes on where the program before was, and has booted there" do
     @lifecycle.restore("quiet")
-    assert_equal :quiet, @lifecycle.state
+    assert_predicate @lifecycle, :quiet?
     assert_predicate @lifecycle, :booted?
+    @lifecycle.run
+    assert_predicate @lifecycle, :quiet?
   end
 
   test "a failure is told once" do
-    2.times { @lifecycle.failed("no node could boot", 1) }
+    2.times { @lifecycle.fail_boot("no node could boot", 1) }
     assert_equal ["no node could boot"], @lifecycle.failures
+  end
+
+  test "it was asked to stop once somebody asked, however else it stops" do
+    @lifecycle.stop(outcome: :done)
+    refute_predicate @lifecycle, :asked?
+    @lifecycle.stop(asked: true)
+    assert_predicate @lifecycle, :asked?
   end
 
   test "stopped in time, or done, makes 0" do
@@ -70,8 +91,14 @@ class LifecycleTest < Skep::TestCase
 
   test "a kill, or force, makes 2" do
     assert_equal [2, 2], [code(nil, killed: true), code(:unclean, killed: true)]
-    @lifecycle.forced
-    assert_equal 2, code(nil)
+    @lifecycle.force
+    assert_equal 2, @lifecycle.exit_code
+  end
+
+  test "a kill before the stop is of no matter" do
+    @lifecycle.node_killed
+    @lifecycle.stop
+    assert_equal 0, @lifecycle.exit_code
   end
 
   test "work that ended badly and a crash loop make 4, a crash loop whoever was killed" do
@@ -82,9 +109,10 @@ class LifecycleTest < Skep::TestCase
   test "a failed boot makes its own code, whatever else has happened" do
     [1, 75, 78].each do |boot|
       lifecycle = @lifecycle.class.new
-      lifecycle.failed("no node could boot", boot)
-      lifecycle.forced
-      assert_equal boot, lifecycle.code(:gave_up, killed: true)
+      lifecycle.fail_boot("no node could boot", boot)
+      lifecycle.stop(outcome: :gave_up)
+      lifecycle.force
+      assert_equal boot, lifecycle.exit_code
     end
   end
 
@@ -96,5 +124,10 @@ class LifecycleTest < Skep::TestCase
 
   private
 
-  def code(outcome, killed: false) = @lifecycle.code(outcome, killed:)
+  def code(outcome, killed: false)
+    lifecycle = @lifecycle.class.new
+    lifecycle.stop(outcome:)
+    lifecycle.node_killed if killed
+    lifecycle.exit_code
+  end
 end

@@ -32,6 +32,10 @@ module Skep
           @events = events
           @suspects = IPC::CrashSuspects.new
           @charged = {}.compare_by_identity
+          events.subscribe(:node_lost) { |event| record_crash(event.subject) }
+          events.subscribe(:node_died, :node_exited) do |event|
+            set_exit(event.subject, event.subject.exit_status)
+          end
         end
 
         def dump = @suspects.dump #: () -> Array[Hash[String, untyped]]

@@ -6,7 +6,6 @@
 #   hang_diagnosis = HangDiagnosis.new(config, loop:, scoreboard:, events:)
 #   hang_diagnosis.open(node, :hung, sign)         # LivenessMonitor's verdict
 #   hang_diagnosis.add_backtraces(node, threads)   # its own backtraces have come
-#   hang_diagnosis.over(node)                      # it has ended, perhaps before all was found out
 #
 # | when | what |
 # |---|---|
@@ -15,7 +14,8 @@
 # | it answers later | its backtraces are an event of their own, and in the status |
 # | kill_timeout after it was overdue | KILL; with `core: true` ABRT, KILL a kill_timeout later |
 #
-# One that is stopped can't answer, and isn't waited for.
+# A stopped process can't answer, and isn't waited for. Of a node that ends before, what is known is
+# published.
 # It never waits: what doesn't come in time isn't told.
 module Skep
   class Swarm
@@ -39,6 +39,7 @@ module Skep
           @liveness = LivenessPolicy.new(timeout: config.liveness_timeout)
           @events = events
           @cases = {}.compare_by_identity
+          events.subscribe(:node_lost) { |event| report(event.subject) }
         end
 
         #: (Nodes::NodeProcess, Symbol, IPC::Scoreboard::ThreadStatus?) -> void
@@ -63,10 +64,6 @@ module Skep
         end
 
         def open?(node) = @cases.key?(node) #: (Nodes::NodeProcess) -> bool
-
-        def over(node) #: (Nodes::NodeProcess) -> void
-          report(node)
-        end
 
         private
 
@@ -94,7 +91,7 @@ module Skep
         end
 
         def add_late_backtraces(node, threads)
-          return unless node.condemned?
+          return unless node.terminated?
 
           node.slot.last_hang[:threads] = threads if node.slot.last_hang
           @events.publish(:node_backtraces, node, threads:)
@@ -103,7 +100,7 @@ module Skep
         def conclude(node)
           found = @cases[node] or return
           report(node)
-          node.condemn(reason(found.verdict))
+          node.terminate(reason(found.verdict))
         end
 
         def report(node)

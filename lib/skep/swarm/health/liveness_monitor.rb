@@ -3,16 +3,15 @@
 # Looks at the nodes' signs of life when, and only when, one of them could be overdue, and asks
 # LivenessPolicy and UnhealthyPolicy what it means.
 #
-#   monitor = LivenessMonitor.new(config, loop:, scoreboard:, events:, …) { |node, verdict| … }
-#   monitor.watch(node)              # from its readiness on
-#   monitor.forget(node)             # it has ended
+#   monitor = LivenessMonitor.new(config, loop:, scoreboard:, events:) { |node, verdict, sign| … }
+#   monitor.watch(node)              # done for each that gets ready
 #   monitor.complains(node, reason)  # it has said `unhealthy!`
 #
-# The block is called once a node, with :hung, :repeated or :lasting; looked after each look, with
-# the time, and whether we were away before. One timer for all of them, set
-# to the first instant at which a silence would be too long; then it looks at all, and from half of
-# that time on if the loop is awake for something else. Idle nodes, be they four or a thousand, cost
-# less than two wake-ups a liveness_timeout together.
+# The block is called once a node, with :hung, :repeated or :lasting. After each look it announces
+# `liveness_checked` with the time and whether the supervisor was paused before. One timer serves
+# all nodes. It is set to the first instant at which a silence would be too long; if the loop is
+# awake for something else, the look is done from half of that time on. Idle nodes, be they four or
+# a thousand, cost less than two wake-ups a liveness_timeout together.
 module Skep
   class Swarm
     module Health
@@ -22,16 +21,17 @@ module Skep
 
         #: (Definition::Config, **untyped)
         #:   { (Nodes::NodeProcess, Symbol, IPC::Scoreboard::ThreadStatus?) -> void } -> void
-        def initialize(config, loop:, scoreboard:, events:, looked:, &condemn)
+        def initialize(config, loop:, scoreboard:, events:, &decide)
           @loop = loop
           @scoreboard = scoreboard
           @events = events
-          @looked = looked
-          @condemn = condemn
+          @decide = decide
           appoint(config.liveness_timeout)
           @watched = {}.compare_by_identity
           @suspects = {}.compare_by_identity
           @looked_at = OS.now
+          events.subscribe(:node_ready, :spare_ready) { |event| watch(event.subject) }
+          events.subscribe(:node_removed) { |event| forget(event.subject) }
         end
 
         def watch(node) #: (Nodes::NodeProcess) -> void
@@ -53,9 +53,9 @@ module Skep
           [now - @scoreboard.of(node).first.at, 0.0].max
         end
 
-        # What it complains of, unless it made progress since.
+        # Why it says that it is unhealthy, unless it made progress since.
         #: (Nodes::NodeProcess) -> String?
-        def ailment(node)
+        def complaint(node)
           @scoreboard.ill_since(node) && node.unhealthy_reports.reason
         end
 
@@ -95,7 +95,7 @@ module Skep
           @watched.select! { |node, _| node.ready? }
           notice_absence(now, now - due)
           seconds = @watched.keys.map { |node| examine(node, now, now - due) }
-          @looked.call(now, @liveness.slept?(now - due))
+          @events.announce(:liveness_checked, now:, paused: @liveness.slept?(now - due))
           @looked_at = now
           return if @watched.empty?
 
@@ -112,12 +112,12 @@ module Skep
           @events.publish(:supervisor_late, nil, level: :warn, seconds: late.round(3))
         end
 
-        # Seconds until it is to be looked at again; nil where it is condemned.
+        # Seconds until the next look; nil once its verdict is reached.
         def examine(node, now, late = 0.0)
           alive = beats(node, now, late) or return
           ill_since = @scoreboard.ill_since(node)&.then { |time| @pause_compensation.since(time) }
           verdict = @health.verdict(node.unhealthy_reports.times, ill_since, now)
-          return condemn(node, verdict, nil) if verdict.is_a?(Symbol)
+          return decide(node, verdict, nil) if verdict.is_a?(Symbol)
 
           recover(node, now) unless ill_since
           [alive, verdict].compact.min
@@ -130,12 +130,12 @@ module Skep
           return verdict.tap { @suspects.delete(node) } if verdict.is_a?(Float)
 
           convicted_at = @suspects[node] ||= now + @liveness.patience(late)
-          convicted_at > now ? convicted_at - now : condemn(node, :hung, verdict)
+          convicted_at > now ? convicted_at - now : decide(node, :hung, verdict)
         end
 
-        def condemn(node, verdict, sign)
+        def decide(node, verdict, sign)
           forget(node)
-          @condemn.call(node, verdict, sign)
+          @decide.call(node, verdict, sign)
           nil
         end
 

@@ -38,6 +38,7 @@ module Skep
           @sampling_schedule = SamplingSchedule.new(loop) { |node, now| look(node, now) }
           @lifetime = config.max_lifetime && MaxLifetimePolicy.new(config.max_lifetime)
           appoint_judges(config)
+          events.subscribe(:node_ready) { |event| watch(event.subject) }
         end
 
         def watch(node) #: (Nodes::NodeProcess) -> void

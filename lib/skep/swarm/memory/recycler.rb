@@ -50,7 +50,7 @@ module Skep
         # Is it to go, or about to be asked to?
         def under_way?(node) #: (Nodes::NodeProcess) -> bool
           node.live? && (node.retired? || @queue.any? { |queued, _| queued == node } ||
-            !@node_pool.node_registry.replacements.of(node.slot).nil?)
+            @node_pool.replacing?(node.slot))
         end
 
         # Stops it now. What doesn't end within kill_timeout is killed: its memory is wanted.
@@ -58,7 +58,7 @@ module Skep
           return if @node_pool.stopping? # it has been told to, and has as long as any other
 
           @node_pool.replace(node.slot, reason) if open?(node)
-          @node_pool.node_registry.replacements.retire(node, reason) unless node.state == :stopping
+          @node_pool.terminate(node, reason) unless node.state == :stopping
           node.watches << @loop.after(@config.kill_timeout) { node.kill(reason) }
         end
 

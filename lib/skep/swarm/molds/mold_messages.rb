@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # What molds report over their channels, passed on to whom it concerns: their own progress to the
-# supervisor or to their trial, births and ends of nodes to the node registry.
+# supervisor or to their trial, births and ends of nodes to the NodePool.
 #
 #   reports = MoldMessages.new(supervisor, launcher, events:)
 #   reports.hear(mold, frame)
@@ -24,25 +24,25 @@ module Skep
           when "refused" then refused(mold, frame["sentence"], frame["exit_code"])
           when "ready" then ready(mold, frame) unless mold.ready?
           when "forked" then forked(frame)
-          when "fork_failed" then node_registry.fork_failed(frame["page_index"], frame["error"])
+          when "fork_failed" then node_pool.fork_failed(frame["page_index"], frame["error"])
           when "exited"
             exit = IPC::ExitStatus.from(frame.facts)
-            node_registry.exited(frame["page_index"], frame["pid"], exit)
+            node_pool.node_exited(frame["page_index"], frame["pid"], exit)
           end
         end
 
         private
 
-        def node_registry = @supervisor.node_pool.node_registry
+        def node_pool = @supervisor.node_pool
 
         # A node's pidfd is known unless it is gone again. One that we have no descriptor for can't
         # be kept: its channel closes, and so it ends.
         def forked(frame)
           pidfd = pidfd(frame)
           @supervisor.leader(frame["pid"])
-          node_registry.forked(frame["page_index"], frame["pid"], pidfd)
+          node_pool.node_forked(frame["page_index"], frame["pid"], pidfd)
         rescue Errno::EMFILE, Errno::ENFILE => e
-          node_registry.fork_failed(frame["page_index"], e.message)
+          node_pool.fork_failed(frame["page_index"], e.message)
         end
 
         def pidfd(frame)
@@ -75,7 +75,7 @@ module Skep
             @events.publish(:fork_guard, mold, level: :warn, message: finding)
           end
           warmed(mold, frame)
-          @supervisor.node_pool.pass_on if frame["passes_on"]
+          node_pool.pass_on_events if frame["passes_on"]
           mold.trial ? mold.trial.ready : @supervisor.mold_ready(mold)
         end
 

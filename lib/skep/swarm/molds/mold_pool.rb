@@ -83,11 +83,11 @@ module Skep
           mold.release if mold.retired? && mold.live?
         end
 
-        # Are they there? Asked whenever somebody looks at the nodes anyhow; away: we ourselves
-        # were.
-        def ping_idle(now, away) #: (Float, bool) -> void
+        # Are they there? Asked whenever the nodes' liveness is checked; paused: the supervisor was
+        # before.
+        def ping_idle(now:, paused:) #: (now: Float, paused: bool) -> void
           ready = @molds.select(&:ready?)
-          calls.excuse(now) if away
+          calls.excuse(now) if paused
           calls.silent(ready, now).each { |mold| hung(mold) }
           calls.call(ready, now) { |mold| mold.channel.post("ping") }
         end

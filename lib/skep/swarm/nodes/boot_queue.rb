@@ -1,18 +1,18 @@
 # frozen_string_literal: true
 
-# Processes that are to be forked: at once or later, so many at a time,
-# and only while there is a mold to fork them.
+# The processes that are to be forked: at once or later, so many at a time (boot_parallel), and only
+# while there is a mold to fork them.
 #
-#   boots = BootQueue.new(config, loop:, page:, layout:, node_table:, node_messages:,
-#                         crash_attribution:, failed:)
+#   boots = BootQueue.new(config, loop:, events:, page:, layout:, node_table:, suspects:, connect:)
 #   boots.mold = mold          # nil: nothing can be forked for the moment
 #   boots.enqueue(slot)        # its node, or the successor of the node it has
 #   boots.enqueue(slot, mold:) # from another mold
-#   boots.later(slot, 0.4)    # or at a time: boots.at(OS.now + 0.4, slot)
-#   boots.start_next   # a node has booted or died: is there room for the next?
-#   boots.close        # nothing more is forked
+#   boots.later(slot, 0.4)     # or at a time: boots.at(OS.now + 0.4, slot)
+#   boots.start_next           # a node has booted or died: is there room for the next?
+#   boots.close                # nothing more is forked
 #
-# Nothing is forked for a slot that is removed.
+# Nothing is forked for a slot that is retired. A launch for which there is no descriptor or no room
+# on the page is announced as launch_failed.
 module Skep
   class Swarm
     module Nodes
@@ -22,17 +22,17 @@ module Skep
 
         attr_reader :mold #: Molds::Mold?
 
-        # failed: called with the slot and a sentence when there isn't even a channel for it.
-        def initialize(config, loop:, page:, layout:, node_table:, node_messages:,
-                       crash_attribution:, failed:)
-          @crash_attribution = crash_attribution
-          @failed = failed
+        # connect: makes the IPC::Connection of a node and a channel. suspects: what the new process
+        # must know (Health::CrashAttribution#to_plain).
+        def initialize(config, loop:, events:, page:, layout:, node_table:, suspects:, connect:)
+          @suspects = suspects
+          @connect = connect
+          @events = events
           @config = config
           @loop = loop
           @page = page
           @layout = layout
           @node_table = node_table
-          @node_messages = node_messages
           @queue = []
         end
 
@@ -50,7 +50,7 @@ module Skep
         def any? = @queue.any? #: () -> bool
 
         def enqueue(slot, mold: nil) #: (Slot, ?mold: Molds::Mold?) -> void
-          return if slot.given_up?
+          return if slot.retired?
 
           slot.wait unless slot.live?
           @queue << LaunchRequest.new(slot, mold)
@@ -62,7 +62,7 @@ module Skep
         end
 
         def at(time, slot) #: (Float, Slot) -> void
-          return if slot.given_up?
+          return if slot.retired?
 
           slot.wait
           slot.wait_timer = @loop.at(time) { enqueue(slot) }
@@ -94,13 +94,13 @@ module Skep
         def boot(boot)
           channel, socket = IPC::Channel.pair(descriptors: false)
           node = prepare(boot.slot, mold_for(boot))
-          node.listens_to(@node_messages.link(node, channel))
+          node.listens_to(@connect.call(node, channel))
           node.boot_timer = @loop.after(@config.boot_timeout) { overdue(node) }
-          boot.slot.take(node)
-          node.mold.fork(node, socket, suspects: @crash_attribution.to_plain)
+          boot.slot.launch(node)
+          node.mold.fork(node, socket, suspects: @suspects.to_plain)
         rescue SystemCallError => e # no descriptor for its channel, or no slot
           [channel, socket].compact.each(&:close)
-          @failed.call(boot.slot, e.message)
+          @events.announce(:launch_failed, boot.slot, error: e.message)
         end
 
         def prepare(slot, mold)

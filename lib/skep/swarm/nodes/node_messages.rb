@@ -1,32 +1,33 @@
 # frozen_string_literal: true
 
-# What nodes say over their channels, made into news.
+# What nodes say over their channels, handed on to the component that it concerns.
 #
-#   node_messages = NodeMessages.new(loop, node_registry, events:)
-#   node.listens_to(node_messages.link(node, channel))
+#   messages = NodeMessages.new(pool, exits, loop:, events:)
+#   node.listens_to(messages.connect(node, channel))
 #
-# A node can't make itself pass for another one, for the supervisor, or harm it by nonsense: what it
-# says is checked (IPC::Messages) before it comes here.
+# What a node says is checked (IPC::Messages) before it comes here. A node can't pass for another
+# one or for the supervisor, and nothing that it says harms them.
 module Skep
   class Swarm
     module Nodes
       class NodeMessages
-        # Facts that are not for a node to name.
-        OURS = %w[time mono level event swarm node mold pid seq v].freeze
+        # Names of facts that a node's own events may not take.
+        RESERVED = %w[time mono level event swarm node mold pid seq v].freeze
         ONCE = %w[ready spare stepped_in].freeze # in a process' life
-        private_constant :OURS, :ONCE
+        private_constant :RESERVED, :ONCE
 
-        # Spares hear first.
-        def initialize(loop, node_registry, events:)
+        #: (NodePool, NodeExits, loop: OS::EventLoop, events: Runtime::EventBus) -> void
+        def initialize(pool, exits, loop:, events:)
+          @pool = pool
+          @exits = exits
           @loop = loop
-          @node_registry = node_registry
           @events = events
         end
 
         # The channel of a node about to be forked, heard from `listen` on.
-        def link(node, channel) #: (NodeProcess, IPC::Channel) -> IPC::Connection
+        def connect(node, channel) #: (NodeProcess, IPC::Channel) -> IPC::Connection
           IPC::Connection.new(@loop, channel, IPC::Messages::FROM_NODE,
-                              ended: -> { @node_registry.node_exits.silent(node) },
+                              ended: -> { @exits.channel_closed(node) },
                               protocol_error: ->(error) { protocol_error(node, error) },
                               failed: ->(error, frame) { failed_at(node, error, frame) }) do |frame|
             next if ONCE.include?(frame.type) && !node.first?(frame.type)
@@ -35,56 +36,62 @@ module Skep
           end
         end
 
-        def hear(node, frame) #: (NodeProcess, IPC::Channel::Message) -> void
+        private
+
+        def hear(node, frame)
           case frame.type
-          when "ready" then @node_registry.ready(node)
-          when "spare" then @node_registry.spare_ready(node)
-          when "stepped_in" then @node_registry.spare_stepped_in(node)
-          when "warm" then @node_registry.warm(node)
+          when "ready" then @pool.node_ready(node)
+          when "spare" then @pool.spare_ready(node)
+          when "stepped_in" then @pool.spare_stepped_in(node)
+          when "leaving" then @exits.leaving(node)
+          when "warm" then @events.announce(:node_warm, node)
           when "became_mold" then became_mold(node)
           when "unfit" then unfit(node, frame)
+          when "ask" then @events.announce(:status_asked, node, number: frame["number"])
+          else hear_facts(node, frame)
+          end
+        end
+
+        def hear_facts(node, frame)
+          case frame.type
           when "event" then event(node, frame)
           when "failed" then failed(node, frame)
           when "joined" then joined(node, frame)
-          when "leaving" then @node_registry.node_exits.leaving(node)
-          when "unhealthy" then @node_registry.liveness_monitor.complains(node, frame["reason"])
-          when "healthy" then @node_registry.liveness_monitor.recovers(node)
-          when "backtraces"
-            @node_registry.hang_diagnosis.add_backtraces(node, frame["threads"])
           when "work" then node.report(frame["facts"], frame.bytes)
-          when "judged" then @node_registry.crash_attribution.judged(frame)
-          when "ask" then @node_registry.asked(node, frame["number"])
+          when "unhealthy" then @pool.liveness_monitor.complains(node, frame["reason"])
+          when "healthy" then @pool.liveness_monitor.recovers(node)
+          when "backtraces" then @pool.hang_diagnosis.add_backtraces(node, frame["threads"])
+          when "judged" then @pool.crash_attribution.judged(frame)
           end
         end
 
         # A node that can't be understood is ended, and nothing else.
-        def protocol_error(node, error) #: (NodeProcess, Exception) -> void
-          @events.publish(:node_protocol_error, node, level: :error, error: IPC::PlainData.error(error))
+        def protocol_error(node, error)
+          @events.publish(:node_protocol_error, node, level: :error,
+                                                      error: IPC::PlainData.error(error))
           node.kill("protocol_error")
           node.channel.close # not before: it would end by that
         end
 
-        private
-
         # Our own failure to act on a message: neither the node nor the swarm ends by it.
         def failed_at(node, error, frame)
           @events.publish(:supervisor_error, node, level: :error, message: frame.type,
-                                              error: IPC::PlainData.error(error),
-                                              backtrace: error.backtrace.to_a.first(20))
+                                                   error: IPC::PlainData.error(error),
+                                                   backtrace: error.backtrace.to_a.first(20))
         end
 
         def became_mold(node)
-          return @node_registry.became_mold(node) if node.refork && node.state == :stopping
+          return @pool.became_mold(node) if node.refork && node.state == :stopping
 
           protocol_error(node, IPC::Messages::Invalid.new("became_mold, which it wasn't told to"))
         end
 
-        def event(node, frame)
-          @events.publish(frame["name"], node, level: frame["level"].to_sym, **facts(frame))
-        end
-
         def unfit(node, frame)
           node.refork&.unfit("node #{node.label} can't be a mold: #{frame["sentence"]}")
+        end
+
+        def event(node, frame)
+          @events.publish(frame["name"], node, level: frame["level"].to_sym, **facts(frame))
         end
 
         def joined(node, frame)
@@ -97,12 +104,12 @@ module Skep
           node.slot.refusal = frame["sentence"] if frame["refused"]
           node.slot.refusal_code = frame["exit_code"]
           @events.publish(:node_failed, node, level: :error, error: frame["sentence"],
-                                         backtrace: frame["backtrace"])
+                                              backtrace: frame["backtrace"])
         end
 
         def facts(frame)
           frame["facts"].to_h do |key, fact|
-            [OURS.include?(key) ? :"its_#{key}" : key.to_sym, fact]
+            [RESERVED.include?(key) ? :"its_#{key}" : key.to_sym, fact]
           end
         end
       end

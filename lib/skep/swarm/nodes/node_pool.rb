@@ -1,75 +1,71 @@
 # frozen_string_literal: true
 
-# Keeps the nodes: boots them, replaces them, stops them.
-# It acts on what the judges say and on what it is told.
+# The nodes of a swarm: their slots, their processes and what happens to them. The only writer of
+# slots and nodes.
 #
-#   node_pool = NodePool.new(config, supervisor, loop:, page:, layout:)
-#   node_pool.mold = mold        # from here on it can fork (nil: it can't for the moment)
-#   node_pool.start
-#   node_pool.replace(slot, "restart") { |ok| … }   # the new one ready first
-#   node_pool.stop               # the supervisor's `finish` is called when the last node is gone
+#   pool = NodePool.new(config, lifecycle, loop:, events:, page:, layout:)
+#   pool.mold = mold                             # it can fork from here on; nil: nothing can
+#   pool.start
+#   pool.replace(slot, "restart") { |done| … }   # a successor first, then the old node stops
+#   pool.terminate(node, "scale")                # stops it, and kills it at stop_timeout
+#   pool.add(task, 2)                            # two slots more; remove(slot, reason)
+#   pool.stop
+#   pool.kill_all("QUIT")
 #
-# Whether the swarm is stopping the supervisor's Lifecycle knows alone; when the work has ended on
-# its own the node pool asks the supervisor to stop.
-# It knows no signal, no file and no user's code, and it never waits: all comes through the loop.
+# MoldMessages reports what molds say of nodes (node_forked, fork_failed, node_exited),
+# NodeMessages what nodes say themselves (node_ready, …). The pool publishes the events that users
+# see, and announces: work_ended (outcome), nodes_killed, mold_unused, pool_drained, node_warm,
+# status_asked. It never waits: everything comes through the loop.
 module Skep
   class Swarm
     module Nodes
       class NodePool
+        FORK_RETRY = 0.1 # seconds, where the system refused a fork
+        private_constant :FORK_RETRY
+
         attr_reader :slots #: Array[Slot], those with work
         attr_reader :node_table #: NodeTable, the processes
-        attr_reader :node_registry #: NodeRegistry
+        attr_reader :scoreboard #: IPC::Scoreboard::Reader
+        attr_reader :totals #: Stats::WorkTotals
+        attr_reader :recovery_times #: Stats::RecoveryTimes
+        attr_reader :boots #: BootQueue
+        attr_reader :replacements #: Replacements
+        attr_reader :crash_attribution #: Health::CrashAttribution
+        attr_reader :hang_diagnosis #: Health::HangDiagnosis
+        attr_reader :liveness_monitor #: Health::LivenessMonitor
         attr_reader :cgroup_memory #: Memory::CgroupMemory
         attr_reader :memory_monitor #: Memory::MemoryMonitor
-        attr_reader :totals #: Stats::WorkTotals
 
-        # The supervisor is told by: told (name, level, facts), stop (the work has ended by itself),
-        # forced (nodes are killed instead of stopped), emptied (a mold, none of whose nodes is
-        # left), looked, and finish, once. kept: the slots that there are already, [id, kind of
-        # work].
-        # spares: makes the Spares::SparePool, as its `new` does.
-        def initialize(config, supervisor, loop:, page:, layout:, spares:, kept: nil)
+        # kept: the slots that there are already, [id, kind of work] each.
+        def initialize(config, lifecycle, loop:, events:, page:, layout:, kept: nil)
           @config = config
-          @supervisor = supervisor
-          @events = supervisor.events
+          @lifecycle = lifecycle
           @loop = loop
+          @events = events
           @page = page
           @layout = layout
-          @node_table = NodeTable.new(layout.nodes)
-          @totals = Stats::WorkTotals.new
-          furnish(kept)
-          appoint(spares)
+          places = kept || config.placement.each_with_index.map { |task, id| [id, task] }
+          @slots = places.map { |id, task| Slot.new(id, task) }
+          @helper = HelperSlot.new(config.events) if config.helper?
+          build
+          subscribe
         end
 
         # All slots: those with work, the helper's if there is one, and the spares'.
         def all = [*@helper, *slots, *spare_slots] #: () -> Array[Slot]
-        def spare_slots = node_registry.spares&.spare_slots || [] #: () -> Array[Spares::SpareSlot]
-
+        def spare_slots = @spares&.slots || [] #: () -> Array[SpareSlot]
+        def mold = @boots.mold #: () -> Molds::Mold?
+        def stopping? = @lifecycle.stopping? #: () -> bool
         def ever_ready? = @ever_ready ? true : false #: () -> bool
-        def stopping? = @supervisor.stopping? #: () -> bool
-        def killed? = @killed ? true : false #: () -> bool
 
-        # Why it ended by itself: :done, :unclean (not all of the work ended well) or :gave_up.
-        attr_reader :outcome #: Symbol?
+        # How many slots the page has room for, each with a successor.
+        def room = node_table.capacity / 2 #: () -> Integer
 
-        # Can't this first boot come to anything? Of each kind of work a node has said that it can't
-        # begin, or died more often than it may, and so have as many nodes as boot at a time.
-        def hopeless? #: () -> bool
-          return false if ever_ready?
+        # How busy a slot's node is: what it has in hand.
+        def load(slot) = slot.nodes.sum { |node| in_hand(node).size } #: (Slot) -> Integer
 
-          failed = slots.select { |slot| slot.refusal || slot.deaths.times.size > @config.restarts }
-          failed.size >= [@config.boot_parallel, slots.size].min &&
-            (slots.map(&:task) - failed.map(&:task)).empty?
-        end
-
-        #: (NodeProcess?) -> Float?
-        def beat_age(node)
-          node&.ready? ? node_registry.liveness_monitor.age(node) : nil
-        end
-
-        # What a node complains of, if it does.
-        #: (NodeProcess?) -> String?
-        def ailment(node) = node&.ready? ? node_registry.liveness_monitor.ailment(node) : nil
+        # What a node has in hand, by the scoreboard: known after its death, too.
+        def in_hand(node) = scoreboard.in_hand(node) #: (NodeProcess) -> Array[String]
 
         def done_count(node) #: (NodeProcess?) -> Integer
           return 0 unless node
@@ -78,59 +74,35 @@ module Skep
           @layout.all(node.page_index).sum { |cell| @page.get(cell, done) }
         end
 
-        # How busy a slot's node is: what it has in hand.
-        def load(slot) #: (Slot) -> Integer
-          slot.nodes.sum { |node| in_hand(node).size }
-        end
-
-        # How many slots the page has room for, each with a successor.
-        def room = node_table.capacity / 2 #: () -> Integer
-
-        def mold = @boots.mold #: () -> Molds::Mold?
-
-        def mold=(mold) #: (Molds::Mold?) -> void
-          @boots.mold = mold
-          heed(mold.events) if mold&.events&.any?
-        end
+        # Commands.
 
         def start #: () -> void
           @started = true
           all.each { |slot| @boots.enqueue(slot) }
         end
 
-        # All events are for the helper, of which there is one from here on.
-        def pass_on #: () -> void
-          employ
-          @helper.subscribe_all
-          attend
+        def mold=(mold) #: (Molds::Mold?) -> void
+          @boots.mold = mold
+          hear(mold.events) if mold&.events&.any?
         end
-
-        # Boots the helper, if it isn't there and is to be.
-        def attend #: () -> void
-          return if !@helper || !@started || stopping? || @helper.live? || @helper.waiting?
-
-          @boots.enqueue(@helper)
-        end
-
-        # Passes an event on to the helper, if users' blocks want it. Events about the helper itself
-        # are left out: each would cause the next.
-        def overheard(name, facts) #: (String, Hash) -> void
-          @helper&.tell(name, facts) unless facts[:node] == "helper"
-        end
-
-        # Lends the helper a socket to serve at (HelperSlot#serve).
-        def serve(...) = @helper&.serve(...) #: (BasicSocket, ?anew: bool) -> void
 
         # Boots a successor for the slot's node, from the current mold or another. When it is ready
-        # the old one is stopped; where it can't begin the old one stays. The block is told which.
-        #: (Slot, String, **untyped) ?{ (bool succeeded) -> void } -> void
+        # the old node is stopped; if it can't begin, the old node stays. The block is told which.
+        #: (Slot, String, ?mold: Molds::Mold?, ?on_retire: ^(NodeProcess) -> void)
+        #:   ?{ (bool succeeded) -> void } -> void
         def replace(slot, reason, **how, &done)
           stopping? ? done&.call(false) : @replacements.begin(slot, reason, **how, &done)
         end
 
-        # Makes room for so many more nodes of a kind of work; returns their slots. An id is free
-        # once the last process that had it has gone.
-        def add(task, count) #: (Integer, Integer) -> Array[Slot]
+        # Is the slot's node being replaced, or about to be?
+        def replacing?(slot) = !@replacements.of(slot).nil? #: (Slot) -> bool
+
+        # Stops a node, and kills it at stop_timeout.
+        def terminate(node, reason) = @replacements.retire(node, reason)
+
+        # So many slots more for a kind of work. An id is free once the last process that had it has
+        # gone.
+        def add(task, count) #: (Integer, Integer) -> void
           taken = [*slots, *node_table.nodes].map(&:id)
           free = (0..).lazy.reject { |id| taken.include?(id) }
           added = free.first(count).map { |id| Slot.new(id, task) }
@@ -138,155 +110,270 @@ module Skep
           added.each { |slot| @boots.enqueue(slot) }
         end
 
-        # Stops this slot's node for good.
+        # Removes a slot; its node is stopped for good.
         def remove(slot, reason) #: (Slot, String) -> void
-          @slots.delete(slot)&.give_up
-          node_registry.recovery_times.forget(slot)
+          @slots.delete(slot)&.retire
+          recovery_times.forget(slot)
           @replacements.failed(slot)
-          slot.nodes.each { |node| @replacements.retire(node, reason) }
+          slot.nodes.each { |node| terminate(node, reason) }
         end
 
-        # What the next program of the supervisor must know.
+        # Nodes take nothing new; those that are forked from here on neither (Lifecycle#quiet?).
+        def quiet #: () -> void
+          node_table.nodes.each { |node| node.quiet unless node.helper? }
+        end
+
+        def backtraces = node_table.nodes.each { |node| node.channel.post("backtraces") }
+
+        # Asks every node to end; what is left at stop_timeout is killed.
+        def stop #: () -> void
+          finish_slots
+          node_table.nodes.each { |node| node.stop unless node.helper? }
+          @stop_timers = @grace.give_all(node_table) { kill_all("stop_timeout") }
+          check_drained
+        end
+
+        # Ends every node at once.
+        def kill_all(reason) #: (String) -> void
+          @lifecycle.force
+          finish_slots
+          @events.announce(:nodes_killed)
+          node_table.nodes.each { |node| node.kill(reason) }
+          check_drained
+        end
+
+        # The helper.
+
+        # All events are for the helper, of which there is one from here on.
+        def pass_on_events #: () -> void
+          @helper ||= HelperSlot.new(@config.events)
+          @helper.subscribe_all
+          boot_helper
+        end
+
+        # Lends the helper a socket to serve at (HelperSlot#serve).
+        def serve(...) = @helper&.serve(...) #: (BasicSocket, ?anew: bool) -> void
+
+        # Boots the helper, if there is to be one and there is none.
+        def boot_helper #: () -> void
+          return if !@helper || !@started || stopping? || @helper.live? || @helper.waiting?
+
+          @boots.enqueue(@helper)
+        end
+
+        # Reported by molds.
+
+        def node_forked(page_index, pid, pidfd) #: (Integer, Integer, OS::Pidfd?) -> void
+          node = node_table[page_index]
+          return kill_unwanted(pidfd) unless node && node.pid.nil?
+
+          node.forked(pid, pidfd)
+          node.when_killed { |killed| @exits.expect_exit(killed) }
+          @events.publish(:node_forked, node)
+          node.channel.listen # not before: what it says must find a node with a pid
+          admit(node)
+          @exits.follow(node) if node.live? && pidfd&.watchable?
+        end
+
+        def fork_failed(page_index, error) #: (Integer, String) -> void
+          node = node_table[page_index] or return
+          @exits.remove(node, IPC::ExitStatus.new)
+          retry_fork(node.slot, error)
+        end
+
+        def node_exited(page_index, pid, exit) #: (Integer, Integer, IPC::ExitStatus) -> void
+          node = node_table[page_index]
+          @exits.record_exit(node, exit) if node&.pid == pid
+        end
+
+        # Its nodes fell to the supervisor; those that it hadn't reported are taken for lost.
+        def mold_exited(mold) #: (Molds::Mold) -> void
+          @boots.lose(mold)
+          node_table.of(mold).each { |node| @exits.adopt(node) }
+        end
+
+        # Reported by nodes.
+
+        def node_ready(node) #: (NodeProcess) -> void
+          node.ready(OS.now)
+          node.slot.ready
+          @ever_ready = true unless node.helper?
+          @events.publish(:node_ready, node, seconds: node.boot_seconds.round(6))
+          @replacements.ready(node)
+          @boots.start_next
+        end
+
+        # A spare has booted.
+        def spare_ready(node) #: (NodeProcess) -> void
+          return unless node.slot.spare?
+
+          node.wait_as_spare(OS.now)
+          node.slot.ready
+          @events.publish(:spare_ready, node, seconds: node.boot_seconds.round(6))
+          @replacements.ready(node)
+          @boots.start_next
+        end
+
+        # A spare begins to work in the slot that it was given.
+        def spare_stepped_in(node) #: (NodeProcess) -> void
+          return unless node.stepping_in?
+
+          seconds = node.stepped_in(OS.now)
+          node.boot_timer = @loop.after(@config.boot_timeout) { node.kill("boot_timeout") }
+          @events.publish(:spare_stepped_in, node, seconds: seconds.round(6))
+        end
+
+        # A node's process is a mold from here on.
+        def became_mold(node) #: (NodeProcess) -> void
+          pidfd = node.give_up_pidfd
+          standing = @exits.remove(node, nil)
+          @events.publish(:node_became_mold, node)
+          node.refork.became(node, pidfd)
+          stopping? ? check_drained : @exits.follow_up(node, standing)
+        end
+
+        # Carried over an upgrade.
+
         def dump(state_file) #: (Upgrade::StateFile) -> Hash[String, untyped]
-          { "mold" => mold.number, "quiet" => quiet?, "node_table" => node_table.dump,
+          { "mold" => mold.number, "node_table" => node_table.dump,
             "slots" => slots.map { |slot| slot.dump(state_file) },
             "helper" => @helper&.dump(state_file),
-            "reserves" => spare_slots.map { |slot| slot.dump(state_file) },
-            "suspects" => node_registry.crash_attribution.dump,
-            "cgroup_memory" => cgroup_memory.dump,
-            "liveness_monitor" => node_registry.liveness_monitor.dump,
+            "spares" => spare_slots.map { |slot| slot.dump(state_file) },
+            "suspects" => crash_attribution.dump, "cgroup_memory" => cgroup_memory.dump,
+            "liveness_monitor" => liveness_monitor.dump,
             "recycler" => memory_monitor.recycler.dump, "totals" => totals.dump,
-            "recovery_times" => node_registry.recovery_times.dump }
+            "recovery_times" => recovery_times.dump }
         end
 
         def restore(plain) #: (Hash[String, untyped]) -> void
           @started = @ever_ready = true
-          employ if plain["helper"]
-          @quiet = plain["quiet"]
+          @helper ||= HelperSlot.new(@config.events) if plain["helper"]
           node_table.restore(plain["node_table"])
           cgroup_memory.restore(plain["cgroup_memory"])
-          node_registry.crash_attribution.restore(plain["suspects"].to_a)
-          node_registry.liveness_monitor.restore(plain["liveness_monitor"])
+          crash_attribution.restore(plain["suspects"].to_a)
+          liveness_monitor.restore(plain["liveness_monitor"])
           memory_monitor.recycler.restore(plain["recycler"])
           totals.restore(plain["totals"]) if plain["totals"]
-          node_registry.recovery_times.restore(plain["recovery_times"]) if plain["recovery_times"]
+          recovery_times.restore(plain["recovery_times"]) if plain["recovery_times"]
         end
 
-        # Asks every node to end; what is left at stop_timeout is killed.
-        def stop #: () -> void
-          retire_slots
-          node_table.nodes.each { |node| node.stop unless node.helper? }
-          @stop_timers = node_registry.notice.give_all(node_table) { force("stop_timeout") }
-          check
-        end
+        # The channel of a node that is about to be forked, or has been since before this program.
+        #: (NodeProcess, IPC::Channel) -> IPC::Connection
+        def connect(node, channel) = @messages.connect(node, channel)
 
-        # Ends every node at once.
-        def force(reason) #: (String) -> void
-          @killed = true
-          retire_slots
-          @supervisor.forced
-          node_table.nodes.each { |node| node.kill(reason) }
-          check
-        end
-
-        # Nodes take nothing new, those that will replace them neither.
-        def quiet #: () -> void
-          @quiet = true
-          node_table.nodes.each { |node| node.quiet unless node.helper? }
-        end
-
-        #: () -> void
-        def backtraces
-          node_table.nodes.each { |node| node.channel.post("backtraces") }
-        end
-
-        # Asked by the NodeRegistry.
-
-        def quiet? = @quiet ? true : false #: () -> bool
-        def booted = @ever_ready = true #: () -> void
-        def looked(...) = @supervisor.looked(...) #: (Float, bool) -> void
-
-        #: (Molds::Mold) -> void
-        def release_if_unused(mold)
-          node_table.of(mold).empty? && @supervisor.release_if_unused(mold)
-        end
-
-        def warm(node) #: (NodeProcess) -> void
-          @supervisor.warm(node) if @config.refork_after && node.task
-        end
-
-        # How things stand, for the helper.
-        def answer(node, number) #: (NodeProcess, Integer) -> void
-          return unless node.helper?
-
-          @supervisor.snapshots.each do |facts|
-            break if node.channel.post("answer", { number:, status: facts }, may_drop: true)
-          end
-        end
-
-        # A node came to its end by us.
-        def killed #: () -> void
-          @killed = true if stopping?
-        end
-
-        # What a node has in hand, on the page, be it dead.
-        def in_hand(node) = node_registry.scoreboard.in_hand(node) #: (NodeProcess) -> Array[String]
-
-        # The work ended by itself, or there is no use in going on.
-        #: (Symbol) -> void
-        def over(outcome)
-          @outcome = outcome
-          @supervisor.stop(reason: outcome)
-        end
-
-        # Is nobody left of a swarm that is stopping?
-        #: () -> void
-        def check
-          return if @ended || node_table.work?
-          return @helper.stop_last if @helper&.live?
-
-          @ended = true
-          @stop_timers&.each(&:cancel)
-          @supervisor.finish
+        # A node that works since before this program began.
+        def resume(node, node_memory) #: (NodeProcess, Hash[String, untyped]?) -> void
+          node.when_killed { |killed| @exits.expect_exit(killed) }
+          node.channel.listen
+          node.mold.live? ? @exits.follow(node) : @exits.adopt(node)
+          @liveness_monitor.watch(node)
+          @memory_monitor.resume(node, node_memory)
+          @restarter.clear_crash_loop_later(node)
         end
 
         private
 
-        def appoint(spares)
-          @node_registry = NodeRegistry.new(self, @config, loop: @loop, page: @page,
-                                                           layout: @layout, events: @events,
-                                                           spares:)
-          @boots, @replacements = node_registry.boots, node_registry.replacements
+        def build
+          @node_table = NodeTable.new(@layout.nodes)
+          @scoreboard = IPC::Scoreboard::Reader.new(@page, @layout)
+          @totals = Stats::WorkTotals.new
+          @recovery_times = Stats::RecoveryTimes.new
+          shared = { loop: @loop, events: @events }
+          @crash_attribution = Health::CrashAttribution.new(self, scoreboard:, events: @events)
+          build_restarts(shared)
+          @hang_diagnosis = Health::HangDiagnosis.new(@config, scoreboard:, **shared)
+          @liveness_monitor = Health::LivenessMonitor.new(@config, scoreboard:, **shared,
+                                                          &@hang_diagnosis.method(:open))
           @cgroup_memory = Memory::CgroupMemory.new(OS::Cgroup.of, events: @events)
-          weights = node_registry.scoreboard.method(:weight)
-          @memory_monitor = Memory::MemoryMonitor.new(self, @config, cgroup_memory,
-                                                      loop: @loop, events: @events, weights:)
+          @memory_monitor = Memory::MemoryMonitor.new(self, @config, cgroup_memory, **shared,
+                                                      weights: scoreboard.method(:weight))
+          @exits = NodeExits.new(@config, @lifecycle, **shared,
+                                 node_table:, scoreboard:, cgroup_memory:, boots:, replacements:,
+                                 restarter: @restarter, grace: @grace)
+          @messages = NodeMessages.new(self, @exits, **shared)
         end
 
-        def furnish(kept)
-          places = kept || @config.placement.each_with_index.map { |task, id| [id, task] }
-          @slots = places.map { |id, task| Slot.new(id, task) }
-          employ if @config.helper?
+        def build_restarts(shared)
+          @grace = GracePeriod.new(@config, loop: @loop)
+          @boots = BootQueue.new(@config, **shared, page: @page, layout: @layout, node_table:,
+                                                    suspects: crash_attribution,
+                                                    connect: method(:connect))
+          @replacements = Replacements.new(@grace, boots: @boots, events: @events)
+          if @config.spares.positive?
+            @spares = SparePool.new(@config, boots:, replacements:, crash_attribution:)
+          end
+          @restarter = Restarter.new(@config, **shared, slots:, boots: @boots, spares: @spares)
         end
 
-        def employ = @helper ||= HelperSlot.new(@config.events)
+        def subscribe
+          @events.subscribe { |event| @helper&.tell(event.name.to_s, event.facts) }
+          @events.subscribe(:launch_failed) do |event|
+            event.subject.died("boot", OS.now, @config.restarts_within)
+            retry_fork(event.subject, event.facts[:error])
+          end
+          @events.subscribe(:node_ready) { |event| recovery_times.ready(event.subject, OS.now) }
+          @events.subscribe(:node_lost) { |event| recovery_times.lost(event.subject, OS.now) }
+          @events.subscribe(:node_removed) { |event| totals.keep_of(event.subject) }
+          @events.subscribe(:exit_recorded) { |event| exit_recorded(event.subject) }
+        end
 
-        # The code of a new mold may have blocks for other events than that of the last one.
-        def heed(events)
-          employ
+        def exit_recorded(node)
+          @events.announce(:mold_unused, node.mold) if node_table.of(node.mold).empty?
+          check_drained if stopping?
+        end
+
+        # There is a helper from here on, and these events are for it. The code of a new mold may
+        # have blocks for other events than that of the last one.
+        def hear(events)
+          @helper ||= HelperSlot.new(@config.events)
           @helper.hear(events)
-          attend
+          boot_helper
         end
 
-        def retire_slots
+        # What a node that has just been forked must know.
+        def admit(node)
+          return node.kill("forced") if @lifecycle.killed?
+          return if node.helper?
+
+          node.quiet if @lifecycle.quiet?
+          node.stop if stopping?
+        end
+
+        # Nobody waits for that process any more: its node was given up while it was being forked.
+        def kill_unwanted(pidfd)
+          pidfd&.signal(:KILL)
+        rescue Errno::ESRCH # it went by itself first
+          nil
+        ensure
+          pidfd&.close
+        end
+
+        def retry_fork(slot, error)
+          @events.publish(:fork_failed, slot, level: :error, error:, seconds: FORK_RETRY)
+          return check_drained if stopping?
+
+          slot.live? ? @replacements.failed(slot) : @boots.later(slot, FORK_RETRY)
+        end
+
+        # No slot is to have a process any more.
+        def finish_slots
           @boots.close
           @replacements.abandon
           all.each do |slot|
             @boots.cancel(slot)
-            slot.done
+            slot.finish
           end
         end
 
+        # Is nobody left of a swarm that is stopping? The helper goes last.
+        def check_drained
+          return if @drained || node_table.work?
+          return @helper.stop_last if @helper&.live?
+
+          @drained = true
+          @stop_timers&.each(&:cancel)
+          @events.announce(:pool_drained)
+        end
       end
     end
   end

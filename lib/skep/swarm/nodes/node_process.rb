@@ -1,20 +1,34 @@
 # frozen_string_literal: true
 
-# The supervisor's view of one child: its slot, its process, its channel, its cells on the page.
+# One process of a node, as the supervisor knows it: its slot, its pidfd, its channel, its cells on
+# the scoreboard.
 #
 #   node = NodeProcess.new(page_index, slot, mold, OS.now)
 #   node.listens_to(channel)      # asked of the mold
 #   node.forked(pid, pidfd)       # it exists
 #   node.ready(now)               # it can work
-#   node.ended                    # it is gone
+#   node.stop                     # it is asked to end; node.kill("hung") ends it
+#   node.ended(status)            # it is gone
 #
-# One object a process: what follows it in its slot is another. It closes what it owns; when to do
-# any of this the NodePool says.
+# The next process of its slot is another object. It closes what it owns. NodePool and NodeExits
+# decide when any of this is due.
 module Skep
   class Swarm
     module Nodes
       class NodeProcess
         include Runtime::Persisted
+        include Runtime::StateMachine
+
+        # A spare waits in state spare, and is booting once more when it steps in.
+        TRANSITIONS = {
+          booting: { ready: :ready, wait: :spare, quiet: :booting, stop: :stopping, exit: :dead },
+          spare: { step_in: :booting, quiet: :spare, stop: :stopping, exit: :dead },
+          ready: { quiet: :quiet, stop: :stopping, exit: :dead },
+          quiet: { quiet: :quiet, stop: :stopping, exit: :dead },
+          stopping: { ready: :stopping, wait: :stopping, step_in: :stopping, quiet: :stopping,
+                      stop: :stopping, exit: :dead },
+          dead: {}
+        }.freeze
 
         KEPT = %i[pid asked_at ready_at took_slot_at joined work work_bytes said].freeze
         LIVE = %i[booting ready quiet stopping spare].freeze
@@ -24,12 +38,12 @@ module Skep
         attr_reader :slot #: Slot
         attr_reader :mold #: Molds::Mold
         attr_reader :channel #: IPC::Connection
-        attr_reader :state #: Symbol, one of booting ready quiet stopping spare dead
         attr_reader :pid #: Integer?
         attr_reader :pidfd #: OS::Pidfd?
         attr_reader :work #: Hash, what its source tells of it
         attr_reader :work_bytes #: Integer, what that takes as JSON
-        attr_reader :reason #: String?, why we end it
+        attr_reader :reason #: String?, why it is ended
+        attr_reader :exit_status #: IPC::ExitStatus?, how it has ended
         attr_reader :asked_at #: Float
         attr_reader :ready_at #: Float?
         attr_reader :unhealthy_reports #: Health::UnhealthyReports
@@ -72,7 +86,7 @@ module Skep
         def event_facts = { node: label, mold: mold.number, pid: } #: () -> Hash
         def helper? = slot.helper? #: () -> bool
         def live? = LIVE.include?(@state) #: () -> bool
-        def ready? = %i[ready quiet spare].include?(@state) #: () -> bool, it owes beats
+        def ready? = %i[ready quiet spare].include?(@state) #: () -> bool, heartbeats are due
         def joined? = @joined ? true : false #: () -> bool
         def boot_seconds = @ready_at && (@ready_at - (@took_slot_at || @asked_at)) #: () -> Float?
 
@@ -97,14 +111,15 @@ module Skep
           @boot_timer&.cancel # of one that booted before an upgrade there is none
           @ready_at = now
           slot.refusal = nil
-          @state = @quiet ? :quiet : :ready if @state == :booting
+          change(:ready)
+          change(:quiet) if @quiet
         end
 
         # Booted, and waiting for a slot.
-        def spare(now) #: (Float) -> void
+        def wait_as_spare(now) #: (Float) -> void
           @boot_timer&.cancel
           @ready_at = now
-          @state = :spare if @state == :booting
+          change(:wait)
         end
 
         # A spare is to work in that slot from here on. It stays a spare until it answers.
@@ -119,7 +134,7 @@ module Skep
 
         # Returns how many seconds the spare's answer took.
         def stepped_in(now) #: (Float) -> Float
-          @state = :booting
+          change(:step_in)
           now - @took_slot_at
         end
 
@@ -134,19 +149,17 @@ module Skep
 
         def quiet #: () -> void
           @quiet = true
-          @state = :quiet if @state == :ready
+          change(:quiet)
           @channel.post("quiet")
         end
 
         def stop #: () -> void
-          @state = :stopping
-          @channel.post("stop", { "for_good" => slot.given_up? })
+          change(:stop)
+          @channel.post("stop", { "for_good" => slot.retired? })
         end
 
-        # It is on its way out by itself.
-        def depart #: () -> void
-          @state = :stopping
-        end
+        # It ends by itself.
+        def leaving = change(:stop) #: () -> void
 
         # Why it is to end; the first reason counts.
         def reason=(reason)
@@ -164,50 +177,51 @@ module Skep
         def retire_to_mold(number, socket, refork)
           @retired = true
           @refork = refork
-          @state = :stopping
+          change(:stop)
           @channel.post("become_mold", { "mold" => number }, give: [socket])
         end
 
         attr_reader :refork #: Rollout::Refork?, for which it is to become one
 
         # The process lives on as something else, whose its pidfd is from here on.
-        def leave = @pidfd.tap { @pidfd = nil } #: () -> OS::Pidfd
+        def give_up_pidfd = @pidfd.tap { @pidfd = nil } #: () -> OS::Pidfd
 
         # The slot is its alone from here on (Child#take_place).
         def place = @channel.post("place") #: () -> void
 
-        # Called with it when it is killed: it is to end soon.
-        def expect_end(&block) = @expect_end = block #: () { (NodeProcess) -> void } -> void
+        # Called with the node when it is killed: it is to end soon.
+        def when_killed(&block) = @when_killed = block #: () { (NodeProcess) -> void } -> void
 
-        # Why it was killed, where it was none of us.
-        def blame(reason) #: (String) -> void
+        # Why it was killed by something else than the supervisor.
+        def killed_by=(reason)
           @reason = reason if @reason.nil? || @retired
         end
 
-        # Have we ended it by force?
+        # Did the supervisor kill it?
         def killed? = @killed ? true : false #: () -> bool
 
         # Ends it at once, for a reason that its exit will be reported with.
         def kill(reason, signal = :KILL) #: (String, ?Symbol) -> void
           @reason = reason if @reason.nil? || @retired
-          @expect_end&.call(self) if signal == :KILL && !killed?
+          @when_killed&.call(self) if signal == :KILL && !killed?
           @killed = true if signal == :KILL
           @pidfd&.signal(signal)
         rescue Errno::ESRCH # it went by itself first
           nil
         end
 
-        # It is hung or ill, and is to go.
-        def condemn(reason) #: (String) -> void
-          @condemned = true
+        # It is hung or unhealthy: TERM now, more from HangDiagnosis.
+        def terminate(reason) #: (String) -> void
+          @terminated = true
           kill(reason, :TERM)
         end
 
-        def condemned? = @condemned ? true : false #: () -> bool
+        def terminated? = @terminated ? true : false #: () -> bool
 
-        # Closes all that belonged to the process.
-        def ended #: () -> void
-          @state = :dead
+        # Closes all that belonged to the process. status: nil if it lives on as a mold.
+        def ended(status) #: (IPC::ExitStatus?) -> void
+          change(:exit)
+          @exit_status = status
           [@boot_timer, @end_watch, *@watches].compact.each(&:cancel)
           @watches.clear
           [@channel, @pidfd].compact.each(&:close)

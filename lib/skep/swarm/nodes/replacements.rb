@@ -2,7 +2,7 @@
 
 # Processes taking over slots from others, each ready before its predecessor goes.
 #
-#   replacements = Replacements.new(notice, boots:, events:)
+#   replacements = Replacements.new(grace, boots:, events:)
 #   replacements.begin(slot, "restart") { |ok| … }   # called once, at its end
 #   replacements.ready(node)      # a successor can work: the old one is stopped
 #   replacements.promoted(slot)   # the old one has gone: its successor holds the slot
@@ -17,8 +17,8 @@ module Skep
         Replacement = Struct.new(:reason, :on_retire, :done)
         private_constant :Replacement
 
-        def initialize(notice, boots:, events:)
-          @notice = notice
+        def initialize(grace, boots:, events:)
+          @grace = grace
           @boots = boots
           @events = events
           @all = {}.compare_by_identity
@@ -33,9 +33,11 @@ module Skep
         #:   ?{ (bool succeeded) -> void }
         #:   -> void
         def begin(slot, reason, **how, &done)
-          return done&.call(false) if @over || of(slot) || !slot.live? || slot.given_up?
+          return done&.call(false) if @over || of(slot) || !slot.live? || slot.retired?
           # Its node has just been followed, which isn't written down yet.
-          return slot.when_settled { self.begin(slot, reason, **how, &done) } if slot.followed?
+          if slot.restarting?
+            return slot.when_exit_recorded { self.begin(slot, reason, **how, &done) }
+          end
 
           replace(slot, reason, **how, &done)
         end
@@ -53,7 +55,7 @@ module Skep
         def retire(node, reason)
           node.reason = reason
           block_given? ? yield(node) : node.retire
-          @notice.give(node)
+          @grace.give(node)
         end
 
         def promoted(slot) #: (Slot) -> void
@@ -92,12 +94,12 @@ module Skep
       # The time a node has to end once it was asked to: stop_timeout, then it is killed. Shortly
       # before that it is asked where its threads are (node_backtraces), so that the log tells why.
       #
-      #   notice = GracePeriod.new(config, loop:)
-      #   notice.give(node)                   # it has been asked to end
-      #   notice.give_all(node_table) { … }   # all have; at the end the block does what is due
+      #   grace = GracePeriod.new(config, loop:)
+      #   grace.give(node)                   # it has been asked to end
+      #   grace.give_all(node_table) { … }   # all have; at the end the block does what is due
       class GracePeriod
-        TESTIMONY_SECONDS = 1.0
-        private_constant :TESTIMONY_SECONDS
+        BACKTRACE_SECONDS = 1.0
+        private_constant :BACKTRACE_SECONDS
 
         def initialize(config, loop:) #: (Definition::Config, loop: OS::EventLoop) -> void
           @config = config
@@ -105,14 +107,14 @@ module Skep
         end
 
         def give(node) #: (NodeProcess) -> void
-          node.watches << @loop.after(@config.stop_timeout - testimony) { ask(node) }
+          node.watches << @loop.after(@config.stop_timeout - backtrace_seconds) { ask(node) }
           node.watches << @loop.after(@config.stop_timeout) { node.kill("stop_timeout") }
         end
 
         # What is to be cancelled once all have ended.
         #: (NodeTable) { () -> void } -> Array[OS::EventLoop::Timer]
         def give_all(node_table, &)
-          [@loop.after(@config.stop_timeout - testimony) do
+          [@loop.after(@config.stop_timeout - backtrace_seconds) do
              node_table.nodes.each { |node| ask(node) unless node.helper? }
            end,
            @loop.after(@config.stop_timeout, &)]
@@ -121,7 +123,7 @@ module Skep
         private
 
         def ask(node) = node.channel.post("backtraces")
-        def testimony = [TESTIMONY_SECONDS, @config.stop_timeout / 2].min
+        def backtrace_seconds = [BACKTRACE_SECONDS, @config.stop_timeout / 2].min
       end
     end
   end

@@ -2,14 +2,14 @@
 
 # What follows a node's end in its slot: the next process at once, after a while, or none.
 #
-#   restarter = Restarter.new(config, slots:, boots:, spares:, events:, over: ->(outcome) { … })
-#   restarter.after(slot, node)
-#   restarter.restart_early(node)   # it is gone, how isn't known yet: who follows may begin
-#   restarter.clear_crash_loop_later(node)   # it is ready: once it has outlived the window
+#   restarter = Restarter.new(config, loop:, events:, slots:, boots:, spares:)
+#   restarter.after(slot, node)     # its exit is recorded
+#   restarter.restart_early(node)   # it has died: launch the next, if that is certain
 #
-# RestartPolicy judges; this does. A spare steps in where one waits (spares: nil if there are to be
-# none), else a process is forked. `over` is called with :done or :unclean when all work has ended
-# by itself, and with :gave_up on a crash loop that is to stop the swarm.
+# RestartPolicy decides; this acts on it. A spare steps in where one waits (spares: nil if there are
+# to be none), else a process is forked. `work_ended` is announced with the outcome :done or
+# :unclean when all work has ended by itself, and :gave_up on a crash loop that is to stop the
+# swarm.
 module Skep
   class Swarm
     module Nodes
@@ -19,15 +19,15 @@ module Skep
         HELPER_RETRY = 0.1
         private_constant :REFUSED_RETRY, :HELPER_RETRY
 
-        def initialize(config, loop:, slots:, boots:, events:, over:, spares:)
+        def initialize(config, loop:, events:, slots:, boots:, spares:)
           @config = config
           @loop = loop
           @slots = slots
           @boots = boots
           @events = events
-          @over = over
           @spares = spares
           @policy = Health::RestartPolicy.new(config)
+          events.subscribe(:node_ready) { |event| clear_crash_loop_later(event.subject) }
         end
 
         def after(slot, node) #: (Slot, NodeProcess) -> void
@@ -46,10 +46,11 @@ module Skep
         def restart_early(node) #: (NodeProcess) -> void
           return unless certain?(node.slot, node)
 
-          node.slot.follow
+          node.slot.lose
           fill(node.slot)
         end
 
+        # A slot that was in a crash loop isn't once its node has worked for restarts_within.
         def clear_crash_loop_later(node) #: (NodeProcess) -> void
           return unless node.slot.looping?
 
@@ -63,10 +64,10 @@ module Skep
 
         def fill(slot) = @spares&.step_in(slot) || @boots.enqueue(slot)
 
-        # Is it followed at once, however it ended?
+        # Is the next process launched at once, however this one ended?
         def certain?(slot, node)
-          slot.nodes == [node] && node.ready? && node.reason.nil? && @config.restart == :always &&
-            @config.restart_never_status.nil? &&
+          slot.running? && slot.node == node && node.ready? && node.reason.nil? &&
+            @config.restart == :always && @config.restart_never_status.nil? &&
             @policy.at_once?(slot.deaths.times, OS.now)
         end
 
@@ -99,16 +100,16 @@ module Skep
 
         def done(slot, node)
           @events.publish(:node_finished, node)
-          slot.done
+          slot.finish
           return if @slots.any? { |other| other.live? || other.waiting? }
 
           clean = @slots.all? { |other| other.last_exit.nil? || other.clean? }
-          @over.call(clean ? :done : :unclean)
+          @events.announce(:work_ended, outcome: clean ? :done : :unclean)
         end
 
         def give_up(slot, node)
           crash_loop(slot, node)
-          @over.call(:gave_up)
+          @events.announce(:work_ended, outcome: :gave_up)
         end
       end
     end

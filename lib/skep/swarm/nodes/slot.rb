@@ -1,18 +1,50 @@
 # frozen_string_literal: true
 
-# A place in the swarm: its number, its kind of work, who holds it, and what became of those before.
+require "skep/swarm/nodes/restart_history"
+
+# A slot: a place in the swarm with a number and a kind of work. It remembers the process that holds
+# it, the one that is to take over, and what became of those before.
 #
 #   slot = Slot.new(3, 0)
-#   slot.take(node)               # a process is being forked for it; a second one is its successor
-#   slot.leave(node, exit, now, within: 60.0)    # => :held, :free; :unchanged: the successor went
-#   slot.state                    # => :ready; :waiting and :dead where nobody holds it
+#   slot.launch(node)      # a process is being forked for it; a second one is its successor
+#   slot.state             # => :starting, one of TRANSITIONS
+#   slot.status            # => :booting, what `skep status` shows
+#   slot.leave(node, exit, now, within: 60.0)   # => :held, :free; :unchanged: the successor went
 #
-# It remembers; it owns no process.
+# NodePool alone changes slots. A slot owns no process.
 module Skep
   class Swarm
     module Nodes
       class Slot
         include Runtime::Persisted
+        include Runtime::StateMachine
+
+        # | state | the slot |
+        # |---|---|
+        # | empty | has no process, and none is due yet |
+        # | waiting | has none; one is queued, or due after a backoff |
+        # | starting | has a process that boots |
+        # | running | has one that works |
+        # | restarting | its process has died, how isn't known yet; the next one is forked already |
+        # | replacing | has a process and its successor |
+        # | finished | is to have none any more: its work has ended, or the swarm stops |
+        # | retired | is removed |
+        TRANSITIONS = {
+          empty: { wait: :waiting, launch: :starting, finish: :finished, retire: :retired },
+          waiting: { wait: :waiting, launch: :starting, finish: :finished, retire: :retired },
+          starting: { ready: :running, launch: :replacing, exit: :empty, finish: :finished,
+                      retire: :retired },
+          running: { launch: :replacing, lose: :restarting, exit: :empty, finish: :finished,
+                     retire: :retired },
+          restarting: { launch: :restarting, ready: :restarting, successor_exit: :restarting,
+                        promote: :starting, exit: :empty, finish: :finished, retire: :retired },
+          replacing: { ready: :replacing, successor_exit: :starting, promote: :starting,
+                       finish: :finished, retire: :retired },
+          finished: { ready: :finished, successor_exit: :finished, promote: :finished,
+                      exit: :finished, finish: :finished, retire: :retired },
+          retired: { ready: :retired, successor_exit: :retired, promote: :retired, exit: :retired,
+                     finish: :retired, retire: :retired }
+        }.freeze
 
         KEPT = %i[begun last_reason last_work last_work_bytes refusal failure looping
                   last_hang].freeze
@@ -33,7 +65,7 @@ module Skep
         def initialize(id, task) #: (Integer?, Integer?) -> void
           @id = id
           @task = task
-          @state = :dead
+          @state = :empty
           @deaths = RestartHistory.new
           @causes = ExitCauses.new
           @begun = 0
@@ -47,33 +79,75 @@ module Skep
         def mold = node&.mold #: () -> Molds::Mold?
         def nodes = [node, successor].compact #: () -> Array[NodeProcess]
         def live? = !node.nil? #: () -> bool
+        def waiting? = @state == :waiting #: () -> bool
+        def running? = @state == :running #: () -> bool
+        def restarting? = @state == :restarting #: () -> bool
+        def retired? = @state == :retired #: () -> bool
         def event_facts = { node: label, mold: mold&.number, pid: } #: () -> Hash
 
-        # There will be no such slot: who holds it leaves for good.
-        def give_up #: () -> void
-          @given_up = true
+        # What `skep status` shows: the state of its node, or waiting, or dead.
+        def status #: () -> Symbol
+          return node.state if node
+
+          waiting? ? :waiting : :dead
         end
 
-        def given_up? = @given_up ? true : false #: () -> bool
-        def waiting? = state == :waiting #: () -> bool
-        def state = node ? node.state : @state #: () -> Symbol
         def restarts = [@begun - 1, 0].max #: () -> Integer
         def clean? = last_exit&.clean? && !last_reason #: () -> bool, it ended well and by itself
 
-        def wait #: () -> void
-          @state = :waiting
+        def wait = change(:wait) #: () -> void
+        def finish = change(:finish) #: () -> void
+
+        # There will be no such slot: its processes are to leave for good.
+        def retire = change(:retire) #: () -> void
+
+        # Is it the place of a node, that still is to work?
+        def work? = !task.nil? && !retired? #: () -> bool
+
+        # Its process has died, which isn't recorded yet, and the next one begins.
+        def lose = change(:lose) #: () -> void
+
+        # Runs the block once that exit is recorded.
+        def when_exit_recorded(&block) #: () { () -> void } -> void
+          (@pending ||= []) << block
         end
 
-        def done #: () -> void
-          @state = :dead
+        def exit_recorded #: () -> void
+          pending, @pending = @pending, nil
+          pending&.each(&:call)
         end
 
-        def take(node) #: (NodeProcess) -> void
+        def launch(node) #: (NodeProcess) -> void
+          change(:launch)
           return @successor = node if @node
 
           @node = node
-          begin_anew
+          count_process
         end
+
+        # Its process, or the successor, can work.
+        def ready = change(:ready) #: () -> void
+
+        # A process has ended; exit is nil if it lives on as something else.
+        #: (NodeProcess, IPC::ExitStatus?, Float, within: Float) -> (:held | :free | :unchanged)
+        def leave(node, exit, now, within:)
+          return lose_successor if node == @successor
+
+          @causes.ended(node, exit)
+          remember(node, exit) if exit
+          died(node.kind_of_death, now, within) unless node.retired?
+          @node = nil
+          @successor ? promote : free
+        end
+
+        # "boot" or "work". One that couldn't even be forked counts, as the next try waits for it.
+        def died(kind, now, within) = @deaths.add(kind, now, within:)
+
+        # In a crash loop: its next process has to wait.
+        def looping? = @looping ? true : false #: () -> bool
+
+        # What its work's facts take as JSON.
+        def work_bytes = node ? node.work_bytes : @last_work_bytes.to_i #: () -> Integer
 
         def dump(state_file) #: (Upgrade::StateFile) -> Hash[String, untyped]
           { **super(), "id" => id, "task" => task, "state" => @state,
@@ -83,7 +157,7 @@ module Skep
                        "node" => node&.dump(state_file) }
         end
 
-        # node: who holds it; last_mold: whom the one before came of.
+        # node: the process that holds it; last_mold: the mold of the one before.
         #: (Hash[String, untyped], NodeProcess?, Molds::Mold?) -> self
         def restore(plain, node, last_mold)
           @node = node
@@ -97,49 +171,9 @@ module Skep
           self
         end
 
-        # Its node has died, which isn't recorded yet, and the next one is on its way.
-        def follow #: () -> void
-          @followed = true
-        end
-
-        def followed? = @followed ? true : false #: () -> bool
-
-        # Runs the block once the end of the process that holds it is written down.
-        #: () { () -> void } -> void
-        def when_settled(&block) = (@pending ||= []) << block
-
-        def settled #: () -> void
-          pending, @pending = @pending, nil
-          pending&.each(&:call)
-        end
-
-        # A process of its has ended; no exit: it lives on as something else.
-        #: (NodeProcess, IPC::ExitStatus?, Float, within: Float) -> (:held | :free | :unchanged)
-        def leave(node, exit, now, within:)
-          return (@successor = nil) || :unchanged if node == @successor
-
-          @causes.ended(node, exit)
-          @followed = false
-          remember(node, exit) if exit
-          died(node.kind_of_death, now, within) unless node.retired?
-          @node, @successor = @successor, nil
-          begin_anew if @node
-          @state = :dead
-          @node ? :held : :free
-        end
-
-        # "boot" or "work". One that couldn't even be forked counts, as the next try waits for it.
-        def died(kind, now, within) = @deaths.add(kind, now, within:)
-
-        # In a crash loop: its next process has to wait.
-        def looping? = @looping ? true : false #: () -> bool
-
-        # What its work's facts take as JSON.
-        def work_bytes = node ? node.work_bytes : @last_work_bytes.to_i #: () -> Integer
-
         # One node of `skep status --json`.
         def to_plain(memory:, beat_age:, done:, unhealthy:) #: (**untyped) -> Hash[Symbol, untyped]
-          { id:, pid:, task:, mold: (mold || @last_mold)&.number, state:,
+          { id:, pid:, task:, mold: (mold || @last_mold)&.number, state: status,
             joined: node&.joined? || false, restarts:, restarts_by: @causes.counts,
             deaths: deaths.counts,
             crash_loop: looping?, last_exit: exit_facts,
@@ -151,7 +185,31 @@ module Skep
 
         private
 
-        def begin_anew
+        def lose_successor
+          @successor = nil
+          change(:successor_exit)
+          ready if @state == :starting && holder_ready?
+          :unchanged
+        end
+
+        # The successor holds the slot from here on.
+        def promote
+          @node, @successor = @successor, nil
+          change(:promote)
+          ready if holder_ready?
+          count_process
+          :held
+        end
+
+        # A spare that has been given the slot and hasn't answered isn't.
+        def holder_ready? = @node.ready? && !@node.stepping_in?
+
+        def free
+          change(:exit)
+          :free
+        end
+
+        def count_process
           @begun += 1
           @causes.begun
         end
@@ -172,77 +230,6 @@ module Skep
           last_exit && { status: last_exit.exitstatus, signal: last_exit.signal,
                          reason: last_reason }
         end
-      end
-
-      # The slot of the helper: a node that does no work but runs the users' event blocks, passes
-      # events on and serves metrics (its own view is InNode::HelperMain).
-      #
-      #   helper = HelperSlot.new(%w[node_died])
-      #   helper.tell("node_died", facts)      # kept until there is a process to tell
-      #   helper.hear(%w[node_ready])          # these are for it, too, from here on
-      #   helper.subscribe_all                 # all events are
-      #   helper.serve(socket)                 # lent to its process, and to each that follows
-      #
-      # It is booted, replaced and stopped as others are, goes last, and counts as none.
-      class HelperSlot < Nodes::Slot
-        BACKLOG = 1_000
-        private_constant :BACKLOG
-
-        def initialize(events) #: (Array[String]) -> void
-          super(nil, nil)
-          @events = events
-          @backlog = []
-        end
-
-        def label = "helper" #: () -> String
-        def helper? = true #: () -> bool
-
-        def take(node)
-          super
-          lend(node)
-          @backlog.shift(BACKLOG).each { |name, facts| tell(name, facts) }
-        end
-
-        def dump(state_file) #: (Upgrade::StateFile) -> Hash[String, untyped]
-          { **super, "backlog" => @backlog, "all_events" => @all_events, "events" => @events }
-        end
-
-        #: (Hash[String, untyped], NodeProcess?, Molds::Mold?) -> self
-        def restore(plain, node, last_mold)
-          @backlog, @all_events = plain.values_at("backlog", "all_events")
-          hear(plain["events"].to_a)
-          super
-        end
-
-        # New code subscribes to these; what the old code did is told as well until that has gone.
-        def hear(events) #: (Array[String]) -> void
-          @events |= events
-        end
-
-        def subscribe_all = @all_events = true #: () -> void
-
-        # anew: those that there are don't have it yet.
-        def serve(socket, anew: true) #: (BasicSocket, ?anew: bool) -> void
-          @socket = socket
-          nodes.each { |node| lend(node) } if anew
-        end
-
-        def tell(name, facts) #: (String, Hash) -> void
-          return unless @all_events || @events.include?(name)
-          return @backlog.size < BACKLOG && @backlog << [name, facts] unless live?
-
-          node.channel.post("event", { "name" => name, "facts" => facts }, may_drop: true)
-        end
-
-        # The last to go: it has heard of every node's end.
-        #: () -> void
-        def stop_last
-          nodes.each { |node| node.stop unless node.state == :stopping }
-        end
-
-        private
-
-        def lend(node) = @socket && node.channel.post("serve", {}, lend: [@socket])
       end
     end
   end

@@ -31,7 +31,7 @@ module Skep
           return adopt unless slot
 
           @node_pool.replace(slot, self.class::REASON, mold: @mold) do |replaced|
-            next ready if slot.given_up? # scaled away meanwhile: try the new mold in another slot
+            next ready if slot.retired? # scaled away meanwhile: try the new mold in another slot
 
             replaced || !slot.live? ? judge(slot) : drop(stillborn(slot))
           end

@@ -30,7 +30,7 @@ module Skep
         # Loads the file again beside the old code, and lets all nodes roll over to it.
         def reload(&done) #: () ?{ (String?) -> void } -> void
           change("reload", done) do |over|
-            node_pool.node_registry.crash_attribution.forget
+            node_pool.crash_attribution.forget
             Reload.new(@mold_pool, @supervisor, &over).start
           end
         end
@@ -87,7 +87,7 @@ module Skep
           ids = node_pool.slots.map(&:id).first(20)
           return "there is no node #{id.inspect[0, 100]}, but #{ids.join(", ")}" unless slot
 
-          "node #{id} has no process to be renewed: it is #{slot.state}" unless slot.live?
+          "node #{id} has no process to be renewed: it is #{slot.status}" unless slot.live?
         end
 
         def not_now(program)

@@ -64,7 +64,7 @@ module Skep
         def later(seconds, slot, first)
           @supervisor.loop.after(seconds) do
             next if @over
-            next ready if slot.given_up?
+            next ready if slot.retired?
             next yield if slot.node == first
 
             drop("its first node did not live")

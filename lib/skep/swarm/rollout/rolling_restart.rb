@@ -48,7 +48,7 @@ module Skep
         # Returns true if the slot is removed, if its next process will be new, or if the one that
         # it has is.
         def renewed?(slot)
-          return true if slot.given_up? || !slot.live?
+          return true if slot.retired? || !slot.live?
 
           @mold ? slot.node.mold == @mold : slot.node.asked_at >= @began
         end

@@ -43,9 +43,20 @@ module Skep
         private
 
         def look
-          return if @supervisor.stopping? || !@supervisor.node_pool.hopeless?
+          return if @supervisor.stopping? || !hopeless?
 
           @supervisor.loop.after(0) { fail("no node could boot") unless @supervisor.stopping? }
+        end
+
+        # Of each kind of work a node has said that it can't begin, or died more often than it may,
+        # and so have as many nodes as boot at a time.
+        def hopeless?
+          slots, config = @supervisor.node_pool.slots, @supervisor.config
+          failed = slots.select do |slot|
+            slot.refusal || slot.deaths.times.size > config.restarts
+          end
+          failed.size >= [config.boot_parallel, slots.size].min &&
+            (slots.map(&:task) - failed.map(&:task)).empty?
         end
 
         def overdue

@@ -1,19 +1,30 @@
 # frozen_string_literal: true
 
-# How far a swarm has come, and the exit code that it makes in the end (docs/cli.md). Pure.
+# How far a swarm has come, and the exit code that this makes (docs/cli.md). The only owner of "are
+# we stopping?": NodePool, MoldPool and the rollouts ask it. Pure: it acts on nothing.
 #
 #   lifecycle = Lifecycle.new
-#   lifecycle.running                      # a mold can fork
-#   lifecycle.state                        # => :running; before that :booting, later quiet, …
-#   lifecycle.failed("no node could boot", ExitCode::FAILED) # it is stopping: there was none to run
-#   lifecycle.stopped
-#   lifecycle.code(nil, killed: false)     # => 1
+#   lifecycle.run                 # a mold can fork
+#   lifecycle.state               # => :running
+#   lifecycle.fail_boot("no node could boot", ExitCode::FAILED)   # there is no swarm to run
+#   lifecycle.stopping?           # => true
+#   lifecycle.exit_code           # => 1
 module Skep
   class Swarm
     class Supervisor
       class Lifecycle
-        attr_reader :state #: Symbol, one of booting running quiet stopping stopped
+        include Runtime::StateMachine
+
+        TRANSITIONS = {
+          booting: { run: :running, quiet: :booting, stop: :stopping, finish: :stopped },
+          running: { run: :running, quiet: :quiet, stop: :stopping, finish: :stopped },
+          quiet: { run: :quiet, quiet: :quiet, stop: :stopping, finish: :stopped },
+          stopping: { quiet: :stopping, stop: :stopping, finish: :stopped },
+          stopped: { quiet: :stopped, stop: :stopped, finish: :stopped }
+        }.freeze
+
         attr_reader :failures #: Array[String], why it couldn't boot
+        attr_reader :outcome #: (:done | :unclean | :gave_up)?, how its work ended by itself
 
         def initialize #: () -> void
           @state = :booting
@@ -21,55 +32,66 @@ module Skep
           @failure_codes = []
         end
 
-        # A quiet one stays so, whichever mold it gets.
-        def running #: () -> void
-          @state = :running unless @state == :quiet
+        # A mold can fork, the first or another one.
+        def run #: () -> void
+          change(:run)
+          change(:quiet) if @quiet
         end
 
-        def stopping #: () -> void
-          @state = :stopping unless stopped?
-        end
-
-        def stopped = @state = :stopped #: () -> void
-
-        # Only a swarm that runs can be quiet.
+        # Asked for while it boots, it takes effect when it runs.
         def quiet #: () -> void
-          @state = :quiet if @state == :running
+          @quiet = true
+          change(:quiet)
         end
 
-        def forced #: () -> void
-          @forced = true
-          stopping
+        def finish = change(:finish) #: () -> void
+
+        # asked: by a signal or a command, after which the next signal forces. outcome: the work has
+        # ended by itself: :done, :unclean (not all of it ended well) or :gave_up (a crash loop).
+        def stop(asked: false, outcome: nil) #: (?asked: bool, ?outcome: Symbol?) -> void
+          @asked ||= asked
+          @outcome ||= outcome
+          change(:stop)
         end
 
-        def failed(sentence, exit_code) #: (String, Integer) -> void
+        # Its nodes are to be killed.
+        def force #: () -> void
+          @killed = true
+          change(:stop)
+        end
+
+        # A node was killed in place of being stopped: of no matter unless the swarm is stopping.
+        def node_killed #: () -> void
+          @killed = true if stopping?
+        end
+
+        def fail_boot(sentence, exit_code) #: (String, Integer) -> void
           @failures << sentence unless @failures.include?(sentence)
           @failure_codes << exit_code
-          stopping
+          change(:stop)
         end
 
-        # Somebody has asked it to stop, by a signal or a command: the next signal forces.
-        def asked = @asked = true #: () -> void
-        def asked? = @asked ? true : false #: () -> bool
-
         # Its nodes have been asked for.
-        def booted = @booted = true #: () -> void
+        def boot = @booted = true #: () -> void
 
         # Goes on where the program before this one was.
         def restore(state) #: (String) -> void
           @state = state.to_sym
-          booted
+          @quiet = quiet?
+          boot
         end
 
         def booted? = @booted ? true : false #: () -> bool
+        def quiet? = @state == :quiet #: () -> bool
+        def asked? = @asked ? true : false #: () -> bool
+        def killed? = @killed ? true : false #: () -> bool
         def stopped? = @state == :stopped #: () -> bool
         def stopping? = @state == :stopping || stopped? #: () -> bool
 
-        # outcome: the Nodes::NodePool's, where it ended by itself; killed: had nodes to be?
-        def code(outcome, killed:) #: (Symbol?, killed: bool) -> Integer
+        def exit_code #: () -> Integer
           return ExitCode.of_boot(@failure_codes) if failures.any?
           return ExitCode::CRASH_LOOP if outcome == :gave_up
-          return ExitCode::FORCED if @forced || killed
+          return ExitCode::FORCED if killed?
 
           outcome == :unclean ? ExitCode::CRASH_LOOP : ExitCode::OK
         end

@@ -31,7 +31,7 @@ module Skep
             crash_loop: @node_pool&.slots&.any?(&:looping?) || false,
             uptime: (OS.now - @supervisor.started_at).round(3),
             supervisor: process_figures, events: @supervisor.event_counter.counts,
-            recovery: @node_pool&.node_registry&.recovery_times&.to_plain,
+            recovery: @node_pool&.recovery_times&.to_plain,
             suspects: @node_pool ? suspects : [],
             works: @node_pool ? works : [],
             nodes: @node_pool ? shown.map { |slot| view(slot) } : [] }
@@ -53,7 +53,7 @@ module Skep
 
         # What was in hand at crashes.
         def suspects
-          @node_pool.node_registry.crash_attribution.to_a.map do |suspect|
+          @node_pool.crash_attribution.to_a.map do |suspect|
             { in_hand: suspect.to_s, crashes: suspect.crashes, alone: suspect.alone,
               ends: suspect.ends, seconds_ago: (OS.now - suspect.time).round(3) }
           end
@@ -68,14 +68,16 @@ module Skep
           end
         end
 
+        def liveness = @node_pool.liveness_monitor
         def shown = @node_pool.slots + @node_pool.spare_slots
 
         def view(slot)
           node = slot.node
           done = @node_pool.done_count(node)
+          ready = node if node&.ready?
           plain = slot.to_plain(memory: slot.pid && @node_pool.memory_monitor.memory(node),
-                                beat_age: @node_pool.beat_age(node)&.round(3), done:,
-                                unhealthy: @node_pool.ailment(node))
+                                beat_age: ready && liveness.age(ready)&.round(3), done:,
+                                unhealthy: ready && liveness.complaint(ready))
           return plain unless left_out.include?(slot)
 
           { **plain, work: { "done" => done, "left_out" => slot.work_bytes } }

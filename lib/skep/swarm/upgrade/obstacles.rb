@@ -33,8 +33,7 @@ module Skep
         end
 
         def booting
-          node_registry = @node_pool.node_registry
-          return unless node_registry.boots.any? || node_registry.replacements.any?
+          return unless @node_pool.boots.any? || @node_pool.replacements.any?
 
           "a node is about to be forked or replaced"
         end
@@ -52,8 +51,8 @@ module Skep
 
         def at_work?(node)
           node.ready? && node.pidfd && node.channel.open? && !node.channel.fds_in_flight? &&
-            !node.condemned? && node.reason.nil? &&
-            !@node_pool.node_registry.hang_diagnosis.open?(node)
+            !node.terminated? && node.reason.nil? &&
+            !@node_pool.hang_diagnosis.open?(node)
         end
       end
     end

@@ -36,14 +36,14 @@ module Skep
           kept.each { |slot, facts| fill(slot, facts) }
           @node_pool.mold = @molds[plain["mold"]]
           kept.each { |slot, facts| go_on(slot, facts) }
-          @node_pool.attend
+          @node_pool.boot_helper
         end
 
         private
 
         # Each slot with what was kept of it. The helper may be a new one.
         def slots(plain)
-          kept = [plain["helper"], *plain["slots"], *plain["reserves"]].compact
+          kept = [plain["helper"], *plain["slots"], *plain["spares"]].compact
           slots = @node_pool.all.reject { |slot| slot.helper? && plain["helper"].nil? }
           slots.zip(kept).to_h.compare_by_identity
         end
@@ -59,17 +59,17 @@ module Skep
           pidfd = OS::Pidfd.adopt(@state_file.take(facts["pidfd"]), facts["pid"])
           socket = @state_file.take(facts["socket"], UNIXSocket)
           channel = IPC::Channel.new(socket, descriptors: false).restore(facts["channel"])
-          node.listens_to(@node_pool.node_registry.link(node, channel))
+          node.listens_to(@node_pool.connect(node, channel))
           @node_pool.node_table.put(node.restore(facts, pidfd))
         end
 
         # Once all are known.
         def go_on(slot, facts)
           if slot.node
-            return @node_pool.node_registry.resume(slot.node, facts["node"]["node_memory"])
+            return @node_pool.resume(slot.node, facts["node"]["node_memory"])
           end
 
-          @node_pool.node_registry.boots.at(facts["waits_until"], slot) if facts["waits_until"]
+          @node_pool.boots.at(facts["waits_until"], slot) if facts["waits_until"]
         end
       end
     end

@@ -7,14 +7,11 @@ class SparePoolTest < Skep::TestCase
   Swarm = Skep::Swarm
   Config = Struct.new(:spares)
 
-  # In place of the NodeRegistry and of what it leads to: what was asked of them.
-  class Registry
+  # In place of BootQueue, Replacements and CrashAttribution: what was asked of them.
+  class Asked
     attr_reader :asked
 
     def initialize = @asked = []
-    def crash_attribution = self
-    def boots = self
-    def replacements = self
     def inform(node) = @asked << [:inform, node]
     def enqueue(slot) = @asked << [:enqueue, slot]
     def promoted(slot) = @asked << [:promoted, slot]
@@ -24,13 +21,14 @@ class SparePoolTest < Skep::TestCase
   class Sent < Array
     def post(type, facts) = push([type, facts])
   end
-  private_constant :Swarm, :Config, :Registry, :Sent
+  private_constant :Swarm, :Config, :Asked, :Sent
 
   def setup
     super
-    @registry = Registry.new
-    @spares = Swarm::Spares::SparePool.new(Config.new(2), @registry)
-    @first, @second = @spares.spare_slots
+    @others = Asked.new
+    @spares = Swarm::Nodes::SparePool.new(Config.new(2), boots: @others, replacements: @others,
+                                                             crash_attribution: @others)
+    @first, @second = @spares.slots
     @slot = Swarm::Nodes::Slot.new(3, 1)
   end
 
@@ -41,7 +39,7 @@ class SparePoolTest < Skep::TestCase
     ended.reason = "hung"
     refute @spares.step_in(@slot)
     refute_predicate @slot, :live?
-    assert_empty @registry.asked
+    assert_empty @others.asked
   end
 
   test "a spare takes a free slot, knows the suspects first, and its own slot is refilled" do
@@ -49,7 +47,7 @@ class SparePoolTest < Skep::TestCase
     assert @spares.step_in(@slot)
     assert_equal [node], @slot.nodes
     assert_equal [["step_in", { "node" => 3, "task" => 1 }]], node.channel
-    assert_equal [[:inform, node], [:enqueue, @second]], @registry.asked
+    assert_equal [[:inform, node], [:enqueue, @second]], @others.asked
     assert_equal 3, node.id
     assert_empty @second.nodes
   end
@@ -75,17 +73,17 @@ class SparePoolTest < Skep::TestCase
     successor = boot(@first)
     assert @spares.step_in(@slot)
     assert_equal [successor], @first.nodes
-    assert_includes @registry.asked, [:promoted, @first]
+    assert_includes @others.asked, [:promoted, @first]
   end
 
   private
 
-  def spare(slot) = boot(slot).tap { |node| node.spare(2.0) }
+  def spare(slot) = boot(slot).tap { |node| node.wait_as_spare(2.0) }
 
   def boot(slot)
     node = Swarm::Nodes::NodeProcess.new(0, slot, nil, 1.0)
     node.listens_to(Sent.new)
-    slot.take(node)
+    slot.launch(node)
     node
   end
 end

@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+# The spares: nodes that have booted and wait. Each takes the slot of a node that died.
+#
+#   spares = SparePool.new(config, boots:, replacements:, crash_attribution:)
+#   spares.slots             # one for each spare
+#   spares.step_in(slot)     # => true: a spare has been told to work there; false: none waits
+#
+# From step_in on the slot is the spare's: nothing else is forked for it. If the dead node's exit
+# isn't recorded yet, the spare is its successor until then. A spare that doesn't answer has hung,
+# or is dead, and is found and replaced as any other node.
+module Skep
+  class Swarm
+    module Nodes
+      class SparePool
+        attr_reader :slots #: Array[SpareSlot]
+
+        def initialize(config, boots:, replacements:, crash_attribution:)
+          @boots = boots
+          @replacements = replacements
+          @crash_attribution = crash_attribution
+          @slots = Array.new(config.spares) { |number| SpareSlot.new(number) }
+        end
+
+        def step_in(slot) #: (Slot) -> bool
+          spare = @slots.filter_map(&:spare).first or return false
+
+          order(spare, slot)
+          spare_slot = spare.slot
+          spare.assign(slot, OS.now)
+          slot.launch(spare)
+          refill(spare_slot, spare_slot.vacate(spare))
+          true
+        end
+
+        private
+
+        # The suspects go first: the spare must know what the dead node had in hand before it works.
+        def order(spare, slot)
+          @crash_attribution.inform(spare)
+          spare.channel.post("step_in", { "node" => slot.id, "task" => slot.task })
+        end
+
+        def refill(spare_slot, standing)
+          standing == :held ? @replacements.promoted(spare_slot) : @boots.enqueue(spare_slot)
+        end
+      end
+
+      # The slot of a spare: a node that has booted and waits for the slot of a node that dies (what
+      # runs in its process is InNode::StandbyWait). It is booted, renewed and stopped as other
+      # slots are, but has no work.
+      #
+      #   spare_slot = SpareSlot.new(0)
+      #   spare_slot.spare          # its process, if that waits
+      #   spare_slot.vacate(node)   # that process works in another slot from here on
+      class SpareSlot < Slot
+        def initialize(number) #: (Integer) -> void
+          super(nil, nil)
+          @number = number
+        end
+
+        def label = "spare #{@number}" #: () -> String
+        def spare? = true #: () -> bool
+        def birth = { "node" => nil, "spare" => true } #: () -> Hash
+
+        # The process that waits, unless it is being ended.
+        def spare #: () -> NodeProcess?
+          nodes.find { |node| node.state == :spare && node.reason.nil? }
+        end
+
+        #: (NodeProcess) -> (:held | :free)
+        def vacate(node)
+          if node == @successor
+            lose_successor
+            return :held
+          end
+
+          @node = nil
+          @successor ? promote : free
+        end
+
+        def to_plain(**) = super.merge(id: label) #: (**untyped) -> Hash[Symbol, untyped]
+      end
+    end
+  end
+end
