@@ -16,7 +16,7 @@ require "json"
 require "socket"
 
 require "skep/threads"
-require "skep/swarm/stats/histogram"
+require "skep/swarm/stats"
 
 module Skep
   module Kafka

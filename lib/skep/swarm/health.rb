@@ -12,7 +12,6 @@ module Skep
 end
 
 require "skep/swarm/health/restart_policy"
-require "skep/swarm/health/oom_kills"
 require "skep/swarm/health/liveness_policy"
 require "skep/swarm/health/unhealthy_reports"
 require "skep/swarm/health/crash_attribution"

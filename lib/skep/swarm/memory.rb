@@ -13,7 +13,6 @@ end
 require "skep/swarm/memory/memory_limit_policy"
 require "skep/swarm/memory/node_memory"
 require "skep/swarm/memory/cgroup_memory"
-require "skep/swarm/memory/sampling_schedule"
 require "skep/swarm/memory/recycler"
 require "skep/swarm/memory/memory_budget"
 require "skep/swarm/memory/memory_monitor"

@@ -11,11 +11,9 @@ module Skep
   end
 end
 
-require "skep/swarm/nodes/restart_history"
 require "skep/swarm/nodes/slot"
 require "skep/swarm/nodes/helper_slot"
 require "skep/swarm/nodes/node_process"
-require "skep/swarm/nodes/node_table"
 require "skep/swarm/nodes/replacements"
 require "skep/swarm/nodes/node_messages"
 require "skep/swarm/nodes/boot_queue"

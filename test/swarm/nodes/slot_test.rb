@@ -34,16 +34,20 @@ class SlotTest < Skep::TestCase
 
   test "is its successor's once the old process has exited" do
     old = ready(launch)
+    @slot.replace(:replacement)
     successor = launch
     assert_equal :replacing, @slot.state
     ready(successor)
     assert_equal :held, leave(old)
+    assert_equal :replacement, @slot.end_replacement
     assert_equal [successor, :running, 1], [@slot.node, @slot.state, @slot.restarts]
   end
 
   test "keeps its process where the successor has exited" do
     old = ready(launch)
+    @slot.replace(:replacement)
     assert_equal :unchanged, leave(launch)
+    assert_equal [:replacement, nil], Array.new(2) { @slot.end_replacement }
     assert_equal [old, :running, 0], [@slot.node, @slot.state, @slot.restarts]
   end
 
@@ -61,6 +65,7 @@ class SlotTest < Skep::TestCase
 
   test "a retired slot stays retired, whatever its processes do" do
     old = ready(launch)
+    @slot.replace(:replacement)
     successor = launch
     @slot.retire
     ready(successor)

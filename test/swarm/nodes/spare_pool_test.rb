@@ -54,6 +54,8 @@ class SparePoolTest < Skep::TestCase
 
   test "a spare is the successor of a node whose exit isn't recorded yet" do
     dead = boot(@slot)
+    @slot.ready
+    @slot.lose
     node = spare(@first)
     assert @spares.step_in(@slot)
     assert_equal [dead, node], @slot.nodes
@@ -70,6 +72,7 @@ class SparePoolTest < Skep::TestCase
 
   test "the successor of a spare that steps in has the spare slot" do
     spare(@first)
+    @first.replace(:replacement)
     successor = boot(@first)
     assert @spares.step_in(@slot)
     assert_equal [successor], @first.nodes

@@ -22,7 +22,7 @@ module Skep
     module Health
       class CrashAttribution
         # Ends of ours that what was in hand may have brought about.
-        CRASHES = ["hung", "memory_limit", "channel_closed", Health::OomKills::REASON, nil].freeze
+        CRASHES = ["hung", "memory_limit", "channel_closed", IPC::ExitStatus::OOM, nil].freeze
         OURS = %w[TERM KILL ABRT].freeze
         private_constant :CRASHES, :OURS
 

@@ -183,7 +183,7 @@ module Skep
           return if @done && exit.clean?
 
           level = @done || (mold.retired? && exit.clean?) ? :debug : :warn
-          reason = Health::OomKills::REASON if oom?(mold, exit)
+          reason = IPC::ExitStatus::OOM if oom?(mold, exit)
           @events.publish(:mold_died, mold, level:, **exit.to_plain, reason:)
         end
 

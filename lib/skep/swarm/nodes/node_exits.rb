@@ -69,7 +69,7 @@ module Skep
         def record_exit(node, status) #: (NodeProcess, IPC::ExitStatus) -> void
           announce_loss(node)
           oom = !node.killed? && @cgroup_memory.oom?(status)
-          node.killed_by = Health::OomKills::REASON if oom
+          node.killed_by = IPC::ExitStatus::OOM if oom
           standing = remove(node, status)
           publish_exit(node, status) if node.pid
           node.slot.exit_recorded unless standing == :held
@@ -92,7 +92,8 @@ module Skep
           slot = node.slot
           return @replacements.promoted(slot) if standing == :held
 
-          @replacements.failed(slot)
+          @boots.cancel(slot) # a launch that was to come early
+          @replacements.failed(slot) if slot.replacement
           @restarter.after(slot, node) if standing == :free && !slot.retired?
           @boots.start_next
         end
@@ -124,7 +125,7 @@ module Skep
 
         def lost(node)
           announce_loss(node)
-          return if @lifecycle.stopping? || @replacements.of(node.slot)
+          return if @lifecycle.stopping? || node.slot.replacement
 
           @restarter.restart_early(node) if node.slot.work?
         end
@@ -137,7 +138,7 @@ module Skep
 
         def publish_exit(node, status)
           reason = node.reason
-          @lifecycle.node_killed if status.signal && reason && reason != Health::OomKills::REASON
+          @lifecycle.node_killed if status.signal && reason && reason != IPC::ExitStatus::OOM
           in_hand = @scoreboard.in_hand(node)
           @events.publish(status.clean? ? :node_exited : :node_died, node,
                           level: status.clean? ? :info : :warn, **status.to_plain, reason:,

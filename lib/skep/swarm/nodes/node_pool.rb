@@ -95,7 +95,7 @@ module Skep
         end
 
         # Is the slot's node being replaced, or about to be?
-        def replacing?(slot) = !@replacements.of(slot).nil? #: (Slot) -> bool
+        def replacing?(slot) = !slot.replacement.nil? #: (Slot) -> bool
 
         # Stops a node, and kills it at stop_timeout.
         def terminate(node, reason) = @replacements.retire(node, reason)
@@ -114,7 +114,8 @@ module Skep
         def remove(slot, reason) #: (Slot, String) -> void
           @slots.delete(slot)&.retire
           recovery_times.forget(slot)
-          @replacements.failed(slot)
+          @boots.cancel(slot)
+          @replacements.failed(slot) if slot.replacement
           slot.nodes.each { |node| terminate(node, reason) }
         end
 
@@ -199,7 +200,7 @@ module Skep
           node.slot.ready
           @ever_ready = true unless node.helper?
           @events.publish(:node_ready, node, seconds: node.boot_seconds.round(6))
-          @replacements.ready(node)
+          @replacements.ready(node) if node.slot.replacement
           @boots.start_next
         end
 
@@ -352,7 +353,9 @@ module Skep
           @events.publish(:fork_failed, slot, level: :error, error:, seconds: FORK_RETRY)
           return check_drained if stopping?
 
-          slot.live? ? @replacements.failed(slot) : @boots.later(slot, FORK_RETRY)
+          return @boots.later(slot, FORK_RETRY) unless slot.live?
+
+          @replacements.failed(slot) if slot.replacement
         end
 
         # No slot is to have a process any more.

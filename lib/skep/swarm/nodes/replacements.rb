@@ -15,17 +15,15 @@ module Skep
     module Nodes
       class Replacements
         Replacement = Struct.new(:reason, :on_retire, :done)
-        private_constant :Replacement
 
         def initialize(grace, boots:, events:)
           @grace = grace
           @boots = boots
           @events = events
-          @all = {}.compare_by_identity
+          @slots = {}.compare_by_identity # those with a replacement
         end
 
-        def any? = @all.any? #: () -> bool
-        def of(slot) = @all[slot] #: (Slot) -> Replacement?
+        def any? = @slots.any? #: () -> bool
 
         # mold: whom to fork the successor from; on_retire: what the old node gets in place of a
         # stop.
@@ -33,8 +31,8 @@ module Skep
         #:   ?{ (bool succeeded) -> void }
         #:   -> void
         def begin(slot, reason, **how, &done)
-          return done&.call(false) if @over || of(slot) || !slot.live? || slot.retired?
-          # Its node has just been followed, which isn't written down yet.
+          return done&.call(false) if @over || slot.replacement || !slot.live? || slot.retired?
+          # Its node has died, which isn't recorded yet.
           if slot.restarting?
             return slot.when_exit_recorded { self.begin(slot, reason, **how, &done) }
           end
@@ -45,9 +43,9 @@ module Skep
         # A node is ready; should it be a successor its predecessor is to finish.
         def ready(node) #: (NodeProcess) -> void
           slot = node.slot
-          return unless node == slot.successor && of(slot)
+          return unless node == slot.successor && slot.replacement
 
-          retire(slot.node, of(slot).reason, &of(slot).on_retire)
+          retire(slot.node, slot.replacement.reason, &slot.replacement.on_retire)
         end
 
         # Lets a node finish, and kills it if that takes too long.
@@ -71,21 +69,23 @@ module Skep
         # The swarm is stopping.
         def abandon #: () -> void
           @over = true
-          all, @all = @all.values, {}.compare_by_identity
-          all.each { |replacement| replacement.done&.call(false) }
+          slots, @slots = @slots.keys, {}.compare_by_identity
+          slots.each { |slot| slot.end_replacement.done&.call(false) }
         end
 
         private
 
         def replace(slot, reason, mold: nil, on_retire: nil, &done)
-          @all[slot] = Replacement.new(reason, on_retire, done)
+          @slots[slot] = true
+          slot.replace(Replacement.new(reason, on_retire, done))
           slot.failure = nil
           @events.publish(:node_replacing, slot, reason:)
           @boots.enqueue(slot, mold:)
         end
 
         def over(slot, succeeded, event, level)
-          replacement = @all.delete(slot) or return
+          replacement = slot.end_replacement or return
+          @slots.delete(slot)
           @events.publish(event, slot, level:, reason: replacement.reason)
           replacement.done&.call(succeeded)
         end

@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "skep/swarm/nodes/restart_history"
-
 # A slot: a place in the swarm with a number and a kind of work. It remembers the process that holds
 # it, the one that is to take over, and what became of those before.
 #
@@ -26,20 +24,21 @@ module Skep
         # | starting | has a process that boots |
         # | running | has one that works |
         # | restarting | its process has died, how isn't known yet; the next one is forked already |
-        # | replacing | has a process and its successor |
+        # | replacing | has a process that is to be replaced, or its successor, too |
         # | finished | is to have none any more: its work has ended, or the swarm stops |
         # | retired | is removed |
         TRANSITIONS = {
           empty: { wait: :waiting, launch: :starting, finish: :finished, retire: :retired },
           waiting: { wait: :waiting, launch: :starting, finish: :finished, retire: :retired },
-          starting: { ready: :running, launch: :replacing, exit: :empty, finish: :finished,
+          starting: { ready: :running, replace: :replacing, exit: :empty, finish: :finished,
                       retire: :retired },
-          running: { launch: :replacing, lose: :restarting, exit: :empty, finish: :finished,
+          running: { replace: :replacing, lose: :restarting, exit: :empty, finish: :finished,
                      retire: :retired },
           restarting: { launch: :restarting, ready: :restarting, successor_exit: :restarting,
                         promote: :starting, exit: :empty, finish: :finished, retire: :retired },
-          replacing: { ready: :replacing, successor_exit: :starting, promote: :starting,
-                       finish: :finished, retire: :retired },
+          replacing: { launch: :replacing, ready: :replacing, successor_exit: :replacing,
+                       keep: :starting, promote: :starting, exit: :empty, finish: :finished,
+                       retire: :retired },
           finished: { ready: :finished, successor_exit: :finished, promote: :finished,
                       exit: :finished, finish: :finished, retire: :retired },
           retired: { ready: :retired, successor_exit: :retired, promote: :retired, exit: :retired,
@@ -52,6 +51,7 @@ module Skep
         attr_reader :task #: Integer?
         attr_reader :node #: NodeProcess?, the process that holds it
         attr_reader :successor #: NodeProcess?, the one that is to take over
+        attr_reader :replacement #: Replacements::Replacement?, while its node is to be replaced
         attr_reader :deaths #: RestartHistory
         attr_reader :last_exit #: IPC::ExitStatus?
         attr_reader :last_reason #: String?
@@ -103,6 +103,19 @@ module Skep
 
         # Is it the place of a node, that still is to work?
         def work? = !task.nil? && !retired? #: () -> bool
+
+        # Its process is to be replaced: a successor will be launched.
+        def replace(replacement) #: (Replacements::Replacement) -> void
+          change(:replace)
+          @replacement = replacement
+        end
+
+        # The replacement is over, well or not. Returns it, or nil if there was none.
+        def end_replacement #: () -> Replacements::Replacement?
+          over, @replacement = @replacement, nil
+          keep if @state == :replacing
+          over
+        end
 
         # Its process has died, which isn't recorded yet, and the next one begins.
         def lose = change(:lose) #: () -> void
@@ -188,8 +201,13 @@ module Skep
         def lose_successor
           @successor = nil
           change(:successor_exit)
-          ready if @state == :starting && holder_ready?
           :unchanged
+        end
+
+        # The process that it has stays.
+        def keep
+          change(:keep)
+          ready if holder_ready?
         end
 
         # The successor holds the slot from here on.
@@ -229,6 +247,83 @@ module Skep
         def exit_facts
           last_exit && { status: last_exit.exitstatus, signal: last_exit.signal,
                          reason: last_reason }
+        end
+      end
+
+      # When a slot's processes died: those that never got ready (a deploy's fault, or a database's)
+      # apart from those that died at work.
+      #
+      #   deaths = RestartHistory.new
+      #   deaths.add("work", now, within: 60.0)
+      #   deaths.times       # => monotonic times within the window, of the kind that came last
+      #   deaths.counts      # => { "boot" => 0, "work" => 1 }, of all time
+      class RestartHistory
+        include Runtime::Persisted
+
+        KEPT = %i[times counts last].freeze
+
+        attr_reader :counts #: Hash[String, Integer]
+
+        def initialize #: () -> void
+          @times = { "boot" => [], "work" => [] }
+          @counts = { "boot" => 0, "work" => 0 }
+          @last = "boot"
+        end
+
+        def add(kind, now, within:) #: (String, Float, within: Float) -> void
+          @last = kind
+          @counts[kind] += 1
+          times.shift while times.any? && times.first <= now - within
+          times << now
+        end
+
+        # So many of the last at work count no more: what caused them is known.
+        def forgive(number) = @times["work"].pop(number) #: (Integer) -> void
+
+        def times = @times.fetch(@last) #: () -> Array[Float]
+      end
+
+      # How often a slot got a new process, by what had ended the one before.
+      #
+      #   causes = ExitCauses.new
+      #   causes.ended(node, exit)     # no exit: its process lives on as a mold
+      #   causes.begun                 # the next one has the slot
+      #   causes.counts                # => { "signal" => 2, "restart" => 1 }
+      #
+      # A reason of ours (`hung`, `memory_limit`, `restart`, … as in docs/events.md) goes before how
+      # it ended: `signal`, `failure` (an exit status but 0), `clean`, `unknown`.
+      class ExitCauses
+        include Runtime::Persisted
+
+        KEPT = %i[counts last].freeze
+
+        attr_reader :counts #: Hash[String, Integer]
+
+        def initialize #: () -> void
+          @counts = {}
+          @last = nil
+        end
+
+        def ended(node, exit) #: (NodeProcess, IPC::ExitStatus?) -> void
+          @last = node.reason || (node.pid ? kind(exit) : "fork_failed")
+        end
+
+        # Nobody had the slot before the first.
+        def begun #: () -> void
+          @counts[@last] = @counts.fetch(@last, 0) + 1 if @last
+          @last = nil
+        end
+
+        def inspect = "#<#{self.class} #{counts}>" #: () -> String
+
+        private
+
+        def kind(exit)
+          return "refork" unless exit
+          return "signal" if exit.signal
+          return "unknown" unless exit.exitstatus
+
+          exit.clean? ? "clean" : "failure"
         end
       end
     end

@@ -42,7 +42,10 @@ module Skep
         end
 
         def refill(spare_slot, standing)
-          standing == :held ? @replacements.promoted(spare_slot) : @boots.enqueue(spare_slot)
+          return @replacements.promoted(spare_slot) if standing == :held
+
+          @replacements.failed(spare_slot) if spare_slot.replacement
+          @boots.enqueue(spare_slot)
         end
       end
 

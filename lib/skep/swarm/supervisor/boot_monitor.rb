@@ -20,8 +20,8 @@ module Skep
           @supervisor = supervisor
           @limit = 2 * seconds
           @events = supervisor.events
-          @subscription = @events.subscribe(*BAD_NEWS) { look }
-          @events.subscribe(:node_ready) { |event| over unless event.subject.helper? }
+          @subscriptions = [@events.subscribe(*BAD_NEWS) { look },
+                            @events.subscribe(:node_ready) { |event| ready(event.subject) }]
         end
 
         def limit #: () -> Float
@@ -37,10 +37,14 @@ module Skep
         # A node is ready, or the swarm ends.
         def over #: () -> void
           @timer&.cancel
-          @events.unsubscribe(@subscription)
+          @subscriptions.each { |subscription| @events.unsubscribe(subscription) }
         end
 
         private
+
+        def ready(node)
+          over unless node.helper?
+        end
 
         def look
           return if @supervisor.stopping? || !hopeless?

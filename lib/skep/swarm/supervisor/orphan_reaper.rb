@@ -129,6 +129,39 @@ module Skep
           nil
         end
       end
+
+      # The processes that are the supervisor's own, its molds and its nodes alike; all others are
+      # OrphanReaper.
+      #
+      #   own_processes = OwnProcesses.new(supervisor, mold_pool)
+      #   own_processes.pids
+      #   own_processes.abandon(2.0)   # ends them all at once, and waits so many seconds at most
+      #   own_processes.disown         # in a fork: their channels and pidfds are the supervisor's
+      class OwnProcesses
+        def initialize(supervisor, mold_pool) #: (Supervisor, Molds::MoldPool) -> void
+          @supervisor = supervisor
+          @mold_pool = mold_pool
+        end
+
+        # nil: of one that is about to be forked.
+        def pids = all.map(&:pid) #: () -> Array[Integer?]
+
+        def abandon(seconds) #: (Float) -> void
+          processes = all
+          processes.each { |process| process.kill("abandoned") }
+          deadline = OS.now + seconds
+          processes.each { |process| process.pidfd&.wait(timeout: [deadline - OS.now, 0].max) }
+          processes.each { |process| process.channel.close }
+        end
+
+        def disown #: () -> void
+          all.each { |process| [process.channel, process.pidfd].compact.each(&:close) }
+        end
+
+        private
+
+        def all = [*@supervisor.node_pool&.node_table&.nodes, *@mold_pool.molds]
+      end
     end
   end
 end

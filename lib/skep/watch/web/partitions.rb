@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-require "skep/swarm/stats/histogram"
+require "skep/swarm/stats"
 
 module Skep
   module Watch

@@ -9,7 +9,7 @@ class OomKillsTest < Skep::TestCase
 
   def setup
     @group = Group.new(7)
-    @kills = Skep::Swarm::Health::OomKills.new(@group)
+    @kills = Skep::Swarm::Memory::OomKills.new(@group)
     super
   end
 
@@ -43,7 +43,7 @@ class OomKillsTest < Skep::TestCase
   test "names none where nothing is counted, or not any more" do
     @group.oom_kills = nil
     refute killed?
-    refute Skep::Swarm::Health::OomKills.new(@group).tap(&:forget).name?(exit_by_kill)
+    refute Skep::Swarm::Memory::OomKills.new(@group).tap(&:forget).name?(exit_by_kill)
   end
 
   private
