@@ -1,5 +1,5 @@
 /*
- * Skep::OS::HeapPageSlab.share: the slab's content becomes a file in memory, mapped privately in its place.
+ * Skep::OS::Memory::HeapPageSlab.share: the slab's content becomes a file in memory, mapped privately in its place.
  * A process forked later writes to these records in each of its collections, which gives it pages of
  * its own; nearly all of them are the file's again once the collection is over, and are given back.
  * Sources: memfd_create(2), mmap(2), madvise(2) MADV_DONTNEED, proc(5) /proc/pid/pagemap.
@@ -232,9 +232,9 @@ skep_cow_restore_given_back(VALUE self)
 }
 
 void
-skep_init_cow_restore(VALUE os)
+skep_init_cow_restore(VALUE memory)
 {
-    VALUE module = rb_define_module_under(os, "HeapPageSlab");
+    VALUE module = rb_define_module_under(memory, "HeapPageSlab");
 
     rb_define_private_method(rb_singleton_class(module), "lay_into_file", skep_cow_restore_share, 0);
     rb_define_private_method(rb_singleton_class(module), "unwatch", skep_cow_restore_unwatch, 0);

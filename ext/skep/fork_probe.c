@@ -1,5 +1,5 @@
 /*
- * Skep::OS::ForkProbe.check: would the kernel give us one more process? Asked by making one, which
+ * Skep::OS::ProcessTree::ForkProbe.check: would the kernel give us one more process? Asked by making one, which
  * shares our memory, ends at once and is nobody's child: no SIGCHLD tells of it and no wait(2) of
  * the application's finds it. Source: clone(2), CLONE_VFORK and __WCLONE.
  */
@@ -44,9 +44,9 @@ skep_fork_probe_check(VALUE self)
 }
 
 void
-skep_init_fork_probe(VALUE os)
+skep_init_fork_probe(VALUE tree)
 {
-    VALUE module = rb_define_module_under(os, "ForkProbe");
+    VALUE module = rb_define_module_under(tree, "ForkProbe");
 
     rb_define_singleton_method(module, "check", skep_fork_probe_check, 0);
 }

@@ -1,5 +1,5 @@
 /*
- * Skep::OS::HeapPageSlab: Ruby keeps a record of each of its heap pages (struct heap_page: mark bits and
+ * Skep::OS::Memory::HeapPageSlab: Ruby keeps a record of each of its heap pages (struct heap_page: mark bits and
  * the like, which each collection writes) in malloc's heap, scattered between the application's
  * buffers. Here they get a room of their own, where they lie close.
  *
@@ -253,9 +253,9 @@ skep_slab_bytes(VALUE self)
 }
 
 void
-skep_init_heap_page_slab(VALUE os)
+skep_init_heap_page_slab(VALUE memory)
 {
-    VALUE module = rb_define_module_under(os, "HeapPageSlab");
+    VALUE module = rb_define_module_under(memory, "HeapPageSlab");
 
     rb_define_private_method(rb_singleton_class(module), "set_up", skep_slab_install, 0);
     rb_define_singleton_method(module, "installed?", skep_slab_installed, 0);

@@ -91,11 +91,9 @@ skep_memory_open_holes(VALUE self)
 #endif
 
 void
-skep_init_holes(VALUE os)
+skep_init_holes(VALUE memory)
 {
 #ifdef HAVE_MALLINFO2
-    VALUE memory = rb_const_get(os, rb_intern("Memory"));
-
     rb_define_singleton_method(memory, "fill_holes", skep_memory_fill_holes, 1);
     rb_define_singleton_method(memory, "open_holes", skep_memory_open_holes, 0);
 #endif

@@ -1,4 +1,4 @@
-/* Skep::OS::HugePages over madvise(MADV_COLLAPSE), Linux 6.1. Which areas is Ruby's to say. */
+/* Skep::OS::Memory::HugePages over madvise(MADV_COLLAPSE), Linux 6.1. Which areas is Ruby's to say. */
 #include "skep.h"
 
 #include <errno.h>
@@ -102,9 +102,9 @@ skep_huge_unsupported(VALUE self)
 }
 
 void
-skep_init_huge_pages(VALUE os)
+skep_init_huge_pages(VALUE memory)
 {
-    VALUE module = rb_define_module_under(os, "HugePages");
+    VALUE module = rb_define_module_under(memory, "HugePages");
 
     rb_define_private_method(rb_singleton_class(module), "unsupported", skep_huge_unsupported, 0);
     rb_define_private_method(rb_singleton_class(module), "allowed", skep_huge_allowed, 0);

@@ -25,9 +25,9 @@ skep_memory_trim(VALUE self)
 #endif
 
 void
-skep_init_memory(VALUE os)
+skep_init_memory(VALUE memory)
 {
 #ifdef HAVE_MALLOC_TRIM
-    rb_define_singleton_method(rb_const_get(os, rb_intern("Memory")), "trim", skep_memory_trim, 0);
+    rb_define_singleton_method(memory, "trim", skep_memory_trim, 0);
 #endif
 }

@@ -1,5 +1,5 @@
 /*
- * Skep::OS::ParentDeathWatch over PR_SET_PDEATHSIG, prctl(2): what keeps an orphan from staying for ever,
+ * Skep::OS::ProcessTree::ParentDeathWatch over PR_SET_PDEATHSIG, prctl(2): what keeps an orphan from staying for ever,
  * even one that is stopped or that holds the GVL.
  *
  * The kernel sends SIGCONT when our parent dies, which resumes us if we are stopped. The handler
@@ -156,9 +156,9 @@ skep_parent_watch_watching(VALUE self)
 }
 
 void
-skep_init_parent_watch(VALUE os)
+skep_init_parent_watch(VALUE tree)
 {
-    VALUE module = rb_define_module_under(os, "ParentDeathWatch");
+    VALUE module = rb_define_module_under(tree, "ParentDeathWatch");
 
     rb_define_singleton_method(module, "watching?", skep_parent_watch_watching, 0);
     rb_define_singleton_method(module, "renew", skep_parent_watch_renew, 0);

@@ -1,5 +1,5 @@
 /*
- * Skep::OS::Poller over epoll(7). The set belongs to @epoll, an IO. An epoll fd is itself readable
+ * Skep::OS::EventLoop::Poller over epoll(7). The set belongs to @epoll, an IO. An epoll fd is itself readable
  * when one of its own is: rb_io_wait waits for that (GVL released, Fiber scheduler asked), and
  * epoll_wait then only collects, be it at the deadline: a signal then makes rb_io_wait say no
  * without a look.
@@ -81,9 +81,9 @@ skep_poller_collect(VALUE self, VALUE seconds)
 }
 
 void
-skep_init_poller(VALUE os)
+skep_init_poller(VALUE loop)
 {
-    VALUE poller = rb_define_class_under(os, "Poller", rb_cObject);
+    VALUE poller = rb_define_class_under(loop, "Poller", rb_cObject);
     VALUE epoll = rb_define_module_under(poller, "Epoll");
 
     rb_define_private_method(epoll, "epoll_open", skep_poller_open, 0);

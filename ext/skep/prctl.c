@@ -1,4 +1,4 @@
-/* Skep::OS::Prctl over prctl(2). Names of signals become numbers in Ruby. */
+/* Skep::OS::ProcessTree::Prctl over prctl(2). Names of signals become numbers in Ruby. */
 #include "skep.h"
 
 #include <sys/prctl.h>
@@ -58,9 +58,9 @@ skep_prctl_dumpable(VALUE self)
 }
 
 void
-skep_init_prctl(VALUE os)
+skep_init_prctl(VALUE tree)
 {
-    VALUE module = rb_define_module_under(os, "Prctl");
+    VALUE module = rb_define_module_under(tree, "Prctl");
 
     rb_define_singleton_method(module, "supported?", skep_prctl_supported, 0);
     rb_define_singleton_method(module, "subreaper!", skep_prctl_set_subreaper, 0);

@@ -1,4 +1,4 @@
-/* Skep::OS::ProcessGroup over setpgid(2) and kill(2). */
+/* Skep::OS::ProcessTree::ProcessGroup over setpgid(2) and kill(2). */
 #include "skep.h"
 
 #include <errno.h>
@@ -65,9 +65,9 @@ skep_process_group_kill_others(VALUE self)
 }
 
 void
-skep_init_process_group(VALUE os)
+skep_init_process_group(VALUE tree)
 {
-    VALUE module = rb_define_module_under(os, "ProcessGroup");
+    VALUE module = rb_define_module_under(tree, "ProcessGroup");
 
     rb_define_singleton_method(module, "kill_others", skep_process_group_kill_others, 0);
 }

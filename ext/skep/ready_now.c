@@ -1,4 +1,4 @@
-/* Skep::OS::ReadyNow over poll(2). */
+/* Skep::OS::EventLoop::ReadyNow over poll(2). */
 #include "skep.h"
 
 #include <errno.h>
@@ -18,9 +18,9 @@ skep_ready_now_writable(VALUE self, VALUE io)
 }
 
 void
-skep_init_ready_now(VALUE os)
+skep_init_ready_now(VALUE loop)
 {
-    VALUE look = rb_define_module_under(os, "ReadyNow");
+    VALUE look = rb_define_module_under(loop, "ReadyNow");
 
     rb_define_singleton_method(look, "writable?", skep_ready_now_writable, 1);
 }

@@ -1,6 +1,6 @@
 /*
  * The C of skep's os room: system calls and what must be fast, no policy. Linux only.
- * Loaded last by lib/skep/os/native.rb: the classes are there, each with its Ruby fallback.
+ * Loaded last by lib/skep/os.rb, when each class exists with its Ruby fallback.
  */
 #include "skep.h"
 
@@ -39,22 +39,25 @@ Init_skep_ext(void)
 {
     VALUE skep = rb_define_module("Skep");
     VALUE os = rb_define_module_under(skep, "OS");
+    VALUE loop = rb_const_get(os, rb_intern("EventLoop"));
+    VALUE memory = rb_const_get(os, rb_intern("Memory"));
+    VALUE tree = rb_const_get(os, rb_intern("ProcessTree"));
 
     skep_init_pidfd(os);
-    skep_init_poller(os);
+    skep_init_poller(loop);
+    skep_init_ready_now(loop);
     skep_init_shared_page(os);
-    skep_init_prctl(os);
-    skep_init_memory(os);
-    skep_init_holes(os);
+    skep_init_prctl(tree);
+    skep_init_fork_probe(tree);
+    skep_init_parent_watch(tree);
+    skep_init_process_group(tree);
+    skep_init_memory(memory);
+    skep_init_holes(memory);
+    skep_init_huge_pages(memory);
+    skep_init_heap_page_slab(memory);
+    skep_init_cow_restore(memory);
     skep_init_generation(os);
     skep_init_pid_cache(os);
-    skep_init_huge_pages(os);
-    skep_init_heap_page_slab(os);
-    skep_init_cow_restore(os);
-    skep_init_fork_probe(os);
-    skep_init_ready_now(os);
-    skep_init_parent_watch(os);
-    skep_init_process_group(os);
     skep_init_file_lock(os);
     skep_init_signal_handoff(os);
 }

@@ -1,61 +1,90 @@
 # frozen_string_literal: true
 
-# What Linux says about a process. Facts and system calls, no opinions.
+# System calls and facts about processes. No policy: callers decide when to signal, wait or restart.
 #
 #   require "skep/os"
 #   pidfd = Skep.pidfd(pid)
 #   pidfd.wait(timeout: 5)         # => nil, a Process::Status or a Pidfd::UnknownStatus
 #   Skep::OS::Memory.of(pid).uss   # => bytes
-#   Skep::OS.native?               # => true when the C of ext/skep is at work
+#   Skep::OS.native?               # => true if the C extension is loaded
 #
-# Each class is written in Ruby first (its module Fallback, whose preface lists what it can't do);
-# the C then overrides what the kernel does better. SKEP_PURE=1 keeps to the fallbacks.
-# It decides nothing: when to signal, wait or restart is up to those who use it.
+# Pidfd refers to one process; EventLoop waits for IOs and timers; SharedPage is memory that
+# processes share. Memory, Cgroup and ProcessState read /proc. ProcessTree configures this process'
+# relation to its parent, group and descendants. Generation detects forks.
+#
+# Each class is complete in Ruby: its module Fallback, whose comment lists the limits. The C
+# extension (ext/skep) then overrides what the kernel does better. SKEP_PURE=1 disables it.
 module Skep
   module OS
-    # Monotonic seconds, the clock of every `now` and `deadline` in skep.
+    # Returns monotonic seconds: the clock of each `now` and `deadline` in skep.
     #
     #: () -> Float
     def self.now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
-    # IO.pipe, whole or not at all. Ruby's own, cut short by an exception from another thread (as by
-    # Timeout), closes descriptors that their IOs close again when they are collected, whoever's
-    # they are by then (io_s_pipe in Ruby's io.c).
+    # Returns both ends of a pipe, or raises without leaving an open descriptor. IO.pipe itself,
+    # interrupted by an exception from another thread (Timeout), closes descriptors that their IOs
+    # close again when they are collected, when another IO may have them (io_s_pipe in io.c).
     #
     #: () -> [IO, IO]
     def self.pipe = Thread.handle_interrupt(Object => :never) { IO.pipe }
+
+    # Returns the number of a signal: 15 for 15, :TERM, "TERM" and "SIGTERM". Raises ArgumentError
+    # for an unknown name.
+    #
+    #: (Integer | String | Symbol) -> Integer
+    def self.signal_number(signal)
+      return signal if signal.is_a?(Integer)
+
+      Signal.list.fetch(signal.to_s.delete_prefix("SIG")) do
+        raise ArgumentError, "unknown signal #{signal.inspect}: `kill -l` lists them"
+      end
+    end
+
+    # Returns true if the C extension is loaded. On an old kernel some classes may still use their
+    # fallback: see Pidfd.native?.
+    #
+    #: () -> bool
+    def self.native? = @native
+
+    # Loads a part of the C extension over the fallbacks and returns true, or returns false if
+    # SKEP_PURE=1 or it was never built. Warns once if it exists but doesn't load, as when it was
+    # built for another Ruby.
+    #
+    #: (String feature, ?Hash[String, String]) -> bool
+    def self.__load(feature, env = ENV)
+      return false if env["SKEP_PURE"] == "1"
+
+      require feature
+      true
+    rescue LoadError => error
+      warn("skep: the C extension doesn't load, so Ruby does its work: #{error.message}") if
+        error.path != feature
+      false
+    end
   end
 end
 
 require "skep/version"
 require "skep/error"
 require "skep/os/errors"
-require "skep/os/signal_number"
 require "skep/os/pidfd"
-require "skep/os/poller"
 require "skep/os/event_loop"
 require "skep/os/shared_page"
-require "skep/os/prctl"
-require "skep/os/parent_death_watch"
-require "skep/os/process_group"
-require "skep/os/oom_score"
 require "skep/os/file_lock"
-require "skep/os/signal_handoff"
-require "skep/os/memory"
-require "skep/os/statm"
-require "skep/os/cgroup"
+require "skep/os/process_tree"
 require "skep/os/process_state"
-require "skep/os/cpu_time"
+require "skep/os/memory"
+require "skep/os/cgroup"
 require "skep/os/generation"
-require "skep/os/huge_pages"
-require "skep/os/heap_page_slab"
-require "skep/os/fork_probe"
-require "skep/os/ready_now"
-require "skep/os/native"
+require "skep/os/signal_handoff"
 
 module Skep
-  # A handle on one process, which no reuse of its number can turn to another.
-  # Raises Errno::ESRCH when there is no such process.
+  module OS
+    @native = __load("skep/skep_ext")
+  end
+
+  # Returns a handle on one process, which a later reuse of its number does not affect.
+  # Raises Errno::ESRCH if there is no such process.
   #
   #: (Integer pid) -> OS::Pidfd
   def self.pidfd(pid) = OS::Pidfd.open(pid)

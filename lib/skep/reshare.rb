@@ -2,23 +2,24 @@
 
 require "skep/os"
 
-# Keeps a forked child's heap shared through its garbage collections. An opt-in, to be required
-# before anything else, as only what Ruby allocates from then on can be kept so:
+# Keeps a forked child's heap shared through its garbage collections. Opt-in: require it before
+# anything else, because it covers only what Ruby allocates from then on.
 #
 #   require "skep/reshare"   # or: ruby -rskep/reshare app.rb
 #   require_relative "app"
 #   Skep.warmup(reshare: true)
 #
-# Where this Ruby or this system can't do it nothing happens, and the warmup's report says why.
-# See Skep::OS::HeapPageSlab and docs/memory.md.
-Skep::OS::HeapPageSlab.install
+# If this Ruby or this system doesn't support it, nothing happens and the warmup's report says why.
+# See Skep::OS::Memory::HeapPageSlab and docs/memory.md.
+Skep::OS::Memory::HeapPageSlab.install
 
-if RUBY_VERSION < "3.3" && Skep::OS::HeapPageSlab.installed?
-  # Up to Ruby 3.2 a Ractor must not end a collection that anybody listens to: it would crash. So
-  # whoever makes one ends the re-sharing first.
+if RUBY_VERSION < "3.3" && Skep::OS::Memory::HeapPageSlab.installed?
+  # Up to Ruby 3.2 a collection that ends in a Ractor crashes if a GC hook is installed. So
+  # Ractor.new stops the sharing first.
   Ractor.singleton_class.prepend(Module.new do
     def new(...)
-      Skep::OS::HeapPageSlab.stop("there was a Ractor, which Ruby #{RUBY_VERSION} can't do with it")
+      reason = "there was a Ractor, which Ruby #{RUBY_VERSION} can't do with it"
+      Skep::OS::Memory::HeapPageSlab.stop(reason)
       super
     end
   end)

@@ -115,7 +115,7 @@ class CowForkTest < Skep::TestCase
     program = <<~RUBY
       forks
       step = Skep::Fork::CowFork.report.steps.find { |each| each.name == :reshare }
-      puts Skep::OS::HeapPageSlab.installed? ? step.skipped.inspect : "nil"
+      puts Skep::OS::Memory::HeapPageSlab.installed? ? step.skipped.inspect : "nil"
     RUBY
     assert_equal "warm\nnil\n", walk(program, first: 'require "skep/reshare"')
   end

@@ -64,7 +64,7 @@ class WarmupTest < Skep::TestCase
   test "keeps Ruby's own warmup for heaps that aren't to be collapsed" do
     skip "this Ruby has no warmup" unless Process.respond_to?(:warmup)
     assert_equal "Process.warmup", Skep.warmup(huge_pages: false).steps.first.note
-    skip "there are no huge pages here" unless Skep::OS::HugePages.supported?
+    skip "there are no huge pages here" unless Skep::OS::Memory::HugePages.supported?
     assert_match(/leaves holes/, Skep.warmup.steps.first.skipped)
   end
 

@@ -29,6 +29,19 @@ class CgroupTest < Skep::TestCase
     super
   end
 
+  test "processors is the affinity's count, and no more than the quota rounded up" do
+    { nil => 4, 0.2 => 1, 1.0 => 1, 1.5 => 2, 3.01 => 4, 64.0 => 4 }.each do |quota, count|
+      assert_equal count, Cgroup.processors(affinity: 4, quota:), quota.inspect
+    end
+  end
+
+  test "processors follows this process' affinity" do
+    program = "require 'skep/os'; p Skep::OS::Cgroup.processors"
+    taskset = ["taskset", "-c", File.read("/proc/self/status")[/^Cpus_allowed_list:\s+(\d+)/, 1]]
+    out, = run_command({}, *taskset, RbConfig.ruby, "-Ilib", "-e", program, timeout: 10)
+    assert_equal "1\n", out
+  end
+
   test "reads a group of version 2" do
     group("v2/app", V2)
     group = find("0::/app\n", cgroup2: "v2")
@@ -135,7 +148,7 @@ class CgroupTest < Skep::TestCase
         require "skep"
         File.write("#{place}/cgroup.procs", Process.pid.to_s)
         nodes = Skep::Swarm::Definition::Config.new("a", {}).nodes
-        puts [Skep::OS::Cgroup.cpu_quota, Skep::OS::CpuTime.count, nodes].inspect
+        puts [Skep::OS::Cgroup.cpu_quota, Skep::OS::Cgroup.processors, nodes].inspect
       RUBY
       count = [2, Etc.nprocessors].min
       assert_equal ["[1.5, #{count}, #{count}]\n", ""], [out, err]

@@ -71,7 +71,7 @@ class FibersTest < Skep::TestCase
     skip "the fallback's waiter is a thread of its own" unless Skep::OS.native?
     blocked_child do |pid|
       pidfd = Skep.pidfd(pid)
-      poller = Skep::OS::Poller.new.add(pidfd, :child)
+      poller = Skep::OS::EventLoop::Poller.new.add(pidfd, :child)
       waits = scheduled(Scheduler.new, -> { [pidfd.wait(timeout: 0.01), poller.wait(0.01)] })
       assert_includes waits, pidfd.to_io
       assert_equal 2, waits.size

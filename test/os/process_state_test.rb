@@ -14,6 +14,12 @@ class ProcessStateTest < Skep::TestCase
     super
   end
 
+  test "cpu_seconds of this process only grows" do
+    before = ProcessState.cpu_seconds(Process.pid)
+    assert_operator before, :>, 0
+    assert_operator ProcessState.cpu_seconds(Process.pid), :>=, before
+  end
+
   test "tells what a process waits for" do
     with_child do |pid, state|
       assert_equal ["sleeping", pid], [state.state, state.tasks.first.tid]

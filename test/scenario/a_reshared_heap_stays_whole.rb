@@ -9,7 +9,7 @@ PROGRAM = <<~'RUBY'
   require "skep/reshare"
   require "skep/fork"
   Warning[:experimental] = false
-  abort("installed: no") unless Skep::OS::HeapPageSlab.installed?
+  abort("installed: no") unless Skep::OS::Memory::HeapPageSlab.installed?
 
   def build(count) = Array.new(count) { |n| ["text #{n}", n.to_s * 3, { n => :value }] }
   def whole?(kept) = kept.each_with_index.all? { |(text, long, hash), n| text == "text #{n}" && long == n.to_s * 3 && hash == { n => :value } }
@@ -53,7 +53,7 @@ PROGRAM = <<~'RUBY'
         work.call(kept)
         GC.start
         sound!(kept, what)
-        Skep::OS::HeapPageSlab.given_back.positive? or abort("nothing was given back: #{what}")
+        Skep::OS::Memory::HeapPageSlab.given_back.positive? or abort("nothing was given back: #{what}")
         exit!(0)
       end
       [what, pid]

@@ -5,7 +5,7 @@
 require_relative "scenario"
 
 Scenario.play do
-  missing "a system with oom_score_adj" unless Skep::OS::OomScore.adjustment
+  missing "a system with oom_score_adj" unless Skep::OS::Memory::OomScore.adjustment
 
   adjustment = ->(pid) { File.read("/proc/#{pid}/oom_score_adj").to_i }
   source = <<~'RUBY'
@@ -31,7 +31,7 @@ Scenario.play do
     must("stop with 0") { swarm.stop.exitstatus == 0 }
   end
 
-  own = Skep::OS::OomScore.adjustment
+  own = Skep::OS::Memory::OomScore.adjustment
   at = ->(base) { [0, 100, 200, 200, 200].map { |more| [base + more, 1000].min } }
   check.call(at.call(own))
   check.call(at.call(own + 850), before: "File.write('/proc/self/oom_score_adj', '#{own + 850}')")

@@ -16,7 +16,7 @@ class MapLikeParallelTest < Skep::TestCase
   end
 
   test "runs in as many processes as there are processors to use" do
-    count = Skep::OS::CpuTime.count
+    count = Skep::OS::Cgroup.processors
     [{}, { nodes: nil }, { in_processes: nil }].each do |options|
       pids = meeting(count) { |meet| Skep.each(1..count, **options) { meet.call(Process.pid) } }
       assert_equal count, pids.uniq.size

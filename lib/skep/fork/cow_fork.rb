@@ -73,7 +73,7 @@ module Skep
         #: (Symbol? need) -> void
         def settle(need)
           case need
-          when :warmup then Skep.warmup(reshare: OS::HeapPageSlab.installed?)
+          when :warmup then Skep.warmup(reshare: OS::Memory::HeapPageSlab.installed?)
           when :collection then GC.start(full_mark: false)
           end
         rescue StandardError => error # The fork is what was asked for.

@@ -115,18 +115,18 @@ module Skep
       def reshare
         return skip("not asked for") unless @reshare
 
-        reason = OS::HeapPageSlab.share
+        reason = OS::Memory::HeapPageSlab.share
         return skip(reason) if reason
 
         pages = GC.stat(:heap_allocated_pages)
-        done("the records of #{OS::HeapPageSlab.records} of #{pages} heap pages")
+        done("the records of #{OS::Memory::HeapPageSlab.records} of #{pages} heap pages")
       end
 
       #: () -> Hash[Symbol, String]
       def huge_pages
         return skip("not asked for") unless @huge_pages
 
-        collapsed = OS::HugePages.collapse
+        collapsed = OS::Memory::HugePages.collapse
         collapsed.skipped ? skip(collapsed.skipped) : done("#{collapsed.pages} huge pages")
       end
 
@@ -141,7 +141,7 @@ module Skep
 
       #: () -> bool
       def ready_made?
-        Process.respond_to?(:warmup) && !(@huge_pages && OS::HugePages.supported?)
+        Process.respond_to?(:warmup) && !(@huge_pages && OS::Memory::HugePages.supported?)
       end
 
       #: () -> Integer
@@ -152,7 +152,7 @@ module Skep
       #: (Array[Integer] counts) -> bool
       def settled?(counts) = counts.size > OLD_AGE && counts[-1] <= counts[-2]
 
-      # OS::Statm; nil where nobody can tell.
+      # OS::Memory::Statm; nil where nobody can tell.
       #
       #: () -> Integer?
       def bytes = OS::Memory.of(Process.pid)&.rss

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "etc"
 require "skep/os/cgroup/v1"
 require "skep/os/cgroup/v2"
 
@@ -15,6 +16,7 @@ require "skep/os/cgroup/v2"
 #   Skep::OS::Cgroup.oom_kills   # of the whole machine
 #   Skep::OS::Cgroup.stalled     # on the whole machine
 #   Skep::OS::Cgroup.cpu_quota   # => 1.5, processors that this group may use; nil: no quota
+#   Skep::OS::Cgroup.processors  # => 2, processors that this process may use
 #
 # Limits are the least of the group and those above it, as far as they can be seen from here.
 # Source: https://docs.kernel.org/admin-guide/cgroup-v2.html, cgroup-v1/memory.html, and
@@ -67,6 +69,14 @@ module Skep
           [*V1.cpu_quotas(*v1), *V2.cpu_quotas(*v2)].min
         rescue SystemCallError
           nil # No /proc, or no descriptor to look with.
+        end
+
+        # Returns how many processors this process may use: those of its affinity, and at most the
+        # CPU quota of its group, rounded up.
+        #
+        #: (?affinity: Integer, ?quota: Float?) -> Integer
+        def processors(affinity: Etc.nprocessors, quota: cpu_quota)
+          [affinity, *quota&.ceil].min.clamp(1..)
         end
 
         # Since the machine has started; nil where it isn't counted (Linux 4.13).

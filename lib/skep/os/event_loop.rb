@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
+require "skep/os/event_loop/ready_now"
+require "skep/os/event_loop/poller"
+require "skep/os/event_loop/watch"
 require "skep/os/event_loop/timer"
 require "skep/os/event_loop/timer_queue"
-require "skep/os/event_loop/watch"
 
 # One thread's events: blocks run when an IO is ready or a moment has come.
 #

@@ -63,3 +63,8 @@ module Skep
     end
   end
 end
+
+require "skep/os/memory/statm"
+require "skep/os/memory/oom_score"
+require "skep/os/memory/huge_pages"
+require "skep/os/memory/heap_page_slab"

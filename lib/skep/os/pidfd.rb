@@ -75,7 +75,7 @@ module Skep
       #: (Integer | String | Symbol, ?group: bool) -> self
       def signal(sig, group: false)
         assert_open
-        number = SignalNumber.of(sig)
+        number = OS.signal_number(sig)
         raise Errno::ESRCH, "process #{pid}" unless group || alive?
 
         deliver(number, group)

@@ -22,7 +22,9 @@ module Skep
   module OS
     class ProcessState
       MOST = 64 # tasks that are looked at
-      private_constant :MOST
+      USER = 11 # place of utime among the fields of stat from the state on
+      HERTZ = Etc.sysconf(Etc::SC_CLK_TCK)
+      private_constant :MOST, :USER, :HERTZ
 
       class << self
         #: (Integer pid) -> ProcessState?
@@ -32,6 +34,15 @@ module Skep
           new(tasks, threads: tids.size, rss: rss(pid), tracer: tracer(pid)).freeze if tasks.any?
         rescue SystemCallError
           nil # dead, or this system has no /proc
+        end
+
+        # Returns how long the threads of a process have run so far, in user and kernel mode,
+        # without the children it reaped; nil once it is dead, and without /proc.
+        #
+        #: (Integer pid) -> Float?
+        def cpu_seconds(pid)
+          text = read("/proc/#{pid}/stat") or return
+          text[(text.rindex(")") + 2)..].split[USER, 2].sum(&:to_i).fdiv(HERTZ)
         end
 
         # The text of a file of /proc; nil where there is none, or it isn't for us.

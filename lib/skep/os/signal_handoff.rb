@@ -83,7 +83,7 @@ module Skep
         end
 
         #: (Array[String]) -> Array[Integer]
-        def numbers(names) = names.map { |name| SignalNumber.of(name) }
+        def numbers(names) = names.map { |name| OS.signal_number(name) }
       end
     end
   end

@@ -75,7 +75,7 @@ module Skep
       private
 
       def try(writer)
-        OS::ForkProbe.check
+        OS::ProcessTree::ForkProbe.check
         state_file = StateFile.new
         file = @supervisor.hand_over(state_file, trial: true)
         kept = state_file.ios.to_h { |io| [io, io] }

@@ -88,7 +88,7 @@ module Skep
 
       # Writes what can be written now.
       def drain #: () -> void
-        write_piece while @bytes.positive? && OS::ReadyNow.writable?(@io)
+        write_piece while @bytes.positive? && OS::EventLoop::ReadyNow.writable?(@io)
         @bytes.zero? ? rest_no_more : wait_for_reader
       rescue Errno::EAGAIN # a terminal with room for less than a piece
         wait_for_reader

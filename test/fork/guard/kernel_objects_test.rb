@@ -32,9 +32,9 @@ class GuardKernelObjectsTest < GuardCase
       require "skep/fork"
       require "skep/os"
       reader, writer = IO.pipe
-      poller = Skep::OS::Poller.new
+      poller = Skep::OS::EventLoop::Poller.new
       poller.add(reader, :input)
-      ours = [poller, Skep::OS::Poller.new, Skep::OS::SharedPage.create(2), Skep.pidfd(Process.pid)]
+      ours = [poller, Skep::OS::EventLoop::Poller.new, Skep::OS::SharedPage.create(2), Skep.pidfd(Process.pid)]
       puts Skep::Fork::Guard.check(except: [reader, writer])
       ours.each(&:close)
     RUBY

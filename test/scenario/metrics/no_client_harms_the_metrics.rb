@@ -16,7 +16,7 @@ MetricsScenario.play do
   swarm.await("node_ready", times: 2)
   helper = pid_of(swarm, "helper")
   before = scrape
-  resident = -> { Skep::OS::Statm.of(helper).rss }
+  resident = -> { Skep::OS::Memory::Statm.of(helper).rss }
   small = resident.call
 
   talk = lambda do |*texts, hears: true|

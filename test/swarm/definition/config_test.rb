@@ -10,7 +10,7 @@ class ConfigTest < Skep::TestCase
     config = config({})
 
     assert_predicate config, :valid?
-    assert_equal [Skep::OS::CpuTime.count] * 2, [config.nodes, config.boot_parallel]
+    assert_equal [Skep::OS::Cgroup.processors] * 2, [config.nodes, config.boot_parallel]
     assert_equal [60.0, 30.0, 30.0, 5.0, 5.0],
                  config.to_h.values_at(:boot_timeout, :liveness_timeout, :stop_timeout,
                                        :kill_timeout, :orphan_timeout)

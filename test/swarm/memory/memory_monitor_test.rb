@@ -131,7 +131,7 @@ class MemoryMonitorTest < Skep::TestCase
 
   # It has counted, so many MiB of its own.
   def measured(node, mib)
-    anonymous = Skep::OS::Statm.of(@pid).anonymous
+    anonymous = Skep::OS::Memory::Statm.of(@pid).anonymous
     bytes = { "rss" => mib, "pss" => mib, "uss" => mib, "shared" => 0, "swap" => 0 }
     @weights[node] = [Skep::OS.now, { **bytes.transform_values { |value| value * MIB },
                                       "anonymous" => anonymous, "seconds" => 0.001 }]

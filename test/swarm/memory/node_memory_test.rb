@@ -144,7 +144,7 @@ class FootprintTest < Skep::TestCase
     Skep::Swarm::Memory::NodeMemory.new(resident(rss, anonymous), now: 10.0)
   end
 
-  def resident(rss, anonymous) = Skep::OS::Statm.new(rss:, anonymous:)
+  def resident(rss, anonymous) = Skep::OS::Memory::Statm.new(rss:, anonymous:)
 
   def memory(uss: 10, shared: 90, anonymous: 90, seconds: 0.0001)
     { "rss" => uss + shared, "pss" => 50, "uss" => uss, "shared" => shared, "swap" => 0,

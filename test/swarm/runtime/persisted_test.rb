@@ -7,7 +7,7 @@ require "skep/swarm"
 # it says the same, and says so from the same variables.
 class PersistedTest < Skep::TestCase
   Swarm = Skep::Swarm
-  Statm = Skep::OS::Statm
+  Statm = Skep::OS::Memory::Statm
   private_constant :Swarm, :Statm
 
   test "when a slot's processes died" do

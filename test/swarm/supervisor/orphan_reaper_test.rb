@@ -8,7 +8,7 @@ class OrphanReaperTest < Skep::TestCase
   test "what a long-lived node leaves is known for ours after ten thousand others" do
     out, = run_program(<<~'RUBY')
       require "skep/swarm"
-      Skep::OS::Prctl.subreaper!
+      Skep::OS::ProcessTree::Prctl.subreaper!
       reader, writer = IO.pipe
       node = fork { Process.setpgid(0, 0); writer.write("n"); IO.select(nil) }
       reader.getc

@@ -30,7 +30,7 @@ module Skep
 
         # Why nothing of all this can be done here; nil where it can.
         def self.refusal #: () -> String?
-          return if OS::Prctl.supported? && OS::Pidfd.native?
+          return if OS::ProcessTree::Prctl.supported? && OS::Pidfd.native?
 
           "kills only what it is sure of, which takes Linux 5.4 and skep's C part, which in a " \
             "checkout `bundle exec rake compile` builds"
@@ -38,7 +38,7 @@ module Skep
 
         #: (Keeper, **untyped) { (Keeping) -> untyped } -> untyped
         def self.of(keeper, **wishes, &block)
-          OS::Prctl.subreaper!
+          OS::ProcessTree::Prctl.subreaper!
           wishes = { **WISHES, **wishes }
           keeper.surrounded(busy: wishes[:busy]) do |environment|
             Dir.mktmpdir("skep-bench-") do |folder|

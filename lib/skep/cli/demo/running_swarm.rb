@@ -20,7 +20,7 @@ module Skep
       class RunningSwarm
         LIBRARY = File.expand_path("../../..", __dir__)
         FILE = File.expand_path("swarm.rb", __dir__)
-        PROGRAM = "require 'skep/cli'; Skep::OS::Prctl.parent_death_signal = :TERM; " \
+        PROGRAM = "require 'skep/cli'; Skep::OS::ProcessTree::Prctl.parent_death_signal = :TERM; " \
                   "exit Skep::CLI.start(ARGV)"
         SECONDS = 10.0 # to end in, before the next signal
         private_constant :LIBRARY, :FILE, :PROGRAM, :SECONDS

@@ -64,7 +64,7 @@ module Skep
 
         #: () -> Array[Integer]
         def pollers
-          @pollers ||= @inventory.objects("Skep::OS::Poller").filter_map do |poller|
+          @pollers ||= @inventory.objects("Skep::OS::EventLoop::Poller").filter_map do |poller|
             epoll = poller.instance_variable_get(:@epoll)
             epoll.fileno if epoll && !epoll.closed?
           end

@@ -43,7 +43,7 @@ module Skep
 
         #: () -> bool
         def running?
-          return ReadyNow.again { |seconds| @io.wait_readable(seconds) }.nil? if @io
+          return EventLoop::ReadyNow.again { |seconds| @io.wait_readable(seconds) }.nil? if @io
 
           @identity.running?
         end
@@ -63,7 +63,7 @@ module Skep
         #
         #: () -> boolish
         def told?
-          @waiter ? @waiter.over? : ReadyNow.again { |seconds| @io.wait_readable(seconds) }
+          @waiter ? @waiter.over? : EventLoop::ReadyNow.again { |seconds| @io.wait_readable(seconds) }
         end
 
         #: (Numeric settle) -> void

@@ -61,7 +61,7 @@ module Skep
         private
 
         def born(frame, socket)
-          OS::ForkProbe.check
+          OS::ProcessTree::ForkProbe.check
           pid = fork { |control| live(frame, socket, control) }
           socket.close # in its place the pidfd finds room
           OS::Pidfd.open(pid)
@@ -135,7 +135,7 @@ module Skep
       # Those that can't end by themselves are killed in time, with what they have started. Were the
       # mold to go at once, a node that has been executed anew would stay, as would what a node that
       # dies in that moment leaves behind. If it is killed all the same, each node ends itself
-      # (OS::ParentDeathWatch).
+      # (OS::ProcessTree::ParentDeathWatch).
       class OrphanedNodes
         # children: whoever reaps one takes it out.
         #: (OS::EventLoop, Hash, Runtime::OrphanGuard) -> void

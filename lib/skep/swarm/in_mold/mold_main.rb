@@ -110,7 +110,7 @@ module Skep
           @loop.run
         ensure
           @fork_server.discard
-          OS::ProcessGroup.kill_others
+          OS::ProcessTree::ProcessGroup.kill_others
         end
 
         def fork_server
@@ -169,10 +169,10 @@ module Skep
         end
 
         def preload
-          OS::HeapPageSlab.install if @config.reshare # later runs do it before the file
+          OS::Memory::HeapPageSlab.install if @config.reshare # later runs do it before the file
           %i[preload warm].each { |name| hooks(name) }
           @signals.renew # whatever the application has put in their place
-          OS::ParentDeathWatch.renew
+          OS::ProcessTree::ParentDeathWatch.renew
         end
 
         # What the helper is to serve with is loaded once, here.

@@ -62,7 +62,7 @@ module Skep
 
         # Without one nodes are forked when they are wanted.
         def make
-          OS::ForkProbe.check
+          OS::ProcessTree::ForkProbe.check
           @order, theirs = IPC::Channel.pair
           @pidfd = OS::Pidfd.open(pid = @fork.call(theirs))
           @watch = @loop.watch(@pidfd.to_io) { gone }

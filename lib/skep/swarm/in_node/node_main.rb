@@ -68,7 +68,7 @@ module Skep
 
         def work
           @swarm.__hooks(:on_boot).each { |hook| hook.call(@child) }
-          OS::ParentDeathWatch.renew # a hook may have changed user or taken the handler's place
+          OS::ProcessTree::ParentDeathWatch.renew # a hook may change user or trap CONT
           task = spare? ? step_in : @birth["task"]
           @swarm.tasks.fetch(task).run(@child) unless @child.stopping?
         end

@@ -48,7 +48,7 @@ module Skep
 
         def total(nodes)
           molds = nodes.keys.map { |node| node.mold.pid }.uniq
-          molds.sum { |pid| OS::Statm.of(pid)&.rss || 0 } + nodes.each_value.sum(&:least)
+          molds.sum { |pid| OS::Memory::Statm.of(pid)&.rss || 0 } + nodes.each_value.sum(&:least)
         end
 
         # One that is on its way out gives nothing back by being asked again.

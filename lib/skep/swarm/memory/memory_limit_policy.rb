@@ -10,7 +10,7 @@
 #   # => :measure: it can't be told without counting its private pages
 #   # => :replace: over the limit; :stop: so far over that nothing is to be waited for
 #
-# What is cheap to read bounds the USS from both sides (OS::Statm, NodeMemory): most looks need
+# What is cheap to read bounds the USS from both sides (Statm, NodeMemory): most looks need
 # no more. Only what lies between, a heap that is still shared in part, must be measured.
 module Skep
   class Swarm

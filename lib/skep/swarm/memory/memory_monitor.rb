@@ -67,9 +67,9 @@ module Skep
         private
 
         def begin_weighing(node)
-          return unless OS::Statm.known?
+          return unless OS::Memory::Statm.known?
 
-          resident = OS::Statm.of(node.pid) # nil, too, where no descriptor is left
+          resident = OS::Memory::Statm.of(node.pid) # nil, too, where no descriptor is left
           return node.watches << @loop.after(AGAIN) { begin_weighing(node) } unless resident
 
           node.node_memory = NodeMemory.new(resident, sharers: @node_pool.slots.size, rest: @rest,
@@ -96,7 +96,7 @@ module Skep
 
         # Returns the seconds until the next look.
         def look(node, now)
-          resident = OS::Statm.of(node.pid) or return AGAIN # its end is about to be told
+          resident = OS::Memory::Statm.of(node.pid) or return AGAIN # its end is about to be told
           hear(node)
           node.node_memory.seen(resident, now)
           verdict = judge(node, node.node_memory, now)

@@ -46,12 +46,12 @@ module Skep
         end
 
         def self.restore(plain) #: (Hash[String, untyped]) -> NodeMemory
-          new(OS::Statm.new(rss: 0, anonymous: 0), now: plain["born_at"]).restore(plain)
+          new(OS::Memory::Statm.new(rss: 0, anonymous: 0), now: plain["born_at"]).restore(plain)
         end
 
         def restore(plain) #: (Hash[String, untyped]) -> self
           @resident, @first = %w[resident first].map do |name|
-            OS::Statm.new(**%i[rss anonymous].zip(plain[name]).to_h)
+            OS::Memory::Statm.new(**%i[rss anonymous].zip(plain[name]).to_h)
           end
           @decay = plain["decay"].map { |facts| facts.transform_keys(&:to_sym).freeze }
           super
@@ -81,7 +81,7 @@ module Skep
         # The fastest growth of the last looks, bytes a second.
         def rate = @rates.max || 0.0 #: () -> Float
 
-        def seen(resident, now) #: (OS::Statm, Float) -> void
+        def seen(resident, now) #: (OS::Memory::Statm, Float) -> void
           seconds = now - @seen_at
           @grown = resident.anonymous - @resident.anonymous
           @rates << (@grown / seconds) if seconds.positive?

@@ -29,7 +29,7 @@ module Skep
 
           # A new mold, executed; `disown` is for the other origin.
           def start(number, disown: nil) #: (Integer, ?disown: untyped) -> [Integer, IPC::Channel]
-            OS::ForkProbe.check
+            OS::ProcessTree::ForkProbe.check
             ours, theirs = IPC::Channel.pair
             pid = Process.spawn(@heap_size_hint.environment, *command, in: ::File::NULL,
                                 InMold::MoldMain.channel_fd => theirs, pgroup: true,
@@ -67,7 +67,7 @@ module Skep
 
           # A new mold, forked; `disown` closes in it what is the supervisor's alone.
           def start(number, disown:) #: (Integer, disown: Proc) -> [Integer, IPC::Channel]
-            OS::ForkProbe.check
+            OS::ProcessTree::ForkProbe.check
             ours, theirs = IPC::Channel.pair
             pid = Runtime::SelfPipe.with_inherited_handlers { Process.fork { become(ours, theirs, disown) } }
             theirs.close

@@ -10,7 +10,7 @@
 #   orphan_guard.clear_up                # a node ends: what it has started ends first
 #   orphan_guard.promote_to_mold         # a node becomes a mold: => its OrphanGuard from then on
 #
-# How: OS::ParentDeathWatch. A node also leads a group of its own from then on, and is nearer to an
+# How: ParentDeathWatch. A node also leads a group of its own from then on, and is nearer to an
 # end by the kernel's OOM killer than its mold, and that than the supervisor (docs/orphans.md).
 module Skep
   class Swarm
@@ -31,7 +31,7 @@ module Skep
 
         # oom: the supervisor's OomScore; slack: a mold that came of a node ends its nodes before
         # the mold that it came of ends it.
-        def initialize(supervisor_pid: Process.ppid, supervisor: nil, oom: OS::OomScore.adjustment,
+        def initialize(supervisor_pid: Process.ppid, supervisor: nil, oom: OS::Memory::OomScore.adjustment,
                        slack: SLACK)
           @supervisor_pid, @supervisor, @oom, @slack = supervisor_pid, supervisor, oom, slack
           @parent, @mold = Process.ppid, Process.pid
@@ -74,7 +74,7 @@ module Skep
 
         # In a node that becomes a mold: what it started as a node is over.
         def promote_to_mold #: () -> OrphanGuard
-          OS::ProcessGroup.kill_others
+          OS::ProcessTree::ProcessGroup.kill_others
           @own&.close
           OrphanGuard.new(supervisor_pid: @supervisor_pid, supervisor: @supervisor, oom: @oom,
                           slack: @slack / 2)
@@ -83,7 +83,7 @@ module Skep
 
         # Of an orphan's mold nobody else may be left to clear up.
         def clear_up #: () -> void
-          OS::ProcessGroup.kill_others
+          OS::ProcessTree::ProcessGroup.kill_others
           @own&.kill_leftover_group
         end
 
@@ -93,17 +93,20 @@ module Skep
         def mark = ENV[OWNER] = Process.pid.to_s
 
         # A mold's parent is the supervisor, or the mold that it came of.
-        def hold_on(seconds) = OS::ParentDeathWatch.watch(@parent, @supervisor_pid, seconds:)
+        def hold_on(seconds)
+          OS::ProcessTree::ParentDeathWatch.watch(@parent, @supervisor_pid, seconds:)
+        end
 
         def bind
           Process.setpgid(0, 0)
-          OS::ParentDeathWatch.watch(@mold, @supervisor_pid, seconds: patience, mold_group: @own)
+          OS::ProcessTree::ParentDeathWatch.watch(@mold, @supervisor_pid,
+                                                  seconds: patience, mold_group: @own)
           raise_oom_score(NODE_OOM)
           mark
         end
 
         def raise_oom_score(by)
-          OS::OomScore.adjustment = @oom + by if @oom
+          OS::Memory::OomScore.adjustment = @oom + by if @oom
         end
       end
     end

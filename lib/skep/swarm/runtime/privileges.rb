@@ -44,14 +44,14 @@ module Skep
           user ? Process.initgroups(user.name, gid) : Process.groups = [gid]
           Process::GID.change_privilege(gid)
           Process::UID.change_privilege(user.uid) if user
-          OS::ParentDeathWatch.renew # who changes user is tied to nobody any more
+          OS::ProcessTree::ParentDeathWatch.renew # who changes user is tied to nobody any more
         end
 
         # As large as the system lets it be.
         def allow_core
           most = Process.getrlimit(:CORE).last
           Process.setrlimit(:CORE, most, most)
-          OS::Prctl.dumpable!
+          OS::ProcessTree::Prctl.dumpable!
         end
 
         def wanted

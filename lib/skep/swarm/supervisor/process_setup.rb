@@ -28,7 +28,7 @@ module Skep
         end
 
         def take #: () -> void
-          OS::Prctl.subreaper!
+          OS::ProcessTree::Prctl.subreaper!
           @signals = Runtime::SelfPipe.new(SignalHandler::SIGNALS)
           @loop.watch(@signals.to_io) { @signals.take.uniq.each { |name| @orders.obey(name) } }
           @in_forks = Skep.on_fork(child: -> { @forked.call unless Runtime::SelfPipe.handing_on? })
@@ -46,7 +46,7 @@ module Skep
 
         # A no that isn't true would lose it.
         def signalled? #: () -> bool
-          !OS::ReadyNow.again { |seconds| @signals.to_io.wait_readable(seconds) }.nil?
+          !OS::EventLoop::ReadyNow.again { |seconds| @signals.to_io.wait_readable(seconds) }.nil?
         end
 
         # Closes the loop with it.

@@ -41,7 +41,7 @@ module Skep
 
         # What it takes to supervise.
         def process_figures
-          { memory: { rss: OS::Statm.of&.rss }, descriptors: descriptors,
+          { memory: { rss: OS::Memory::Statm.of&.rss }, descriptors: descriptors,
             cpu: Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) }
         end
 

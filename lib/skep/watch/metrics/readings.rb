@@ -67,7 +67,8 @@ module Skep
           %w[rss pss uss shared swap].each do |kind|
             say("node_memory_bytes", facts["memory"]&.fetch(kind, nil), node:, kind:)
           end
-          say("node_cpu_seconds_total", facts["pid"] && OS::CpuTime.seconds(facts["pid"]), node:)
+          say("node_cpu_seconds_total",
+              facts["pid"] && OS::ProcessState.cpu_seconds(facts["pid"]), node:)
           say("node_done_total", facts.dig("work", "done"), node:)
         end
 

@@ -61,7 +61,7 @@ module Skep
           Skep.on_fork(child: -> { [@socket, @claims].each(&:close) })
           SIGNALS.each { |name| reset(name) }
           ENV["SKEP_NODE_ID"] = @slot.to_s
-          OS::Prctl.parent_death_signal = :TERM
+          OS::ProcessTree::Prctl.parent_death_signal = :TERM
           return false unless Process.ppid == parent
 
           report([Process.pid, 0, Frame::HELLO, 0, nil])

@@ -30,7 +30,7 @@ module Skep
                        start: nil, finish: nil, **flags)
           refuse_both(nodes || in_processes, in_threads)
           @in_threads = count(:in_threads, in_threads || 0, least: 0)
-          nodes = in_threads ? 0 : nodes || in_processes || OS::CpuTime.count
+          nodes = in_threads ? 0 : nodes || in_processes || OS::Cgroup.processors
           @nodes = count(:nodes, nodes, least: 0)
           @threads = count(:threads, threads, least: 1)
           @progress = progress_of(progress)

@@ -22,7 +22,7 @@ module Skep
         def initialize(limit, threads)
           @limit = limit
           @nodes = []
-          @poller = OS::Poller.new
+          @poller = OS::EventLoop::Poller.new
           @claims = Claims.new(limit, threads)
           @in_forks = Skep.on_fork(child: method(:disown))
         end
@@ -35,7 +35,7 @@ module Skep
         #
         #: () { (Integer slot, Claims, UNIXSocket) -> bot } -> void
         def recruit(&life)
-          OS::ForkProbe.check
+          OS::ProcessTree::ForkProbe.check
           slot = ((0...@limit).to_a - @nodes.map(&:slot)).first
           @nodes << (node = Node.new(slot, @claims))
           begin_life(node, &life)

@@ -4,7 +4,7 @@ require "test_helper"
 require "skep/os"
 
 class StatmTest < Skep::TestCase
-  Statm = Skep::OS::Statm
+  Statm = Skep::OS::Memory::Statm
   private_constant :Statm
 
   test "is never less than what is private" do
@@ -18,9 +18,9 @@ class StatmTest < Skep::TestCase
     out, err, status = run_program(<<~RUBY)
       require "skep/os"
       GC.disable
-      before = Skep::OS::Statm.of
+      before = Skep::OS::Memory::Statm.of
       ballast = "x" * (64 << 20)
-      after = Skep::OS::Statm.of
+      after = Skep::OS::Memory::Statm.of
       puts after.anonymous - before.anonymous, after.rss - before.rss, ballast.bytesize
     RUBY
     assert status.success?, err

@@ -8,7 +8,7 @@ class HeapPageSlabTest < Skep::TestCase
   BUILD = <<~RUBY
     def build(count) = Array.new(count) { |n| ["text \#{n}", n.to_s * 3] }
     def pages = GC.stat(:heap_allocated_pages)
-    HeapPageSlab = Skep::OS::HeapPageSlab
+    HeapPageSlab = Skep::OS::Memory::HeapPageSlab
   RUBY
   private_constant :BUILD
 

@@ -4,7 +4,7 @@ require "test_helper"
 require "skep/os"
 
 class HugePagesTest < Skep::TestCase
-  HugePages = Skep::OS::HugePages
+  HugePages = Skep::OS::Memory::HugePages
   private_constant :HugePages
 
   test "says why nothing could be done" do

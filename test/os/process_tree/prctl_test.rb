@@ -4,7 +4,7 @@ require "test_helper"
 require "skep/os"
 
 class PrctlTest < Skep::TestCase
-  Prctl = Skep::OS::Prctl
+  Prctl = Skep::OS::ProcessTree::Prctl
   private_constant :Prctl
 
   test "is supported by the C, and by nothing else" do

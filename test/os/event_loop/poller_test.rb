@@ -6,7 +6,7 @@ require "skep/os"
 
 class PollerTest < Skep::TestCase
   def setup
-    @poller = Skep::OS::Poller.new
+    @poller = Skep::OS::EventLoop::Poller.new
     @r, @w = IO.pipe
   end
 
@@ -150,6 +150,6 @@ class PollerTest < Skep::TestCase
     assert_predicate @poller, :closed?
     assert_raises(IOError) { @poller.wait(0) }
     assert_raises(IOError) { @poller.add(@r, :reader) }
-    assert_equal "#<Skep::OS::Poller closed>", @poller.inspect
+    assert_equal "#<Skep::OS::EventLoop::Poller closed>", @poller.inspect
   end
 end

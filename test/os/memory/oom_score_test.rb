@@ -4,7 +4,7 @@ require "test_helper"
 require "skep/os"
 
 class OomScoreTest < Skep::TestCase
-  OomScore = Skep::OS::OomScore
+  OomScore = Skep::OS::Memory::OomScore
   private_constant :OomScore
 
   test "can be raised, and is handed on to children" do

@@ -10,7 +10,7 @@ class ForkProbeTest < Skep::TestCase
   test "says yes, and leaves no child and no signal" do
     pid, reader = in_child do |writer|
       trap(:CHLD) { writer.write("SIGCHLD") }
-      100.times { raise "no" unless Skep::OS::ForkProbe.check }
+      100.times { raise "no" unless Skep::OS::ProcessTree::ForkProbe.check }
       Process.wait
     rescue Errno::ECHILD
       writer.write("alone")
@@ -25,7 +25,7 @@ class ForkProbeTest < Skep::TestCase
     pid, reader = in_child do |writer|
       Process::UID.change_privilege(NOBODY) if Process.uid.zero?
       Process.setrlimit(:NPROC, 0)
-      Skep::OS::ForkProbe.check
+      Skep::OS::ProcessTree::ForkProbe.check
       writer.write("another process was to be had")
     rescue Errno::EAGAIN => e
       writer.write(e.message)

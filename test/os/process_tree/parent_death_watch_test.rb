@@ -4,7 +4,7 @@ require "test_helper"
 require "skep/os"
 
 class ParentDeathWatchTest < Skep::TestCase
-  ParentDeathWatch = Skep::OS::ParentDeathWatch
+  ParentDeathWatch = Skep::OS::ProcessTree::ParentDeathWatch
   # Blocks for ever in C with the GVL: a mutex locked twice.
   STUCK = <<~RUBY
     require "fiddle"
@@ -34,7 +34,8 @@ class ParentDeathWatchTest < Skep::TestCase
   test "gives an orphan its time" do
     skip "it takes the C" unless Skep::OS.native?
     work = 'IO.select(nil, nil, nil, 0.05) until Process.ppid != parent; print "finished"'
-    assert_equal "finished", orphan("Skep::OS::ParentDeathWatch.watch(parent, seconds: 30)", work)
+    watch = "Skep::OS::ProcessTree::ParentDeathWatch.watch(parent, seconds: 30)"
+    assert_equal "finished", orphan(watch, work)
   end
 
   test "ends what an orphan has started with it" do
@@ -47,13 +48,13 @@ class ParentDeathWatchTest < Skep::TestCase
     skip "it takes the C" unless Skep::OS.native?
     out, err, = run_program(<<~RUBY)
       require "skep/os"
-      Skep::OS::Prctl.subreaper!
+      Skep::OS::ProcessTree::Prctl.subreaper!
       subreaper = Process.pid
       reader, writer = IO.pipe
       middle = fork do
         parent = Process.pid
         fork do
-          Skep::OS::ParentDeathWatch.watch(parent, subreaper, seconds: 0)
+          Skep::OS::ProcessTree::ParentDeathWatch.watch(parent, subreaper, seconds: 0)
           writer.write "t"
           writer.close
           nil until Process.ppid == subreaper
@@ -76,14 +77,14 @@ class ParentDeathWatchTest < Skep::TestCase
       require "skep/os"
       heard, said = IO.pipe
       Signal.trap("CONT") { said.write "c" }
-      Skep::OS::ParentDeathWatch.watch(Process.ppid, seconds: 0)
+      Skep::OS::ProcessTree::ParentDeathWatch.watch(Process.ppid, seconds: 0)
       3.times { Process.kill(:CONT, $$) && print(heard.readpartial(9)) }
       Signal.trap("CONT") { said.write "d" } # takes the handler away
-      Skep::OS::ParentDeathWatch.renew
-      Skep::OS::ParentDeathWatch.renew
+      Skep::OS::ProcessTree::ParentDeathWatch.renew
+      Skep::OS::ProcessTree::ParentDeathWatch.renew
       Process.kill(:CONT, $$)
       print heard.readpartial(9)
-      pid = fork { print Skep::OS::ParentDeathWatch.watching?, Skep::OS::ParentDeathWatch.renew; Process.kill(:CONT, $$) }
+      pid = fork { print Skep::OS::ProcessTree::ParentDeathWatch.watching?, Skep::OS::ProcessTree::ParentDeathWatch.renew; Process.kill(:CONT, $$) }
       print Process.wait2(pid).last.exitstatus
     RUBY
     assert_equal ["cccdfalsefalse0", ""], [out, err]
@@ -95,7 +96,7 @@ class ParentDeathWatchTest < Skep::TestCase
       require "skep/os"
       gone = Process.wait2(fork { exit!(0) }).first
       Process.setpgid(0, 0)
-      Skep::OS::ParentDeathWatch.watch(gone, seconds: 0)
+      Skep::OS::ProcessTree::ParentDeathWatch.watch(gone, seconds: 0)
       print "still here"
     RUBY
     assert_equal "", out
@@ -104,7 +105,7 @@ class ParentDeathWatchTest < Skep::TestCase
   test "is tied again after a change of user" do
     skip "it takes the C, and root" unless Skep::OS.native? && Process.uid.zero?
     deed = "require 'fiddle'; Process::UID.change_privilege(65_534); " \
-           "Skep::OS::ParentDeathWatch.renew; #{STUCK}"
+           "Skep::OS::ProcessTree::ParentDeathWatch.renew; #{STUCK}"
     assert_equal "", orphan("tied", deed)
   end
 
@@ -117,7 +118,7 @@ class ParentDeathWatchTest < Skep::TestCase
       require "skep/os"
       parent = Process.pid
       ready, said = IO.pipe
-      tied = -> { Skep::OS::ParentDeathWatch.watch(parent, seconds: 0.2) }
+      tied = -> { Skep::OS::ProcessTree::ParentDeathWatch.watch(parent, seconds: 0.2) }
       fork do
         #{tie.sub("tied", "tied.call")}
         Thread.new { said.write "t" }.join

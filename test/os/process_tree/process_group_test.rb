@@ -10,7 +10,7 @@ class ProcessGroupTest < Skep::TestCase
       require "skep/os"
       Signal.trap("CHLD", "IGNORE")
       system("tail -f /dev/null & tail -f /dev/null &")
-      print Skep::OS::ProcessGroup.kill_others, Skep::OS::ProcessGroup.kill_others
+      print Skep::OS::ProcessTree::ProcessGroup.kill_others, Skep::OS::ProcessTree::ProcessGroup.kill_others
       exit 3
     RUBY
     assert_equal ["truetrue", "", 3], [out, err, status.exitstatus]
@@ -20,14 +20,14 @@ class ProcessGroupTest < Skep::TestCase
     skip "it takes the C" unless Skep::OS.native?
     out, = run_program(<<~RUBY)
       require "skep/os"
-      Skep::OS::ProcessGroup.kill_others
+      Skep::OS::ProcessTree::ProcessGroup.kill_others
       print Process.waitall
     RUBY
     assert_equal "[]", out
   end
 
   test "does nothing to a group that another leads" do
-    pid, reader = in_child { |writer| writer.print Skep::OS::ProcessGroup.kill_others }
+    pid, reader = in_child { |writer| writer.print Skep::OS::ProcessTree::ProcessGroup.kill_others }
     assert_equal "false", wait_readable(reader).read
     Process.wait(pid)
   end

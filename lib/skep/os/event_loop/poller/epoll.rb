@@ -1,0 +1,78 @@
+# frozen_string_literal: true
+
+module Skep
+  module OS
+    class EventLoop
+      class Poller
+        # The poller over epoll(7). Only the C extension includes it, after the Fallback.
+        #
+        # Forked children share an epoll set, and the set keeps each descriptor that a child still
+        # has open. So a child replaces the set at its first use, and a set that reports an IO that
+        # was closed without being removed is replaced.
+        module Epoll
+          private
+
+          #: () -> void
+          def attach
+            @owner = Process.pid
+            epoll_open
+          end
+
+          #: (Entry) -> void
+          def enter(entry)
+            epoll_enter(entry.io.fileno, entry.serial, entry.read, entry.write) unless own_set
+          end
+
+          #: (Entry) -> void
+          def alter(entry)
+            epoll_alter(entry.io.fileno, entry.serial, entry.read, entry.write) unless own_set
+          end
+
+          #: (Entry) -> void
+          def leave(entry)
+            epoll_leave(entry.io.fileno) unless own_set
+          end
+
+          #: () -> void
+          def release = @epoll.close
+
+          #: (Numeric? seconds) -> Array[[untyped, bool, bool]]
+          def ready(seconds)
+            own_set
+            events = epoll_collect(seconds)
+            found = events.filter_map { |event| verdict(*event) }
+            renew if found.size < events.size
+            found
+          end
+
+          #: (Integer serial, bool, bool) -> [untyped, bool, bool]?
+          def verdict(serial, readable, writable)
+            entry = @serials[serial]
+            return if entry.nil? || entry.io.closed?
+
+            [entry.token, readable && entry.read, writable && entry.write]
+          end
+
+          # Replaces a set inherited by fork; returns true if it did.
+          #
+          #: () -> bool
+          def own_set
+            return false if @owner == Process.pid
+
+            renew
+            true
+          end
+
+          #: () -> void
+          def renew
+            @epoll.close
+            attach
+            forget_closed
+            @entries.each_value { |entry| enter(entry) if entry.interested? }
+          end
+        end
+        private_constant :Epoll
+      end
+    end
+  end
+end

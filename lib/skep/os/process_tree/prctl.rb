@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+# Attributes that Linux keeps for a process. A forked child inherits none of them. Source: prctl(2).
+#
+#   prctl = Skep::OS::ProcessTree::Prctl
+#   prctl.subreaper!                    # orphaned descendants become our children, not pid 1's
+#   prctl.parent_death_signal = :TERM   # the kernel sends it when the thread that forked us ends
+#   prctl.dumpable!                     # allow a core dump, also after a change of user
+#   prctl.supported?
+module Skep
+  module OS
+    module ProcessTree
+      module Prctl
+        # Other systems have none of these: each setter returns false and does nothing.
+        module Fallback
+          #: () -> bool
+          def supported? = false
+
+          # Makes orphaned descendants our children.
+          #
+          #: () -> bool
+          def subreaper! = false
+
+          #: () -> bool
+          def subreaper? = false
+
+          # Allows a core dump of this process although it changed user.
+          #
+          #: () -> bool
+          def dumpable! = false
+
+          #: () -> bool
+          def dumpable? = false
+
+          #: () -> Integer?
+          def parent_death_signal = nil
+
+          private
+
+          #: (Integer) -> bool
+          def send_at_parents_death(_number) = false
+        end
+        private_constant :Fallback
+
+        extend Fallback
+
+        # Sets the signal that the end of our parent's forking thread sends us; nil for none.
+        #
+        #: ((Integer | String | Symbol)?) -> bool
+        def self.parent_death_signal=(signal)
+          send_at_parents_death(signal ? OS.signal_number(signal) : 0)
+        end
+      end
+    end
+  end
+end
