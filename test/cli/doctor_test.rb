@@ -10,7 +10,8 @@ require "skep/cli/doctor"
 class DoctorTest < Skep::TestCase
   EXE = File.expand_path("../../exe/skep", __dir__)
   THREAD = 'Thread.new { Thread.stop }.name = "mailer"'
-  private_constant :EXE, :THREAD
+  NOTED = 'require "socket"; $udp = UDPSocket.new.tap { |udp| udp.connect("127.0.0.1", 9) }'
+  private_constant :EXE, :THREAD, :NOTED
 
   test "tells what of a swarm file's preload and warm would break, as a table" do
     out, _, status = doctor(<<~RUBY)
@@ -39,11 +40,11 @@ class DoctorTest < Skep::TestCase
   end
 
   test "prints one line of JSON, whatever the file prints" do
-    out, err, status = doctor("puts 'hello'; #{THREAD}; $pipe = IO.pipe", "--json")
+    out, err, status = doctor("puts 'hello'; #{THREAD}; #{NOTED}", "--json")
     assert_equal [1, 1, "hello\n"], [status.exitstatus, out.lines.size, err]
     report = JSON.parse(out)
     assert_equal [1, nil], report.values_at("breaks", "swarm")
-    assert_equal %w[ruby_thread pipe], report["findings"].map { |finding| finding["kind"] }
+    assert_equal %w[ruby_thread datagram], report["findings"].map { |finding| finding["kind"] }
     assert_equal %w[advice kind severity what where], report["findings"].first.keys.sort
     assert_match(/file\.rb:1\z/, report["findings"].first["where"])
   end
@@ -68,8 +69,18 @@ class DoctorTest < Skep::TestCase
   end
 
   test "is content where there are only notes" do
-    _, _, status = doctor("$pipe = IO.pipe")
+    out, _, status = doctor(NOTED)
+    assert_match(/ 0 would break in a child, 1 worth knowing$/, out)
     assert_equal 0, status.exitstatus
+  end
+
+  test "finds an epoll set, which the guard of a mold doesn't look for" do
+    skip "it takes the C extension" unless Skep::OS.native?
+    out, _, status = doctor("require 'fiddle'; $set = IO.for_fd(Fiddle::Function.new(" \
+                            "Fiddle.dlopen(nil)['epoll_create1'], [Fiddle::TYPE_INT], " \
+                            "Fiddle::TYPE_INT).call(0o2000000))")
+    assert_equal 1, status.exitstatus
+    assert_match(/^breaks +an epoll set \(0/, out)
   end
 
   test "hands arguments on to the file" do

@@ -2,9 +2,10 @@
 
 require "test_helper"
 require "skep/fork"
+require "monitor"
 require "tempfile"
 
-# What Ruby and Linux do at a fork, as docs/fork_safety.md tells it; locks: guard/locks_test.rb.
+# What Ruby and Linux do at a fork, as docs/fork_safety.md says.
 class SurvivalTest < Skep::TestCase
   test "a thread is gone, and its ensure never runs" do
     ended = []
@@ -22,6 +23,29 @@ class SurvivalTest < Skep::TestCase
   test "a Mutex of the forking thread stays its own" do
     mutex = Mutex.new
     mutex.synchronize { assert_equal "true", told { mutex.owned? } }
+  end
+
+  test "a Mutex and a Monitor that other threads held are unlocked" do
+    mutex = Mutex.new
+    monitor = Monitor.new
+    ready, done = Queue.new, Queue.new
+    holder = Thread.new { mutex.synchronize { monitor.synchronize { ready.push(1) && done.pop } } }
+    ready.pop
+    assert_equal [true, true].inspect, told { [mutex.try_lock, monitor.try_enter] }
+    done.push(1)
+    holder.join
+  end
+
+  test "a flock is shared: a child unlocks it for its parent, too" do
+    Tempfile.create do |file|
+      file.flock(File::LOCK_EX)
+      other = File.open(file.path)
+      refute other.flock(File::LOCK_EX | File::LOCK_NB)
+      told { file.flock(File::LOCK_UN) }
+      assert other.flock(File::LOCK_EX | File::LOCK_NB)
+    ensure
+      other&.close
+    end
   end
 
   test "a fiber goes on" do

@@ -18,7 +18,7 @@ class ForkGuardTest < Skep::TestCase
   test "warns of what would break, and keeps notes to itself" do
     out, _, status = run_swarm(<<~RUBY)
       swarm.preload { Thread.new { Thread.stop }.name = "mailer" }
-      swarm.preload { $pipe = IO.pipe }
+      swarm.preload { require "socket"; $pair = UNIXSocket.pair }
     RUBY
     assert_equal 0, status.exitstatus
     assert_match(/WARN  fork_guard .*the Ruby thread .*mailer/, out)
@@ -29,7 +29,8 @@ class ForkGuardTest < Skep::TestCase
     _, err, status = run_swarm("swarm.preload { Thread.new { Thread.stop } }", fork_guard: :raise)
     assert_equal 78, status.exitstatus
     assert_match(/not safe to fork after preload/, err)
-    _, _, status = run_swarm("swarm.preload { $pipe = IO.pipe }", fork_guard: :raise)
+    _, _, status = run_swarm("swarm.preload { require 'socket'; $pair = UNIXSocket.pair }",
+                             fork_guard: :raise)
     assert_equal 0, status.exitstatus
   end
 

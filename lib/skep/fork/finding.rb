@@ -2,11 +2,11 @@
 
 module Skep
   module Fork
-    # One thing that a child wouldn't have, would have broken, or would pay for.
+    # One thing that a forked child would lack, would share to its harm, or would pay for.
     #
     #   finding.kind       # :ruby_thread, :native_thread, :client, :socket, :datagram, :pair,
-    #                      # :pipe, :kernel_object, :file_lock, :held_lock, :heap, :unseen
-    #   finding.severity   # :breaks, or :note: fine unless both processes use it, or only costly
+    #                      # :heap, :unseen; of `skep doctor` also :kernel_object
+    #   finding.severity   # :breaks; or :note: fine unless both processes use it, or only costly
     #   finding.what       # "the Ruby thread \"mailer\""
     #   finding.where      # "started at app/mailer.rb:12"
     #   finding.advice     # what to do about it
@@ -18,7 +18,8 @@ module Skep
         freeze
       end
 
-      # Would it break in a child?
+      # Returns true if it would break in a child.
+      #
       #: () -> bool
       def breaks? = severity == :breaks
 

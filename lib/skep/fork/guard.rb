@@ -1,54 +1,50 @@
 # frozen_string_literal: true
 
-require "skep/fork/guard/file_descriptor"
-require "skep/fork/guard/unix_peers"
-require "skep/fork/guard/socket_table"
 require "skep/fork/guard/heap_objects"
+require "skep/fork/guard/socket_peer"
 require "skep/fork/guard/process_inventory"
 require "skep/fork/guard/ruby_threads"
-require "skep/fork/guard/native_threads"
 require "skep/fork/guard/client_type"
 require "skep/fork/guard/known_clients"
-require "skep/fork/guard/active_record"
-require "skep/fork/guard/finalizers"
 require "skep/fork/guard/open_clients"
+require "skep/fork/guard/native_threads"
 require "skep/fork/guard/connected_sockets"
-require "skep/fork/guard/self_pipes"
-require "skep/fork/guard/kernel_objects"
-require "skep/fork/guard/file_locks"
-require "skep/fork/guard/held_locks"
 require "skep/fork/guard/cold_heap"
+require "skep/fork/guard/finalizers"
 
 module Skep
   module Fork
-    # Looks for what is unsafe to carry into a child, and says what it is, where it comes from and
-    # what to do.
+    # Finds what is unsafe to carry into a forked child: threads, open clients, connected sockets,
+    # and a heap that was not warmed up. Each finding says what it is, where it comes from and what
+    # to do about it.
     #
     #   Guard.check.each { |finding| warn finding.to_s }
     #   abort if Guard.check.any?(&:breaks?)
     #   Guard.check(except: [channel])   # IOs that the children are meant to share
     #
-    # It changes nothing, loads no library but Ruby's socket, refuses nothing and never raises: what
-    # to do with a finding is the caller's to decide. What it couldn't look at is a finding too, of
-    # the kind :unseen. A thread that knows how to come back in a child says so by a thread
-    # variable, `thread_variable_set(:fork_safe, true)`, and is passed over. Where there is no /proc
-    # it tells what Ruby knows. docs/fork_safety.md lists what it finds and what it can't see.
+    # ProcessInventory lists descriptors, threads and objects; each inspector returns the findings
+    # of one kind. Finalizers keeps children from closing their parent's clients.
+    #
+    # A check changes nothing, loads no library but Ruby's socket and never raises; the caller acts
+    # on the findings. What an inspector could not look at is a finding of the kind :unseen. Threads
+    # that restart in a child set `thread_variable_set(:fork_safe, true)` and are skipped. Without
+    # /proc only Ruby's objects are known. docs/fork_safety.md lists the findings and the limits.
     module Guard
-      # OpenClients come before the sockets, threads and locks that they are made of: what a client
-      # accounts for isn't told twice.
-      INSPECTORS = [RubyThreads, OpenClients, NativeThreads, ConnectedSockets, SelfPipes,
-                    KernelObjects, FileLocks, HeldLocks, ColdHeap].freeze
+      # OpenClients comes before the inspectors of threads and sockets: it claims those that belong
+      # to a client, so that they are not reported again.
+      INSPECTORS = [RubyThreads, OpenClients, NativeThreads, ConnectedSockets, ColdHeap].freeze
       private_constant :INSPECTORS
 
-      # What a fork by the calling thread would carry into a child.
+      # Returns what a fork by the calling thread would carry into a child. `extra` are further
+      # classes of inspectors, which run last.
       #
-      #: (?except: Array[IO | _ToIO]) -> Array[Finding]
-      def self.check(except: [])
+      #: (?except: Array[IO | _ToIO], ?extra: Array[Class]) -> Array[Finding]
+      def self.check(except: [], extra: [])
         inventory = ProcessInventory.new(except:)
-        INSPECTORS.flat_map { |inspector| inspect_by(inspector, inventory) }
+        [*INSPECTORS, *extra].flat_map { |inspector| inspect_by(inspector, inventory) }
       end
 
-      # The findings of one inspector; a failure of its own is one.
+      # Returns the findings of one inspector, or one finding of the kind :unseen if it failed.
       #
       #: (singleton(RubyThreads), ProcessInventory) -> Array[Finding]
       def self.inspect_by(inspector, inventory)

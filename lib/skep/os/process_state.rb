@@ -3,6 +3,7 @@
 require "etc"
 require "skep/os/process_state/syscall_names"
 require "skep/os/process_state/thread_state"
+require "skep/os/process_state/file_descriptor"
 
 # What the kernel tells from outside of a process that says nothing any more: does it run, sleep, is
 # it stopped, where do its threads wait.

@@ -136,7 +136,7 @@ class OpenClientsTest < GuardCase
     assert_match(%r{\Aan open SQLite3::Database of /\S+\n2\n\z}, out)
   end
 
-  test "finds a librdkafka client, and its native threads and pipes with it" do
+  test "finds a librdkafka client, and its native threads with it" do
     missing "karafka-rdkafka, in the bundle" unless Gem.loaded_specs["karafka-rdkafka"]
     assert_equal <<~TEXT, kafka("client = #{PRODUCER}", "client.close")
       an open Rdkafka::Producer

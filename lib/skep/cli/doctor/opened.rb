@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "skep/cli/doctor/socket_table"
+
 module Skep
   module CLI
     class Doctor < Command
@@ -43,10 +45,10 @@ module Skep
 
         private
 
-        #: () -> Array[Skep::Fork::Guard::FileDescriptor]
-        def all = @all ||= Skep::Fork::Guard::FileDescriptor.all(@pid)
+        #: () -> Array[OS::ProcessState::FileDescriptor]
+        def all = @all ||= OS::ProcessState::FileDescriptor.all(@pid)
 
-        #: (Skep::Fork::Guard::FileDescriptor) -> String?
+        #: (OS::ProcessState::FileDescriptor) -> String?
         def socket(descriptor)
           return unless descriptor.type == "socket"
 
@@ -63,13 +65,13 @@ module Skep
           mine ? "its own fd #{mine.fd}" : "a socket without a name"
         end
 
-        #: () -> Skep::Fork::Guard::SocketTable
+        #: () -> SocketTable
         def sockets
           inodes = all.select { |one| one.type == "socket" }.filter_map(&:inode)
-          @sockets ||= Skep::Fork::Guard::SocketTable.new(inodes, pid: @pid)
+          @sockets ||= SocketTable.new(inodes, pid: @pid)
         end
 
-        #: (Skep::Fork::Guard::FileDescriptor) -> String
+        #: (OS::ProcessState::FileDescriptor) -> String
         def watched(descriptor)
           lines = { "eventpoll" => "tfd:", "inotify" => "inotify wd:" }[descriptor.type]
           lines ? "watches #{descriptor.count(lines)}" : ""

@@ -3,6 +3,7 @@
 require "json"
 require "objspace"
 require "skep/cli/command"
+require "skep/cli/doctor/kernel_objects"
 
 module Skep
   module CLI
@@ -66,7 +67,7 @@ module Skep
         def report
           swarm = AnyFile.new(@file).swarm
           hooks(swarm) if swarm
-          findings = Skep::Fork::Guard.check(except: [@writer])
+          findings = Skep::Fork::Guard.check(except: [@writer], extra: [KernelObjects])
           # A swarm's heap is warmed up by its mold, after this.
           findings.reject! { |finding| finding.kind == :heap } if swarm
           { "swarm" => swarm&.name, "findings" => findings.map { |one| Swarm::IPC::PlainData.of(one.to_h) } }

@@ -3,18 +3,18 @@
 module Skep
   module Fork
     module Guard
-      # A kind of client that holds a connection, a file or threads: how to know one by its class'
-      # name, without the library that it comes from.
+      # Describes a class of clients that hold a connection, a file or threads. It is known by its
+      # name, so that the library need not be loaded.
       #
       #   type = ClientType.new("PG::Connection", open: ->(pg) { !pg.finished? }, fd: …, advice: …)
-      #   type.open?(object)     # false for one that was closed, and for one that won't say
-      #   type.fd(object)        # of its connection, if it tells
+      #   type.open?(object)     # false if it is closed or the question raises
+      #   type.fd(object)        # of its connection, or nil
       #   type.peer(object)      # "db.example.com:5432", or nil
       #
-      # `mute`: told by nobody, for it knows by itself when it was forked, but its descriptors are
-      # accounted for. `threads`: the names of the native threads that come with it. `needs`: what
-      # an open one has, :connection or :file; where there is none, nobody looks for its objects.
-      # `finalized`: Ruby's collector closes it, in a child too (see Finalizers).
+      # `mute`: not reported, because the client detects a fork itself; its descriptors are claimed
+      # all the same. `threads`: the names of its native threads. `needs`: what an open client has,
+      # :connection or :file; if the process has none left, its objects are not searched for.
+      # `finalized`: a finalizer closes it, also in a child (see Finalizers).
       class ClientType
         attr_reader :name    #: String
         attr_reader :advice  #: String
@@ -51,7 +51,7 @@ module Skep
           held.is_a?(Integer) ? held : ask(->(io) { io.to_io.fileno }, held)
         end
 
-        # Files that it holds open, by the beginning of their path.
+        # Returns the path of the file that it holds open.
         #
         #: (untyped) -> String?
         def file(object)
@@ -62,20 +62,20 @@ module Skep
         #: (untyped) -> String?
         def peer(object) = ask(@asks[:peer], object)&.to_s&.scrub
 
-        # The end of its peer's address, where it can't tell its descriptor.
+        # Returns the end of its peer's address, for a client that doesn't give its descriptor.
         #
         #: (untyped) -> String?
         def ending(object) = ask(@asks[:ending], object)
 
         private
 
-        # An object half made or half closed raises whatever its library likes.
+        # A half-made or half-closed object may raise anything.
         #
         #: (^(untyped) -> untyped, untyped) -> untyped
         def ask(question, object)
           question&.call(object) unless object.nil?
         rescue StandardError, ScriptError, SystemStackError
-          nil # Then it holds nothing that it knows of.
+          nil # Counts as closed.
         end
       end
       private_constant :ClientType

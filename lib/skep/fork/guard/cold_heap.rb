@@ -3,11 +3,11 @@
 module Skep
   module Fork
     module Guard
-      # A big heap that wasn't warmed up: nothing breaks, but each child pays for it.
+      # Finds a big heap that was not warmed up. Nothing breaks, but each child copies pages of it.
       class ColdHeap
         WHAT = "objects not settled"
-        BIG = 64 << 20  # Bytes of heap, from which on it matters.
-        UNSETTLED = 0.2 # This share of it may be young or free; a warmed one has much less.
+        BIG = 64 << 20  # Bytes of heap; less is not reported.
+        UNSETTLED = 0.2 # The share of young objects and free slots; a warmed-up heap has much less.
         PAGE = GC::INTERNAL_CONSTANTS[:HEAP_PAGE_SIZE] || 65_536
         ADVICE = "a child's collections and new objects write to these pages, and copy up to " \
                  "%d MB of them: call Skep.warmup before the first fork"
@@ -37,7 +37,7 @@ module Skep
         #: (Numeric share) -> Integer
         def megabytes(share) = (bytes * share / 1e6).round
 
-        # What a child would write to: objects that will grow old, slots that new ones fill.
+        # The share of slots that a child writes to: young objects, which age, and free slots.
         #
         #: () -> Float
         def unsettled

@@ -3,15 +3,15 @@
 module Skep
   module Fork
     module Guard
-      # Connected sockets. Those that listen are meant to be inherited, and pass.
+      # Finds connected sockets. Listening sockets are meant to be inherited, and are skipped.
       class ConnectedSockets
         WHAT = "sockets"
         STREAM = "both processes would read and write one stream, and mix it up: " \
                  "connect in each child, by Skep.on_fork for one, and close it before the fork"
         WHOLE = "messages stay whole, but an answer goes to whichever process reads first: " \
                 "connect in each child if there are answers"
-        PAIR = "a child shares it, and may read what was meant for the parent: " \
-               "make it anew in each child, by Skep.on_fork for one"
+        PAIR = "a child shares them, and may read what was meant for the parent: " \
+               "make them anew in each child, by Skep.on_fork for one"
         STRAY = "it was inherited, or its library doesn't close it on exec: " \
                 "see that a child doesn't use it"
         private_constant :STREAM, :WHOLE, :PAIR, :STRAY
@@ -25,50 +25,38 @@ module Skep
         def findings
           return ruby_sockets unless @inventory.sees_descriptors?
 
-          copies = @inventory.connected.group_by { |one| @inventory.sockets[one.inode] }
-          pairs, lone = copies.partition { |entry, _| mine?(entry) }
-          pair(pairs) + lone.map { |entry, held| find(entry, held) }
+          copies = @inventory.connected.group_by(&:inode).values
+          pairs, lone = copies.partition { |held| @inventory.peer(held.first).pair? }
+          pair(pairs) + lone.map { |held| find(@inventory.peer(held.first), held) }
         end
 
         private
 
-        # Is its other end in this process, too?
+        # A note only: mostly both ends are in this process, but the kernel does not tell.
         #
-        #: (SocketTable::Entry) -> bool
-        def mine?(entry) = !entry.peer_inode.nil? && !@inventory.sockets[entry.peer_inode].nil?
-
-        #: (Array[[SocketTable::Entry, Array[FileDescriptor]]]) -> Array[Finding]
+        #: (Array[Array[FileDescriptor]]) -> Array[Finding]
         def pair(pairs)
           return [] if pairs.empty?
 
-          [Finding.new(kind: :pair, severity: :note, advice: PAIR,
-                       what: "UNIX sockets with both ends in this process",
-                       where: pairs.flat_map(&:last).join(", "))]
+          [Finding.new(kind: :pair, severity: :note, advice: PAIR, what: "pairs of UNIX sockets",
+                       where: pairs.flatten.join(", "))]
         end
 
-        #: (SocketTable::Entry, Array[FileDescriptor]) -> Finding
-        def find(entry, held)
+        #: (SocketPeer, Array[FileDescriptor]) -> Finding
+        def find(peer, held)
           io = held.filter_map { |one| @inventory.io(one.fd) }.first
-          kind, severity, advice = judge(entry, io, held.first)
-          Finding.new(kind:, severity:, advice:, what: "a #{entry.family} socket connected to " \
-                                                       "#{peer(entry, held.first)}",
-                      where: where(io, held))
+          kind, severity, advice = judge(peer, io, held.first)
+          address = peer.address || "pid #{peer.pid || "unknown"}"
+          Finding.new(kind:, severity:, advice:, where: where(io, held),
+                      what: "a #{peer.family} socket connected to #{address}")
         end
 
-        #: (SocketTable::Entry, IO?, FileDescriptor) -> [Symbol, Symbol, String]
-        def judge(entry, io, descriptor)
-          return [:datagram, :note, WHOLE] if entry.whole?
+        #: (SocketPeer, IO?, FileDescriptor) -> [Symbol, Symbol, String]
+        def judge(peer, io, descriptor)
+          return [:datagram, :note, WHOLE] unless peer.stream?
           return [:socket, :note, STRAY] unless io || descriptor.close_on_exec?
 
           [:socket, :breaks, STREAM]
-        end
-
-        #: (SocketTable::Entry, FileDescriptor) -> String
-        def peer(entry, descriptor)
-          return entry.peer if entry.peer
-
-          pid = UnixPeers.pid(descriptor.fd)
-          pid == Process.pid ? "what this process handed on" : "pid #{pid || "unknown"}"
         end
 
         #: (IO?, Array[FileDescriptor]) -> String
@@ -77,7 +65,7 @@ module Skep
           [maker, *held].join(", ")
         end
 
-        # Where there is no table of descriptors.
+        # Ruby's own sockets, if the system lists no descriptors.
         #
         #: () -> Array[Finding]
         def ruby_sockets

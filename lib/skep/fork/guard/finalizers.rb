@@ -3,12 +3,12 @@
 module Skep
   module Fork
     module Guard
-      # Clients which Ruby closes by itself, when nobody holds them any more and at the end of the
-      # process. In a forked child that would destroy what only the parent has: librdkafka's clients
-      # wait there, now and then, for threads that aren't there, and the child never ends.
+      # Removes the finalizers of inherited clients in a forked child. Ruby runs a finalizer when it
+      # collects the object and at the end of the process; in a child, librdkafka's then sometimes
+      # waits for threads that only the parent has, and the child never ends.
       #
-      #   finalizers = Guard::Finalizers.new     # before the fork: looks for them, once
-      #   fork { finalizers.disarm; … }          # this child leaves them alone
+      #   finalizers = Guard::Finalizers.new     # before the fork: finds the clients, once
+      #   fork { finalizers.disarm; … }
       class Finalizers
         #: () -> void
         def initialize

@@ -3,30 +3,30 @@
 module Skep
   module Fork
     module Guard
-      # Ruby's living objects, by their class.
+      # Ruby's live objects, by class.
       #
       #   objects.of("PG::Connection")   # [] unless that class is loaded
-      #   objects.io(7)                  # Ruby's own object for fd 7, or nil
-      #   objects.place(object)          # "made at app.rb:12", where Ruby traces that
+      #   objects.io(7)                  # the IO object of fd 7, or nil
+      #   objects.place(object)          # "made at app.rb:12", if Ruby traces allocations
       #
-      # To look for a class is to walk the heap, some 15 ms for each million of slots: so the
-      # inspectors ask the kernel first, and walk once, and only for what there is. Where there is a
-      # second Ractor, Ruby shows only objects that Ractors share.
+      # A search for a class walks the heap, 15 ms for each million of slots. So the inspectors ask
+      # the kernel first and search only for what can be there, once. After a second Ractor was
+      # started Ruby shows only objects that Ractors share.
       class HeapObjects
         #: () -> void
         def initialize
           @found = {}
         end
 
-        # The living instances of a class, which is never loaded for it.
+        # Returns the live instances of a class, without loading it.
         #
         #: (String name) -> Array[Object]
         def of(name)
           @found[name] ||= (type = constant(name)) ? ObjectSpace.each_object(type).to_a : []
         end
 
-        # Each open IO of Ruby's by its fd; not one that only borrows it from a C library, as those
-        # do that `reserved?` makes.
+        # Returns the open IO that owns the fd; not one that borrows it from a C library
+        # (`autoclose: false`).
         #
         #: (Integer fd) -> IO?
         def io(fd)
@@ -48,7 +48,7 @@ module Skep
 
         private
 
-        # Without waking an autoload.
+        # Returns the constant of that name if it is loaded; triggers no autoload.
         #
         #: (String name) -> Module?
         def constant(name)

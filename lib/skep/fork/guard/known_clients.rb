@@ -3,13 +3,13 @@
 module Skep
   module Fork
     module Guard
-      # The clients that Guard knows by name, the outermost first: an HTTP connection is told, not
-      # the TLS session and the socket in it.
+      # The clients that Guard knows by name, the outermost first: it reports an HTTP connection,
+      # not the TLS session and the socket inside.
       module KnownClients
-        # What an object keeps to itself, step by step: @socket, and of that @io.
+        # Follows instance variables: @socket of the object, then @io of that.
         PART = ->(object, *names) { names.inject(object) { |at, n| at&.instance_variable_get(n) } }
         ADDRESS = ->(host, port) { [host, port].compact.join(":") }
-        # Of its own socket it tells nothing: the address it was given must do.
+        # It doesn't give its socket: returns the address it was configured with.
         TRILOGY = lambda do |it|
           it.connection_options.values_at(:socket, :port).compact.first&.to_s || ":3306"
         end
@@ -45,7 +45,7 @@ module Skep
           ClientType.new("SQLite3::Database", needs: :file,
                      open: ->(it) { !it.closed? && it.filename != "" },
                      file: ->(it) { it.filename }, peer: ->(it) { it.filename }, advice: FILE),
-          # These two look at the pid before each use, and drop what they inherited.
+          # These two compare the pid before each use, and drop an inherited connection.
           ClientType.new("RedisClient",
                      open: ->(it) { it.connected? }, mute: ->(it) { !it.config.inherit_socket },
                      fd: ->(it) { PART[it, :@raw_connection, :@io, :@io] },

@@ -3,7 +3,7 @@
 module Skep
   module Fork
     module Guard
-      # Open clients of databases, brokers and the like: Clients tells which.
+      # Finds open clients of databases, brokers and the like: those of KnownClients.
       class OpenClients
         WHAT = "clients"
 
@@ -12,7 +12,7 @@ module Skep
           @inventory = inventory
           @seen = {}.compare_by_identity
           @fds = {}
-          @pools = ActiveRecord.new(inventory)
+          @pools = ActiveRecordPools.new(inventory)
         end
 
         #: () -> Array[Finding]
@@ -28,8 +28,8 @@ module Skep
 
         private
 
-        # Open, and not told already: as an instance of a class it inherits from, or as a part of
-        # a client that has its descriptor.
+        # Returns true if it is open and not reported yet, neither as an instance of a superclass
+        # nor as a part of a client that has the same descriptor.
         #
         #: (Object, ClientType) -> bool
         def new?(object, type)
@@ -43,16 +43,16 @@ module Skep
           true
         end
 
-        #: (Object, ClientType, Array[NativeThread]) -> Finding?
+        #: (Object, ClientType, Array[NativeThreads::Task]) -> Finding?
         def find(object, type, threads)
           held = descriptors(object, type)
           @inventory.claim(held)
           return if type.mute?(object)
 
-          pooled = @pools.owns?(object)
+          pooled = @pools.own?(object)
           Finding.new(kind: :client, severity: pooled ? :note : :breaks,
                       what: what(object, type), where: where(object, held, threads),
-                      advice: pooled ? ActiveRecord::ADVICE : type.advice)
+                      advice: pooled ? ActiveRecordPools::ADVICE : type.advice)
         end
 
         #: (Object, ClientType) -> String
@@ -61,7 +61,7 @@ module Skep
           "an open #{type.name}#{" of #{peer}" if peer}"
         end
 
-        #: (Object, Array[FileDescriptor], Array[NativeThread]) -> String
+        #: (Object, Array[FileDescriptor], Array[NativeThreads::Task]) -> String
         def where(object, held, threads)
           parts = [@inventory.place(object), *held.map(&:to_s)]
           parts << "native threads #{threads.map(&:name).join(" ")}" if threads.any?
@@ -71,7 +71,7 @@ module Skep
 
         #: (Object, ClientType) -> Array[FileDescriptor]
         def descriptors(object, type)
-          return foreign(@inventory.inner + @inventory.connected) if type.threads
+          return foreign_sockets if type.threads
 
           @inventory.numbered(type.fd(object)) + files(type.file(object)) +
             sockets_to(type.ending(object))
@@ -87,34 +87,63 @@ module Skep
           @inventory.descriptors("file").select { |one| paths.include?(one.target) }
         end
 
-        # One of a C library's that is connected to an address with this end.
+        # A socket of a C library whose peer's address has this end.
         #
         #: (String?) -> Array[FileDescriptor]
         def sockets_to(ending)
           return [] unless ending
 
-          foreign(@inventory.connected).select do |one|
-            @inventory.sockets[one.inode]&.peer.to_s.end_with?(ending)
+          foreign_sockets.select do |one|
+            @inventory.peer(one)&.address.to_s.end_with?(ending)
           end.first(1)
         end
 
-        # Those that no object of Ruby's stands for: a C library opened them.
+        # Connected sockets that a C library opened: no Ruby object owns them.
         #
-        #: (Array[FileDescriptor]) -> Array[FileDescriptor]
-        def foreign(descriptors)
-          descriptors.reject { |one| @inventory.reserved?(one) || @inventory.io(one.fd) }
-        end
+        #: () -> Array[FileDescriptor]
+        def foreign_sockets = @inventory.connected.reject { |one| @inventory.io(one.fd) }
 
-        # Those are accounted for with it.
+        # Claims the native threads of a client's library.
         #
-        #: (ClientType) -> Array[NativeThread]
+        #: (ClientType) -> Array[NativeThreads::Task]
         def native_threads(type)
           return [] unless type.threads
 
-          threads = @inventory.native_threads.select { |thread| type.threads.match?(thread.name) }
-          @inventory.take_threads(threads)
+          threads = @inventory.native_threads.select { |task| type.threads.match?(task.name) }
+          @inventory.claim_threads(threads)
           threads
         end
+
+        # The database connections in Active Record's pools. The pools discard them in a child
+        # (Rails 5.2 on), if the fork is one that Ruby makes.
+        class ActiveRecordPools
+          ADAPTER = "ActiveRecord::ConnectionAdapters::AbstractAdapter"
+          RAW = %i[@raw_connection @connection].freeze # From Rails 7.1 on; before.
+          ADVICE = "Active Record gives it up in a child, where it must connect anew: " \
+                   "disconnect before the fork all the same, by clear_all_connections! for one"
+          private_constant :ADAPTER, :RAW
+
+          #: (ProcessInventory) -> void
+          def initialize(inventory)
+            @inventory = inventory
+          end
+
+          # Returns true if a pool holds this connection.
+          #
+          #: (Object) -> bool
+          def own?(object) = raw.key?(object)
+
+          private
+
+          #: () -> Hash[Object, true]
+          def raw
+            adapters = @inventory.objects(ADAPTER)
+            @raw ||= adapters.each_with_object({}.compare_by_identity) do |one, raw|
+              RAW.each { |name| raw[one.instance_variable_get(name)] = true }
+            end
+          end
+        end
+        private_constant :ActiveRecordPools
       end
       private_constant :OpenClients
     end

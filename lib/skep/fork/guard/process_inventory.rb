@@ -3,27 +3,27 @@
 module Skep
   module Fork
     module Guard
-      # What one check has before its eyes, looked at once: descriptors, native threads, Ruby's
-      # objects. Whoever accounts for a descriptor claims it: the next doesn't tell it again.
+      # What one check looks at, listed once: descriptors, native threads, Ruby's objects. An
+      # inspector claims the descriptors it has accounted for, so that no other reports them.
       #
       #   inventory = ProcessInventory.new(except: [channel])
-      #   inventory.descriptors("socket", "pipe")     # those of these types that nobody claimed
+      #   inventory.descriptors("socket")        # unclaimed ones of this type
+      #   inventory.connected                    # unclaimed sockets that have a peer
       #   inventory.claim(descriptors)
-      #   inventory.objects("PG::Connection")         # [] unless that class is loaded
-      #   inventory.io(7)                             # Ruby's own object for fd 7, or nil
-      #   inventory.place(object)                     # "made at app.rb:12", where Ruby traces that
+      #   inventory.objects("PG::Connection")    # [] unless that class is loaded
+      #   inventory.io(7)                        # the IO object of fd 7, or nil
+      #   inventory.place(object)                # "made at app.rb:12", if Ruby traces allocations
       class ProcessInventory
-        attr_reader :root #: String
-
         #: (?except: Array[IO | _ToIO], ?root: String) -> void
         def initialize(except: [], root: "/proc")
           @root = root
           @claimed = {}.compare_by_identity
+          @peers = {}.compare_by_identity
           @objects = HeapObjects.new
           @except = except
         end
 
-        # Is there a table of descriptors to look at?
+        # Returns true if this system lists descriptors.
         #
         #: () -> bool
         def sees_descriptors? = all.any?
@@ -36,7 +36,7 @@ module Skep
         #: (Array[FileDescriptor]) -> void
         def claim(descriptors) = descriptors.each { |one| @claimed[one] = true }
 
-        # That of a number, with its copies; none if it isn't listed or is claimed already.
+        # Returns the descriptor of a number and its copies; [] if it is unknown or claimed.
         #
         #: (Integer? fd) -> Array[FileDescriptor]
         def numbered(fd)
@@ -44,25 +44,22 @@ module Skep
           descriptors.select { |one| one.target == target && (one.inode || one.fd == fd) }
         end
 
-        # Those that nobody claimed of sockets with another end.
+        # Returns the unclaimed descriptors of connected sockets.
         #
         #: () -> Array[FileDescriptor]
-        def connected
-          descriptors("socket").select { |one| sockets[one.inode]&.state == :connected }
-        end
+        def connected = descriptors("socket").select { |one| peer(one) }
 
-        # Those that nobody claimed by which a process wakes itself: eventfds, and pipes with both
-        # ends here.
+        # Returns the other end of a socket, or nil if it is not connected.
         #
-        #: (*String types) -> Array[FileDescriptor]
-        def inner(*types)
-          types = %w[pipe eventfd] if types.empty?
-          descriptors(*types).group_by(&:target).values.select do |ends|
-            ends.first.type != "pipe" || ends.map(&:writes?).uniq.size == 2
-          end.flatten
+        #: (FileDescriptor) -> SocketPeer?
+        def peer(descriptor)
+          return @peers[descriptor] if @peers.key?(descriptor)
+
+          @peers[descriptor] = SocketPeer.of(descriptor.fd)
         end
 
-        # Is one of these left, a :connection or a :file? Yes where nobody can tell; nil needs none.
+        # Returns true if an unclaimed :connection or :file is left, if the system does not list
+        # descriptors, and for nil.
         #
         #: (Symbol? need) -> bool
         def any?(need)
@@ -71,21 +68,13 @@ module Skep
           need == :file ? descriptors("file").any? : connected.any?
         end
 
-        # By inode, of the sockets that this process has.
+        # Returns the unclaimed native threads that are not Ruby's.
         #
-        #: () -> SocketTable
-        def sockets
-          inodes = all.select { |one| one.type == "socket" }.filter_map(&:inode)
-          @sockets ||= SocketTable.new(inodes, root:)
-        end
+        #: () -> Array[NativeThreads::Task]
+        def native_threads = @native_threads ||= NativeThreads::Task.foreign
 
-        # Those that aren't Ruby's and that nobody took yet.
-        #
-        #: () -> Array[NativeThread]
-        def native_threads = @native_threads ||= NativeThread.strangers
-
-        #: (Array[NativeThread]) -> void
-        def take_threads(threads) = @native_threads = native_threads - threads
+        #: (Array[NativeThreads::Task]) -> void
+        def claim_threads(threads) = @native_threads = native_threads - threads
 
         #: (String name) -> Array[Object]
         def objects(name) = @objects.of(name)
@@ -96,36 +85,22 @@ module Skep
         #: (Object) -> String?
         def place(object) = @objects.place(object)
 
-        # Is it one of those by which Ruby wakes its own threads? It makes them anew in a child.
-        #
-        #: (FileDescriptor) -> bool
-        def reserved?(descriptor)
-          return false unless descriptor.close_on_exec?
-
-          IO.for_fd(descriptor.fd, autoclose: false)
-          false
-        rescue ArgumentError
-          true # "The given fd is not accessible because RubyVM reserves it"
-        rescue SystemCallError
-          false # Closed since, or not to be had so.
-        end
-
         private
 
-        # Listed when first asked for: should that fail, it is the asking inspector that failed.
+        # Listed at the first use, so that a failure is that of the inspector in progress.
         #
         #: () -> Array[FileDescriptor]
         def all
           return @all if @all
 
-          @all = FileDescriptor.all(root:)
+          @all = OS::ProcessState::FileDescriptor.all(root: @root)
           claim(shared)
           @all
         rescue Errno::EACCES
           @all = [] # After a change of user the kernel may hide a process' /proc from itself.
         end
 
-        # What the standard streams share is meant to be shared, too.
+        # The standard streams, the exceptions, and their copies: meant to be shared.
         #
         #: () -> Array[FileDescriptor]
         def shared

@@ -3,22 +3,22 @@
 module Skep
   module Fork
     module Guard
-      # Ruby's threads, of which a child gets only the one that forks.
+      # Finds Ruby threads. A child has only the thread that forks.
       class RubyThreads
         WHAT = "Ruby threads"
 
-        # Said by Puma's and Rails' threads too; the second is how Ruby's own Timeout marks the
-        # thread it starts anew.
+        # Thread variables that mark a thread as fork-safe: the first is also Puma's and Rails';
+        # with the second Ruby's Timeout marks the thread that it restarts in a child.
         SAFE = [:fork_safe, :"\0__detached_thread__"].freeze
         ADVICE = "a child won't have it: end it before the fork, and start it in the child, " \
                  "by Skep.on_fork for one"
 
-        # concurrent-ruby's pools look at their pid at each job, and in a child begin anew.
+        # The pools of concurrent-ruby compare their pid at each job, and restart in a child.
         POOL = %r{/concurrent/executor/ruby_thread_pool_executor\.rb:\d+\z}
-        POOL_ADVICE = "concurrent-ruby starts its pool anew in a child, without the jobs in hand " \
-                      "and in the queue: see that none is needed there"
+        POOL_ADVICE = "concurrent-ruby starts its pool anew in a child, without the jobs in " \
+                      "progress and in the queue: see that none is needed there"
 
-        # Ruby's own: a class of threads may have others.
+        # Thread's own methods: a subclass may override them.
         INSPECT, NAME = %i[inspect name].map { |name| Thread.instance_method(name) }
         private_constant :SAFE, :ADVICE, :POOL, :POOL_ADVICE, :INSPECT, :NAME
 
@@ -30,7 +30,7 @@ module Skep
           lost = Thread.list.reject { |thread| thread == Thread.current || safe?(thread) }
           lost.map do |thread|
             where = origin(thread)
-            severity, advice = renewed?(where) ? [:note, POOL_ADVICE] : [:breaks, ADVICE]
+            severity, advice = restarted?(where) ? [:note, POOL_ADVICE] : [:breaks, ADVICE]
             what = "the Ruby thread #{name(thread)&.inspect || "without a name"}"
             Finding.new(kind: :ruby_thread, severity:, what:, where:, advice:)
           end
@@ -41,15 +41,16 @@ module Skep
         #: (Thread) -> bool
         def safe?(thread) = SAFE.any? { |mark| thread.thread_variable_get(mark) }
 
-        # Does it belong to a pool that comes back, as concurrent-ruby's do that know of forks?
+        # Returns true if the thread belongs to a pool that restarts in a child, as those of
+        # concurrent-ruby do since it detects forks.
         #
         #: (String where) -> bool
-        def renewed?(where)
+        def restarted?(where)
           where.match?(POOL) &&
             ::Concurrent::RubyThreadPoolExecutor.private_method_defined?(:ns_reset_if_forked)
         end
 
-        # Thread#inspect alone tells where a thread was made: "#<Thread:0x1f@name app.rb:12 run>".
+        # Only Thread#inspect has the place: "#<Thread:0x1f@name app.rb:12 run>".
         #
         #: (Thread) -> String
         def origin(thread)
@@ -63,7 +64,7 @@ module Skep
         #: (Thread) -> String?
         def name(thread) = (name = NAME.bind_call(thread)) && text(name)
 
-        # Names and paths are of any encoding, or of none.
+        # Names and paths may have any encoding.
         #
         #: (String) -> String
         def text(string) = string.dup.force_encoding(Encoding::UTF_8).scrub

@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
 module Skep
-  module Fork
-    module Guard
-      # Which UNIX sockets are connected to which: the kernel's own table, asked over netlink.
+  module CLI
+    class Doctor < Command
+      # Maps the inode of each connected UNIX socket to that of its peer. The kernel's table is read
+      # over netlink.
       #
-      #   UnixPeers.all   # => {2185675 => 2185676, 2185676 => 2185675}, by inode; {} where it can't
+      #   UnixPeers.all   # => {2185675 => 2185676, 2185676 => 2185675}; {} if it can't be read
       #
       # Knows the sockets of this process' network namespace. Source: sock_diag(7).
       module UnixPeers
@@ -18,7 +19,7 @@ module Skep
         PEER = 2                   # UNIX_DIAG_PEER
         ANY = 0xffffffff           # All states; no cookie.
         HEADER, MESSAGE, ATTRIBUTE = 16, 16, 4
-        SECONDS = 1.0              # The kernel answers at once, or another namespace's never.
+        SECONDS = 1.0              # The kernel answers at once; that of another namespace never.
         constants.each { |name| private_constant name }
 
         #: () -> Hash[Integer, Integer]
@@ -31,19 +32,6 @@ module Skep
           {} # Not Linux, or not built into this kernel, or a sandbox.
         ensure
           socket&.close
-        end
-
-        # Who was at the other end of this process' socket when it was connected, or made the pair;
-        # nil where nobody can tell.
-        #
-        #: (Integer fd) -> Integer?
-        def self.pid(fd)
-          socket = BasicSocket.for_fd(fd)
-          socket.autoclose = false
-          pid = socket.getsockopt(:SOCKET, :PEERCRED).unpack("i").first
-          pid if pid.positive?
-        rescue SystemCallError, SocketError
-          nil # Closed since, not connected by anybody, or not Linux.
         end
 
         #: () -> String
@@ -61,7 +49,7 @@ module Skep
           peers
         end
 
-        # False when these were the last.
+        # Returns false for the last messages.
         #
         #: (String messages, Hash[Integer, Integer] peers) -> bool
         def self.note_all(messages, peers)
@@ -88,7 +76,7 @@ module Skep
           end
         end
 
-        # What follows a part of so many bytes: each begins at a multiple of four.
+        # Returns what follows a part of that size. Parts are aligned to four bytes.
         #
         #: (String, Integer size) -> String
         def self.rest(bytes, size) = bytes.byteslice((size + 3) / 4 * 4..).to_s

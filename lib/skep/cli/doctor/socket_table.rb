@@ -1,40 +1,39 @@
 # frozen_string_literal: true
 
+require "ipaddr"
+require "skep/cli/doctor/unix_peers"
+
 module Skep
-  module Fork
-    module Guard
-      # What the kernel's tables say of sockets.
+  module CLI
+    class Doctor < Command
+      # The kernel's tables of sockets, as a process' network namespace has them.
       #
-      #   table = SocketTable.new([2185673])       # of this process' network; of another by its pid
+      #   table = SocketTable.new([2185673], pid: 4242)
       #   socket = table[2185673]                  # nil for one that was never bound or connected
       #   socket.family                            # => "TCP", "UDP" or "UNIX"
       #   socket.state                             # => :connected, :listening or :idle
-      #   socket.whole?                            # do messages stay whole? UDP's do
       #   socket.peer                              # => "127.0.0.1:9092"; of UNIX its path, or nil
-      #   socket.peer_inode                        # of a UNIX socket's other end, if it can be told
+      #   socket.peer_inode                        # of a UNIX socket's other end, or nil
       #
       # Source: proc(5), /proc/net/tcp and its like.
       class SocketTable
-        Entry = Struct.new(:family, :state, :whole?, :local, :peer, :inode, :peer_inode,
+        Entry = Struct.new(:family, :state, :local, :peer, :inode, :peer_inode,
                            keyword_init: true)
         NETWORKS = { "tcp" => "TCP", "tcp6" => "TCP", "udp" => "UDP", "udp6" => "UDP" }.freeze
         LISTENING, CLOSED = "0A", "07" # TCP_LISTEN, TCP_CLOSE: as UDP has it, not connected.
         ACCEPTS = 0x10000              # __SO_ACCEPTCON
         CONNECTED = 3                  # SS_CONNECTED
-        STREAM = 1
         LOOKS = 3
-        private_constant :Entry, :NETWORKS, :LISTENING, :CLOSED, :ACCEPTS, :CONNECTED, :STREAM,
-                         :LOOKS
+        private_constant :Entry, :NETWORKS, :LISTENING, :CLOSED, :ACCEPTS, :CONNECTED, :LOOKS
 
-        #: (Array[Integer] inodes, ?pid: Integer?, ?root: String) -> void
-        def initialize(inodes, pid: nil, root: "/proc")
-          @folder = "#{root}/#{pid || "self"}/net"
+        #: (Array[Integer] inodes, pid: Integer) -> void
+        def initialize(inodes, pid:)
+          @folder = "/proc/#{pid}/net"
           @wanted = inodes.to_h { |inode| [inode.to_s, true] }
           @entries = {}
           @paths = {}
           return if @wanted.empty?
 
-          require "ipaddr" # It brings Ruby's socket along: not before it is needed.
           NETWORKS.each { |file, family| read(file) { |line| network(family, line) } }
           read("unix") { |line| unix(line) }
           find_peers
@@ -61,20 +60,18 @@ module Skep
           return unless @wanted[inode]
 
           state = { LISTENING => :listening, CLOSED => :idle }.fetch(state, :connected)
-          Entry.new(family:, state:, whole?: family == "UDP", inode: inode.to_i,
-                    local: address(local), peer: address(peer))
+          Entry.new(family:, state:, inode: inode.to_i, local: address(local), peer: address(peer))
         end
 
         #: (String line) -> Entry?
         def unix(line)
           note(line)
-          _, _, _, flags, type, state, inode, path = line.chomp.split(" ", 8)
+          _, _, _, flags, _, state, inode, path = line.chomp.split(" ", 8)
           return unless @wanted[inode]
 
           state = state.hex == CONNECTED ? :connected : :idle
           state = :listening if (flags.hex & ACCEPTS).positive?
-          Entry.new(family: "UNIX", state:, whole?: type.hex != STREAM, inode: inode.to_i,
-                    local: path)
+          Entry.new(family: "UNIX", state:, inode: inode.to_i, local: path)
         end
 
         #: (String line) -> nil
@@ -84,8 +81,8 @@ module Skep
           nil
         end
 
-        # The kernel's lists may lack a socket where others come and go at that moment: who lacks an
-        # other end is looked for again.
+        # The kernel's lists may miss a socket while others come and go: a socket whose peer is
+        # missing is looked up again.
         #
         #: () -> void
         def find_peers
@@ -99,8 +96,7 @@ module Skep
           end
         end
 
-        # The other end's path is what it was bound to: a server's, for the socket of its client.
-        # Is there such an end?
+        # Sets the peer and the path that it is bound to; returns false if the peer isn't listed.
         #
         #: (SocketTable::Entry, Integer?) -> bool
         def connect(entry, inode)
@@ -118,6 +114,7 @@ module Skep
           ip.include?(":") ? "[#{ip}]:#{port.hex}" : "#{ip}:#{port.hex}"
         end
       end
+      private_constant :SocketTable
     end
   end
 end

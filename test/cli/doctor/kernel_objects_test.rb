@@ -1,14 +1,19 @@
 # frozen_string_literal: true
 
 require "fork/support/guard_case"
+require "skep/cli"
+require "skep/cli/doctor"
+require "skep/cli/doctor/kernel_objects"
 
-class GuardKernelObjectsTest < GuardCase
+class DoctorKernelObjectsTest < GuardCase
+  KernelObjects = Skep::CLI::Doctor.const_get(:KernelObjects)
   CLOEXEC = 0o2000000
   MADE = { "epoll_create1" => [[CLOEXEC], "an epoll set (0 descriptors watched)"],
            "eventfd" => [[0, CLOEXEC], "an eventfd"],
            "timerfd_create" => [[1, CLOEXEC], "a timerfd"],
            "inotify_init1" => [[CLOEXEC], "an inotify instance (0 files watched)"] }.freeze
-  private_constant :CLOEXEC, :MADE
+  CHECK = "puts Skep::Fork::Guard.check(extra: [Skep::CLI::Doctor.const_get(:KernelObjects)])"
+  private_constant :KernelObjects, :CLOEXEC, :MADE, :CHECK
 
   def setup
     skip "there are none but on Linux" unless RUBY_PLATFORM.include?("linux")
@@ -16,32 +21,31 @@ class GuardKernelObjectsTest < GuardCase
   end
 
   MADE.each do |function, (args, what)|
-    test "finds what #{function} made" do
+    test "finds what #{function} made, until it is closed" do
       io = made(function, *args)
-      finding = finding_of(io)
+      finding = finding_of(io, extra: [KernelObjects])
       assert_equal [:kernel_object, :breaks, what],
                    finding.to_h.values_at(:kind, :severity, :what)
       number = io.fileno
       io.close
-      assert_empty findings_of(number)
+      assert_empty findings_of(number, extra: [KernelObjects])
     end
   end
 
-  test "passes skep's own pollers, pidfds and pages" do
-    assert_equal "", output_of(<<~RUBY)
-      require "skep/fork"
-      require "skep/os"
+  test "skips skep's own pollers, pidfds and pages" do
+    assert_equal "", checked(<<~RUBY)
       reader, writer = IO.pipe
       poller = Skep::OS::EventLoop::Poller.new
       poller.add(reader, :input)
-      ours = [poller, Skep::OS::EventLoop::Poller.new, Skep::OS::SharedPage.create(2), Skep.pidfd(Process.pid)]
-      puts Skep::Fork::Guard.check(except: [reader, writer])
-      ours.each(&:close)
+      own = [poller, Skep::OS::EventLoop::Poller.new, Skep::OS::SharedPage.create(2),
+             Skep.pidfd(Process.pid)]
+      #{CHECK}
+      [*own, reader, writer].each(&:close)
     RUBY
   end
 
-  test "passes Ruby's own, whatever threads have run" do
-    assert_equal "", output_of(<<~RUBY)
+  test "skips Ruby's own, whatever threads have run" do
+    assert_equal "", checked(<<~RUBY)
       require "timeout"
       reader, writer = IO.pipe
       waiting = Thread.new { reader.read }
@@ -49,12 +53,18 @@ class GuardKernelObjectsTest < GuardCase
       reader.close
       10.times.map { Thread.new { IO.select(nil, nil, nil, 0.001) } }.each(&:join)
       system("true")
-      puts Skep::Fork::Guard.check
-      fork { puts Skep::Fork::Guard.check } && Process.wait
+      #{CHECK}
+      fork { #{CHECK} } && Process.wait
     RUBY
   end
 
   private
+
+  # The output of a fresh Ruby with the doctor's inspector loaded.
+  def checked(program)
+    output_of("require 'skep/cli'\nrequire 'skep/cli/doctor'\n" \
+              "require 'skep/cli/doctor/kernel_objects'\n#{program}")
+  end
 
   def made(function, *args)
     require "fiddle"

@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
 module Skep
-  module Fork
-    module Guard
+  module OS
+    class ProcessState
       # An open file descriptor of a process, as Linux lists it.
       #
-      #   FileDescriptor.all   # this process'; of another by its pid
+      #   FileDescriptor.all   # this process'; FileDescriptor.all(pid) of another
       #   descriptor.fd        # => 7
       #   descriptor.target    # => "socket:[2185673]", "/var/run/app.pid"
       #   descriptor.type      # => "socket", "pipe", "eventpoll", "inotify", "file", …
@@ -13,18 +13,17 @@ module Skep
       #   descriptor.close_on_exec?
       #   descriptor.locks               # => [["FLOCK", "WRITE"]]
       #
-      # One that was closed meanwhile has nothing to tell, and says so by nil or [].
+      # For one that was closed meanwhile the details are nil, false or [].
       # Source: proc(5), /proc/pid/fd and /proc/pid/fdinfo.
       class FileDescriptor
         CLOSE_ON_EXEC = 0o2000000
-        ACCESS = 3 # O_ACCMODE: 0 reads, 1 writes, 2 does both.
         LOCK = /^lock:\s+\d+: (\w+)\s+\w+\s+(\w+)/
-        private_constant :CLOSE_ON_EXEC, :ACCESS, :LOCK
+        private_constant :CLOSE_ON_EXEC, :LOCK
 
         attr_reader :fd #: Integer
         attr_reader :target #: String
 
-        # None where there is no /proc. Raises Errno::EACCES for another user's process and
+        # Returns [] without /proc. Raises Errno::EACCES for another user's process and
         # Errno::ENOENT for one that is gone.
         #
         #: (?Integer? pid, ?root: String) -> Array[FileDescriptor]
@@ -59,15 +58,12 @@ module Skep
         #: () -> bool
         def close_on_exec? = (flags & CLOSE_ON_EXEC).positive?
 
-        #: () -> bool
-        def writes? = (flags & ACCESS).positive?
-
-        # What kind of lock, and for what.
+        # Returns the kind and the mode of each file lock.
         #
         #: () -> Array[[String, String]]
         def locks = info.scan(LOCK)
 
-        # The lines of fdinfo that begin so, as an epoll's "tfd:" for each descriptor it watches.
+        # Counts the lines of fdinfo that begin so: "tfd:" for each descriptor in an epoll set.
         #
         #: (String) -> Integer
         def count(line) = info.scan(/^#{Regexp.escape(line)}/).size

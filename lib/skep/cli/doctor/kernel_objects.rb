@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
 module Skep
-  module Fork
-    module Guard
-      # What the kernel keeps for a descriptor that no copy of memory copies: epoll sets, rings,
-      # watches and the like. A child has the same ones, not its own. Ruby's own pass, and skep's
-      # pollers, which make theirs anew.
+  module CLI
+    class Doctor < Command
+      # An inspector for Fork::Guard: epoll sets, inotify instances, rings and the like. A child
+      # shares their state in the kernel with its parent. Skips Ruby's own, and those of skep's
+      # pollers, which replace their set in a child.
       class KernelObjects
         WHAT = "epoll sets and the like"
         Kind = Struct.new(:name, :line, :unit, :harm)
@@ -26,40 +26,54 @@ module Skep
           "io_uring" => Kind.new("an io_uring", nil, nil,
                                  "both processes would write to one submission queue"),
           "userfaultfd" => Kind.new("a userfaultfd", nil, nil,
-                                    "it goes on serving the parent's memory, not the child's")
+                                    "it still serves the parent's memory, not the child's")
         }.freeze
         ADVICE = "make it anew in each child, by Skep.on_fork for one, or close it before the fork"
         private_constant :Kind, :KINDS, :ADVICE
 
-        #: (ProcessInventory) -> void
+        #: (Skep::Fork::Guard::ProcessInventory) -> void
         def initialize(inventory)
           @inventory = inventory
         end
 
-        #: () -> Array[Finding]
+        #: () -> Array[Skep::Fork::Finding]
         def findings
-          held = @inventory.descriptors(*KINDS.keys).reject { |one| @inventory.reserved?(one) }
+          held = @inventory.descriptors(*KINDS.keys).reject { |one| reserved?(one) }
           held.reject! { |one| pollers.include?(one.fd) } if held.any?
           held.map do |one|
             kind = KINDS.fetch(one.type)
-            Finding.new(kind: :kernel_object, what: what(one, kind), where: where(one),
-                        advice: "#{kind.harm}: #{ADVICE}")
+            Skep::Fork::Finding.new(kind: :kernel_object, what: what(one, kind), where: where(one),
+                                    advice: "#{kind.harm}: #{ADVICE}")
           end
         end
 
         private
 
-        #: (FileDescriptor, Kind) -> String
+        #: (OS::ProcessState::FileDescriptor, Kind) -> String
         def what(descriptor, kind)
           count = descriptor.count(kind.line) if kind.line
           count ? "#{kind.name} (#{count} #{kind.unit})" : kind.name
         end
 
-        #: (FileDescriptor) -> String
+        #: (OS::ProcessState::FileDescriptor) -> String
         def where(descriptor)
           io = @inventory.io(descriptor.fd)
           maker = io ? @inventory.place(io) || "a #{io.class}" : "not opened by Ruby"
           "#{maker}, #{descriptor}"
+        end
+
+        # Returns true for those by which Ruby wakes its own threads: it replaces them in a child.
+        #
+        #: (OS::ProcessState::FileDescriptor) -> bool
+        def reserved?(descriptor)
+          return false unless descriptor.close_on_exec?
+
+          IO.for_fd(descriptor.fd, autoclose: false)
+          false
+        rescue ArgumentError
+          true # "The given fd is not accessible because RubyVM reserves it"
+        rescue SystemCallError
+          false # Closed since, or it can't be opened so.
         end
 
         #: () -> Array[Integer]
