@@ -4,27 +4,26 @@ require "etc"
 require "skep/os/cgroup/v1"
 require "skep/os/cgroup/v2"
 
-# The control group that a process' memory is counted in, and what that allows; and how much
-# processor time its group may use.
+# The control group of a process: its memory use, its memory limits and its CPU quota.
 #
-#   cgroup = Skep::OS::Cgroup.of(pid)   # nil where no group counts memory
-#   cgroup.current     # bytes in use, the cache of files that could be dropped left out
-#   cgroup.limit       # bytes from which on the kernel kills; nil: none
-#   cgroup.high        # bytes from which on it slows down; nil: none
-#   cgroup.oom_kills   # how many processes of the group an OOM killer has ended so far
-#   cgroup.stalled     # seconds that a process of it has waited for memory so far; nil: not counted
+#   cgroup = Skep::OS::Cgroup.of(pid)   # nil if no group counts memory
+#   cgroup.current     # bytes in use, without inactive page cache
+#   cgroup.limit       # bytes from which on the OOM killer acts; nil: none
+#   cgroup.high        # bytes from which on the kernel throttles; nil: none
+#   cgroup.oom_kills   # processes of the group that the OOM killer has killed so far
+#   cgroup.stalled     # seconds that its processes have waited for memory so far; nil: not counted
 #   Skep::OS::Cgroup.oom_kills   # of the whole machine
 #   Skep::OS::Cgroup.stalled     # on the whole machine
 #   Skep::OS::Cgroup.cpu_quota   # => 1.5, processors that this group may use; nil: no quota
 #   Skep::OS::Cgroup.processors  # => 2, processors that this process may use
 #
-# Limits are the least of the group and those above it, as far as they can be seen from here.
+# A limit is the lowest of the group's and its ancestors', as far as this namespace shows them.
 # Source: https://docs.kernel.org/admin-guide/cgroup-v2.html, cgroup-v1/memory.html, and
 # https://docs.kernel.org/scheduler/sched-bwc.html.
 module Skep
   module OS
     class Cgroup
-      # A line of /proc/self/mountinfo, as far as it matters here.
+      # A mount, from a line of /proc/self/mountinfo.
       Mount = Struct.new(:root, :path, :type, :options) do
         #: (String line) -> Mount
         def self.of(line)
@@ -33,7 +32,7 @@ module Skep
           new(*place.split.values_at(3, 4), type, options.strip.split(","))
         end
 
-        # Where a group of that name lies. What a namespace hides is out of reach.
+        # Returns the directory of a group; of one that a namespace hides, the mount itself.
         #
         #: (String group) -> String
         def directory(group)
@@ -41,7 +40,7 @@ module Skep
           inside.include?("..") ? path : File.join(path, inside).chomp("/")
         end
 
-        # Is it a hierarchy of that version which may have that controller?
+        # Returns true if it is a hierarchy of that version that may have that controller.
         #
         #: (Symbol version, String controller) -> bool
         def of?(version, controller)
@@ -58,17 +57,17 @@ module Skep
           v1, v2 = places(pid, "memory", proc)
           V1.at(*v1) || V2.at(*v2)
         rescue Errno::ENOENT, Errno::ESRCH, Errno::EACCES
-          nil # Dead, no /proc, or groups that are none of ours to see.
+          nil # Dead, no /proc, or no permission.
         end
 
-        # The least of the quotas of this process' group and of those above it.
+        # Returns the lowest quota of this process' group and its ancestors.
         #
         #: (?proc: String) -> Float?
         def cpu_quota(proc: "/proc")
           v1, v2 = places("self", "cpu", proc)
           [*V1.cpu_quotas(*v1), *V2.cpu_quotas(*v2)].min
         rescue SystemCallError
-          nil # No /proc, or no descriptor to look with.
+          nil # No /proc, or no descriptor is left.
         end
 
         # Returns how many processors this process may use: those of its affinity, and at most the
@@ -79,7 +78,7 @@ module Skep
           [affinity, *quota&.ceil].min.clamp(1..)
         end
 
-        # Since the machine has started; nil where it isn't counted (Linux 4.13).
+        # Returns the OOM kills since the machine has booted; nil before Linux 4.13.
         #
         #: (?vmstat: String) -> Integer?
         def oom_kills(vmstat: "/proc/vmstat")
@@ -88,15 +87,15 @@ module Skep
           nil
         end
 
-        # nil where it isn't counted (Linux 4.20, and it may be switched off).
+        # Returns nil if the kernel doesn't count it: before Linux 4.20, or without PSI.
         #
         #: (?pressure: String) -> Float?
         def stalled(pressure: "/proc/pressure/memory") = Paths.stalled(pressure)
 
         private
 
-        # The directory of the process' group and the top of its hierarchy, in version 1 of this
-        # controller and in version 2; [nil, nil] where it is in none.
+        # Returns the directory of the process' group and the top of its hierarchy, for version 1
+        # of this controller and for version 2; [nil, nil] for a version without such a group.
         def places(pid, controller, proc)
           groups = groups(File.read("#{proc}/#{pid}/cgroup"), controller)
           mounts = File.readlines("#{proc}/self/mountinfo").map { |line| Mount.of(line) }
@@ -106,7 +105,7 @@ module Skep
           end
         end
 
-        # The group's name in the hierarchy of each version.
+        # Returns the name of the group in each version's hierarchy.
         def groups(text, controller)
           text.lines.map(&:chomp).each_with_object({}) do |line, found|
             number, controllers, name = line.split(":", 3)

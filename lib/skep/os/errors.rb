@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# What the system, or the Ruby fallback, can't do.
+# Errors about what the system, or the Ruby fallback, can't do.
 module Skep
   module OS
-    # Raised when this system, or the Ruby fallback, can't do what was asked.
+    # Raised if this system, or the Ruby fallback, can't do what was asked.
     #
     #   raise Unsupported.new(what: "watching process 42", because: "it is no child of ours")
     class Unsupported < Error
@@ -14,13 +14,12 @@ module Skep
       end
     end
 
-    # The system refuses what skep can't run without: a seccomp filter, an old kernel, a limit.
+    # The system refuses a call that skep needs: a seccomp filter, an old kernel, a limit.
     #
     #   rescue SystemCallError => e
     #     raise OS::Refused.of(e) || e
     #
-    # The sentence says what to do next. SKEP_PURE=1 helps where the Ruby fallbacks don't use the
-# call.
+    # The message says what to do next. SKEP_PURE=1 helps if the fallbacks don't use the call.
     class Refused < Error
       CALL = /[a-z]\w+\([A-Z0-9_]+\)/
       PURE = /\A(?:memfd_create|epoll_\w+|prctl|poll)\(/
@@ -37,7 +36,7 @@ module Skep
       ALLOW = "allow it (a seccomp filter, an old kernel?)"
       private_constant :UNNAMED, :CURE, :ALLOW, :CALL, :PURE, :LIMITS, :CALLS
 
-      # On Linux its /proc is needed from the first mold on.
+      # Raises Refused on a Linux without /proc, which each mold needs.
       #
       #: () -> void
       def self.check
@@ -46,7 +45,7 @@ module Skep
         raise Refused, "there is no /proc here: mount it (mount -t proc proc /proc)"
       end
 
-      # Returns nil for an error that isn't the system's refusal.
+      # Returns nil for an error of another kind.
       #
       #: (SystemCallError) -> Refused?
       def self.of(error)
@@ -54,7 +53,8 @@ module Skep
         new(what) if what
       end
 
-      # "epoll_create1(2)": as our C and Ruby name it; a call without a name is told by Ruby's own.
+      # Returns the sentence. skep's calls name themselves ("epoll_create1(2)"); an error without a
+      # name is from a call of Ruby's.
       def self.call(error)
         what, _, name = error.message.partition(" - ")
         name = name.delete_suffix("(2)") == "setpgid" ? "setpgid(2)" : name[CALL]

@@ -6,7 +6,7 @@ require "skep/os/event_loop/watch"
 require "skep/os/event_loop/timer"
 require "skep/os/event_loop/timer_queue"
 
-# One thread's events: blocks run when an IO is ready or a moment has come.
+# An event loop for one thread: it calls blocks when an IO is ready or a timer is due.
 #
 #   loop = Skep::OS::EventLoop.new
 #   watch = loop.watch(io) { |readable, writable| … }
@@ -14,11 +14,14 @@ require "skep/os/event_loop/timer_queue"
 #   loop.run
 #   loop.close
 #
-# It wakes for a reason only. Of one turn's blocks those of IOs run first, then timers by deadline,
-# then those that may be `early:`, so that several share a wake-up;
-# a block cancelled earlier in the same turn isn't run, one made in a turn waits for the next.
-# What a block raises comes out of #turn, and what was due then is still due in the next. It isn't
-# for several threads: let others write to a pipe that it watches.
+# Poller waits for IOs; Watch is a block for one IO; TimerQueue sorts the Timers; ReadyNow checks
+# one IO without waiting.
+#
+# The loop never polls. In a turn the blocks of IOs run first, then timers by deadline, then timers
+# that may be `early:`, so that several share a wake-up. A block that was cancelled in the same turn
+# doesn't run; one that was added in a turn runs in the next at the earliest. An error in a block is
+# raised by #turn; what was due then is still due in the next turn. Only one thread may use a loop:
+# other threads wake it through a pipe that it watches.
 module Skep
   module OS
     class EventLoop
@@ -29,25 +32,25 @@ module Skep
         @stopped = false
       end
 
-      # Runs the block whenever the io is readable (hangups count), or writable if asked for.
+      # Calls the block whenever the io is readable (hangups count), or writable if `write`.
       #
       #: (IO, ?write: bool) { (bool readable, bool writable) -> void } -> Watch
       def watch(io, write: false, &block)
         Watch.new(@poller, io, write, block)
       end
 
-      # Runs the block once, so many seconds from now.
+      # Calls the block once, after so many seconds.
       #
       #: (Numeric seconds, ?early: Numeric) { () -> void } -> Timer
       def after(seconds, early: 0, &block) = at(OS.now + seconds, early:, &block)
 
-      # Runs the block once, at a moment of Skep::OS.now; by so many seconds earlier where the loop
-      # is awake for something else.
+      # Calls the block once, at a time of Skep::OS.now; up to `early` seconds before, if the loop
+      # is awake for another event.
       #
       #: (Float deadline, ?early: Numeric) { () -> void } -> Timer
       def at(deadline, early: 0, &block) = @timers.add(deadline, block, early:)
 
-      # Waits for the next event or timer, for at most `timeout` seconds, and runs its blocks.
+      # Waits for the next event or timer, for at most `timeout` seconds, and calls its blocks.
       #
       #: (?Numeric? timeout) -> void
       def turn(timeout = nil)
@@ -61,7 +64,7 @@ module Skep
         early.each { |one| one.tap(&:__leave).__call if one.pending? }
       end
 
-      # Turns until #stop is called, be it before.
+      # Turns until #stop is called; returns at once if it was called before.
       #
       #: () -> void
       def run
@@ -69,19 +72,19 @@ module Skep
         @stopped = false
       end
 
-      # Is a timer due by now?
+      # Returns true if a timer is due.
       #
       #: () -> bool
       def due? = @timers.seconds_left == 0
 
-      # Ends #run after the turn in progress.
+      # Makes #run return after the turn in progress.
       #
       #: () -> void
       def stop
         @stopped = true
       end
 
-      # Lets go of every watch and timer; the IOs stay open.
+      # Removes every watch and timer; the IOs stay open.
       #
       #: () -> nil
       def close

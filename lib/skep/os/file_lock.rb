@@ -1,18 +1,17 @@
 # frozen_string_literal: true
 
-# A lock on a whole file, held by this process until it ends or closes the file, however often it
-# has forked meanwhile. Source: fcntl(2), F_SETLK.
+# A lock on a whole file that this process holds until it ends or closes the file; forked children
+# don't hold it. Source: fcntl(2), F_SETLK.
 #
-#   FileLock.take(file)      # => true; false when another process has it
-#   FileLock.holder(file)    # => its pid, or nil
+#   FileLock.take(file)      # => true; false if another process holds it
+#   FileLock.holder(file)    # => the holder's pid, or nil
 #
-# It doesn't keep this very process from taking it twice, and is lost when this process closes the
-# file in any other place.
+# The same process can take it twice. It loses the lock if it closes any descriptor of the file.
 module Skep
   module OS
     module FileLock
-      # The same by flock(2), which forks share: it is held until the last of them has closed the
-      # file. It can't tell who holds it.
+      # Uses flock(2), which forked children share: the lock is held until the last of them has
+      # closed the file. It can't determine the holder.
       module Fallback
         #: (File) -> bool
         def take(file) = file.flock(File::LOCK_EX | File::LOCK_NB) == 0

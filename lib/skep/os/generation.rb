@@ -1,28 +1,27 @@
 # frozen_string_literal: true
 
-# Which process of its lineage this is.
+# Detects forks: the pid of this process, and how many forks lie behind it.
 #
 #   Skep::OS::Generation.pid            # => Integer, cached
 #   Skep::OS::Generation.count          # => forks since the process that loaded skep; 0 there
-#   Skep::OS::Generation.listen { … }   # => what is called once in a process forked unseen
+#   Skep::OS::Generation.listen { … }   # called once after a fork that Ruby didn't make
 #
-# A fork is noticed at the next question, by whatever means it was made (Process.daemon and a raw
-# clone(2) too); several between two calls of `count` count once. Neither `pid` nor `count` calls
-# the listener: only PidMethods#generation does.
+# A fork is detected at the next call, however it was made (also by Process.daemon and a raw
+# clone(2)). Several forks between two calls of `count` count once. Only PidMethods#generation calls
+# the listener; `pid` and `count` don't.
 module Skep
   module OS
     module Generation
       @pid = $$
       @count = @noticed = 0
 
-      # Generation by comparing pids. What it can't do:
+      # Generation by comparing pids. Its limits:
       #
-      # - be cheaper than $$, a system call on Ruby 3.1 and 3.2;
-      # - notice a fork of which Ruby 3.3 or newer doesn't know, made in C or by a raw clone(2), as
-      #   its pid is cached;
-      # - notice a fork unlooked at whose own child got the very pid that was seen last.
+      # - it costs as much as $$: a system call on Ruby 3.1 and 3.2;
+      # - on Ruby 3.3 or newer, which caches the pid, it misses forks by C code or a raw clone(2);
+      # - it misses a fork if a descendant gets the pid that was seen last before any call.
       module Fallback
-        # Not Process.pid, which skep/pid_cache may have replaced by what asks us.
+        # Not Process.pid: skep/pid_cache may have replaced that by a call of this method.
         #
         #: () -> Integer
         def pid = $$
@@ -31,23 +30,23 @@ module Skep
         def count
           pid = $$
           return @count if pid == @pid
-          return @count + 1 unless Ractor.current == Ractor.main # none other may write here
+          return @count + 1 unless Ractor.current == Ractor.main # others may not write here
 
           @pid = pid
           @count += 1
         end
 
-        # The pid when a fork was looked for last: for skep/pid_cache.
+        # Returns the pid at the last check for a fork. For skep/pid_cache.
         #
         #: () -> Integer
         def __pid_seen = @pid
 
-        # The count that the listener knows.
+        # Returns the count at the listener's last call.
         #
         #: () -> Integer
         def __noticed = @noticed
 
-        # Takes the count for told; false when it was.
+        # Records that the listener knows the count; returns false if it did before.
         #
         #: () -> boolish
         def __note = @noticed != count && (@noticed = count)
@@ -56,13 +55,13 @@ module Skep
 
       extend Fallback
 
-      # What a module is extended with to answer for itself, at the price of one call in C:
+      # Extends a module with `pid` and `generation`, each at the price of one call in C:
       #
       #   Skep.extend(Skep::OS::Generation::PidMethods)
       #   Skep.pid          # => Integer, this process
-      #   Skep.generation   # => Integer; tells the listener first of a fork that it doesn't know
+      #   Skep.generation   # => Integer; calls the listener first after an undetected fork
       module PidMethods
-        # The same in Ruby.
+        # The methods in Ruby.
         module Fallback
           #: () -> Integer
           def pid = $$
@@ -77,8 +76,8 @@ module Skep
         include Fallback
       end
 
-      # Has the block called by PidMethods#generation whenever the count has moved since it was
-      # asked last. It begins with now; there is one listener, the last.
+      # Makes PidMethods#generation call the block whenever the count has changed since its last
+      # call. Forks before now don't count. A later listener replaces an earlier one.
       #
       #: () { () -> void } -> void
       def self.listen(&block)
@@ -87,9 +86,8 @@ module Skep
         nil
       end
 
-      # The count, told to the listener first if that doesn't know it yet. Put off where no block of
-      # others can run: in a Ractor that isn't the main one, and in a trap handler, where none gets
-      # a lock.
+      # Calls the listener if it doesn't know the count yet, and returns the count. Deferred in a
+      # Ractor other than the main one and in a trap handler, which can't take a lock.
       #
       #: () -> Integer
       def self.__notice
@@ -109,7 +107,8 @@ module Skep
       #   The number of this process, cached.
       #   @return [Integer]
       # @!method self.count
-      #   How many forks lie between this process and the one that loaded skep; calls nobody.
+      #   The number of forks between this process and the one that loaded skep. Doesn't call the
+      #   listener.
       #   @return [Integer]
     end
   end

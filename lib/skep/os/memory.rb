@@ -1,35 +1,38 @@
 # frozen_string_literal: true
 
-# How much memory a process uses, in bytes.
+# The memory that a process uses, in bytes.
 #
-#   memory = Skep::OS::Memory.of(pid)   # nil where it can't be told: dead, no /proc, no descriptor
+#   memory = Skep::OS::Memory.of(pid)   # nil if it is dead, without /proc, or without a descriptor
 #   memory.rss      # resident, shared pages counted in full
 #   memory.pss      # resident, each shared page divided by the number of its sharers
-#   memory.uss      # private: what its death would give back
+#   memory.uss      # private: what its end would free
 #   memory.shared   # resident and shared with others
 #   memory.swap     # written to swap space
 #   Skep::OS::Memory.trim   # malloc_trim(3)
 #   Skep::OS::Memory.fill_holes(8 << 20)   # => bytes; before a fork
 #
-# Sums over processes that share memory are true for pss and uss only.
+# Statm reads cheaper but coarser counters; OomScore sets the OOM killer's preference; HugePages and
+# HeapPageSlab arrange this process' heap for forks.
+#
+# Only pss and uss may be added up over processes that share memory.
 # Source: proc(5), /proc/[pid]/smaps_rollup (Linux 4.14).
 module Skep
   module OS
     class Memory < Struct.new(:rss, :pss, :uss, :shared, :swap, keyword_init: true)
-      # What the C does better: the fallback has no malloc to ask.
+      # Ruby can't reach malloc: the fallback does nothing.
       module Fallback
-        # Gives the C heap's free pages back to the system; false where nothing was given.
+        # Returns the C heap's free pages to the system; false if there were none.
         #
         #: () -> bool
         def trim = false
 
-        # Fills small holes between what lies in the C heap, so many bytes of them at most, that a
-        # child finds none to put something into, for which it would copy a page. Returns bytes.
+        # Allocates the small holes in the C heap, up to so many bytes, so that a forked child
+        # doesn't put data into them and copy their pages. Returns the number of bytes.
         #
         #: (Integer most) -> Integer
         def fill_holes(_most) = 0
 
-        # What was filled is free again.
+        # Frees the holes again.
         #
         #: () -> void
         def open_holes = nil
@@ -57,7 +60,7 @@ module Skep
         lines = File.read("/proc/#{pid}/smaps_rollup").scan(/^(\w+): +(\d+) kB$/)
         lines.to_h { |name, kilobytes| [name, Integer(kilobytes) * 1024] } if lines.any?
       rescue Errno::ENOENT, Errno::ESRCH, Errno::EMFILE, Errno::ENFILE
-        nil # Dead, or a zombie, which has no memory left; or there is no descriptor to look with.
+        nil # Dead, a zombie, which has no memory, or no descriptor is left.
       end
       private_class_method :rollup
     end

@@ -3,20 +3,21 @@
 require "skep/os/pidfd/unknown_status"
 require "skep/os/pidfd/fallback"
 
-# A handle on one process: whatever happens to its number, the handle never means another process.
+# A handle on one process. It never refers to another process, even if the pid is reused.
 #
 #   pidfd = Skep.pidfd(pid)
 #   pidfd.signal(:TERM)
 #   status = pidfd.wait(timeout: 5) or pidfd.signal(:KILL)
-#   IO.select([pidfd])             # readable once the process is dead
+#   IO.select([pidfd])             # readable once the process has exited
 #   pidfd.close
 #
-# It reaps only this process, and only if that is our child: it never waits for any other.
-# `$?` is left to chance by #wait. Sources: pidfd_open(2), pidfd_send_signal(2), waitid(2).
+# It reaps only this process, and only if it is our child. #wait may or may not set `$?`.
+# UnknownStatus stands for a status that the kernel doesn't show. Sources: pidfd_open(2),
+# pidfd_send_signal(2), waitid(2).
 module Skep
   module OS
     class Pidfd
-      # Raised by the use of a pidfd after its close.
+      # Raised by a method of a closed pidfd.
       class Closed < Error
         #: (pid: Integer) -> void
         def initialize(pid:)
@@ -27,8 +28,8 @@ module Skep
       include Fallback
       extend Fallback::Many
 
-      # Seconds that #wait, its own deadline allowing, gives a stranger's parent to reap it:
-      # only then does the kernel (6.15) tell everybody the status.
+      # Seconds that #wait, within its timeout, waits for the parent of another's child to reap it:
+      # only then does the kernel (6.15) show the status to others.
       SETTLE = 0.1
       private_constant :SETTLE
 
@@ -37,13 +38,13 @@ module Skep
       #: (Integer pid) -> Pidfd
       def self.open(pid) = new(pid)
 
-      # Wraps a pidfd received over a UNIX socket (SCM_RIGHTS) and takes the io over:
-      # from now on it is closed by #close. `pid` is what the sender says.
+      # Wraps a pidfd received over a UNIX socket (SCM_RIGHTS). The pidfd owns the io and closes it.
+      # `pid` is the sender's word.
       #
       #: (IO, Integer pid) -> Pidfd
       def self.adopt(io, pid) = new(pid, io)
 
-      # Does the kernel keep these handles, or the fallback?
+      # Returns true if these are the kernel's pidfds, not the fallback's.
       #
       #: () -> bool
       def self.native? = instance_method(:attach).owner == self
@@ -61,7 +62,7 @@ module Skep
         attach
       end
 
-      # False from death on, be it reaped or not.
+      # Returns false once the process has exited, reaped or not.
       #
       #: () -> bool
       def alive?
@@ -69,8 +70,8 @@ module Skep
         !@status && running?
       end
 
-      # Sends a signal (15, "TERM", "SIGTERM", :TERM; 0 only looks) and raises Errno::ESRCH after
-      # death, Errno::EPERM if it isn't allowed. `group: true` signals the process group led by it.
+      # Sends a signal (15, "TERM", "SIGTERM", :TERM; 0 only checks). Raises Errno::ESRCH after the
+      # exit, Errno::EPERM without permission. `group: true` signals the process group it leads.
       #
       #: (Integer | String | Symbol, ?group: bool) -> self
       def signal(sig, group: false)
@@ -82,18 +83,18 @@ module Skep
         self
       end
 
-      # Kills what is left of the process group that it led, once it is dead. A child must not have
-      # been reaped yet: until then its number is nobody else's.
+      # Kills the rest of the process group that it led, once it has exited. A child must not have
+      # been reaped yet: until then the number is not reused.
       #
       #: () -> void
       def kill_leftover_group
         signal(:KILL, group: true) unless alive?
-      rescue Errno::ESRCH, Errno::EPERM # none left; or another user's, whom we may not signal
+      rescue Errno::ESRCH, Errno::EPERM # none left, or another user's
         nil
       end
 
-      # Waits for the end of the process, for at most `timeout` seconds (nil: for ever), and reaps
-      # it if it is our child. A status once told is told again. Other threads run meanwhile.
+      # Waits for the exit of the process, for at most `timeout` seconds (nil: no limit), and reaps
+      # it if it is our child. Later calls return the same status. Other threads run meanwhile.
       #
       #: (?timeout: Numeric?) -> (Process::Status | UnknownStatus)?
       def wait(timeout: nil)
@@ -105,11 +106,11 @@ module Skep
         reap(timeout ? [timeout, SETTLE].min : SETTLE)
         @status || UnknownStatus.new(pid)
       rescue IOError
-        # Another thread closed it under our feet.
+        # Another thread closed it meanwhile.
         raise Closed.new(pid: pid)
       end
 
-      # An IO that becomes readable at the end of the process. It stays ours: close the Pidfd.
+      # Returns an IO that becomes readable when the process exits. Close the Pidfd, not the IO.
       #
       #: () -> IO
       def to_io
@@ -118,7 +119,7 @@ module Skep
                                          because: "it is no child of this one")
       end
 
-      # Can #to_io be had? Always in C, of children only in the fallback.
+      # Returns true if #to_io works: always in C, only for children in the fallback.
       #
       #: () -> bool
       def watchable?
@@ -126,9 +127,8 @@ module Skep
         !witness.nil?
       end
 
-      # For one of many, in a process that forks: children can let go of it without a write to it
-      # (Pidfd.abandon), as its descriptor is closed by #close alone and never by the garbage
-      # collector.
+      # For a process that forks and has many pidfds: only #close closes the descriptor, never the
+      # garbage collector. So a child can close all without writing to the objects (Pidfd.abandon).
       #
       #: () -> self
       def hold
@@ -137,7 +137,7 @@ module Skep
         self
       end
 
-      # Lets the handle go; the process goes on. Twice is fine.
+      # Closes the handle; the process continues. May be called again.
       #
       #: () -> nil
       def close
@@ -149,7 +149,6 @@ module Skep
         nil
       end
 
-      # Has the handle been let go?
       #: () -> bool
       def closed? = @closed || (@io ? @io.closed? : false)
 

@@ -5,25 +5,28 @@ require "skep/os/process_state/syscall_names"
 require "skep/os/process_state/thread_state"
 require "skep/os/process_state/file_descriptor"
 
-# What the kernel tells from outside of a process that says nothing any more: does it run, sleep, is
-# it stopped, where do its threads wait.
+# The state of a process as the kernel shows it: whether it runs, sleeps or is stopped, and what its
+# threads wait for. It diagnoses a process that doesn't respond.
 #
-#   state = Skep::OS::ProcessState.of(pid)   # nil once it is dead, and where there is no /proc
+#   state = Skep::OS::ProcessState.of(pid)   # nil once it is dead, and without /proc
 #   state.state        # => "running", "sleeping", "uninterruptible", "stopped", "traced", …
-#   state.tracer       # => pid of who traces it
+#   state.tracer       # => pid of its tracer
 #   state.rss          # => bytes
 #   state.tasks        # => its threads, the main one first: ThreadState
 #   state.to_plain
+#   Skep::OS::ProcessState.cpu_seconds(pid)   # => 12.34
 #
-# It reads only what the kernel answers without the process' help. /proc/PID/maps, smaps, cmdline,
-# environ and mem wait for a lock that a process may hold while it waits for its disk; stat, statm,
-# status, comm, wchan, syscall and stack don't. What we may not see is nil: system calls and kernel
-# stacks are for the process' own user and for root. Source: proc(5).
+# SyscallNames names system calls; FileDescriptor lists what a process has open.
+#
+# It reads only files that never block. /proc/PID/maps, smaps, cmdline, environ and mem wait for a
+# lock that a process may hold while it waits for its disk; stat, statm, status, comm, wchan,
+# syscall and stack don't. Facts without permission are nil: system calls and kernel stacks are
+# readable by the process' own user and by root. Source: proc(5).
 module Skep
   module OS
     class ProcessState
-      MOST = 64 # tasks that are looked at
-      USER = 11 # place of utime among the fields of stat from the state on
+      MOST = 64 # tasks that are read
+      USER = 11 # index of utime among the fields of stat from the state on
       HERTZ = Etc.sysconf(Etc::SC_CLK_TCK)
       private_constant :MOST, :USER, :HERTZ
 
@@ -46,7 +49,7 @@ module Skep
           text[(text.rindex(")") + 2)..].split[USER, 2].sum(&:to_i).fdiv(HERTZ)
         end
 
-        # The text of a file of /proc; nil where there is none, or it isn't for us.
+        # Returns the text of a file of /proc; nil if it is missing or not readable.
         #
         #: (String path) -> String?
         def read(path)
@@ -70,7 +73,7 @@ module Skep
       end
 
       attr_reader :tasks #: Array[ThreadState]
-      attr_reader :threads #: Integer, of which the first 64 are among the tasks
+      attr_reader :threads #: Integer, the number of all; `tasks` has the first 64
       attr_reader :rss #: Integer?
       attr_reader :tracer #: Integer?
 
@@ -82,7 +85,7 @@ module Skep
         @tracer = tracer
       end
 
-      # Its main thread's.
+      # Returns the state of its main thread.
       #
       #: () -> String
       def state = tasks.first.state
@@ -90,8 +93,6 @@ module Skep
       #: () -> bool
       def stopped? = %w[stopped traced].include?(state)
 
-      # Plain data.
-      #
       #: () -> Hash[Symbol, untyped]
       def to_plain
         { state:, tracer:, rss:, tasks: tasks.map(&:to_plain) }.compact

@@ -2,28 +2,28 @@
 
 require "skep/os/shared_page/fallback"
 
-# Memory shared by a supervisor and its nodes, in cells of 1,024 bytes. A cell has one writer; a
-# writer killed at any moment leaves the last whole blob behind.
+# Memory that processes share, in cells of 1,024 bytes. A cell has one writer. A writer that is
+# killed at any moment leaves the last complete blob.
 #
-#   page = Skep::OS::SharedPage.create(8)              # before the fork, or pass page.to_io along:
+#   page = Skep::OS::SharedPage.create(8)        # before the fork; or pass page.to_io to a process:
 #   page = Skep::OS::SharedPage.open(io, 8)
 #   page.beat(3); page.beat_at(3)                # => seconds of Skep::OS.now
 #   page.write(3, "orders/0 42"); page.read(3)   # => "orders/0 42"
 #   page.add(3, 2, 1); page.get(3, 2)            # => 1
-#   page.mark(3, 6, 42)                          # a beat that sets word 6
+#   page.mark(3, 6, 42)                          # sets word 6 and beats
 #
 # A cell, in the machine's byte order:
 #
 #   bytes   0-127   16 words of 64 bits, unsigned
-#                   word 0      sequence: the number of blobs written so far; read only
+#                   word 0      sequence: the number of blobs written so far; read-only
 #                   word 1      beat: CLOCK_MONOTONIC in nanoseconds
 #                   words 2-15  free
 #   bytes 128-567   blob buffer 0: 16 bits of length (0xffff: none), 438 bytes
 #   bytes 568-1007  blob buffer 1
 #
-# Blob n lies in buffer n % 2. The writer fills the buffer not in use, then publishes n as the
-# sequence; the reader copies and looks whether the sequence has moved. It isn't a queue: only the
-# last blob can be read. Source of the idea: seqlocks, https://docs.kernel.org/locking/seqlock.html
+# Blob n is in buffer n % 2. The writer fills the buffer that isn't in use, then publishes n as the
+# sequence. The reader copies the buffer and repeats if the sequence has changed. Only the last blob
+# can be read. Source: seqlocks, https://docs.kernel.org/locking/seqlock.html
 module Skep
   module OS
     class SharedPage
@@ -34,10 +34,10 @@ module Skep
       NONE = 0xffff
       private_constant :NONE
 
-      # Raised by the use of a page after its close.
+      # Raised by a method of a closed page.
       class Closed < Error
         #: (?String message) -> void
-        def initialize(message = "the page is closed: keep it open as long as anybody beats")
+        def initialize(message = "the page is closed: keep it open as long as it is used")
           super
         end
       end
@@ -47,13 +47,13 @@ module Skep
       #: (Integer cells) -> SharedPage
       def self.create(cells) = new(cells)
 
-      # Maps a page received from another process and takes the io over.
-      # Raises ArgumentError when it is too small for so many cells.
+      # Maps a page received from another process; the page owns the io.
+      # Raises ArgumentError if it is too small for so many cells.
       #
       #: (IO, Integer cells) -> SharedPage
       def self.open(io, cells) = new(cells, io)
 
-      # Does the kernel share the memory, or does the fallback read and write a file?
+      # Returns true if the memory is mapped; the fallback reads and writes a file.
       #
       #: () -> bool
       def self.native? = instance_method(:attach).owner == self
@@ -73,7 +73,7 @@ module Skep
         attach
       end
 
-      # When #beat was last called, in the seconds of Skep::OS.now; nil before the first beat.
+      # Returns the time of the last #beat in seconds of Skep::OS.now; nil before the first.
       #
       #: (Integer cell) -> Float?
       def beat_at(cell)
@@ -81,7 +81,7 @@ module Skep
         nanoseconds.zero? ? nil : nanoseconds / 1e9
       end
 
-      # To be sent to another process (UNIXSocket#send_io); stays ours to close.
+      # Returns the IO, to be sent to another process (UNIXSocket#send_io). Close the page, not it.
       #
       #: () -> IO
       def to_io = @io.closed? ? closed! : @io

@@ -1,23 +1,24 @@
 # frozen_string_literal: true
 
-# Signals that wait until another Ruby program of this very process is there to take them.
+# Keeps signals that arrive while this process executes another Ruby program, until that program
+# handles them.
 #
 #   reader, writer = OS.pipe           # in the old program: both stay open
 #   SignalHandoff.hold(%w[TERM HUP])   # right before the exec
 #   exec(SignalHandoff.environment(%w[TERM HUP], writer), "ruby", …)
-#   SignalHandoff.take_back                           # … which has failed: they come as they did
+#   SignalHandoff.take_back            # if exec failed: deliver them as before
 #
-#   trap("TERM") { … }           # in the new one
-#   SignalHandoff.kept(reader)   # => ["HUP"], what came before it had handlers
+#   trap("TERM") { … }           # in the new program
+#   SignalHandoff.kept(reader)   # => ["HUP"], the signals that arrived before it had handlers
 #
-# What came before `hold` has gone through Ruby's handlers when it returns; what comes later is the
-# new program's. Several of one signal may come as one. Source: signal(7), execve(2), ld.so(8).
+# Signals that arrived before `hold` have been handled when it returns; the new program gets the
+# later ones. Several of the same signal may be merged. Source: signal(7), execve(2), ld.so(8).
 module Skep
   module OS
     module SignalHandoff
-      # What Ruby offers: no way to block a signal.
+      # Ruby has no way to block a signal.
       module Fallback
-        # Puts everything back as it was before `hold`.
+        # Restores the state before `hold`.
         #
         #: () -> true
         def take_back = unsupported!
@@ -41,7 +42,7 @@ module Skep
       private_constant :KEPT
 
       class << self
-        # Not without C.
+        # Returns true if the C extension and its preload library are there.
         #
         #: () -> bool
         def supported? = !preload.nil?
@@ -49,7 +50,7 @@ module Skep
         #: (Array[String]) -> true
         def hold(names) = block(numbers(names))
 
-        # What the new program is executed with: it hides it from its own.
+        # Returns the variables for the exec. The new program removes them from its environment.
         #
         #: (Array[String], IO writer) -> Hash[String, String?]
         def environment(names, writer, env: ENV)
@@ -58,12 +59,12 @@ module Skep
             KEPT => [writer.fileno, *numbers(names)].join(" ") }
         end
 
-        # Has the new program been given them in vain?
+        # Returns true in a new program in which the preload library was not loaded.
         #
         #: () -> bool
         def refused?(env: ENV) = env.key?(KEPT)
 
-        # In the order in which they came.
+        # Returns the signals in the order in which they arrived.
         #
         #: (IO reader) -> Array[String]
         def kept(reader)
@@ -73,7 +74,7 @@ module Skep
 
         private
 
-        # Beside the other part of the C.
+        # Returns the path of the preload library, which is beside the C extension.
         #
         #: () -> String?
         def preload

@@ -5,8 +5,8 @@ require "skep/os/cgroup/paths"
 module Skep
   module OS
     class Cgroup
-      # What a group of either version answers; how its files are called is each one's own.
-      # Not every group counts memory: it is the nearest one that does.
+      # What groups of both versions have in common; V1 and V2 name the files. Not every group
+      # counts memory: it stands for the nearest ancestor that does.
       class Group
         attr_reader :directory #: String
 
@@ -18,7 +18,7 @@ module Skep
           found && new(found, top)
         end
 
-        # Processors that each group from this directory up may use, of those with a quota.
+        # Returns the quota, in processors, of each group from this directory up that has one.
         #
         #: (String? directory, String? top) -> Array[Float]
         def self.cpu_quotas(directory, top)
@@ -47,7 +47,7 @@ module Skep
 
         private
 
-        # The numbers of that file here and above, as far as it has any.
+        # Returns the numbers in that file of this group and its ancestors.
         def numbers(file)
           Paths.upwards(directory, @top).filter_map { |path| Paths.number("#{path}/#{file}") }
         end

@@ -3,11 +3,11 @@
 module Skep
   module OS
     class Cgroup
-      # The files of a control group: each holds a number, or lines of names and numbers.
-      # What isn't there, or isn't ours to read, is nil.
+      # Reads the files of a control group: a number, or lines of a name and a number. Returns nil
+      # for what is missing or not readable.
       module Paths
         class << self
-          # The directory and those above it, up to the top.
+          # Returns the directory and its ancestors, up to the top.
           #
           #: (String directory, String top) -> Array[String]
           def upwards(directory, top)
@@ -19,7 +19,7 @@ module Skep
           #: (String path) -> Integer?
           def number(path) = read(path)&.then { |text| Integer(text, 10, exception: false) }
 
-          # Those of a file that has several in a line; nil for what is none.
+          # Returns the numbers of a file that has several in a line; nil for other words.
           #
           #: (String path) -> Array[Integer?]
           def numbers(path)
@@ -29,7 +29,7 @@ module Skep
           #: (String path, String name) -> Integer?
           def field(path, name) = read(path)&.slice(/^#{name} (\d+)$/, 1)&.to_i
 
-          # Seconds, out of a file of pressure: some avg10=0.00 … total=microseconds.
+          # Returns the seconds in a pressure file: some avg10=0.00 … total=microseconds.
           #
           #: (String path) -> Float?
           def stalled(path)
@@ -41,8 +41,8 @@ module Skep
 
           def read(path)
             File.read(path)
-          rescue SystemCallError # not there, not for us, or no descriptor to look with
-            nil # no such group any more, or a kernel without it
+          rescue SystemCallError
+            nil # The group is gone, the kernel lacks it, or no descriptor is left.
           end
         end
       end

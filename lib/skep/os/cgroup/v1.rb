@@ -5,13 +5,13 @@ require "skep/os/cgroup/group"
 module Skep
   module OS
     class Cgroup
-      # A group of version 1's hierarchy for memory. It has no `high`, and counts no stalls.
+      # A group of version 1's memory hierarchy. It has no `high`, and doesn't count stalls.
       class V1 < Group
         USED, CACHE, KILLS = "memory.usage_in_bytes", "total_inactive_file", "memory.oom_control"
-        NONE = 1 << 62 # what stands for no limit is the largest number that pages can make
+        NONE = 1 << 62 # The kernel shows no limit as about 2 ** 63.
         private_constant :NONE
 
-        # Microseconds of processor time in each period of so many; -1: as many as there are.
+        # Returns the quota and its period in microseconds; a quota of -1 is none.
         #
         #: (String path) -> [Integer?, Integer?]
         def self.cpu_bandwidth(path)

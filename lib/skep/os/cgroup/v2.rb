@@ -5,11 +5,11 @@ require "skep/os/cgroup/group"
 module Skep
   module OS
     class Cgroup
-      # A group of the one hierarchy that version 2 has. "max" is no number: no limit.
+      # A group of version 2's unified hierarchy. A limit of "max" is none.
       class V2 < Group
         USED, CACHE, KILLS = "memory.current", "inactive_file", "memory.events"
 
-        # Microseconds of processor time in each period of so many; nil for "max".
+        # Returns the quota and its period in microseconds; nil for "max".
         #
         #: (String path) -> [Integer?, Integer?]
         def self.cpu_bandwidth(path) = Paths.numbers("#{path}/cpu.max")

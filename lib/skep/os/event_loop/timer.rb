@@ -3,11 +3,11 @@
 module Skep
   module OS
     class EventLoop
-      # A block to be run once, at its deadline, or somewhat earlier if the loop is awake anyhow.
+      # A block that the loop calls once, at its deadline or somewhat earlier if it is awake.
       #
       #   timer = loop.after(2) { … }
       #   timer.deadline   # => monotonic seconds
-      #   timer.from       # => the same, or as much earlier as was said
+      #   timer.from       # => the earliest time: the deadline less `early:`
       #   timer.cancel
       class Timer
         attr_reader :deadline #: Float
@@ -21,7 +21,7 @@ module Skep
           @block = block
         end
 
-        # Forgets the block; after it has run, or twice, is fine.
+        # Discards the block. Does nothing after it has run.
         #
         #: () -> nil
         def cancel
@@ -29,12 +29,12 @@ module Skep
           @timers = @block = nil
         end
 
-        # Neither run nor cancelled yet?
+        # Returns true until it has run or is cancelled.
         #
         #: () -> bool
         def pending? = !@block.nil?
 
-        # It is run before its deadline.
+        # Takes it from the queue, to be run before its deadline.
         #
         #: () -> void
         def __leave = @timers.delete(self)

@@ -3,14 +3,14 @@
 module Skep
   module OS
     class EventLoop
-      # The timers of a loop, the latest first, so that the next due is popped cheaply. Those of one
-      # deadline come in the order they were made in.
+      # The timers of a loop, sorted by falling deadline, so that the next is popped cheaply. Timers
+      # of the same deadline run in the order in which they were added.
       #
       #   timers = TimerQueue.new
       #   timers.add(OS.now + 1, block)
       #   timers.seconds_left   # => 1.0, nil without timers
       #   timers.take(OS.now)   # => the first Timer due, or nil
-      #   timers.early(OS.now)  # => those that aren't, but may be run if somebody is awake
+      #   timers.early(OS.now)  # => those not due that may run early now
       class TimerQueue
         #: () -> void
         def initialize

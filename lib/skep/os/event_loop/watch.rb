@@ -3,11 +3,11 @@
 module Skep
   module OS
     class EventLoop
-      # A block run whenever its io is ready.
+      # A block that the loop calls whenever its io is ready.
       #
       #   watch = loop.watch(socket) { |readable, writable| … }
-      #   watch.write = true    # call it when there is room to write, too
-      #   watch.read = false    # and not for what comes in
+      #   watch.write = true    # also if it is writable
+      #   watch.read = false    # no longer if it is readable
       #   watch.cancel          # before socket.close
       class Watch
         #: (Poller, IO, bool write, Proc) -> void
@@ -30,7 +30,7 @@ module Skep
           interest(wanted, @write)
         end
 
-        # Twice is fine.
+        # Stops watching. May be called again.
         #
         #: () -> nil
         def cancel

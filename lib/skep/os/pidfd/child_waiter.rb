@@ -7,9 +7,9 @@ module Skep
       #
       #   waiter = ChildWaiter.new(pid)
       #   IO.select([waiter.to_io])
-      #   waiter.status              # nil if somebody else reaped it
+      #   waiter.status              # nil if other code reaped it
       #
-      # A byte is written rather than the pipe closed: forked siblings may hold copies of its end.
+      # It writes a byte instead of closing the pipe: forked siblings may have copies of its end.
       class ChildWaiter
         attr_reader :to_io #: IO
 
@@ -20,8 +20,8 @@ module Skep
           @thread = self.class.watch(pid, @witness)
         end
 
-        # In a class method, so that the thread doesn't keep the waiter from the garbage collector.
-        # Only its wait may be interrupted, wherever it is begun.
+        # A class method, so that the thread's block doesn't keep the waiter from being collected.
+        # Only the wait may be interrupted.
         #
         #: (Integer pid, IO witness) -> Thread
         def self.watch(pid, witness)
@@ -30,10 +30,9 @@ module Skep
             Thread.current.report_on_exception = false
             Thread.current[:status] = interruptible { Process.wait2(pid).last }
           rescue Errno::ECHILD
-            nil # Somebody else reaped it: the status is lost, the end is known.
+            nil # Other code reaped it: the status is lost.
           ensure
-            # A kill that came between Ruby's forgetting of a descriptor and the system's would
-            # leave it open.
+            # A kill between Ruby's close of the IO and the system's would leave the fd open.
             Thread.handle_interrupt(Object => :never) { tell(witness) }
           end
         end
@@ -46,7 +45,7 @@ module Skep
           Thread.current[:over] = true
           witness.write(".")
         rescue Errno::EPIPE
-          nil # Nobody watches any more.
+          nil # The reader is closed.
         ensure
           witness.close
         end
@@ -55,17 +54,17 @@ module Skep
         #: () -> Process::Status?
         def status = @thread[:status]
 
-        # Has it been told, or is just about to be?
+        # Returns true once the pipe is readable, or is about to be.
         #
         #: () -> bool
         def over? = @thread.key?(:over)
 
-        # False in a forked child, where the thread is lost.
+        # Returns false in a forked child, which doesn't have the thread.
         #
         #: () -> bool
         def ours? = @owner == Process.pid
 
-        # The kill may come between the thread's last word and its close of the pipe.
+        # The kill may arrive between the thread's last write and its close of the pipe.
         #
         #: () -> void
         def close

@@ -7,23 +7,22 @@ require "skep/os/pidfd/child_waiter"
 module Skep
   module OS
     class Pidfd
-      # Pidfd without the kernel's help. What it can't do:
+      # Pidfd without the kernel's support. Its limits:
       #
-      # - be sure: between the look at who holds a number and the signal sent to it lies a moment
-      #   (and without /proc, as on macOS, who got the number within a second passes for the same);
-      # - watch a stranger: #to_io raises Unsupported, and #wait looks again and again, from every
-      #   millisecond to four times a second;
-      # - tell a stranger's status: it is Unknown always;
-      # - tell a child's status to two handles that both wait for it: one of them gets it;
-      # - leave a child alone: from the first #wait or #to_io on, a thread waits for it and reaps it
-      #   at once, before any #wait.
+      # - a pid may be reused between the check and the signal (and without /proc, as on macOS, a
+      #   process that got the pid within the same second counts as the same);
+      # - a process that isn't our child can't be watched: #to_io raises Unsupported, and #wait
+      #   polls, from every millisecond to four times a second;
+      # - the status of such a process is always an UnknownStatus;
+      # - of two handles that wait for one child only one gets the status;
+      # - from the first #wait or #to_io on, a thread waits for the child and reaps it at once.
       module Fallback
         LONGEST_PAUSE = 0.25
         private_constant :LONGEST_PAUSE
 
-        # The class' own.
+        # Methods of the class.
         module Many
-          # In a forked child: closes many that were held (#hold), which are of no use from then on.
+          # Closes many pidfds in a forked child, after #hold in the parent.
           #
           #: (Array[Pidfd]) -> void
           def abandon(pidfds) = pidfds.each(&:close)
@@ -34,8 +33,8 @@ module Skep
         #: () -> void
         def attach
           @waiter = nil
-          @beginning = Mutex.new # of several threads that wait one begins
-          # Of an adopted io's process it is taken while that lives, or never.
+          @beginning = Mutex.new # one of several waiting threads starts the waiter
+          # For an adopted io, the process must be alive now: later the pid may be reused.
           @identity = ProcIdentity.of(pid)
           @identity = @identity&.close if @io && !running?
           raise Errno::ESRCH, "process #{pid}" unless @io || @identity
@@ -59,7 +58,7 @@ module Skep
           ready ? true : false
         end
 
-        # For certain, whatever signals come; of an adopted io as sure as Ruby can be.
+        # Returns true if it has exited, also when signals interrupt the wait.
         #
         #: () -> boolish
         def told?
@@ -78,19 +77,19 @@ module Skep
           Process.kill(number, group ? -pid : pid)
         end
 
-        # The adopted io, or that of a waiter, for a child.
+        # Returns the adopted io, or that of a child's waiter.
         #
         #: () -> IO?
         def witness
           return @io if @io
 
-          @waiter = nil if @waiter && !@waiter.ours? # Made before a fork: its thread isn't here.
+          @waiter = nil if @waiter && !@waiter.ours? # Made before a fork: the child has no thread.
           begin_wait unless @waiter
-          release if @closed # by another thread, which saw no waiter yet
+          release if @closed # by another thread, before the waiter was there
           @waiter&.to_io
         end
 
-        # One that is lost would take the status with it.
+        # Not interruptible: the status would be lost with the waiter.
         #
         #: () -> void
         def begin_wait

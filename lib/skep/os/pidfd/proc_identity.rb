@@ -3,23 +3,23 @@
 module Skep
   module OS
     class Pidfd
-      # Who holds a number: never taken for one who holds it later.
+      # Identifies the process that has a pid, and detects that the pid was reused.
       #
-      #   identity = ProcIdentity.of(pid)   # nil when nobody does
-      #   identity.same?                    # does the same process still hold it, be it a zombie?
-      #   identity.running?                 # and is it no zombie?
+      #   identity = ProcIdentity.of(pid)   # nil if there is no such process
+      #   identity.same?                    # true while it exists, also as a zombie
+      #   identity.running?                 # true while it runs
       #   identity.close
       #
-      # An open file of /proc means its process for good: once that is reaped it reads ESRCH,
-      # whoever has the number then. Where there is no /proc, ps tells when the holder was started,
-      # to the second. Source: proc(5), /proc/[pid]/stat.
+      # An open file of /proc refers to one process: once that is reaped, a read fails with ESRCH,
+      # even if the pid is reused. Without /proc the start time from ps is compared, in seconds.
+      # Source: proc(5), /proc/[pid]/stat.
       class ProcIdentity
         #: (Integer pid) -> ProcIdentity?
         def self.of(pid)
           identity = new(pid, File.directory?("/proc/self") ? File.open("/proc/#{pid}/stat") : nil)
           identity.same? ? identity : identity.close
         rescue Errno::ENOENT
-          nil # Nobody does.
+          nil # There is no such process.
         end
 
         #: (Integer pid, File? stat) -> void
@@ -46,7 +46,7 @@ module Skep
 
         private
 
-        # What is known of the process while it holds the number.
+        # Returns the facts while the process has the pid.
         #
         #: () -> [Integer, String, String]?
         def held
@@ -54,14 +54,14 @@ module Skep
           facts if facts && facts.last == @started
         end
 
-        # Parent's pid, state, and start time of who holds the number.
+        # Returns the parent's pid, the state and the start time of the process with this pid.
         #
         #: () -> [Integer, String, String]?
         def look = @stat ? from_proc : from_ps
 
         #: () -> [Integer, String, String]?
         def from_proc
-          # The command stands in parentheses and may hold any byte: the last of them ends it.
+          # The command is in parentheses and may contain any byte: the last ")" ends it.
           fields = @stat.pread(4096, 0).b.rpartition(")").last.split
           [Integer(fields[1]), fields[0], fields[19]]
         rescue Errno::ESRCH

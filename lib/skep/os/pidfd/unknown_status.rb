@@ -3,13 +3,13 @@
 module Skep
   module OS
     class Pidfd
-      # The end of a process whose status the kernel keeps from us, as it is somebody else's child
-      # or somebody else reaped it. It answers like a Process::Status that knows nothing.
+      # The exit of a process whose status isn't available, because it isn't our child or other code
+      # reaped it. It has the methods of Process::Status.
       #
       #   status = pidfd.wait
       #   status.exitstatus || status.termsig || "unknown"
       class UnknownStatus
-        attr_reader :pid #: Integer?, of the process that has ended
+        attr_reader :pid #: Integer?, of the process that has exited
 
         #: (?Integer? pid) -> void
         def initialize(pid = nil)
@@ -17,23 +17,18 @@ module Skep
           freeze
         end
 
-        # Not known.
         #: () -> nil
         def exitstatus = nil
 
-        # Not known.
         #: () -> nil
         def termsig = nil
 
-        # Not known.
         #: () -> nil
         def success? = nil
 
-        # It isn't known that it has.
         #: () -> false
         def exited? = false
 
-        # It isn't known that it was.
         #: () -> false
         def signaled? = false
 
@@ -43,7 +38,8 @@ module Skep
         #: () -> String
         def inspect = "#<#{self.class} #{self}>"
 
-        # Two are equal that are of the same process.
+        # Returns true for the status of the same pid.
+        #
         #: (untyped) -> bool
         def ==(other) = other.is_a?(UnknownStatus) && other.pid == pid
       end

@@ -3,13 +3,13 @@
 module Skep
   module OS
     class ProcessState
-      # Names what a thread asks of the kernel, where it asks for one of those that wait.
+      # Names the system call that a thread is in, if it is one that can block.
       #
       #   SyscallNames.of(pid, "/proc/42/task/42")   # => "read(5) pipe:[1234]", "running", nil
       #
-      # Others are called by their number. Sources: proc(5), the kernel's syscall tables.
+      # Others are given by number. Sources: proc(5), the kernel's syscall tables.
       module SyscallNames
-        # Those whose first argument is a descriptor.
+        # Calls whose first argument is a descriptor.
         ON_FILES = { "x86_64" => { 0 => "read", 1 => "write", 17 => "pread64", 18 => "pwrite64",
                                    19 => "readv", 20 => "writev", 42 => "connect", 43 => "accept",
                                    44 => "sendto", 45 => "recvfrom", 46 => "sendmsg",
@@ -41,7 +41,7 @@ module Skep
             text = ProcessState.read("#{directory}/syscall") or return
             number, argument = text.split
             return "running" if number == "running"
-            return if number == "-1" # not in one: it waits in a fault, or to be let go on
+            return if number == "-1" # in a page fault, or stopped outside of a call
 
             name(pid, number.to_i, argument.to_i(16))
           end
@@ -56,7 +56,7 @@ module Skep
             ["#{name}(#{argument})", file(pid, argument)].compact.join(" ")
           end
 
-          # Read of a link, which opens nothing.
+          # Reads the link, which opens nothing.
           #
           #: (Integer pid, Integer descriptor) -> String?
           def file(pid, descriptor)

@@ -3,20 +3,20 @@
 module Skep
   module OS
     class ProcessState
-      # One thread of a process, as the kernel sees it.
+      # One thread of a process, as the kernel shows it.
       #
       #   task = ThreadState.of(pid, tid)
-      #   task.name     # => "skep.control", 15 bytes of it
-      #   task.wchan    # => the kernel's function that it waits in
+      #   task.name     # => "skep.control", at most 15 bytes
+      #   task.wchan    # => the kernel function that it waits in
       #   task.syscall  # => "read(5) /var/spool/queue", "futex", "running"
-      #   task.stack    # => the kernel's functions, innermost first
-      #   task.cpu      # => seconds it has run so far
+      #   task.stack    # => kernel functions, innermost first
+      #   task.cpu      # => seconds of processor time so far
       class ThreadState < Struct.new(:tid, :name, :state, :cpu, :wchan, :syscall, :stack,
                               keyword_init: true)
         STATES = { "R" => "running", "S" => "sleeping", "D" => "uninterruptible",
                    "T" => "stopped", "t" => "traced", "Z" => "ended", "X" => "ended",
                    "I" => "idle" }.freeze
-        UTIME = 11 # place of utime among the fields after the name and the state, from 0
+        UTIME = 11 # index of utime among the fields after the name
         HERTZ = 100
         private_constant :STATES, :UTIME, :HERTZ
 

@@ -5,16 +5,17 @@ require "tempfile"
 module Skep
   module OS
     class SharedPage
-      # The page as a file without a name, in memory where there is /dev/shm. What it can't do:
+      # The page as an unlinked file, in /dev/shm if there is one. Its limits:
       #
-      # - beat in nanoseconds: each access is a system call or two, about a microsecond;
-      # - add atomically between processes: one writer a word (threads of one process are safe);
-      # - promise that a word is read whole: the kernels at hand copy eight aligned bytes at once.
+      # - each access takes one or two system calls, about a microsecond;
+      # - add isn't atomic between processes, only between threads: one writer for each word;
+      # - POSIX doesn't promise that a word is read whole; the known kernels copy eight aligned
+      #   bytes at once.
       module Fallback
         MASK = (1 << 64) - 1
         private_constant :MASK
 
-        # Marks the cell's writer as making progress, now.
+        # Records the time: the cell's writer has made progress.
         #
         #: (Integer cell) -> nil
         def beat(cell)
@@ -31,7 +32,7 @@ module Skep
           store(writable(cell, word), integer)
         end
 
-        # The same, and a beat.
+        # Sets the word and beats.
         #
         #: (Integer cell, Integer word, Integer) -> nil
         def mark(cell, word, integer)
@@ -39,7 +40,7 @@ module Skep
           beat(cell)
         end
 
-        # Gives the sum.
+        # Returns the sum.
         #
         #: (Integer cell, Integer word, Integer) -> Integer
         def add(cell, word, integer)
@@ -50,7 +51,7 @@ module Skep
           end
         end
 
-        # At most BLOB bytes; ArgumentError for more.
+        # Publishes a blob. Raises ArgumentError for more than BLOB bytes.
         #
         #: (Integer cell, String) -> nil
         def write(cell, string)
@@ -62,7 +63,7 @@ module Skep
           publish(place(cell, 0), [bytes.size].pack("S") + bytes)
         end
 
-        # The last whole blob, as UTF-8; nil before the first and after #clear.
+        # Returns the last complete blob, as UTF-8; nil before the first and after #clear.
         #
         #: (Integer cell) -> String?
         def read(cell)
@@ -78,7 +79,7 @@ module Skep
           end
         end
 
-        # No blob, no beat, words 2 to 7 zero: for the cell's next writer.
+        # Removes the blob and the beat and zeroes words 2 to 7, for the cell's next writer.
         #
         #: (Integer cell) -> nil
         def clear(cell)
@@ -87,7 +88,7 @@ module Skep
           nil
         end
 
-        # Where in memory the cell is, for C that writes there; nil, as there is no memory.
+        # Returns the cell's address, for C code that writes there; nil in the fallback.
         #
         #: (Integer cell) -> Integer?
         def address(_cell) = nil
@@ -97,7 +98,7 @@ module Skep
         #: (Integer bytes) -> IO
         def backing(bytes) = nameless.tap { |file| file.truncate(bytes) }
 
-        # An exception from another thread, as by Timeout, would leave it its name.
+        # Not interruptible: an exception from another thread (Timeout) would leave the file's name.
         #
         #: () -> File
         def nameless
