@@ -1,15 +1,14 @@
 # frozen_string_literal: true
 
-# Asked for by name: each fork is preceded by what makes the heap worth sharing, when it has changed
-# enough for that to pay.
+# Opt-in: prepares the heap before each fork if it has changed enough since the last time.
 #
 #   require "skep/cow_fork"
 #   fork { … }                          # the first warms up, as Skep.warmup does
 #   fork { … }                          # little has changed: forks at once
-#   fork(cow_friendly: false) { … }     # never warms up; nakayoshi: false says the same
+#   fork(cow_friendly: false) { … }     # never warms up; the same as nakayoshi: false
 #
-# It patches Kernel#fork, Kernel.fork and Process.fork. IO.popen("-") and Process.daemon are left as
-# they are: the one is for a child that runs a moment, of the other no parent is left to share with.
+# It patches Kernel#fork, Kernel.fork and Process.fork. IO.popen("-") and Process.daemon stay as
+# they are: the child of the first runs briefly, and the second leaves no parent to share with.
 # See Skep::Fork::CowFork.
 require "skep/fork"
 require "skep/fork/cow_fork"

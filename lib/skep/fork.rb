@@ -2,17 +2,22 @@
 
 require "skep/os"
 
-# What `fork` does to this process.
+# Forks of this process: callbacks, pid and generation, preparation of the heap, and what is unsafe
+# to carry into a child.
 #
 #   require "skep/fork"
-#   Skep.pid                                     # this process, right after a fork too
+#   Skep.pid                                     # this process, also right after a fork
 #   Skep.generation                              # forks since the process that loaded skep
-#   Skep.on_fork(child: -> { Database.connect }) # runs in each child, whoever forks
+#   Skep.on_fork(child: -> { Database.connect }) # runs in each child
 #   Skep.warmup                                  # makes the heap cheap to fork and to share
-#   Skep::Fork::Guard.check                      # what wouldn't survive a fork right now
+#   Skep::Fork::Guard.check                      # what would not survive a fork now
 #
-# Requiring it patches Process._fork and Process.daemon, nothing else of Ruby. What starts another
-# program (spawn, system, backquotes) isn't a fork in this sense: no callback runs for it.
+# ForkHooks runs the callbacks, in the order of a HookChain; ProcessPatch calls it around each fork.
+# Warmup prepares the heap, with skep/cow_fork before each fork that needs it (CowFork). Guard
+# returns Findings.
+#
+# Requiring it patches Process._fork and Process.daemon, nothing else of Ruby's. No callback runs
+# for spawn, system and backquotes, which execute another program.
 module Skep
   module Fork
   end
@@ -32,43 +37,45 @@ require "skep/fork/warmup/compaction_policy"
 module Skep
   module Fork
     @callbacks = ForkHooks.new
-    @heir = nil
+    @daemon_generation = nil
 
-    # This process' callbacks, those that Skep.on_fork adds to.
+    # Returns the hooks that Skep.on_fork adds to.
     #
     #: () -> ForkHooks
     def self.callbacks = @callbacks
 
-    # This process was made by Process.daemon: its parent is no more.
+    # Records that Process.daemon made this process, and that its parent has exited.
     #
     #: () -> void
-    def self.__succeed = @heir = OS::Generation.count
+    def self.__note_daemon = @daemon_generation = OS::Generation.count
 
-    # Is it so, and was that parent of this generation?
+    # Returns true if Process.daemon made this process, from a parent of that generation.
     #
     #: (Integer generation) -> bool
-    def self.__heir?(generation) = @heir == generation + 1 && @heir == OS::Generation.count
+    def self.__daemon_child?(generation)
+      @daemon_generation == generation + 1 && @daemon_generation == OS::Generation.count
+    end
 
     OS::Generation.listen { callbacks.notice }
     Process.singleton_class.prepend(ProcessPatch)
   end
 
-  # Skep.pid and Skep.generation: see below.
+  # Skep.pid and Skep.generation, documented below.
   extend OS::Generation::PidMethods
 
-  # Has blocks called around every fork of this process and of its descendants: `before` in the
-  # forking thread, those registered last first; then `parent` or `child`, those registered first
-  # first. One that raises is reported, and the rest run. See ForkHooks. Raises ArgumentError
-  # for what can't be called, and for nothing at all. Source: pthread_atfork(3).
+  # Registers callbacks around each fork of this process and of its descendants: `before` runs in
+  # the forking thread, the last registered first; then `parent` or `child`, the first registered
+  # first. One that raises is reported, and the others run. See ForkHooks. Raises ArgumentError
+  # without a callback, and for objects without `call`. Source: pthread_atfork(3).
   #
   #: (?before: ^() -> void, ?parent: ^() -> void, ?child: ^() -> void) -> Fork::Registration
   def self.on_fork(before: nil, parent: nil, child: nil)
-    generation # A fork that nobody saw is news for those registered before it alone.
+    generation # An undetected fork before now concerns only those registered earlier.
     Fork.callbacks.register(before:, parent:, child:)
   end
 
-  # Makes the heap cheap to fork and to share, once the application is loaded. See Fork::Warmup.
-  # `reshare` needs skep/reshare, required before the application.
+  # Makes the heap cheap to fork and to share. Call it once, when the application is loaded. See
+  # Fork::Warmup. `reshare` needs skep/reshare, required before the application.
   #
   #: (?huge_pages: bool, ?reshare: bool) -> Fork::Warmup::Report
   def self.warmup(huge_pages: true, reshare: false) = Fork::Warmup.new(huge_pages:, reshare:).run
@@ -77,9 +84,9 @@ module Skep
   #   The number of this process, at the price of an empty method in C.
   #   @return [Integer]
   # @!method self.generation
-  #   How many forks lie between this process and the one that loaded skep, where it is 0. In a
-  #   process that was forked behind Ruby's back the first to ask runs the children's callbacks,
-  #   once however many such forks there were; not in a trap handler nor in a Ractor of its own,
-  #   where they wait for the next who asks.
+  #   The number of forks between this process and the one that loaded skep, where it is 0. After a
+  #   fork that Ruby didn't make, the first call runs the children's callbacks, once for several
+  #   such forks. In a trap handler and in a Ractor other than the main one it doesn't: the next
+  #   call elsewhere does.
   #   @return [Integer]
 end

@@ -3,32 +3,33 @@
 require "skep/fork"
 require "skep/pid_cache/fallback"
 
-# Makes Process.pid and $$ cost a cached read where Ruby asks the kernel each time (3.1 and 3.2),
-# for all code of the process: load it early.
+# Makes Process.pid and $$ a cached read on Ruby 3.1 and 3.2, where each is a system call, for all
+# code of the process. Load it early.
 #
 #   require "skep/pid_cache"
 #   Process.pid, $$            # at the price of an empty method, and of a global variable
-#   Skep::PidCache.active?     # => false on Ruby 3.3 or newer, which caches itself: nothing changes
-#   Skep::PidCache.status      # => what was done, or why nothing, in a sentence
+#   Skep::PidCache.active?     # => false on Ruby 3.3 or newer, which has its own cache
+#   Skep::PidCache.status      # => a sentence: what was done, or why nothing
 #
-# Right in a forked child, whoever forked it and how; an alias of $$ such as English's goes along.
-# It refuses nothing: where Ruby can't be changed (a frozen Process) it says so and leaves it alone.
-# Without the C, Fallback does what can be done. Which pid to ask when: docs/pid.md.
+# The pid is right in each forked child, however it was forked. Aliases of $$ (English) are cached,
+# too. If Ruby can't be changed (a frozen Process), status says so. Without the C extension Fallback
+# caches Process.pid alone. Which pid to use when: docs/pid.md.
 module Skep
   module PidCache
     CACHED_BY_RUBY = (RUBY_VERSION.split(".").map(&:to_i) <=> [3, 3]) >= 0
     private_constant :CACHED_BY_RUBY
 
-    # Does skep answer for Process.pid now?
+    # Returns true if skep has replaced Process.pid.
     #
     #: () -> bool
     def self.active? = @active
 
-    # What was done, or why nothing, in a sentence.
+    # Returns what was done, or why nothing, in a sentence.
+    #
     #: () -> String
     def self.status = @status
 
-    # [active?, status], having done what can be done.
+    # Installs the cache and returns [active?, status].
     #
     #: () -> [bool, String]
     def self.install

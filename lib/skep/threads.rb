@@ -2,8 +2,7 @@
 
 require "skep/fork"
 
-# Threads that know they can be lost. A fork takes along only the thread that
-# forks; what is made here comes back by itself in the child.
+# Threads that restart in a forked child, which otherwise has only the thread that forked.
 #
 #   require "skep/threads"
 #   mailer = Skep::Threads::Background.new("mailer") { |inbox| inbox.each { |mail| deliver(mail) } }
@@ -11,7 +10,8 @@ require "skep/fork"
 #   pool = Skep::Threads::Pool.new(5)
 #   pool.run(orders) { |order| invoice(order) }   # => results, in order
 #
-# It waits by queue and by deadline, never by looking again, and kills no thread.
+# Background is one named thread with an Inbox, a queue with deadlines; Pool is a number of threads
+# that share batches of jobs. They wait with deadlines, never poll, and kill no thread.
 module Skep
   module Threads
   end

@@ -112,7 +112,7 @@ class InboxTest < Skep::TestCase
   # killed: of two that a thread ends with, Ruby leaves one linked to the other, and crashes later.
   test "works in a forked child whose parent's thread held its lock" do
     buffer = @inbox.instance_variable_get(:@buffer)
-    locks = [buffer.instance_variable_get(:@lock), Inbox.const_get(:RENEWAL)]
+    locks = [buffer.instance_variable_get(:@lock), Inbox.const_get(:FORK_LOCK)]
     held = Inbox.new
     holder = Thread.new do
       locks.first.synchronize { locks.last.synchronize { held.push(true) && Thread.stop } }

@@ -55,7 +55,7 @@ class PoolTest < Skep::TestCase
     assert_equal [["a", 0, "a"], ["c", 2, "c"]], told
     assert_equal 2, done.size
     assert_same error.failures.first.error, error.cause
-    assert_equal "2 of 4 jobs failed, the first, at index 0, by IOError: a; failures tells of each",
+    assert_equal "2 of 4 jobs failed, the first, at index 0, by IOError: a; failures lists each",
                  error.message
     assert_kind_of Skep::Error, error
   end

@@ -2,21 +2,22 @@
 
 module Skep
   module Fork
-    # What precedes each fork once "skep/cow_fork" is loaded.
+    # Prepares the heap before each fork, once "skep/cow_fork" is loaded.
     #
-    #   CowFork.prepare     # warms up, collects the young, or does nothing: see Heap#need
-    #   CowFork.report      # of the last warmup, by whomever; nil before the first
+    #   CowFork.prepare     # warms up, runs a minor collection, or does nothing: HeapStats#need
+    #   CowFork.report      # of the last warmup; nil before the first
     #
-    # With "skep/reshare" loaded a warmup shares what that keeps.
+    # HeapStats decides what is worth doing. With "skep/reshare" loaded a warmup also shares the
+    # slab.
     #
-    # No fork is lost to it: what it raises is told on stderr. What another thread raises in the one
-    # that forks (Thread#raise, Timeout) waits until it is over. In a trap handler it does the same,
-    # and the program waits for it; while another thread, or the thread that the handler has
-    # interrupted, is at it, and in a Ractor other than the main one, the fork goes ahead without.
+    # Errors are reported on stderr and never prevent the fork. Exceptions from other threads
+    # (Thread#raise, Timeout) are deferred until it is done. The fork proceeds unprepared while
+    # another thread prepares one, in a trap handler that interrupts a preparation, and in a Ractor
+    # other than the main one.
     module CowFork
       # For Kernel.fork and Process.fork.
       module Singleton
-        # As ever; `cow_friendly: false` or `nakayoshi: false` forks at once.
+        # Prepares the heap, then forks; `cow_friendly: false` or `nakayoshi: false` forks at once.
         #
         #: (?cow_friendly: bool, ?nakayoshi: bool) ?{ () -> void } -> Integer?
         def fork(cow_friendly: true, nakayoshi: true, &block)
@@ -36,9 +37,8 @@ module Skep
         end
       end
 
-      # For Warmup: one that the program does by itself needn't be done again.
+      # For Warmup: records a warmup that the program runs itself, so that it isn't repeated.
       module Note
-        # Whoever warms up, the forks that follow know of it.
         #: () -> Warmup::Report
         def run = super.tap { |report| CowFork.note(report) }
       end
@@ -46,9 +46,10 @@ module Skep
       @lock ||= Mutex.new
 
       class << self
-        attr_reader :report #: Warmup::Report?, what the last warmup did; nil: there was none
+        attr_reader :report #: Warmup::Report?, of the last warmup
 
-        # Warms the heap up, lets its youngest objects grow old, or leaves it alone: what pays now.
+        # Runs a warmup, a minor collection or nothing, as the heap needs it.
+        #
         #: () -> void
         def prepare
           return unless Ractor.current.equal?(Ractor.main) && @lock.try_lock
@@ -60,7 +61,7 @@ module Skep
           end
         end
 
-        # The heap is warm as it is now.
+        # Records that the heap is warm now.
         #
         #: (Warmup::Report?) -> void
         def note(report)
@@ -76,8 +77,8 @@ module Skep
           when :warmup then Skep.warmup(reshare: OS::Memory::HeapPageSlab.installed?)
           when :collection then GC.start(full_mark: false)
           end
-        rescue StandardError => error # The fork is what was asked for.
-          note(@report) # A warmup that can't be isn't tried again before each fork.
+        rescue StandardError => error # The fork must proceed.
+          note(@report) # A warmup that fails isn't repeated before each fork.
           Reporter.call(error, "the warmup before a fork")
         end
       end

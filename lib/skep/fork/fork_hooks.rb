@@ -2,28 +2,28 @@
 
 module Skep
   module Fork
-    # What is to run around each fork.
+    # Runs callbacks around each fork.
     #
     #   hooks = ForkHooks.new(reporter: Reporter)
     #   registration = hooks.register(before: -> { … }, parent: -> { … }, child: -> { … })
-    #   hooks.around_fork { super }        # in Process._fork, by which all of Ruby's forks go
-    #   hooks.notice                       # in a process forked by a road that Ruby can't see
+    #   hooks.around_fork { super }        # in Process._fork, which all of Ruby's forks call
+    #   hooks.notice                       # in a process that Ruby didn't fork
     #   registration.cancel
     #
-    # They run in the thread that forks. A fork that fails runs the parents' callbacks, so that what
-    # a before took is given back. One that raises is reported and the rest run; only what is meant
-    # to end the process or the thread (exit, a signal, Thread#kill) gets through. What a thread
-    # that was there before the fork raises in this one waits until all have run. A callback that
-    # forks does so bare: no callbacks run for that fork, or they would never end.
+    # Callbacks run in the thread that forks. If the fork fails, the parent callbacks run, so that
+    # they release what a before callback took. An error is reported, and the others run; only an
+    # exit, a signal and Thread#kill pass. Exceptions from other threads are deferred until all have
+    # run. A fork inside a callback runs no callbacks: they would never end.
     class ForkHooks
-      DOING = :skep_forking # the thread's: CALLING's number, FORKING, or nil
+      DOING = :skep_forking # thread variable: the pid while callbacks run, FORKING, or nil
       FORKING = :fork
       MOMENTS = %i[before parent child].freeze
-      # By identity, as Ruby 3.3 then copies it not: what is written after a fork is a page copied.
+      # Ruby 3.3 copies other hashes at each handle_interrupt, and each write after a fork copies a
+      # page.
       NEVER = {}.compare_by_identity.update(Object => :never).freeze
       private_constant :DOING, :FORKING, :MOMENTS, :NEVER
 
-      # Gets `call(error, who)` for each callback that raised.
+      # Receives `call(error, who)` for each callback that raised.
       attr_accessor :reporter #: Reporter
 
       #: (?reporter: untyped) -> void
@@ -35,7 +35,7 @@ module Skep
         line_up([])
       end
 
-      # Raises ArgumentError for what can't be called, and for nothing at all.
+      # Raises ArgumentError without a callback, and for objects without `call`.
       #
       #: (?before: untyped, ?parent: untyped, ?child: untyped) -> Registration
       def register(before: nil, parent: nil, child: nil)
@@ -44,7 +44,7 @@ module Skep
         registration
       end
 
-      # Forks by the block, which returns 0 in the child, and returns what it returned.
+      # Calls the block, which forks and returns 0 in the child, and returns its result.
       #
       #: () { () -> Integer } -> Integer
       def around_fork(&fork)
@@ -53,8 +53,8 @@ module Skep
         calling? ? doing(FORKING, &fork) : surround(@rounds, &fork)
       end
 
-      # Runs the children's callbacks where a fork was found out after it; nothing in the midst of
-      # one that runs them itself.
+      # Runs the child callbacks after a fork that was detected later; not during a fork that runs
+      # them itself.
       #
       #: () -> void
       def notice
@@ -72,14 +72,13 @@ module Skep
 
       private
 
-      # A parent and a child, once each: Ruby notes at its first call of a method where that is, and
-      # each child would do so anew, on pages of its own. It made children's callbacks 4 times as
-      # long.
+      # Runs both ways once, to fill Ruby's inline method caches. Else each child would fill them,
+      # and copy their pages: child callbacks took 4 times as long.
       #
       #: () -> void
       def rehearse = [1, 0].each { |result| surround(@rounds) { result } }
 
-      # Replaced, not changed: a fork under way keeps its own.
+      # Replaces the arrays: a fork in progress keeps the old ones.
       #
       #: (Array[Registration]) -> void
       def line_up(registrations)
@@ -101,14 +100,14 @@ module Skep
         end
       end
 
-      # A result of nil means that something raised: on our way to the fork, at it, or after it in
-      # another gem's hook.
+      # A result of nil means that something raised: before the fork, in it, or in another gem's
+      # hook after it.
       #
       #: (Integer?, Integer origin) -> bool
       def child?(result, origin) = result ? result.zero? : OS::Generation.pid != origin
 
-      # A thread that was alone needs no guard from others, nor does a child. The guard takes as
-      # long as a hundred calls: it writes to pages that a fork made shared.
+      # Defers exceptions from other threads, if there were any. That takes as long as a hundred
+      # calls, because it writes to shared pages.
       #
       #: (HookChain, bool alone) -> void
       def call(round, alone)
@@ -126,7 +125,7 @@ module Skep
         end
       end
 
-      # Holds the process' number, not true: a child forked by a callback isn't in one itself.
+      # Compares the pid: a child that a callback forked isn't inside a callback itself.
       #
       #: () -> bool
       def calling? = Thread.current.thread_variable_get(DOING) == OS::Generation.pid

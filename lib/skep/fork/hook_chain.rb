@@ -2,8 +2,8 @@
 
 module Skep
   module Fork
-    # The callbacks of one moment, in the order in which they are called: laid out when they are
-    # registered, as a fork has no time for that.
+    # The callbacks of one moment, in the order in which they run. It is built when one is
+    # registered, so that a fork needs no time for it.
     #
     #   round = HookChain.new(:child, registrations)
     #   round.call { |error, who| … }
@@ -19,8 +19,8 @@ module Skep
       #: () -> bool
       def empty? = @blocks.empty?
 
-      # Calls all of them; what one raises goes to the block, and the rest are called. Only an exit
-      # and a signal get through.
+      # Calls them all. An error goes to the block, and the others run; only an exit and a signal
+      # pass.
       #
       #: (?Integer index) { (Exception error, String who) -> void } -> void
       def call(index = 0)
@@ -29,7 +29,7 @@ module Skep
           block.call
         end
       rescue SystemExit, SignalException
-        raise # Meant for the process.
+        raise # For the process.
       rescue Exception => error # rubocop:disable Lint/RescueException -- the fork goes on
         yield error, @registrations[index - 1].__name(@moment)
         retry

@@ -2,23 +2,22 @@
 
 module Skep
   module Fork
-    # What skep patches of Ruby, prepended to Process' singleton class: the two methods through
-    # which it forks.
+    # The two methods by which Ruby forks, patched by prepending to Process' singleton class.
     #
-    #   fork, Process.fork, IO.popen("-")   # all come by Process._fork
-    #   Process.daemon                      # forks in C, where its parent ends: no parent callback
+    #   fork, Process.fork, IO.popen("-")   # all call Process._fork
+    #   Process.daemon                      # forks in C and ends the parent: no parent callback
     #
-    # Others may prepend before or after us: each calls the next by super. In a Ractor that isn't
-    # the main one only the child's callbacks run, as the others are the main Ractor's; the child's
-    # only Ractor is its main one.
+    # Other libraries may prepend modules, too: each calls the next by super. In a Ractor other than
+    # the main one only the child callbacks run: the others belong to the main Ractor, and the
+    # child's only Ractor is its main one.
     module ProcessPatch
       #: () -> Integer
       def _fork = ProcessPatch.around { super }
 
       #: (*bool?) -> Integer
-      def daemon(*) = ProcessPatch.around { super.tap { Fork.__succeed } }
+      def daemon(*) = ProcessPatch.around { super.tap { Fork.__note_daemon } }
 
-      # Notices first a fork that nobody saw.
+      # Detects an earlier fork that Ruby didn't make before it forks.
       #
       #: () { () -> Integer } -> Integer
       def self.around(&fork)
@@ -28,7 +27,7 @@ module Skep
         Fork.callbacks.around_fork { counted(&fork) }
       end
 
-      # In the child nobody is told of it, as all hear of it here.
+      # Marks the new generation as known: the child callbacks run here, not at Skep.generation.
       #
       #: () { () -> Integer } -> Integer
       def self.counted

@@ -2,12 +2,12 @@
 
 module Skep
   module Fork
-    # What Skep.on_fork returns: one set of callbacks, until it is cancelled.
+    # One set of callbacks, as Skep.on_fork returns it.
     #
     #   registration = Skep.on_fork(child: -> { reconnect })
     #   registration.cancel
     #
-    # A child inherits it; cancelling there or here says nothing to the other.
+    # A child inherits it; cancelling it in one process doesn't affect the other.
     class Registration
       #: (ForkHooks, before: untyped, parent: untyped, child: untyped) -> void
       def initialize(callbacks, before:, parent:, child:)
@@ -18,13 +18,11 @@ module Skep
         raise ArgumentError, "on_fork needs a before, a parent or a child to call" if @blocks.empty?
       end
 
-      # From the next fork on its callbacks don't run; a fork under way ends with those it began
-      # with.
+      # Removes its callbacks. A fork in progress still runs them.
       #
       #: () -> void
       def cancel = @callbacks.__cancel(self)
 
-      # Will none of its callbacks run any more?
       #: () -> bool
       def cancelled? = !@callbacks.__include?(self)
 
@@ -34,7 +32,7 @@ module Skep
         "#<#{self.class} #{places.join(", ")}#{" cancelled" if cancelled?}>"
       end
 
-      # The callback for a moment (:before, :parent or :child), if there is one.
+      # Returns the callback for a moment (:before, :parent or :child), or nil.
       #
       #: (Symbol moment) -> untyped
       def __block(moment) = @blocks[moment]

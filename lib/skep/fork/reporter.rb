@@ -2,13 +2,13 @@
 
 module Skep
   module Fork
-    # Tells of an exception that nobody else will see, on one line of stderr.
+    # Reports an exception that has no caller, as one line on stderr.
     #
     #   Reporter.call(error, "the child callback of app.rb:12")
-    #   Reporter.tell(reporter, error, who)    # by a reporter of the user's
+    #   Reporter.tell(reporter, error, who)    # with a user's reporter
     #
-    # Anything with this `call` can take its place wherever skep takes a `reporter`. Neither raises
-    # a StandardError.
+    # Any object with this `call` can be passed as a `reporter`. Neither method raises a
+    # StandardError.
     module Reporter
       #: (Exception error, String who) -> void
       def self.call(error, who)
@@ -17,15 +17,15 @@ module Skep
         what = "#{error.class}: #{message}#{" (#{place})" if place}"
         $stderr.write("skep: pid=#{Process.pid} #{who} raised #{what}\n")
       rescue IOError, SystemCallError
-        nil # A stderr that is closed or full has nobody to tell.
+        nil # Stderr is closed or full.
       end
 
-      # Falls back on ours when the reporter itself raises: nothing is lost.
+      # Calls the reporter; if that raises, reports both errors on stderr.
       #
       #: (untyped reporter, Exception error, String who) -> void
       def self.tell(reporter, error, who)
         reporter.call(error, who)
-      rescue StandardError => failure # The reporter may be anybody's.
+      rescue StandardError => failure # The reporter is the user's.
         call(error, who)
         call(failure, "the reporter of #{who}")
       end

@@ -2,30 +2,30 @@
 
 module Skep
   module Fork
-    # Makes the heap cheap to fork and to share: once, when the application is loaded, before the
-    # first fork.
+    # Makes the heap cheap to fork and to share. Run it once, when the application is loaded, before
+    # the first fork.
     #
     #   report = Skep::Fork::Warmup.new(huge_pages: true).run
     #   puts report                 # what each step did, or why it was skipped
     #
-    # A child shares each page until one of the two writes to it. So whatever will write is made to
-    # write now: objects grow old, that a later minor collection needn't mark them; garbage goes,
-    # and live objects close ranks, that new ones don't land between them; the heap moves into huge
-    # pages, that fork has fewer entries to copy; and malloc's holes are filled, that a child puts
-    # nothing into them, for which it would copy their pages. It takes from tenths of a second to
-    # seconds. It doesn't touch what other threads do meanwhile.
+    # A child shares each page until one of the two processes writes to it. So the steps make these
+    # writes now: objects become old, so that minor collections don't mark them; garbage is freed
+    # and live objects are compacted, so that new ones aren't allocated between them; the heap moves
+    # into huge pages, so that fork copies fewer page table entries; malloc's holes are filled, so
+    # that a child doesn't write to them. It takes tenths of a second to seconds. Other threads run
+    # meanwhile. Report lists the steps; CompactionPolicy decides whether to compact.
     class Warmup
       STEPS = %i[ruby collect compact strings trim reshare huge_pages holes].freeze
 
-      # Full collections until an object counts as old, and how many we spend at most: what goes on
-      # allocating (another thread) never settles. Source: RVALUE_OLD_AGE in Ruby's gc.c.
+      # Full collections until an object is old, and the most that are run: with a thread that
+      # allocates meanwhile the heap never settles. Source: RVALUE_OLD_AGE in Ruby's gc.c.
       OLD_AGE = 3
       MOST = 8
 
-      # The part of all memory that filled holes may take.
+      # Filled holes may take this part of all memory: 1 / HOLES.
       HOLES = 10
 
-      # Ruby's own: a class of strings may have one that raises.
+      # String's own method: a subclass may override it.
       ASCII_ONLY = String.instance_method(:ascii_only?)
       private_constant :STEPS, :OLD_AGE, :MOST, :HOLES, :ASCII_ONLY
 
@@ -35,7 +35,8 @@ module Skep
         @reshare = reshare
       end
 
-      # Does it, and says what was done, step by step.
+      # Runs all steps.
+      #
       #: () -> Report
       def run
         started = OS.now
@@ -59,8 +60,8 @@ module Skep
       #: (String) -> Hash[Symbol, String]
       def skip(reason) = { skipped: reason }
 
-      # Not where huge pages come after it: it unmaps whatever the compaction emptied, and a heap
-      # full of such holes fits into few of them. See docs/memory.md for what that costs.
+      # Skipped if huge pages follow: it unmaps the pages that the compaction emptied, and a heap
+      # with such holes fits into few huge pages. docs/memory.md has the cost.
       #
       #: () -> Hash[Symbol, String]
       def ruby
@@ -95,7 +96,7 @@ module Skep
         done("GC.compact")
       end
 
-      # What encoding tells of a string's bytes is noted in the string when it is first asked for.
+      # Computes each string's code range, which Ruby otherwise writes to the string at first use.
       #
       #: () -> Hash[Symbol, String]
       def strings
@@ -130,8 +131,8 @@ module Skep
         collapsed.skipped ? skip(collapsed.skipped) : done("#{collapsed.pages} huge pages")
       end
 
-      # After all else that gives memory back. What is filled serves nobody: it has a limit, past
-      # which holes are left to whoever allocates next.
+      # After all steps that free memory. Filled holes are wasted memory, hence the limit; further
+      # holes remain for later allocations.
       #
       #: () -> Hash[Symbol, String]
       def holes
@@ -147,12 +148,12 @@ module Skep
       #: () -> Integer
       def old = GC.stat(:old_objects)
 
-      # Nothing got older, though the youngest had the time to.
+      # Returns true if no more objects became old, after enough collections for the youngest.
       #
       #: (Array[Integer] counts) -> bool
       def settled?(counts) = counts.size > OLD_AGE && counts[-1] <= counts[-2]
 
-      # OS::Memory::Statm; nil where nobody can tell.
+      # Returns resident memory; nil if the system doesn't show it.
       #
       #: () -> Integer?
       def bytes = OS::Memory.of(Process.pid)&.rss

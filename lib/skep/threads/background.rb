@@ -2,31 +2,33 @@
 
 module Skep
   module Threads
-    # A named thread with an inbox, that comes back by itself where a fork or an error took it away.
+    # A named thread with an inbox that restarts after a fork or an error.
     #
     #   mailer = Background.new("mailer") { |inbox| inbox.each { |mail| deliver(mail) } }
-    #   mailer.push(mail)               # starts the thread again first, if it isn't there
-    #   mailer.close(timeout: 5)        # => true: all was taken, and the block has ended
+    #   mailer.push(mail)               # starts the thread first, if it isn't running
+    #   mailer.close(timeout: 5)        # => true: the inbox is empty and the block has returned
     #
-    # It runs at once. Its thread is called "skep.mailer". The block is to end when its inbox is
-    # closed and empty, as `each` does; one that ends before is called again at the next push. What
-    # it raises goes to the reporter: the item it held then is lost, and it is called again, after a
-    # pause that grows from error to error; so it is after a Thread#kill. What is still in the inbox
-    # when the process exits is done first, for as long as `drain` says. It is never killed by us.
-    # docs/threads.md tells what survives what.
+    # Worker runs the thread; RestartInChild restarts it in forked children; Registry lists what has
+    # to finish at exit.
+    #
+    # The thread starts at once and is named "skep.mailer". The block must return when its inbox is
+    # closed and empty, as `each` does; a block that returns earlier is called again at the next
+    # push. An error in the block goes to the reporter; the item in progress is lost, and the block
+    # is called again after a backoff. The same happens after a Thread#kill. When the process exits,
+    # the items in the inbox are processed first, for up to `drain` seconds. skep never kills the
+    # thread. docs/threads.md lists what survives which event.
     class Background
-      # Does with the Backgrounds of this process what an exit would, for one that is about to end
-      # by exit!.
+      # Drains the Backgrounds of this process as an exit would. Call it before exit!.
       #
       #: () -> void
       def self.drain = Registry.drain
 
-      attr_reader :name #: String, as in the thread's, `skep.NAME`
+      attr_reader :name #: String, the thread's: `skep.NAME`
 
-      # `restart` says when a forked child has a thread of its own: `:lazy`, from its first push or
-      # start on; `:eager`, at once; `:never`. `limit`, `full` and `inherit` are the inbox' (see
-      # Inbox::Options). `drain` is how many seconds an exiting process waits for it, 0 for none.
-      # `reporter` gets `call(error, who)` for what nobody else would see.
+      # `restart` is when a forked child starts the thread: `:lazy`, at its first push or start;
+      # `:eager`, at once; `:never`. `limit`, `full` and `inherit` are the inbox' (see
+      # Inbox::Options). `drain` is how many seconds an exiting process waits, 0 for none.
+      # `reporter` receives `call(error, who)` for errors that have no caller.
       #
       #: (String | Symbol name, ?restart: Symbol, ?limit: Integer?, ?full: Symbol, ?inherit: Symbol,
       #:   ?drain: Numeric, ?reporter: untyped) { (Inbox) -> void } -> void
@@ -39,30 +41,30 @@ module Skep
         @limit = limit
         @inbox = Inbox.new(limit:, full:, inherit:)
         @worker = Worker.new(@name, @inbox, reporter, &block)
-        survive(restart)
+        restart_by(restart)
         @worker.start
         Registry.add(self)
       end
 
-      # Starts the thread where it isn't running, as in a forked child. Raises Background::Closed,
-      # and WrongProcess in a child of `restart: :never`.
+      # Starts the thread if it isn't running, as in a forked child. Raises Background::Closed, and
+      # WrongProcess in a child with `restart: :never`.
       #
       #: () -> self
       def start
-        raise WrongProcess, name if elsewhere?
+        raise WrongProcess, name if wrong_process?
         raise Closed, name if @inbox.closed?
 
         @worker.start
         self
       end
 
-      # Puts an item into the inbox, where that is full waiting at most so many seconds, for ever by
-      # default; in the thread's own block, which would wait for itself, not at all. Raises what
-      # start does, and Inbox::Full.
+      # Puts an item into the inbox. If that is full, waits for up to `timeout` seconds (nil: no
+      # limit); inside the thread's own block, which would wait for itself, it doesn't wait. Raises
+      # the errors of #start, and Inbox::Full.
       #
       #: (untyped item, ?timeout: Numeric?) -> self
       def push(item, timeout: nil)
-        raise WrongProcess, name if @home && elsewhere?
+        raise WrongProcess, name if @home && wrong_process?
 
         refusal = @limit ? push_within(timeout, item) : @inbox.__push(item)
         raise refusal == :full ? full : Closed.new(name) if refusal
@@ -71,26 +73,27 @@ module Skep
         self
       end
 
-      # Lets nothing more in, then waits at most so many seconds, for ever by default, until what is
-      # in was taken and the block has ended. False when the time was too short, or the block raised
-      # and left items behind.
+      # Accepts no more items, and waits up to `timeout` seconds (nil: no limit) until the inbox is
+      # empty and the block has returned. Returns false after the timeout, or if the block raised
+      # and left items in the inbox.
       #
       #: (?timeout: Numeric?) -> bool
       def close(timeout: nil)
         deadline = timeout && (OS.now + timeout)
         @inbox.close
         @restart&.cancel
-        @worker.start unless @inbox.empty? || elsewhere?
+        @worker.start unless @inbox.empty? || wrong_process?
         @worker.join(deadline) unless @worker.current?
-        tell_drops(at_last: true)
+        report_drops(at_last: true)
         !alive? && @inbox.empty?
       end
 
-      # Has it a thread in this process now?
+      # Returns true if its thread runs in this process.
+      #
       #: () -> bool
       def alive? = @worker.alive?
 
-      # How many items were thrown away in this process, to make room.
+      # Returns how many items this process has dropped because the inbox was full.
       #
       #: () -> Integer
       def dropped = @inbox.dropped
@@ -100,32 +103,32 @@ module Skep
         "#<#{self.class} #{name} #{alive? ? "alive" : "not running"}, #{@inbox.size} in its inbox>"
       end
 
-      # In a forked child, where it is to be at once.
+      # Starts the thread in a forked child.
       #
       #: () -> void
-      def __revive
+      def __restart
         @worker.start unless @inbox.closed?
       end
 
-      # At the end of the process, which began then to wait for all. One that was never given
-      # anything isn't waited for, and none is given anything from now on.
+      # Closes it at the exit of the process, whose wait for all began at `began`. Doesn't wait if
+      # it never had an item.
       #
       #: (Float began) -> void
       def __drain(began)
         @inbox.close
-        tell_drops(at_last: true)
-        return if elsewhere? || !@drain.positive? || (@inbox.empty? && @inbox.__popped.zero?)
+        report_drops(at_last: true)
+        return if wrong_process? || !@drain.positive? || (@inbox.empty? && @inbox.__popped.zero?)
 
         done = close(timeout: began + @drain - OS.now)
-        @worker.tell(DrainTimeout.new(@inbox.size, @drain)) unless done
+        @worker.report(DrainTimeout.new(@inbox.size, @drain)) unless done
       rescue SystemExit
-        nil # The thread's own, and the process is ending.
+        nil # The block called exit; the process is exiting.
       end
 
       private
 
       #: (Symbol restart) -> void
-      def survive(restart)
+      def restart_by(restart)
         case restart
         when :lazy then nil
         when :eager then @restart = RestartInChild.new(self)
@@ -136,27 +139,27 @@ module Skep
       end
 
       #: () -> boolish
-      def elsewhere? = @home && @home != OS::Generation.count
+      def wrong_process? = @home && @home != OS::Generation.count
 
-      # Nobody is to wait for room that no thread would make.
+      # Starts the thread before it waits: else no thread would take items.
       #
       #: (Numeric? timeout, untyped item) -> Symbol?
       def push_within(timeout, item)
         @worker.start if @inbox.full? && !@inbox.closed?
         @inbox.__push(item, @worker.current? ? 0 : timeout)
       ensure
-        tell_drops
+        report_drops
       end
 
       #: () -> Inbox::Full
       def full = Inbox::Full.new("the inbox of #{name}", @limit)
 
       #: (?at_last: bool) -> void
-      def tell_drops(at_last: false)
+      def report_drops(at_last: false)
         return if @inbox.dropped.zero?
 
-        count = @inbox.__drops_untold(at_last:)
-        @worker.tell(ItemsDropped.new(count)) if count
+        count = @inbox.__unreported_drops(at_last:)
+        @worker.report(ItemsDropped.new(count)) if count
       end
     end
   end

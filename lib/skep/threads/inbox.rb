@@ -5,29 +5,29 @@ module Skep
     # A queue between threads, with deadlines.
     #
     #   inbox = Inbox.new
-    #   inbox.push(item)           # wakes one that waits
+    #   inbox.push(item)           # wakes one waiting thread
     #   inbox.pop(timeout: 0.5)    # => the oldest item; nil at the deadline, or closed and empty
     #   inbox.each { |item| … }    # until it is closed and empty
-    #   inbox.close                # nothing more comes in, what is in can still be taken
-    #   Inbox.new(limit: 1_000, full: :drop_oldest)   # what to do when it is full: see Options
+    #   inbox.close                # accepts no more items; those in it can still be popped
+    #   Inbox.new(limit: 1_000, full: :drop_oldest)   # what to do if it is full: see Options
     #
-    # A forked child finds it empty, whatever its parent's threads were doing with it, as what was
-    # in it is the parent's to do; `inherit:` changes that. It finds it closed where it was closed.
-    # Any number of threads, and of fibers under a scheduler, may push and pop. Not for trap
-    # handlers: it takes a lock.
+    # In a forked child it is empty, whatever the parent's threads were doing: the parent processes
+    # the items. `inherit:` changes that. A closed inbox is closed in the child, too. Any number of
+    # threads, and of fibers with a scheduler, may push and pop. A trap handler can't: it takes a
+    # lock.
     class Inbox
-      # What an inbox was made to do when it is full, and at a fork.
+      # What an inbox does if it is full, and at a fork.
       #
       #   Options.new(limit: 1_000, full: :block, inherit: :parent)
       #
-      # limit    how many items it holds at most; nil, any number
-      # full     :block        a push waits for room, as long as its timeout says
-      #          :drop_oldest  a push throws the oldest item away, and counts it
+      # limit    the most items; nil: no limit
+      # full     :block        a push waits for room, up to its timeout
+      #          :drop_oldest  a push drops the oldest item, and counts it
       #          :raise        a push raises Inbox::Full at once
-      # inherit  :parent       what is in it at a fork is the parent's to do; the child begins
-      #                        empty, unless Process.daemon made it, which ends the parent
-      #          :items        the child has them too: each process does them
-      #          :none         the child begins empty, even then
+      # inherit  :parent       at a fork the parent keeps the items and the child has none; after
+      #                        Process.daemon, which ends the parent, the child has them
+      #          :items        both have the items, and each processes them
+      #          :none         the child has none, also after Process.daemon
       Options = Struct.new(:limit, :full, :inherit, keyword_init: true) do
         #: (limit: Integer?, full: Symbol, inherit: Symbol) -> void
         def initialize(limit:, full:, inherit:)
@@ -39,7 +39,7 @@ module Skep
           super
         end
 
-        # Raises ArgumentError for a value that isn't known.
+        # Raises ArgumentError for an unknown value.
         #
         #: (Symbol name, untyped value, Array[Symbol] known) -> void
         def self.check(name, value, known)
@@ -57,7 +57,7 @@ module Skep
         end
       end
 
-      # Raised by a push for which there is no room: at once, or at its deadline.
+      # Raised by a push to a full inbox: at once, or at its deadline.
       class Full < Skep::Error
         #: (String what, Integer limit) -> void
         def initialize(what, limit)
@@ -65,13 +65,12 @@ module Skep
         end
       end
 
-      # One for all: held for a moment only, and Ruby frees in a forked child what threads left
-      # behind held.
-      RENEWAL = Mutex.new
+      # Of all inboxes, held briefly. Ruby unlocks it in a forked child.
+      FORK_LOCK = Mutex.new
       NIL = "nil can't be pushed: popped, it means an empty inbox"
-      private_constant :RENEWAL, :NIL
+      private_constant :FORK_LOCK, :NIL
 
-      # The options are told in Options. Raises ArgumentError for others.
+      # See Options. Raises ArgumentError for other values.
       #
       #: (?limit: Integer?, ?full: Symbol, ?inherit: Symbol) -> void
       def initialize(limit: nil, full: :block, inherit: :parent)
@@ -79,14 +78,14 @@ module Skep
         @buffer = Buffer.new(OS::Generation.count, @options)
       end
 
-      # How many items it holds at most, nil for any number.
+      # Returns the most items it holds; nil: no limit.
       #
       #: () -> Integer?
       def limit = @options.limit
 
-      # Puts an item in, where it is full waiting at most so many seconds, for ever by default.
-      # Raises Inbox::Closed, Inbox::Full, and ArgumentError for nil, which means that there is
-      # none.
+      # Adds an item. If the inbox is full, waits for up to `timeout` seconds (nil: no limit).
+      # Raises Inbox::Closed, Inbox::Full, and ArgumentError for nil, with which #pop reports an
+      # empty inbox.
       #
       #: (untyped item, ?timeout: Numeric?) -> self
       def push(item, timeout: nil)
@@ -98,13 +97,13 @@ module Skep
         self
       end
 
-      # Takes the oldest item, waiting for one at most so many seconds, for ever by default.
-      # nil at the deadline, and as soon as it is closed and empty.
+      # Removes and returns the oldest item; waits for one for up to `timeout` seconds (nil: no
+      # limit). Returns nil at the deadline, and as soon as the inbox is closed and empty.
       #
       #: (?timeout: Numeric?) -> untyped
       def pop(timeout: nil) = buffer.pop(timeout && (OS.now + timeout))
 
-      # Yields each item until it is closed and empty.
+      # Yields each item until the inbox is closed and empty.
       #
       #: () { (untyped) -> void } -> void
       def each
@@ -113,33 +112,31 @@ module Skep
         end
       end
 
-      # Lets nothing more in, and tells those who wait.
+      # Accepts no more items, and wakes waiting threads.
       #
       #: () -> void
       def close = buffer.close
 
-      # Does it take nothing more? What is in it can still be taken.
       #: () -> bool
       def closed? = buffer.closed?
 
-      # How many items wait.
       #: () -> Integer
       def size = buffer.size
 
-      # Does none wait?
       #: () -> bool
       def empty? = size.zero?
 
-      # Are there as many as `limit` allows?
+      # Returns true if it holds `limit` items.
+      #
       #: () -> bool
       def full? = buffer.full?
 
-      # How many items were thrown away in this process, to make room.
+      # Returns how many items this process has dropped because the inbox was full.
       #
       #: () -> Integer
       def dropped = buffer.dropped
 
-      # nil when the item is in, else why it isn't: :full or :closed.
+      # Adds the item and returns nil, or returns the reason why not: :full or :closed.
       #
       #: (untyped item, ?Numeric? timeout) -> Symbol?
       def __push(item, timeout = nil)
@@ -148,33 +145,34 @@ module Skep
         buffer.push(item, timeout && (OS.now + timeout))
       end
 
-      # How many items were popped in this process.
+      # Returns how many items this process has popped.
       #
       #: () -> Integer
       def __popped = buffer.popped
 
-      # Waits so many seconds; a close ends it early.
+      # Waits for so many seconds, or until close.
       #
       #: (Numeric seconds) -> void
-      def __rest(seconds) = buffer.rest(OS.now + seconds)
+      def __pause(seconds) = buffer.pause(OS.now + seconds)
 
-      # How many were dropped, where that is worth telling: after 1, 10, 100 and so on, and at last.
+      # Returns the number of dropped items if it is due to be reported: at 1, 10, 100 and so on,
+      # and at the end.
       #
       #: (?at_last: bool) -> Integer?
-      def __drops_untold(at_last: false) = buffer.drops_untold(at_last)
+      def __unreported_drops(at_last: false) = buffer.unreported_drops(at_last)
 
       #: () -> String
       def inspect = "#<#{self.class} size=#{size}#{" closed" if closed?}>"
 
       private
 
-      # Those of this process: the parent's lock may be held by a thread that isn't here.
+      # Returns this process' buffer. A lost thread may hold the lock of the parent's.
       #
       #: () -> Buffer
       def buffer
         return @buffer if @buffer.generation == OS::Generation.count
 
-        RENEWAL.synchronize do
+        FORK_LOCK.synchronize do
           generation = OS::Generation.count
           @buffer = @buffer.for_child(generation) unless @buffer.generation == generation
           @buffer

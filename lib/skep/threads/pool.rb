@@ -2,26 +2,27 @@
 
 module Skep
   module Threads
-    # So many threads that share batches of jobs.
+    # A fixed number of threads that share batches of jobs.
     #
     #   pool = Pool.new(5)
-    #   pool.run(orders) { |order| invoice(order) }    # => results in the items' order, after all
+    #   pool.run(orders) { |order| invoice(order) }    # => results in the items' order
     #   pool.close(timeout: 5)                         # => true: all threads have ended
     #
-    # Whoever runs a batch takes jobs of it too, and wakes a thread only where there are more: short
-    # jobs are over before another thread could have begun. At most `size` jobs of a batch are under
-    # way at a time. Threads start when they are needed, and again where one was killed and in a
-    # forked child. Any thread may run batches, several at a time share the pool's; a job may run
-    # batches of its own. Every job is done, even if others raise; then JobsFailed tells of each. It
-    # bounds nothing else: the items are all in memory, and jobs have no deadline.
+    # Batch holds the jobs of one run; Workers the threads, each a Worker.
+    #
+    # The thread that calls #run does jobs too, and wakes another thread only if more jobs are left,
+    # so that short jobs need no switch. At most `size` jobs of a batch run at a time. Threads start
+    # when they are needed, and are replaced after a kill and in a forked child. Several threads may
+    # run batches at the same time; a job may run batches, too. All jobs run, even if some raise;
+    # then JobsFailed lists the failures. Items are kept in memory, and jobs have no deadline.
     class Pool
-      RENEWAL = Mutex.new # One for all, for a moment only: Ruby frees it in a forked child.
-      private_constant :RENEWAL
+      FORK_LOCK = Mutex.new # Of all pools, held briefly. Ruby unlocks it in a forked child.
+      private_constant :FORK_LOCK
 
-      attr_reader :size #: Integer, threads at most
+      attr_reader :size #: Integer, the most threads
 
-      # `name` appears in its threads': "skep.pool.0" and on. Raises ArgumentError unless size is a
-      # positive Integer.
+      # Its threads are named after `name`: "skep.pool.0" and so on. Raises ArgumentError unless
+      # size is a positive Integer.
       #
       #: (Integer size, ?name: String | Symbol, ?reporter: untyped) -> void
       def initialize(size, name: "pool", reporter: Fork::Reporter)
@@ -32,15 +33,16 @@ module Skep
         @workers = Workers.new(@size, name:, reporter:)
       end
 
-      # Calls the block with each item and returns what it returned, in the items' order. Raises
-      # JobsFailed once all are done where some raised, Pool::Closed after close. What is raised
-      # here meanwhile (Timeout, Interrupt) takes back the jobs that haven't begun, and ends the one
-      # that the calling thread does itself; a StandardError that another thread raises here during
-      # that one counts as its failure. A job that exits ends the program: run raises SystemExit. A
-      # job can't leave the batch by break or throw: that is an error in a thread of the pool.
+      # Calls the block with each item and returns the results, in the items' order. Raises
+      # JobsFailed after the last job if some raised, and Pool::Closed after close. An exception
+      # that is raised in the calling thread meanwhile (Timeout, Interrupt) cancels the jobs that
+      # haven't started and ends the job in progress in this thread; if another thread raises a
+      # StandardError here, it counts as that job's failure. A job that exits ends the program: run
+      # raises SystemExit. A job can't leave the batch by break or throw: that is an error in a
+      # thread of the pool.
       #
-      # `help: false` keeps the calling thread from doing jobs. It never does any where it has a
-      # Fiber scheduler, whose other fibers go on meanwhile, and always does in a job.
+      # With `help: false` the calling thread does no jobs. It never does any if it has a Fiber
+      # scheduler, whose other fibers run meanwhile, and always does inside a job.
       #
       #: [T, R] (Enumerable[T] items, ?help: bool) { (T) -> R } -> Array[R]
       def run(items, help: true, &block)
@@ -50,9 +52,9 @@ module Skep
         batch.results
       end
 
-      # Lets no batch in any more, and waits at most so many seconds, for ever by default, for those
-      # that are, and for the threads to end. In one of its own jobs, which it can't wait for, it is
-      # false at once.
+      # Accepts no more batches, and waits up to `timeout` seconds (nil: no limit) until those in
+      # progress are done and the threads have ended. Returns false after the timeout, and at once
+      # if called inside one of its own jobs, which it can't wait for.
       #
       #: (?timeout: Numeric?) -> bool
       def close(timeout: nil) = workers.close(timeout && (OS.now + timeout))
@@ -62,13 +64,13 @@ module Skep
 
       private
 
-      # The threads of this process.
+      # Returns the threads of this process; a forked child starts without any.
       #
       #: () -> Workers
       def workers
         return @workers if @workers.here?
 
-        RENEWAL.synchronize { @workers = @workers.here? ? @workers : @workers.for_child }
+        FORK_LOCK.synchronize { @workers = @workers.here? ? @workers : @workers.for_child }
       end
     end
   end

@@ -3,28 +3,28 @@
 module Skep
   module Fork
     module CowFork
-      # What decides whether a fork is worth preparing for.
+      # Counters of the heap, which decide what a fork needs.
       #
       #   warmed = HeapStats.now         # right after a warmup
       #   HeapStats.now.need(warmed)     # => :warmup, :collection or nil
       #
-      # `live` and `young` count objects, dead ones that weren't collected yet among them; `pages`
-      # are the heap's. What a child's collections write to is pages of young objects: their age,
-      # and the free slots that the dead leave. A minor collection right before the fork takes most
-      # of that away, and costs 3 to 30 ms for a million objects. A warmup costs ten times as much,
-      # makes the rest old, and moves into huge pages what has come since; what it moves is no
-      # longer shared with earlier children. Figures: docs/memory.md.
+      # `live` and `young` count objects, including dead ones that aren't collected yet; `pages` are
+      # heap pages. A child's collections write to pages with young objects: to their age, and to
+      # the slots that they free. A minor collection right before the fork avoids most of these
+      # writes and costs 3 to 30 ms for a million objects. A warmup costs ten times as much; it also
+      # makes the remaining objects old and moves new memory into huge pages, which earlier children
+      # then no longer share. Figures: docs/memory.md.
       HeapStats = Struct.new(:live, :young, :pages, keyword_init: true)
 
       class HeapStats
-        # This share of young objects is worth a collection: it cost each child of a heap of a
-        # million objects 12 MB on Ruby 3.1; a fifth of it cost nothing. So few never are.
+        # The share of young objects from which on a collection pays: it cost each child of a heap
+        # of a million objects 12 MB on Ruby 3.1; a fifth of it cost nothing. FEW never pay.
         YOUNG = 0.01
         FEW = 5_000
 
-        # Since the last warmup. All warmups of a growing heap then take at most three times as
-        # long as its last; on Ruby 3.1 they save a child nothing more than a collection does, on
-        # 3.3 14 MB of 200 where the heap grew by a third.
+        # The growth since the last warmup from which on another pays. All warmups of a growing heap
+        # then take at most three times as long as its last. On Ruby 3.1 a warmup saves a child no
+        # more than a collection does, on 3.3 14 MB of 200 in a heap that grew by a third.
         GROWN = 1.5
         private_constant :YOUNG, :FEW, :GROWN
 

@@ -3,18 +3,18 @@
 module Skep
   module Fork
     class Warmup
-      # Judges whether GC.compact is worth its while, on a Ruby without Process.warmup.
+      # Decides whether to run GC.compact, on a Ruby without Process.warmup.
       #
-      #   CompactionPolicy.new.needless   # => nil: do it; else the reason not to, a String
+      #   CompactionPolicy.new.needless   # => nil, or the reason not to compact
       #
-      # It closes the gaps that boot's garbage left between live objects, where a child's new
-      # objects would each cost it a page. Ruby 3.1 protects each page by itself meanwhile; where
-      # that takes more mappings than the kernel grants, Ruby aborts: then rather not. Source:
+      # Compaction closes the gaps between live objects that garbage of the boot has left; a child's
+      # new objects would go there and copy pages. Ruby 3.1 changes the protection of each page
+      # meanwhile, and aborts if that takes more mappings than the kernel allows. Source:
       # lock_page_body in Ruby's gc.c; proc(5), max_map_count.
       class CompactionPolicy
-        GAPS = 0.25            # Of all slots, this share must be free.
-        MAPPINGS = 65_530      # The kernel's own default.
-        MAPPINGS_A_PAGE = 3    # Two at worst, and as much again to spare.
+        GAPS = 0.25            # The share of free slots from which on it pays.
+        MAPPINGS = 65_530      # The kernel's default.
+        MAPPINGS_A_PAGE = 3    # Two at worst, and one in reserve.
         private_constant :GAPS, :MAPPINGS, :MAPPINGS_A_PAGE
 
         #: (?stat: Hash[Symbol, Integer], ?able: bool, ?mappings: Integer) -> void

@@ -5,11 +5,11 @@ module Skep
     class Warmup
       # What a warmup did.
       #
-      #   report.seconds          # it took
-      #   report.bytes_before     # resident memory; nil where nobody can tell
-      #   report.bytes_after      # the same when it was over
-      #   report.steps            # => [Step], in their order
-      #   puts report             # all in a table
+      #   report.seconds          # its duration
+      #   report.bytes_before     # resident memory; nil if the system doesn't show it
+      #   report.bytes_after
+      #   report.steps            # => [Step], in order
+      #   puts report             # a table
       Report = Struct.new(:seconds, :bytes_before, :bytes_after, :steps, keyword_init: true) do
         #: (**untyped) -> void
         def initialize(**)
@@ -24,7 +24,7 @@ module Skep
           [head, *steps.map { |step| "  #{step}" }].join("\n")
         end
 
-        # Each step's outcome by its name, as plain data.
+        # Returns each step's outcome by its name.
         #
         #: () -> Hash[String, String]
         def to_plain = steps.to_h { |step| [step.name.to_s, step.outcome] }
@@ -35,11 +35,11 @@ module Skep
         def megabytes(bytes) = bytes ? format("%.1f MB", bytes / 1e6) : "unknown"
       end
 
-      # One of its steps, either skipped or done.
+      # One step, either done or skipped.
       #
       #   step.name       # => Symbol
-      #   step.seconds    # it took
-      #   step.skipped    # => why it was left out; nil: it wasn't
+      #   step.seconds    # its duration
+      #   step.skipped    # => why it was skipped, or nil
       #   step.note       # => what it did
       Report::Step = Struct.new(:name, :seconds, :skipped, :note, keyword_init: true) do
         #: (**untyped) -> void
@@ -53,7 +53,8 @@ module Skep
           format("%<name>-10s  %<seconds>7.3f s  %<outcome>s", name:, seconds:, outcome:)
         end
 
-        # What came of it, or why it was left out.
+        # Returns what the step did, or why it was skipped.
+        #
         #: () -> String
         def outcome = skipped ? "skipped: #{skipped}" : note
       end

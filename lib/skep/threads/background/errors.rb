@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What a background thread raises or reports.
+# Errors that a background thread raises or reports.
 module Skep
   module Threads
     class Background
@@ -10,7 +10,7 @@ module Skep
         def initialize(name) = super("the background thread #{name}")
       end
 
-      # Raised by a push or a start in a forked child, where `restart: :never` keeps the thread out.
+      # Raised by a push or a start in a forked child with `restart: :never`.
       class WrongProcess < Skep::Error
         #: (String name) -> void
         def initialize(name)
@@ -19,17 +19,17 @@ module Skep
         end
       end
 
-      # Reported of a thread that somebody killed: Thread#kill lets nothing be rescued.
+      # Reported after a Thread#kill, which the block can't rescue.
       class ThreadKilled < Skep::Error
         #: () -> void
         def initialize
-          super("it was killed: what it had in hand may be half done; another takes its place")
+          super("it was killed: the item in progress may be half done; a new thread starts")
         end
       end
 
-      # Reported when items were thrown away: to make room, or with the parent that had them.
+      # Reported when items were dropped: because the inbox was full, or with their parent process.
       class ItemsDropped < Skep::Error
-        attr_reader :count #: Integer, of all that this process has dropped
+        attr_reader :count #: Integer, all that this process has dropped
 
         #: (Integer count) -> void
         def initialize(count)
@@ -39,9 +39,9 @@ module Skep
         end
       end
 
-      # Reported at the end of a process that left items behind.
+      # Reported when the process exits before all items are processed.
       class DrainTimeout < Skep::Error
-        attr_reader :count #: Integer, of those that nobody had taken
+        attr_reader :count #: Integer, items left in the inbox
 
         #: (Integer count, Numeric seconds) -> void
         def initialize(count, seconds)

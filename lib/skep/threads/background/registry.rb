@@ -3,13 +3,12 @@
 module Skep
   module Threads
     class Background
-      # The Backgrounds of this process, which are to finish what they have when it exits.
+      # The Backgrounds of this process, which process their items when it exits.
       #
       #   Registry.add(background)
-      #   Registry.over?     # => true once they have had their time
+      #   Registry.over?     # => true once they are drained
       #
-      # The newest is closed first: it may hand on what it has to one that was there before.
-      # None is kept alive.
+      # The newest is closed first, because it may push to an older one. The references are weak.
       module Registry
         @all = ObjectSpace::WeakMap.new
         @lock = Mutex.new
@@ -19,14 +18,14 @@ module Skep
           @lock.synchronize do
             at_exit { drain } unless @waits
             @waits = true
-            @all[background] = background # Ruby 3.1 gives dead keys, but no dead values.
+            @all[background] = background # Ruby 3.1 returns dead keys, but not dead values.
           end
         end
 
         #: () -> bool
         def self.over? = @over == OS::Generation.count
 
-        # Runs in a forked child, too, that doesn't end by exit!.
+        # Also runs in a forked child, unless that ends by exit!.
         #
         #: () -> void
         def self.drain

@@ -3,12 +3,12 @@
 module Skep
   module Threads
     class Background
-      # Starts a Background in each forked child, without keeping alive one that nobody holds.
+      # Restarts a Background in each forked child. The reference is weak.
       #
       #   restart = RestartInChild.new(background)
       #   restart.cancel
       #
-      # Where the Background was forgotten it cancels itself at the next fork.
+      # Once the Background is collected it cancels itself at the next fork.
       class RestartInChild
         #: (Background) -> void
         def initialize(background)
@@ -18,7 +18,7 @@ module Skep
         end
 
         #: () -> void
-        def call = background&.__revive
+        def call = background&.__restart
 
         #: () -> void
         def cancel = @registration.cancel

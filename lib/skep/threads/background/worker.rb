@@ -3,14 +3,14 @@
 module Skep
   module Threads
     class Background
-      # How long a thread pauses after each error. Knows no clock and no thread.
+      # Decides how long a thread pauses after each error.
       #
       #   backoff = Backoff.new
       #   backoff.after(taken: 1, ran: 0.2)    # => 0.0, seconds
       #   backoff.after(taken: 1, ran: 0.2)    # => 0.1, then 0.2 … 30, each ±20%
       #
-      # The first error is free, and so is one after a run that did some work: that took two items,
-      # so that one at least went well, or ran for half a minute.
+      # There is no pause after the first error, nor after a run that made progress: it took two
+      # items, so that at least one succeeded, or it ran for half a minute.
       class Backoff
         FIRST = 0.1
         MOST = 30.0
@@ -23,7 +23,7 @@ module Skep
           @errors = 0
         end
 
-        # `taken` is how many items the run took, `ran` how many seconds it went on.
+        # `taken` is how many items the run took, `ran` how many seconds it lasted.
         #
         #: (taken: Integer, ran: Float) -> Float
         def after(taken:, ran:)
@@ -35,12 +35,12 @@ module Skep
       end
       private_constant :Backoff
 
-      # The thread of a Background, and those that take its place: after an error of its block,
-      # after a Thread#kill, and in a forked child.
+      # Runs the thread of a Background, and replaces it after a Thread#kill and in a forked child.
+      # After an error it calls the block again.
       #
       #   worker = Worker.new("skep.mailer", inbox, reporter) { |inbox| … }
-      #   worker.start           # where it isn't running
-      #   worker.join(deadline)  # until it has ended, and none took its place
+      #   worker.start           # if it isn't running
+      #   worker.join(deadline)  # until it has ended and was not replaced
       class Worker
         #: (String name, Inbox, untyped reporter) { (Inbox) -> void } -> void
         def initialize(name, inbox, reporter, &block)
@@ -48,7 +48,7 @@ module Skep
           @inbox = inbox
           @reporter = reporter
           @block = block
-          @lock = Mutex.new # Ruby frees it in a forked child whose parent's other thread held it.
+          @lock = Mutex.new # Ruby unlocks it in a forked child.
           @working = false
         end
 
@@ -57,7 +57,7 @@ module Skep
           @lock.synchronize { run unless @working && alive? }
         end
 
-        # In a child forked by the thread itself it is another.
+        # Compares the generation: a child forked by the thread itself has a thread, but not this.
         #
         #: () -> bool
         def alive? = @generation == OS::Generation.count && @thread.alive?
@@ -74,10 +74,10 @@ module Skep
           join(deadline) if ended && thread != @thread
         end
 
-        # Reports by the user's reporter.
+        # Passes an error to the user's reporter.
         #
         #: (Exception) -> void
-        def tell(error) = Fork::Reporter.tell(@reporter, error, "the thread #{@name}")
+        def report(error) = Fork::Reporter.tell(@reporter, error, "the thread #{@name}")
 
         private
 
@@ -88,64 +88,63 @@ module Skep
           @working = true
           @thread = thread
           thread.name = @name
-          thread.thread_variable_set(:fork_safe, true) # Says to Fork::Guard: it comes back.
+          thread.thread_variable_set(:fork_safe, true) # For Fork::Guard: it restarts.
         end
 
         #: () -> void
         def work
-          @lock.synchronize { Thread.current.report_on_exception = false } # run is over, too
+          @lock.synchronize { Thread.current.report_on_exception = false } # after run has returned
           backoff = Backoff.new
-          nil while again?(backoff)
+          nil while call_again?(backoff)
           ended = true
         rescue SystemExit, SignalException
           ended = true
-          raise # Meant for the process: Ruby hands it to the main thread.
+          raise # For the process: Ruby passes it to the main thread.
         ensure
-          come_back unless ended
+          replace_thread unless ended
         end
 
-        # Calls the block; should it be called once more?
+        # Calls the block; returns true if it should be called again.
         #
         #: (Backoff) -> bool
-        def again?(backoff)
+        def call_again?(backoff)
           popped = @inbox.__popped
           began = OS.now
           failed = !call
           taken = @inbox.__popped - popped
-          return go_on? { !@inbox.empty? && taken.positive? } if !failed || @inbox.closed?
+          return continue? { !@inbox.empty? && taken.positive? } if !failed || @inbox.closed?
 
-          @inbox.__rest(backoff.after(taken:, ran: OS.now - began))
-          go_on? { !(@inbox.closed? && @inbox.empty?) }
+          @inbox.__pause(backoff.after(taken:, ran: OS.now - began))
+          continue? { !(@inbox.closed? && @inbox.empty?) }
         end
 
-        # Asked under the lock: what is pushed from now on either is seen here or starts a new
-        # thread.
+        # Evaluates the block under the lock: a push either is seen by it or starts a new thread.
         #
         #: () { () -> bool } -> bool
-        def go_on?
+        def continue?
           @lock.synchronize { @working = yield }
         end
 
-        # False when the block raised.
+        # Returns false if the block raised.
         #
         #: () -> bool
         def call
           @block.call(@inbox)
           true
         rescue SystemExit, SignalException
-          raise # For work to deal with.
+          raise # For #work.
         rescue Exception => error # rubocop:disable Lint/RescueException -- or nobody would see it
-          tell(error)
+          report(error)
           false
         end
 
-        # Somebody killed the thread. At the end of the process that is Ruby, and all is done.
+        # The thread was killed. At the exit of the process Ruby does that, and all is drained.
         #
         #: () -> void
-        def come_back
+        def replace_thread
           return if Registry.over? || @generation != OS::Generation.count
 
-          tell(ThreadKilled.new)
+          report(ThreadKilled.new)
           @lock.synchronize { run } unless @inbox.closed? && @inbox.empty?
         end
       end

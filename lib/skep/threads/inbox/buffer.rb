@@ -3,14 +3,14 @@
 module Skep
   module Threads
     class Inbox
-      # What is in an inbox in one process, and the lock and bells that go with it.
+      # The items of an inbox in one process, with their lock and condition variables.
       #
       #   buffer = Buffer.new(generation, options)
       #   buffer.push(item, nil)         # => nil, or :closed, or :full
       #   buffer.pop(OS.now + 0.5)       # => an item or nil
-      #   buffer.for_child(generation)   # a child's, with a lock and bells of its own
+      #   buffer.for_child(generation)   # the buffer of a forked child
       #
-      # Condition variables are used since Ruby 3.1's Queue#pop knows no deadline.
+      # Uses condition variables because Queue#pop has no timeout on Ruby 3.1.
       class Buffer
         attr_reader :generation #: Integer
         attr_reader :popped     #: Integer
@@ -25,17 +25,17 @@ module Skep
           @items = items
           @closed = closed
           @dropped = dropped
-          @popped = @told = 0
+          @popped = @reported = 0
           @lock = Mutex.new
-          @bell, @room, @over = Array.new(3) { ConditionVariable.new }
+          @not_empty, @not_full, @closing = Array.new(3) { ConditionVariable.new }
         end
 
         #: (Integer generation) -> Buffer
         def for_child(generation)
-          heir = Fork.__heir?(@generation)
-          keep = @options.inherit == :items || (@options.inherit == :parent && heir)
+          daemon = Fork.__daemon_child?(@generation)
+          keep = @options.inherit == :items || (@options.inherit == :parent && daemon)
           Buffer.new(generation, @options, items: keep ? @items.dup : [], closed: @closed,
-                                           dropped: heir && !keep ? @items.size : 0)
+                                           dropped: daemon && !keep ? @items.size : 0)
         end
 
         #: (untyped item, Float? deadline) -> Symbol?
@@ -45,7 +45,7 @@ module Skep
             return refusal if refusal
 
             @items << item
-            @bell.signal
+            @not_empty.signal
           end
           nil
         end
@@ -53,25 +53,25 @@ module Skep
         #: (Float? deadline) -> untyped
         def pop(deadline)
           @lock.synchronize do
-            wait(@bell, deadline) { @items.empty? } if @items.empty?
+            wait(@not_empty, deadline) { @items.empty? } if @items.empty?
             return if @items.empty?
 
             @popped += 1
-            @room.signal if @limit
+            @not_full.signal if @limit
             @items.shift
           end
         end
 
         #: (Float deadline) -> void
-        def rest(deadline)
-          @lock.synchronize { wait(@over, deadline) { true } }
+        def pause(deadline)
+          @lock.synchronize { wait(@closing, deadline) { true } }
         end
 
         #: () -> void
         def close
           @lock.synchronize do
             @closed = true
-            [@bell, @room, @over].each(&:broadcast)
+            [@not_empty, @not_full, @closing].each(&:broadcast)
           end
           nil
         end
@@ -86,10 +86,10 @@ module Skep
         def full? = @limit && @items.size >= @limit
 
         #: (bool at_last) -> Integer?
-        def drops_untold(at_last)
+        def unreported_drops(at_last)
           @lock.synchronize do
-            due = at_last ? @told + 1 : 10**(@told.zero? ? 0 : @told.digits.size)
-            @told = @dropped if @dropped >= due
+            due = at_last ? @reported + 1 : 10**(@reported.zero? ? 0 : @reported.digits.size)
+            @reported = @dropped if @dropped >= due
           end
         end
 
@@ -97,42 +97,42 @@ module Skep
 
         #: (Float? deadline) -> Symbol?
         def refuse(deadline)
-          make_room(deadline) if full? && !@closed
+          wait_for_room(deadline) if full? && !@closed
           return :closed if @closed
 
           :full if full?
         end
 
         #: (Float? deadline) -> void
-        def make_room(deadline)
+        def wait_for_room(deadline)
           case @options.full
-          when :block then wait(@room, deadline) { full? }
+          when :block then wait(@not_full, deadline) { full? }
           when :drop_oldest
             @items.shift
             @dropped += 1
           end
         end
 
-        # Until the block is false, the deadline is over or the inbox closed.
+        # Waits until the block returns false, the deadline or the close.
         #
         #: (ConditionVariable, Float? deadline) { () -> boolish } -> void
-        def wait(bell, deadline)
+        def wait(condition, deadline)
           while yield && !@closed
             left = deadline && (deadline - OS.now)
             break if left && left <= 0
 
-            doze(bell, left)
+            wait_on(condition, left)
           end
         end
 
-        # Who is interrupted (Timeout, Thread#kill) may have heard the bell for another.
+        # An interrupted thread (Timeout, Thread#kill) may have consumed a signal: it passes it on.
         #
         #: (ConditionVariable, Float? seconds) -> void
-        def doze(bell, seconds)
-          bell.wait(@lock, seconds)
+        def wait_on(condition, seconds)
+          condition.wait(@lock, seconds)
           awake = true
         ensure
-          bell.signal unless awake
+          condition.signal unless awake
         end
       end
       private_constant :Buffer

@@ -3,25 +3,25 @@
 module Skep
   module Threads
     class Pool
-      # One run's jobs and what became of them.
+      # The jobs of one run and their results.
       #
       #   batch = Batch.new(items, size: 5, help: true) { |item| … }
-      #   batch.enter && batch.work    # in a pool's thread, which leaves then
-      #   batch.settle                 # in the caller's: does jobs, waits for the others' threads
-      #   batch.results                # or JobsFailed
+      #   batch.enter && batch.work    # in a thread of the pool, which then leaves
+      #   batch.settle                 # in the caller: does jobs, waits for the other threads
+      #   batch.results                # or raises JobsFailed
       #
-      # To take a job costs no lock: it is one call of Array#shift, which Ruby's own lock makes
-      # whole. The batch is over once nothing is left to take and no thread is at work on it any
-      # more. So neither a job's end nor a thread's death in any line of this file goes unnoticed,
-      # and the caller is woken once, not for each job.
+      # Taking a job needs no lock: it is one call of Array#shift, which is atomic under the GVL.
+      # The batch is over once no job is left to take and no thread works on it. So the caller
+      # notices the end of the last job as well as a killed thread, and is woken once, not for each
+      # job.
       class Batch
         UNDONE = Object.new
-        # What the caller takes for a job's own failure. What else comes is meant for the caller.
+        # Errors in the caller's thread that count as the job's failure. Others are for the caller.
         FAILURES = [StandardError, ScriptError, SystemStackError, NoMemoryError, SecurityError,
                     ThreadKilled::OfMain].freeze
         private_constant :UNDONE, :FAILURES
 
-        # `size` is how many threads may work on it at a time, `help` whether the caller is of them.
+        # `size` is how many threads may work on it at a time; with `help` the caller is one.
         #
         #: (Array[untyped] items, size: Integer, help: bool) { (untyped) -> untyped } -> void
         def initialize(items, size:, help:, &block)
@@ -32,40 +32,40 @@ module Skep
           @todo = (0...items.size).to_a
           @results = Array.new(items.size, UNDONE)
           @failures = {}
-          @hands = 0
+          @inside = 0
           @lost = false
-          @news = Thread::Queue.new
+          @done = Thread::Queue.new
           @caller, @generation = Thread.current, OS::Generation.count
         end
 
         #: () -> bool
         def helped? = @helped
 
-        # Does the calling thread run it?
+        # Returns true if the calling thread runs it.
         #
         #: () -> bool
         def mine? = @caller.equal?(Thread.current)
 
-        # Is there work for one more thread, beside so many jobs that are as good as taken?
+        # Returns true if one more thread can work on it, apart from `taken` jobs about to be taken.
         #
         #: (?Integer taken) -> bool
-        def wanting?(taken = 0) = @todo.size > taken && @hands < @most
+        def wanting?(taken = 0) = @todo.size > taken && @inside < @most
 
-        # Lets the calling thread in to work on it. Called under the workers' lock, as `leave` is.
+        # Registers the calling thread to work on it. Called under the workers' lock, as `leave` is.
         #
         #: () -> bool
-        def enter = wanting? && !!(@hands += 1)
+        def enter = wanting? && !!(@inside += 1)
 
-        # The calling thread has ended its work, or was killed at it, and so isn't `whole`.
+        # Unregisters the calling thread; `whole` is false if it was killed at work.
         #
         #: (whole: bool) -> void
         def leave(whole:)
           @lost ||= !whole
-          @hands -= 1
-          @news << true if over?
+          @inside -= 1
+          @done << true if over?
         end
 
-        # Does jobs until none is left to take, rescuing such errors of theirs.
+        # Does jobs until none is left to take. Records `errors` as their failures.
         #
         #: (?Array[Class] errors) -> void
         def work(errors = [Exception])
@@ -78,15 +78,15 @@ module Skep
           end
         end
 
-        # Does what the caller is to do itself; returns once all is done.
+        # Does the caller's share of the jobs; returns once the batch is over.
         #
         #: () -> void
         def settle
           work(FAILURES) if helped?
-          @news.pop until over? || !here?
+          @done.pop until over? || !here?
         end
 
-        # Raises JobsFailed, or what a job raised to end the program.
+        # Raises JobsFailed, or a job's SystemExit.
         #
         #: () -> Array[untyped]
         def results
@@ -98,15 +98,15 @@ module Skep
           fail_with(@failures.sort_by(&:first))
         end
 
-        # Jobs that haven't begun are left undone from now on.
+        # Cancels the jobs that haven't started.
         #
         #: () -> void
         def abandon = @todo.clear
 
         private
 
-        # The index of a job for the calling thread to do. None in the child of a job that forked:
-        # they are the parent's to do.
+        # Returns the index of a job for the calling thread; nil in a child that a job forked, as
+        # the parent does the jobs.
         #
         #: () -> Integer?
         def take = (@todo.shift if here?)
@@ -114,10 +114,10 @@ module Skep
         #: () -> bool
         def here? = @generation == OS::Generation.count
 
-        # In this order: who has taken the last of what was to do entered before that.
+        # In this order: the thread that took the last job entered before it did.
         #
         #: () -> bool
-        def over? = @todo.empty? && @hands.zero?
+        def over? = @todo.empty? && @inside.zero?
 
         #: (Integer index, Exception) -> void
         def note(index, error)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What a pool raises, and the failures of its jobs.
+# Errors of a pool, and the failures of its jobs.
 module Skep
   module Threads
     class Pool
@@ -17,13 +17,13 @@ module Skep
       #   failure.error    # => what the job raised
       Failure = Struct.new(:item, :index, :error, keyword_init: true)
 
-      # Raised by Pool#run after the batch, when some of its jobs raised. Its cause is the first
-      # failure's error.
+      # Raised by Pool#run after the last job, if some jobs raised. Its cause is the first failure's
+      # error.
       #
       #   rescue Skep::Threads::Pool::JobsFailed => e
       #     e.failures.each { |failure| retry_later(failure.item) if failure.error.is_a?(IOError) }
       #
-      # Its sentence leaves the items out, which may hold what no log should.
+      # Its message doesn't contain the items, which may hold secrets.
       class JobsFailed < Skep::Error
         attr_reader :failures #: Array[Failure], each with its item, in the items' order
 
@@ -32,15 +32,14 @@ module Skep
           @failures = failures
           first = failures.first
           super("#{failures.size} of #{size} jobs failed, the first, at index #{first.index}, by " \
-                "#{first.error.class}: #{first.error.message}; failures tells of each")
+                "#{first.error.class}: #{first.error.message}; failures lists each")
         end
       end
 
-      # The failure of a job whose thread was killed in its middle.
+      # The failure of a job whose thread was killed.
       class ThreadKilled < Skep::Error
-        # What Ruby makes of a kill of the main thread: its SystemExit, but not any other.
+        # Matches the SystemExit that Ruby raises in a main thread that is killed.
         module OfMain
-          # Is that the end of the main thread's own?
           #: (Exception) -> bool
           def self.===(error)
             error.is_a?(SystemExit) && !!error.backtrace&.first&.match?(/\b(?:kill|terminate)'\z/)
@@ -51,8 +50,7 @@ module Skep
         def initialize = super("the job's thread was killed: the job may be half done")
       end
 
-      # Raised by a run in the child of a process in which one of its jobs forked, and went on in
-      # the child instead of ending it.
+      # Raised by a run in a child that one of its jobs forked, if the job continues in the child.
       class ForkedInJob < Skep::Error
         #: () -> void
         def initialize

@@ -8,16 +8,16 @@ module Skep
       #   worker = Worker.new(workers, "pool.0", reporter)
       #   worker.join(5)       # => true once it has ended, within so many seconds
       #
-      # It can be interrupted only while it waits and in a job: what it notes of its work is whole,
-      # whenever it is killed. Made where interrupts are held back, it is born that way, and the
-      # others hear of every end.
+      # It can be interrupted only while it waits and inside a job, so that its records are complete
+      # whenever it is killed. It must be created with interrupts deferred, which it inherits: then
+      # the others learn of each end.
       class Worker
         HELD = { Object => :never }.freeze
         FREE = { Object => :immediate }.freeze
         INSIDE = :skep_pool
         private_constant :FREE, :INSIDE
 
-        # Does the calling thread belong to a pool?
+        # Returns true if the calling thread belongs to a pool.
         #
         #: () -> bool
         def self.inside? = Thread.current.thread_variable?(INSIDE)
@@ -29,13 +29,13 @@ module Skep
           @reporter = reporter
           @thread = Thread.new { live }
           @thread.name = "skep.#{name}"
-          @thread.thread_variable_set(:fork_safe, true) # Tells Fork::Guard that it comes back.
+          @thread.thread_variable_set(:fork_safe, true) # For Fork::Guard: it restarts.
         end
 
         #: (Numeric? timeout) -> bool
         def join(timeout) = !@thread.join(timeout).nil?
 
-        # Is it the calling thread?
+        # Returns true if it is the calling thread.
         #
         #: () -> bool
         def mine? = @thread.equal?(Thread.current)
@@ -53,8 +53,7 @@ module Skep
           @workers.remove(self, ended)
         end
 
-        # Looks for batches once more after the last ticket: the pool may be closed before they are
-        # over.
+        # Looks for batches once more after the last ticket: they may outlast the close.
         #
         #: () -> void
         def serve

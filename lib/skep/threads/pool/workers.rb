@@ -7,12 +7,12 @@ module Skep
       #
       #   workers = Workers.new(5, name: "pool", reporter:)
       #   workers.host(batch)         # the threads work on it until it is over
-      #   workers.close(OS.now + 5)   # => true: all is done, and they have ended
+      #   workers.close(OS.now + 5)   # => true: all batches are done and the threads have ended
       #   workers.for_child           # the same in a forked child, without threads yet
       #
-      # Threads wait for a ticket, which says that there is work, not which. One is enough for a
-      # batch: who takes it calls the next, as long as there is more to do. One that is killed
-      # starts its successor.
+      # Threads wait for a ticket, which says that there is work, but not which. One is enough for a
+      # batch: the thread that takes it wakes the next as long as there are more jobs. A killed
+      # thread starts its replacement.
       class Workers
         #: (Integer size, name: String | Symbol, reporter: untyped, ?closed: bool) -> void
         def initialize(size, name:, reporter:, closed: false)
@@ -34,7 +34,7 @@ module Skep
         #: () -> bool
         def closed? = @tickets.closed?
 
-        # Has its threads work on the batch, and the caller as far as it helps. Raises Closed.
+        # Runs the batch with the threads, and with the caller if that helps. Raises Closed.
         #
         #: (Batch) -> void
         def host(batch)
@@ -54,12 +54,12 @@ module Skep
           settled?(deadline) && @workers.values.all? { |worker| worker.join(left(deadline)) }
         end
 
-        # A worker's wait. nil once closed.
+        # Waits for a ticket; returns nil once closed.
         #
         #: () -> true?
         def wait_for_work = @tickets.pop
 
-        # The batch that a worker is to work on, and has to leave. None in the child of a job that
+        # Returns a batch for a worker, which must leave it afterwards; nil in a child that a job
         # forked.
         #
         #: () -> Batch?
@@ -72,7 +72,7 @@ module Skep
         #: (Batch, whole: bool) -> void
         def leave(batch, whole:) = @lock.synchronize { batch.leave(whole:) }
 
-        # The worker has ended, or was killed: then another is called to what was its to do.
+        # Removes a worker that has ended; replaces one that was killed.
         #
         #: (Worker, bool? ended) -> void
         def remove(worker, ended)
@@ -81,35 +81,35 @@ module Skep
           @lock.synchronize { @workers.delete(@workers.key(worker)) }
           return if ended
 
-          call(anew: true)
+          issue_ticket(force: true)
           add_worker
-        rescue ThreadError # No thread begins in a process that ends.
+        rescue ThreadError # No thread can start while the process exits.
           nil
         end
 
         private
 
-        # Calls one thread more. Done by those who let work in, and by each that takes some.
+        # Wakes or starts one more thread. Called by #host, and by each thread that enters a batch.
         #
         #: (Batch) -> void
         def wake(batch)
-          call
+          issue_ticket
           add_worker if @tickets.num_waiting.zero? && @workers.size < @size
-        rescue ThreadError # The system gives no more: the others do the work, if there are any.
+        rescue ThreadError # The system refuses a thread: the others do the work, if there are any.
           raise if @workers.empty? && !batch.helped?
         end
 
-        # A ticket that nobody has taken yet calls as well as another, unless who it called is dead.
+        # One ticket in the queue is enough, unless the thread that it woke was killed (`force`).
         #
-        #: (?anew: bool) -> void
-        def call(anew: false)
-          @tickets << true if anew || @tickets.empty?
+        #: (?force: bool) -> void
+        def issue_ticket(force: false)
+          @tickets << true if force || @tickets.empty?
         rescue ClosedQueueError
-          nil # All were woken then, and look for batches before they end.
+          nil # All threads are awake, and look for batches before they end.
         end
 
-        # Whole, and its thread is born with interrupts held back. Under the lock until that has its
-        # name: it takes no job before.
+        # With interrupts deferred, which the new thread inherits. Under the lock until the thread
+        # has its name: it takes no job before.
         #
         #: () -> void
         def add_worker
@@ -144,7 +144,7 @@ module Skep
           end
         end
 
-        # Is the calling thread in the middle of a job?
+        # Returns true if the calling thread is inside a job.
         #
         #: () -> bool
         def at_work?
