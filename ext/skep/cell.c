@@ -1,6 +1,6 @@
 /*
- * The sequence lock of a cell. Its writer never waits, and can be killed between any two of its
- * instructions: the blob in use is the one that it isn't writing.
+ * The sequence lock of a cell. The writer never waits, and may be killed between any two
+ * instructions: it never writes to the buffer in use.
  */
 #define _GNU_SOURCE /* clock_gettime in C99 */
 #include "cell.h"
@@ -11,7 +11,7 @@
 
 _Static_assert(sizeof(struct skep_cell) == SKEP_CELL, "a cell is 1,024 bytes");
 
-/* The fence keeps this blob's bytes from being seen before the last one's sequence. */
+/* The fence orders this blob's bytes after the last blob's sequence. */
 static void
 skep_cell_publish(struct skep_cell *cell, uint16_t length, const char *bytes)
 {
@@ -30,7 +30,7 @@ skep_cell_write(struct skep_cell *cell, const char *bytes, uint16_t length)
     skep_cell_publish(cell, length, bytes);
 }
 
-/* The copy counts only if the sequence stood still meanwhile. */
+/* The copy is valid only if the sequence has not changed meanwhile. */
 int
 skep_cell_read(const struct skep_cell *cell, struct skep_blob *copy)
 {

@@ -1,4 +1,4 @@
-/* A page's cell: the layout explained in lib/skep/os/shared_page.rb. No Ruby in here. */
+/* A cell of a SharedPage; lib/skep/os/shared_page.rb has the layout. Without Ruby. */
 #ifndef SKEP_CELL_H
 #define SKEP_CELL_H
 
@@ -31,14 +31,14 @@ skep_cell_beat_by(struct skep_cell *cell, clockid_t clock)
                      (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec, __ATOMIC_RELAXED);
 }
 
-/* Marks progress, now. */
+/* Records the time of a beat. */
 static inline void
 skep_cell_beat(struct skep_cell *cell)
 {
     skep_cell_beat_by(cell, CLOCK_MONOTONIC);
 }
 
-/* The same at the kernel's last tick, some milliseconds ago: a sixth of the price, for hot loops. */
+/* The same with the time of the kernel's last tick, some milliseconds ago: six times as fast. */
 static inline void
 skep_cell_beat_roughly(struct skep_cell *cell)
 {
@@ -52,10 +52,10 @@ skep_cell_beat_roughly(struct skep_cell *cell)
 /* Publishes at most SKEP_BLOB bytes as the cell's next blob. */
 void skep_cell_write(struct skep_cell *cell, const char *bytes, uint16_t length);
 
-/* Copies the last whole blob; false when there is none. */
+/* Copies the last complete blob; returns false if there is none. */
 int skep_cell_read(const struct skep_cell *cell, struct skep_blob *copy);
 
-/* No blob, no beat, all words but the sequence zero. */
+/* Removes the blob and the beat, and zeroes all words but the sequence. */
 void skep_cell_clear(struct skep_cell *cell);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Skep::OS::Memory::HeapPageSlab.share: the slab's content becomes a file in memory, mapped privately in its place.
- * A process forked later writes to these records in each of its collections, which gives it pages of
- * its own; nearly all of them are the file's again once the collection is over, and are given back.
+ * Skep::OS::Memory::HeapPageSlab.share: copies the slab to a memfd and maps that privately in its
+ * place. A process forked later writes to the records in each collection, which copies pages. After
+ * the collection nearly all of them have the file's content again: these copies are dropped.
  * Sources: memfd_create(2), mmap(2), madvise(2) MADV_DONTNEED, proc(5) /proc/pid/pagemap.
  */
 #include "skep.h"
@@ -18,27 +18,27 @@
 
 #define SKEP_PAGEMAP_PRESENT ((uint64_t)1 << 63)
 #define SKEP_PAGEMAP_FILE ((uint64_t)1 << 61)
-/* Without a reserve, as the room has none: the kernel takes away what was there before it counts one. */
+/* NORESERVE as for the slab: the kernel unmaps the old range before it would count a new one. */
 #define SKEP_RESHARE_MAP (MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE)
-#define SKEP_RESHARE_PAGES 512    /* looked at a time */
-#define SKEP_RESHARE_PAUSE 100    /* after a minor collection at most a hundredth of the time goes to it */
+#define SKEP_RESHARE_PAGES 512    /* checked at a time */
+#define SKEP_RESHARE_PAUSE 100    /* at most a hundredth of the time is spent after minor collections */
 
-/* Ruby 3.1's: NULL once there has been a second Ractor. Later Rubies hide it. */
+/* Ruby 3.1: NULL after a second Ractor was started. Later versions don't export it. */
 extern void *ruby_single_main_ractor __attribute__((weak));
 
 static struct {
-    char *from;           /* the slab's part that is mapped from the file */
-    const char *original; /* the file again, never written */
+    char *from;           /* the part of the slab that is mapped from the file */
+    const char *original; /* a second mapping of the file, read-only */
     size_t bytes;
     size_t page;
-    uint64_t given_back;  /* pages, by this process and those before it */
-    double ended, took;   /* the last time, in seconds */
-    VALUE major_by;       /* a symbol made beforehand: no object may be made in a collection */
+    uint64_t given_back;  /* pages, by this process and its ancestors */
+    double ended, took;   /* the last run, in seconds */
+    VALUE major_by;       /* a symbol, as no object may be made in a collection */
 } shared;
 
 /*
- * May another Ractor write meanwhile? Ruby 3.1 lets them run while it sweeps, and they mark objects
- * as unprotected without its lock; later Rubies take it.
+ * Returns false if another Ractor may write meanwhile. In Ruby 3.1 Ractors run while one sweeps, and
+ * mark objects as unprotected without the lock; later versions take it.
  */
 static int
 skep_cow_restore_alone(void)
@@ -69,7 +69,7 @@ skep_cow_restore_same(size_t page)
     return memcmp(shared.from + at, shared.original + at, shared.page) == 0;
 }
 
-/* Gives back runs of pages that are the original's again, of so many from the first on. */
+/* Drops runs of copied pages, of `count` from `first` on, that have the original's content again. */
 static void
 skep_cow_restore_some(const uint64_t *entries, size_t first, size_t count)
 {
@@ -87,7 +87,7 @@ skep_cow_restore_some(const uint64_t *entries, size_t first, size_t count)
     }
 }
 
-/* Which were written to. Where that is hidden (no /proc, a change of user) any may have been. */
+/* Reads which pages were written to; all, if the page map isn't readable (a change of user). */
 static void
 skep_cow_restore_look(int pagemap, uint64_t *entries, size_t first, size_t count)
 {
@@ -98,7 +98,7 @@ skep_cow_restore_look(int pagemap, uint64_t *entries, size_t first, size_t count
     for (i = 0; i < count; i++) entries[i] = SKEP_PAGEMAP_PRESENT;
 }
 
-/* Opened each time: it tells of the process that opened it. */
+/* The page map is opened each time: it belongs to the process that opened it. */
 static void
 skep_cow_restore_all(void)
 {
@@ -112,10 +112,10 @@ skep_cow_restore_all(void)
         skep_cow_restore_some(entries, first, count);
     }
     if (pagemap >= 0) close(pagemap);
-    madvise((void *)shared.original, shared.bytes, MADV_DONTNEED); /* its page table entries */
+    madvise((void *)shared.original, shared.bytes, MADV_DONTNEED); /* frees its page table */
 }
 
-/* Makes no object, as the collector is at work, and leaves errno to whom it interrupts. */
+/* Runs in the collector: makes no object, and preserves errno. */
 static void
 skep_cow_restore_after_sweep(VALUE event, void *data)
 {
@@ -163,7 +163,7 @@ skep_cow_restore_watch(void)
 {
     if (!skep_cow_restore_tracepoint) {
         shared.major_by = ID2SYM(rb_intern("major_by"));
-        rb_gc_latest_gc_info(shared.major_by); /* which makes symbols of its own at its first call */
+        rb_gc_latest_gc_info(shared.major_by); /* its first call makes symbols */
         skep_cow_restore_tracepoint = rb_tracepoint_new(Qnil, RUBY_INTERNAL_EVENT_GC_END_SWEEP,
                                                     skep_cow_restore_after_sweep, NULL);
         rb_gc_register_mark_object(skep_cow_restore_tracepoint);
@@ -171,7 +171,7 @@ skep_cow_restore_watch(void)
     rb_tracepoint_enable(skep_cow_restore_tracepoint);
 }
 
-/* From now on nothing is given back; what is shared stays so until it is written to. */
+/* Stops the runs after collections; shared pages stay shared until a write. */
 static VALUE
 skep_cow_restore_unwatch(VALUE self)
 {
@@ -179,7 +179,7 @@ skep_cow_restore_unwatch(VALUE self)
     return Qnil;
 }
 
-/* Between the copy and the mapping nobody writes: the GVL is ours, and no object is made. */
+/* No write can occur between the copy and the mapping: the GVL is held, and no object is made. */
 static const char *
 skep_cow_restore_lay(void)
 {
@@ -208,7 +208,7 @@ skep_cow_restore_lay(void)
     return NULL;
 }
 
-/* nil, or why not. Again is fine: what was forked meanwhile keeps the file before. */
+/* Returns nil, or the reason why not. May be called again: earlier children keep the old file. */
 static VALUE
 skep_cow_restore_share(VALUE self)
 {

@@ -1,4 +1,4 @@
-/* Skep::OS::FileLock over fcntl(2), F_SETLK: a lock that a process has, and its forks have not. */
+/* Skep::OS::FileLock over fcntl(2), F_SETLK: a process' lock, which forked children don't have. */
 #include "skep.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ skep_file_lock_take(VALUE self, VALUE file)
     return Qfalse;
 }
 
-/* 0 is a holder in a PID namespace that ours doesn't see. */
+/* 0 is a holder in a PID namespace that isn't visible here. */
 static VALUE
 skep_file_lock_holder(VALUE self, VALUE file)
 {

@@ -1,7 +1,7 @@
 /*
- * Skep::OS::ProcessTree::ForkProbe.check: would the kernel give us one more process? Asked by making one, which
- * shares our memory, ends at once and is nobody's child: no SIGCHLD tells of it and no wait(2) of
- * the application's finds it. Source: clone(2), CLONE_VFORK and __WCLONE.
+ * Skep::OS::ProcessTree::ForkProbe.check: asks the kernel whether a fork would succeed, by cloning a
+ * process that shares our memory and exits at once. It sends no SIGCHLD, and the application's
+ * wait(2) doesn't find it. Source: clone(2), CLONE_VFORK and __WCLONE.
  */
 #include "skep.h"
 
@@ -10,7 +10,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#define SKEP_HEADROOM_STACK 16384
+#define SKEP_PROBE_STACK 16384
 
 static int
 skep_fork_probe_process(void *nothing)
@@ -18,11 +18,11 @@ skep_fork_probe_process(void *nothing)
     return 0;
 }
 
-/* No signal may find a handler in a process that has our memory. */
+/* Signals are blocked: a handler must not run in a process that shares our memory. */
 static int
 skep_fork_probe_clone(void)
 {
-    char stack[SKEP_HEADROOM_STACK] __attribute__((aligned(16)));
+    char stack[SKEP_PROBE_STACK] __attribute__((aligned(16)));
     sigset_t all, before;
     int pid, error;
 

@@ -1,8 +1,7 @@
 /*
- * Skep::OS::Generation: the pid and the count of forks on a page which the kernel wipes in every
- * forked child (MADV_WIPEONFORK, Linux 4.14), so that a zero there tells of a fork, however it was
- * made. Process-wide by nature, hence the statics. Safe in any Ractor: what several of them may
- * refill at a time comes to the same number.
+ * Skep::OS::Generation: the pid and the count of forks on a page that the kernel wipes in each forked
+ * child (MADV_WIPEONFORK, Linux 4.14). A zero there means a fork, however it was made. The statics
+ * are process-wide. Safe in any Ractor: several that refill the page write the same numbers.
  */
 #include "generation.h"
 
@@ -14,7 +13,7 @@
 #endif
 
 volatile struct skep_generation_page *skep_generation_page;
-static VALUE skep_generation_last = INT2FIX(0); /* the count that a fork doesn't wipe */
+static VALUE skep_generation_last = INT2FIX(0); /* the count, not wiped */
 static VALUE skep_generation_module;
 static ID skep_generation_notice;
 
@@ -30,7 +29,7 @@ skep_generation_read_pid(VALUE self)
     return skep_generation_pid();
 }
 
-/* The first to get its number onto the page has counted the fork for all. */
+/* The first thread that writes its number to the page counts the fork. */
 static VALUE
 skep_generation_recount(void)
 {
@@ -58,7 +57,7 @@ skep_generation_read_noticed(VALUE self)
     return RB_LIKELY(noticed) ? noticed : rb_funcall(skep_generation_module, skep_generation_notice, 0);
 }
 
-/* Of several threads one alone notices: nothing here lets another run. */
+/* Only one of several threads gets true: no other can run in here. */
 static VALUE
 skep_generation_note(VALUE self)
 {

@@ -1,17 +1,17 @@
-/* The page that a fork wipes, for those who read the pid at the price of a load. */
+/* The page that a fork wipes: reading the pid costs one load. */
 #ifndef SKEP_GENERATION_H
 #define SKEP_GENERATION_H
 
 #include "skep.h"
 
-/* Finished Fixnums; 0 in a process that didn't ask yet. */
+/* Fixnums; 0 until this process has filled them. */
 struct skep_generation_page {
     VALUE pid;     /* this process */
-    VALUE count;   /* of forks, as a fact */
-    VALUE noticed; /* the same, once the listener knows */
+    VALUE count;   /* of forks */
+    VALUE noticed; /* the count that the listener knows */
 };
 
-/* NULL where the kernel wipes no page. */
+/* NULL if the kernel wipes no page. */
 extern volatile struct skep_generation_page *skep_generation_page
     __attribute__((visibility("hidden")));
 

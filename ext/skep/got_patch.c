@@ -1,6 +1,7 @@
 /*
- * An ELF object calls another one through a table of addresses, one word a function. Those of the
- * object that holds rb_gc_start are replaced: calls by other libraries stay as they are.
+ * Replaces functions that Ruby imports. An ELF object calls another one through a table with one
+ * address for each function. Only the table of the object with rb_gc_start is changed: calls by
+ * other libraries are not affected.
  * Source: elf(5), dl_iterate_phdr(3).
  */
 #include "skep.h"
@@ -28,7 +29,7 @@ struct skep_object {
     const ElfW(Dyn) *dynamic;
     const ElfW(Sym) *symbols;
     const char *names;
-    uintptr_t relro, relro_end; /* read-only since it was loaded */
+    uintptr_t relro, relro_end; /* read-only after loading */
 };
 
 typedef int skep_visit(struct skep_object *object, const ElfW(Rela) *entry, void *data);
@@ -47,7 +48,7 @@ skep_object_has(const struct dl_phdr_info *info, uintptr_t address)
     return 0;
 }
 
-/* What lies behind its last whole page stays writable, as data may share that page. */
+/* Only whole pages are read-only: other data may share the last one. */
 static void
 skep_object_locked(struct skep_object *object, uintptr_t from, size_t bytes)
 {
@@ -75,7 +76,7 @@ skep_object_found(struct dl_phdr_info *info, size_t size, void *data)
     return 1;
 }
 
-/* glibc has made addresses of these offsets when it loaded the object, others haven't. */
+/* glibc relocates these offsets to addresses when it loads the object, other libraries don't. */
 static void *
 skep_object_at(const struct skep_object *object, ElfW(Addr) address)
 {
@@ -148,7 +149,7 @@ skep_got_patch_find(struct skep_object *object, const ElfW(Rela) *entry, void *d
     struct skep_got_patch *import = data;
     void **word = skep_got_patch_word(object, entry, import->name);
 
-    if (word) import->theirs = *word;
+    if (word) import->previous = *word;
     return 0;
 }
 
@@ -164,7 +165,7 @@ skep_got_patch_write(struct skep_object *object, const ElfW(Rela) *entry, void *
 
     if (!word) return 0;
     if (locked && mprotect(from, page, PROT_READ | PROT_WRITE) < 0) return -1;
-    __atomic_store_n(word, import->ours, __ATOMIC_RELEASE);
+    __atomic_store_n(word, import->replacement, __ATOMIC_RELEASE);
     return locked ? mprotect(from, page, PROT_READ) : 0;
 }
 
@@ -177,7 +178,7 @@ skep_replace_imports(struct skep_got_patch *imports, int count)
     if (skep_object_open(&object) < 0) return -1;
     for (i = 0; i < count; i++) {
         skep_object_each(&object, skep_got_patch_find, &imports[i]);
-        if (!imports[i].theirs) return -1;
+        if (!imports[i].previous) return -1;
     }
     for (i = 0; i < count; i++)
         if (skep_object_each(&object, skep_got_patch_write, &imports[i]) < 0) return -1;
@@ -189,7 +190,7 @@ skep_replace_imports(struct skep_got_patch *imports, int count)
 int
 skep_replace_imports(struct skep_got_patch *imports, int count)
 {
-    return -1; /* an architecture whose tables weren't tried */
+    return -1; /* an architecture that was not tested */
 }
 
 #endif

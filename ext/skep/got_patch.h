@@ -1,14 +1,14 @@
-/* Replaces what Ruby's own library (or program) calls of another one; see got_patch.c. */
+/* Replaces functions that Ruby's library (or program) imports; see got_patch.c. */
 #ifndef SKEP_IMPORTS_H
 #define SKEP_IMPORTS_H
 
 struct skep_got_patch {
     const char *name;
-    void *ours;
-    void *theirs; /* out: what was called so far */
+    void *replacement;
+    void *previous; /* out */
 };
 
-/* 0: all are replaced; else none is, as this Ruby imports them in no way known here. */
+/* Returns 0 if all are replaced; else none is, as this Ruby imports them in an unknown way. */
 int skep_replace_imports(struct skep_got_patch *imports, int count);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * Skep::OS::Memory::HeapPageSlab: Ruby keeps a record of each of its heap pages (struct heap_page: mark bits and
- * the like, which each collection writes) in malloc's heap, scattered between the application's
- * buffers. Here they get a room of their own, where they lie close.
+ * Skep::OS::Memory::HeapPageSlab: Ruby has a record for each heap page (struct heap_page: mark bits
+ * and so on, which each collection writes) in malloc's heap, scattered among the application's
+ * buffers. The slab allocates them next to each other.
  *
- * Which calls ask for such a record is learnt, not assumed: while the heap is made to grow, one call
- * of calloc in Ruby must come with each new page, and a new page's first word must then point to
- * what that call was given. From then on this call alone is served here. All of it happens with
- * the GVL and, as it is the collector's own work, the VM's lock held.
+ * The call that allocates such a record is found by trial: while the heap grows, one call site of
+ * calloc in Ruby must run once for each new page, and a new page's first word must then point to
+ * that call's result. From then on the slab serves this call site alone. All of it happens with the
+ * GVL held and, in the collector, with the VM's lock held.
  */
 #include "skep.h"
 #include "got_patch.h"
@@ -16,11 +16,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define SKEP_SLAB_ROOM ((size_t)256 << 20) /* of addresses, not of memory */
+#define SKEP_SLAB_ROOM ((size_t)256 << 20) /* reserved addresses */
 #define SKEP_SLAB_STEP ((size_t)1 << 20)
-#define SKEP_LEARN_CALLS 64    /* kinds of calls told apart while learning */
-#define SKEP_LEARN_PAGES 6     /* new heap pages to learn from */
-#define SKEP_LEARN_OBJECTS 200000 /* which this many objects must need at the latest */
+#define SKEP_LEARN_CALLS 64    /* call sites and sizes that are counted */
+#define SKEP_LEARN_PAGES 6     /* new heap pages of the trial */
+#define SKEP_LEARN_OBJECTS 200000 /* the most objects to make for them */
 #define SKEP_SMALLEST_RECORD 128
 
 struct skep_call {
@@ -30,14 +30,14 @@ struct skep_call {
 };
 
 static struct skep_slab slab;
-static struct skep_call wanted; /* the call that asks for records */
+static struct skep_call wanted; /* the call that allocates records */
 static struct skep_call seen[SKEP_LEARN_CALLS];
 static int learning;
-static void *spare; /* slots given back: each begins with the next one's address */
+static void *spare; /* free list: each slot begins with the next one's address */
 static void *newest;
-static const char *refusal; /* why it can't be done in this process */
-static void *(*their_calloc)(size_t, size_t);
-static void (*their_free)(void *);
+static const char *refusal; /* why it isn't supported in this process */
+static void *(*libc_calloc)(size_t, size_t);
+static void (*libc_free)(void *);
 
 const struct skep_slab *
 skep_slab(void)
@@ -100,14 +100,14 @@ skep_slab_calloc(size_t count, size_t bytes)
         if (at) return at;
     }
     if (RB_UNLIKELY(learning) && count == 1) skep_slab_note(site, bytes);
-    return their_calloc(count, bytes);
+    return libc_calloc(count, bytes);
 }
 
 static void
 skep_slab_free(void *at)
 {
     if (RB_LIKELY((char *)at < slab.from || (char *)at >= slab.end)) {
-        their_free(at);
+        libc_free(at);
         return;
     }
     *(void **)at = spare;
@@ -127,7 +127,7 @@ skep_slab_heap_pages(void)
     return skep_slab_heap("heap_allocated_pages");
 }
 
-/* Makes objects until there are so many more heap pages; returns the last one made, or nil. */
+/* Makes objects until the heap has so many more pages; returns the last object, or nil. */
 static VALUE
 skep_slab_grow(unsigned long pages)
 {
@@ -139,7 +139,7 @@ skep_slab_grow(unsigned long pages)
     return left > 0 ? made : Qnil;
 }
 
-/* The one call that came once with each new page. */
+/* Finds the one call that ran once for each new page. */
 static int
 skep_slab_learn(struct skep_call *call)
 {
@@ -159,7 +159,7 @@ skep_slab_learn(struct skep_call *call)
     return found == 1;
 }
 
-/* Does the newest heap page, where this object lies, begin with the address of the newest slot? */
+/* Returns true if the heap page of this object begins with the address of the newest slot. */
 static int
 skep_slab_proven(VALUE made)
 {
@@ -183,7 +183,7 @@ skep_slab_make_room(void)
     return 0;
 }
 
-/* What was learnt is tried at once, and forgotten if it wasn't so. */
+/* Verifies the call that was found; discards it if the verification fails. */
 static const char *
 skep_slab_try(struct skep_call call)
 {
@@ -203,16 +203,16 @@ skep_slab_replace(void)
     };
     struct skep_call call;
 
-    their_calloc = calloc;
-    their_free = free;
+    libc_calloc = calloc;
+    libc_free = free;
     if (skep_replace_imports(imports, 2) < 0) return "this Ruby calls malloc in a way unknown to skep";
-    their_calloc = (void *(*)(size_t, size_t))imports[0].theirs;
-    their_free = (void (*)(void *))imports[1].theirs;
+    libc_calloc = (void *(*)(size_t, size_t))imports[0].previous;
+    libc_free = (void (*)(void *))imports[1].previous;
     if (!skep_slab_learn(&call)) return "this Ruby asks for its heap pages in a way unknown to skep";
     return skep_slab_try(call);
 }
 
-/* What was tried in vain isn't tried again. */
+/* A failure is final for this process. */
 static const char *
 skep_slab_set_up(void)
 {
@@ -223,7 +223,7 @@ skep_slab_set_up(void)
     return refusal = skep_slab_replace();
 }
 
-/* nil, or why not; once is enough. */
+/* Returns nil, or the reason why not. May be called again. */
 static VALUE
 skep_slab_install(VALUE self)
 {

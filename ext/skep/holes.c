@@ -1,9 +1,9 @@
 /* Skep::OS::Memory.fill_holes over malloc(3) and glibc's mallinfo2(3).
  *
- * What a boot has freed leaves holes all over malloc's heap. A child puts its first new strings and
- * tables into them, and each copies the page around it, of which it needs a few bytes. So they are
- * taken before the fork; a child then goes on where nothing lies yet. Holes of pages stay: their
- * pages are gone (malloc_trim), and a child fills them in a row. */
+ * A boot leaves holes of freed memory all over malloc's heap. A child puts its first new strings and
+ * tables there, and each copies a whole page for a few bytes. So the holes are allocated before the
+ * fork, and a child allocates above them. Holes of whole pages stay: malloc_trim has unmapped their
+ * pages, and a child fills them one after the other. */
 #include "skep.h"
 
 #ifdef HAVE_MALLINFO2
@@ -14,12 +14,12 @@
 
 enum { STEP = 2 * sizeof(size_t), LEAST = 2 * STEP, SMALL = 4096, MOST = 65536 };
 
-/* Each hole holds the address of the one taken before it. */
+/* A filled hole; a linked list. */
 typedef struct hole {
     struct hole *before;
 } hole_t;
 
-/* Where malloc's own heap is: under what it has never given out. */
+/* The range of malloc's main heap, below its unused top. */
 typedef struct {
     uintptr_t bottom;
     uintptr_t top;
@@ -36,7 +36,7 @@ skep_holes_span(void)
     return (span_t){ top - info.arena, top };
 }
 
-/* Takes holes of that size, until one comes from elsewhere, or they are `most` bytes together. */
+/* Allocates holes of that size, until one is outside of the heap or the sum is `most` bytes. */
 static size_t
 skep_holes_take(hole_t **taken, size_t size, size_t most, span_t span)
 {
@@ -66,7 +66,8 @@ skep_holes_free(hole_t **taken)
     }
 }
 
-/* => bytes. Large ones first, so that small ones aren't cut from them; those are given back. */
+/* Returns bytes. Allocates large holes first, so that small ones aren't cut from them, and frees
+ * these at the end. */
 static VALUE
 skep_memory_fill_holes(VALUE self, VALUE at_most)
 {
@@ -81,7 +82,7 @@ skep_memory_fill_holes(VALUE self, VALUE at_most)
     return SIZET2NUM(bytes);
 }
 
-/* What was filled is free again. */
+/* Frees the filled holes. */
 static VALUE
 skep_memory_open_holes(VALUE self)
 {

@@ -1,4 +1,4 @@
-/* Skep::OS::Memory::HugePages over madvise(MADV_COLLAPSE), Linux 6.1. Which areas is Ruby's to say. */
+/* Skep::OS::Memory::HugePages over madvise(MADV_COLLAPSE), Linux 6.1. Ruby chooses the areas. */
 #include "skep.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 struct skep_area {
     uintptr_t from, to;
-    size_t enough; /* resident small pages in a huge page's room that make it worth its while */
+    size_t enough; /* resident small pages in a huge page's range from which on it is collapsed */
     volatile int interrupted;
 };
 
@@ -32,7 +32,7 @@ skep_huge_resident(uintptr_t from, size_t page)
     return resident;
 }
 
-/* A refusal (no huge page free, unmapped meanwhile) costs nothing but that piece. */
+/* A refusal (no huge page free, unmapped meanwhile) skips one huge page. */
 static void *
 skep_huge_collapse_unlocked(void *data)
 {
@@ -64,7 +64,7 @@ skep_huge_collapse(VALUE self, VALUE from, VALUE bytes, VALUE share)
     return Qnil;
 }
 
-/* 0: enabled; 1: disabled; 3: disabled but where advised (Linux 6.18, whose flag it is to give back). */
+/* 0: enabled; 1: disabled; 3: disabled unless advised (a flag of Linux 6.18, to be restored). */
 static VALUE
 skep_huge_set_disabled(VALUE disabled)
 {
@@ -74,7 +74,7 @@ skep_huge_set_disabled(VALUE disabled)
     return Qnil;
 }
 
-/* Ruby switches huge pages off for its own process: lifted for the block's time. */
+/* Ruby disables huge pages for its process: enables them during the block. */
 static VALUE
 skep_huge_allowed(VALUE self)
 {
@@ -85,7 +85,7 @@ skep_huge_allowed(VALUE self)
     return rb_ensure(rb_yield, Qnil, skep_huge_set_disabled, INT2FIX(disabled));
 }
 
-/* nil, or why this system can't: probed on an empty piece, which tells EINVAL of an old kernel. */
+/* Returns nil, or the reason why not. Tries an empty range: EINVAL means an old kernel. */
 static VALUE
 skep_huge_unsupported(VALUE self)
 {

@@ -1,10 +1,11 @@
 /*
- * Skep::OS::ProcessTree::ParentDeathWatch over PR_SET_PDEATHSIG, prctl(2): what keeps an orphan from staying for ever,
- * even one that is stopped or that holds the GVL.
+ * Skep::OS::ProcessTree::ParentDeathWatch over PR_SET_PDEATHSIG, prctl(2): ends an orphan, even if it
+ * is stopped or holds the GVL.
  *
- * The kernel sends SIGCONT when our parent dies, which resumes us if we are stopped. The handler
- * asks who our parent is now, and unless that is family sets a timer, whose signal is SIGCONT again:
- * then the process group is killed. It calls what signal-safety(7) allows and Ruby not at all.
+ * The kernel sends SIGCONT when our parent dies, which also resumes a stopped process. The handler
+ * compares our parent with the two that count. If it is neither, the handler sets a timer, whose
+ * signal is SIGCONT again; the handler then kills the process group. It calls only what
+ * signal-safety(7) allows, and no Ruby.
  */
 #include "skep.h"
 
@@ -15,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifndef SYS_timer_settime /* 32 bits and no time of that size */
+#ifndef SYS_timer_settime /* 32 bits, with 64 bits of time */
 #define SYS_timer_settime SYS_timer_settime64
 #endif
 
@@ -24,22 +25,22 @@
 #endif
 
 #define SKEP_PIDFD_SIGNAL_PROCESS_GROUP (1U << 2)
-#define SKEP_LIFELINE_AGAIN 100000000 /* ns; a SIGSTOP throws a SIGCONT away that is still pending */
+#define SKEP_REPEAT 100000000 /* ns; a SIGSTOP discards a pending SIGCONT */
 
 static struct {
-    pid_t owner; /* a forked process inherits the handler, and is none of ours */
-    pid_t family[2];
-    int mold_group; /* the pidfd of a process that nobody may be left to clear up after, or -1 */
-    struct timespec patience;
-    int timed, timer; /* timers aren't inherited */
+    pid_t owner; /* a forked child inherits the handler, but isn't watched */
+    pid_t parents[2];
+    int mold_group; /* the pidfd of the mold, whose group is killed too, or -1 */
+    struct timespec grace;
+    int timed, timer; /* forked children don't inherit timers */
     int orphan;
-    struct sigaction before; /* the application's */
+    struct sigaction before; /* the application's handler */
 } skep_parent_watch;
 
-/* Before we lead a group of our own it is our parent's. The dead parent's, which may be reaped, can
- * be reached by its pidfd only (Linux 6.9). */
+/* Kills our group only if we lead it: before, it is the parent's. The group of the dead parent, which
+ * may be reaped, is signalled by its pidfd (Linux 6.9). */
 static void
-skep_parent_watch_end(void)
+skep_parent_watch_kill(void)
 {
     if (skep_parent_watch.mold_group >= 0) {
         syscall(SYS_pidfd_send_signal, skep_parent_watch.mold_group, SIGKILL, NULL,
@@ -49,13 +50,13 @@ skep_parent_watch_end(void)
     kill(getpid(), SIGKILL);
 }
 
-/* The C library's timer_create(3) isn't safe in a handler; the system call is. */
+/* timer_create(3) isn't async-signal-safe, the system call is. */
 static int
 skep_parent_watch_set_timer(void)
 {
     struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCONT };
-    struct itimerspec at = { .it_value = skep_parent_watch.patience,
-                             .it_interval = { .tv_nsec = SKEP_LIFELINE_AGAIN } };
+    struct itimerspec at = { .it_value = skep_parent_watch.grace,
+                             .it_interval = { .tv_nsec = SKEP_REPEAT } };
 
     event.sigev_value.sival_ptr = &skep_parent_watch;
     if (!skep_parent_watch.timed &&
@@ -64,28 +65,28 @@ skep_parent_watch_set_timer(void)
     return syscall(SYS_timer_settime, skep_parent_watch.timer, 0, &at, NULL) == 0;
 }
 
-/* The parent we have is alive. It is family, or who adopts orphans: an ancestor of the family. */
+/* Our current parent is alive: one of the two, or else the subreaper that adopted us. */
 static int
 skep_parent_watch_holds(void)
 {
     pid_t parent = getppid();
 
-    return parent == skep_parent_watch.family[0] || parent == skep_parent_watch.family[1];
+    return parent == skep_parent_watch.parents[0] || parent == skep_parent_watch.parents[1];
 }
 
 static void
-skep_parent_watch_look(void)
+skep_parent_watch_check(void)
 {
-    const struct timespec *patience = &skep_parent_watch.patience;
+    const struct timespec *grace = &skep_parent_watch.grace;
 
     if (skep_parent_watch_holds() || __atomic_exchange_n(&skep_parent_watch.orphan, 1, __ATOMIC_SEQ_CST))
         return;
-    if ((patience->tv_sec == 0 && patience->tv_nsec == 0) || !skep_parent_watch_set_timer())
-        skep_parent_watch_end();
+    if ((grace->tv_sec == 0 && grace->tv_nsec == 0) || !skep_parent_watch_set_timer())
+        skep_parent_watch_kill();
 }
 
 static void
-skep_parent_watch_pass_on(int number, siginfo_t *info, void *context)
+skep_parent_watch_call_previous(int number, siginfo_t *info, void *context)
 {
     const struct sigaction *before = &skep_parent_watch.before;
 
@@ -94,28 +95,28 @@ skep_parent_watch_pass_on(int number, siginfo_t *info, void *context)
 }
 
 static void
-skep_parent_watch_hear(int number, siginfo_t *info, void *context)
+skep_parent_watch_handle(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
 
     if (getpid() == __atomic_load_n(&skep_parent_watch.owner, __ATOMIC_SEQ_CST)) {
-        if (info->si_code == SI_TIMER && info->si_value.sival_ptr == &skep_parent_watch) skep_parent_watch_end();
-        skep_parent_watch_look();
+        if (info->si_code == SI_TIMER && info->si_value.sival_ptr == &skep_parent_watch) skep_parent_watch_kill();
+        skep_parent_watch_check();
     }
-    skep_parent_watch_pass_on(number, info, context);
+    skep_parent_watch_call_previous(number, info, context);
     errno = saved;
 }
 
-/* In front of whatever handler there is, which it passes the signal on to. */
+/* Installs our handler, which calls the previous one. */
 static void
-skep_parent_watch_listen(void)
+skep_parent_watch_install(void)
 {
-    struct sigaction ours = { .sa_sigaction = skep_parent_watch_hear,
+    struct sigaction ours = { .sa_sigaction = skep_parent_watch_handle,
                               .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK };
     struct sigaction now;
 
     if (sigaction(SIGCONT, NULL, &now) < 0) rb_sys_fail("sigaction(2)");
-    if ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == skep_parent_watch_hear) return;
+    if ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == skep_parent_watch_handle) return;
     skep_parent_watch.before = now;
     sigemptyset(&ours.sa_mask);
     if (sigaction(SIGCONT, &ours, NULL) < 0) rb_sys_fail("sigaction(2)");
@@ -125,25 +126,25 @@ static VALUE
 skep_parent_watch_renew(VALUE self)
 {
     if (getpid() != skep_parent_watch.owner) return Qfalse;
-    skep_parent_watch_listen();
+    skep_parent_watch_install();
     if (prctl(PR_SET_PDEATHSIG, SIGCONT, 0, 0, 0) < 0) rb_sys_fail("prctl(PR_SET_PDEATHSIG)");
-    skep_parent_watch_look(); /* it may have died before */
+    skep_parent_watch_check(); /* the parent may have died before */
     return Qtrue;
 }
 
 static VALUE
 skep_parent_watch_hold(VALUE self, VALUE parent, VALUE subreaper, VALUE nanoseconds, VALUE mold_group)
 {
-    long long patience = NUM2LL(nanoseconds);
+    long long grace = NUM2LL(nanoseconds);
 
     if (skep_parent_watch.owner != getpid()) skep_parent_watch.timed = 0;
-    /* From here on no handler looks at what is half written. */
+    /* From here on the handler ignores the fields, until they are complete. */
     __atomic_store_n(&skep_parent_watch.owner, 0, __ATOMIC_SEQ_CST);
-    skep_parent_watch.family[0] = NUM2PIDT(parent);
-    skep_parent_watch.family[1] = NUM2PIDT(subreaper);
+    skep_parent_watch.parents[0] = NUM2PIDT(parent);
+    skep_parent_watch.parents[1] = NUM2PIDT(subreaper);
     skep_parent_watch.mold_group = NIL_P(mold_group) ? -1 : rb_io_descriptor(mold_group);
-    skep_parent_watch.patience.tv_sec = (time_t)(patience / 1000000000);
-    skep_parent_watch.patience.tv_nsec = (long)(patience % 1000000000);
+    skep_parent_watch.grace.tv_sec = (time_t)(grace / 1000000000);
+    skep_parent_watch.grace.tv_nsec = (long)(grace % 1000000000);
     skep_parent_watch.orphan = 0;
     __atomic_store_n(&skep_parent_watch.owner, getpid(), __ATOMIC_SEQ_CST);
     return skep_parent_watch_renew(self);

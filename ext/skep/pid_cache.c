@@ -1,7 +1,6 @@
 /*
- * What `require "skep/pid_cache"` changes of Ruby where that caches no pid (3.1, 3.2): Process.pid
- * and $$ read the page of generation.c. An alias of $$ ($PROCESS_ID) shares its variable, and
- * goes along; it stays read-only.
+ * `require "skep/pid_cache"` on a Ruby without a pid cache (3.1, 3.2): Process.pid and $$ read the
+ * page of generation.c, and so do aliases of $$ ($PROCESS_ID). $$ stays read-only.
  */
 #include "generation.h"
 
@@ -17,14 +16,14 @@ skep_pid_cache_variable(ID name, VALUE *data)
     return skep_generation_pid();
 }
 
-/* In Ruby's place rather than prepended, so that who redefines it after us is heard. */
+/* Redefines the method instead of prepending a module, so that others can redefine it after us. */
 static VALUE
 skep_pid_cache_install(VALUE self)
 {
     VALUE verbose = ruby_verbose;
 
     if (OBJ_FROZEN(rb_mProcess)) rb_error_frozen_object(rb_mProcess);
-    ruby_verbose = Qnil; /* it would warn of a method redefined, which is what we are asked for */
+    ruby_verbose = Qnil; /* or Ruby warns of the redefined method */
     rb_ext_ractor_safe(true);
     rb_define_module_function(rb_mProcess, "pid", skep_pid_cache_method, 0);
     rb_ext_ractor_safe(false);

@@ -1,8 +1,7 @@
 /*
  * Skep::OS::Pidfd over pidfd_open(2). The fd belongs to @io, an IO with autoclose: it is closed
- * once, by Pidfd#close or by the garbage collector. How a status is had: pidfd_status.c; many of
- * them: pidfd_many.c.
- * Nothing here waits with the GVL held.
+ * once, by Pidfd#close or by the garbage collector. The exit status: pidfd_status.c; Pidfd.abandon:
+ * pidfd_many.c. No wait holds the GVL.
  */
 #include "pidfd.h"
 
@@ -63,8 +62,8 @@ skep_pidfd_running(VALUE self)
 }
 
 /*
- * rb_io_wait releases the GVL, goes on after EINTR, and asks a Fiber scheduler first. A signal at
- * the deadline makes it say no without a look (rb_thread_wait_for_single_fd), so that one is ours.
+ * rb_io_wait releases the GVL, continues after EINTR, and calls a Fiber scheduler first. After a
+ * signal at the deadline it returns false without a look (rb_thread_wait_for_single_fd), hence poll.
  */
 static VALUE
 skep_pidfd_gone(VALUE self, VALUE timeout)
@@ -74,7 +73,7 @@ skep_pidfd_gone(VALUE self, VALUE timeout)
     return RTEST(ready) || !RTEST(skep_pidfd_running(self)) ? Qtrue : Qfalse;
 }
 
-/* Before Linux 6.9 a group can be signalled only by number, which its unreaped leader keeps ours. */
+/* Before Linux 6.9 a group is signalled by number, which its unreaped leader keeps from reuse. */
 static int
 skep_pidfd_send_group(int fd, int number, pid_t pid)
 {
@@ -109,7 +108,7 @@ skep_pidfd_release(VALUE self)
     return NIL_P(io) ? Qnil : rb_io_close(io);
 }
 
-/* Linux 5.4 has all that is needed; some sandboxes refuse the newer calls. */
+/* Linux 5.4 has the calls, but some sandboxes refuse them. */
 static int
 skep_pidfd_works(void)
 {

@@ -1,7 +1,7 @@
 /*
- * Skep::OS::Pidfd.abandon: a child lets go of the pidfds of its siblings, which may be a thousand.
- * One by one it is a thousand system calls, and as many objects of Ruby's that are written to, on
- * pages that are copied for that. Source: close_range(2), Linux 5.9.
+ * Skep::OS::Pidfd.abandon: a child closes the pidfds of its siblings, which may be a thousand. One
+ * by one it takes a thousand system calls and writes to as many Ruby objects, whose pages are then
+ * copied. Source: close_range(2), Linux 5.9.
  */
 #include "pidfd.h"
 
@@ -23,7 +23,7 @@ skep_pidfd_compare(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-/* Some sandboxes refuse what they don't know. */
+/* Falls back on close(2): some sandboxes refuse new calls. */
 static void
 skep_pidfd_close_run(int from, int to)
 {
@@ -46,7 +46,7 @@ skep_pidfd_close_all(int *fds, long count)
     }
 }
 
-/* Of those that are held nothing is written: what a child writes to is copied. */
+/* Writes nothing to held pidfds: each write of a child copies a page. */
 static VALUE
 skep_pidfd_abandon(VALUE self, VALUE pidfds)
 {

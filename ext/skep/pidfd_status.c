@@ -1,4 +1,4 @@
-/* How a process ended: waitid(2) for our children, the kernel's own record for others. */
+/* Exit statuses: waitid(2) for our children, PIDFD_GET_INFO for others. */
 #include "pidfd.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ skep_pidfd_remember(VALUE self, int status)
     rb_iv_set(self, "@status", rb_last_status_get());
 }
 
-/* waitid(2) tells the parts of a status that wait(2) packs into one int. */
+/* Packs the parts of a status from waitid(2) into an int as wait(2) returns it. */
 static int
 skep_pidfd_pack(const siginfo_t *info)
 {
@@ -33,7 +33,7 @@ skep_pidfd_pack(const siginfo_t *info)
     return (info->si_status & 0x7f) | (info->si_code == CLD_DUMPED ? 0x80 : 0);
 }
 
-/* True for a child of ours: reaped, or not to be reaped yet. */
+/* Returns true for our child: reaped, or not yet reapable. */
 static int
 skep_pidfd_reap_child(VALUE self, int fd)
 {
@@ -48,7 +48,7 @@ skep_pidfd_reap_child(VALUE self, int fd)
     return 1;
 }
 
-/* 1: told; 0: to be told once the process is reaped; -1: the kernel is too old to tell. */
+/* Returns 1: status set; 0: available once its parent reaps it; -1: the kernel is too old. */
 static int
 skep_pidfd_ask_kernel(VALUE self, int fd)
 {
@@ -56,7 +56,7 @@ skep_pidfd_ask_kernel(VALUE self, int fd)
 
     memset(&info, 0, sizeof(info));
     info.mask = SKEP_PIDFD_INFO_EXIT;
-    /* ESRCH: reaped before this kernel (6.13, 6.14) could tell. */
+    /* ESRCH: reaped, and this kernel (6.13, 6.14) keeps no status. */
     if (ioctl(fd, SKEP_PIDFD_GET_INFO, &info) < 0) return -1;
     if (!(info.mask & SKEP_PIDFD_INFO_EXIT)) return 0;
     skep_pidfd_remember(self, info.exit_code);
@@ -64,8 +64,8 @@ skep_pidfd_ask_kernel(VALUE self, int fd)
 }
 
 /*
- * Sets @status if it can be had. A stranger's may come once its parent has reaped it: then the
- * pidfd hangs up, which ends a wait for anything, here for urgent data that never come.
+ * Sets @status if it is available. For another's child it is once the parent has reaped it: then
+ * the pidfd hangs up, which ends any wait, here for urgent data that never arrive.
  */
 VALUE
 skep_pidfd_reap(VALUE self, VALUE settle)

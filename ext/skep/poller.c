@@ -1,8 +1,8 @@
 /*
- * Skep::OS::EventLoop::Poller over epoll(7). The set belongs to @epoll, an IO. An epoll fd is itself readable
- * when one of its own is: rb_io_wait waits for that (GVL released, Fiber scheduler asked), and
- * epoll_wait then only collects, be it at the deadline: a signal then makes rb_io_wait say no
- * without a look.
+ * Skep::OS::EventLoop::Poller over epoll(7). The set belongs to @epoll, an IO. An epoll fd is
+ * readable if one of its descriptors is ready: rb_io_wait waits for that, without the GVL and with
+ * the Fiber scheduler, and epoll_wait only collects. It collects at the deadline, too: after a
+ * signal rb_io_wait returns false without a look.
  */
 #include "skep.h"
 
@@ -63,7 +63,7 @@ skep_poller_event(const struct epoll_event *event)
                                 event->events & (EPOLLOUT | broken) ? Qtrue : Qfalse);
 }
 
-/* [[serial, readable, writable], ...]: at most SKEP_EVENTS, the kernel tells the others next time. */
+/* Returns [[serial, readable, writable], ...], at most SKEP_EVENTS; the others follow next time. */
 static VALUE
 skep_poller_collect(VALUE self, VALUE seconds)
 {

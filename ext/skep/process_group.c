@@ -8,56 +8,56 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SKEP_REFUGE_STACK 16384
+#define SKEP_ZOMBIE_STACK 16384
 
 static int
-skep_process_group_refuge(void *nothing)
+skep_process_group_exit(void *nothing)
 {
     _exit(0);
 }
 
 /*
- * An empty group to go to: that of a zombie, which nobody else can reap, as its end is told by no
- * SIGCHLD. It shares our memory and we wait for its end, so that it costs no copy of anything. No
- * signal may find a handler in it.
+ * Makes a zombie, whose empty process group we join. It sends no SIGCHLD, so that no other code reaps
+ * it. It shares our memory until it exits, so that nothing is copied. Signals are blocked: a handler
+ * must not run in it.
  */
 static pid_t
-skep_process_group_make_refuge(void)
+skep_process_group_make_zombie(void)
 {
-    _Alignas(16) char stack[SKEP_REFUGE_STACK];
+    _Alignas(16) char stack[SKEP_ZOMBIE_STACK];
     sigset_t all, before;
     pid_t pid;
     int error;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    pid = clone(skep_process_group_refuge, stack + sizeof(stack), CLONE_VM | CLONE_VFORK, NULL);
+    pid = clone(skep_process_group_exit, stack + sizeof(stack), CLONE_VM | CLONE_VFORK, NULL);
     error = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = error;
     return pid;
 }
 
-/* We are out of the group, and alive: nobody else can have got its number. */
+/* We have left the group, but our pid is its number, so that it isn't reused. */
 static int
-skep_process_group_kill_rest(pid_t group, pid_t refuge)
+skep_process_group_kill_rest(pid_t group, pid_t zombie)
 {
-    if (setpgid(refuge, refuge) < 0 || setpgid(0, refuge) < 0) return -1;
+    if (setpgid(zombie, zombie) < 0 || setpgid(0, zombie) < 0) return -1;
     return kill(-group, SIGKILL) == 0 || errno == ESRCH ? 0 : -1;
 }
 
 static VALUE
 skep_process_group_kill_others(VALUE self)
 {
-    pid_t group = getpgrp(), refuge;
+    pid_t group = getpgrp(), zombie;
     int killed, error;
 
     if (group != getpid()) return Qfalse;
-    refuge = skep_process_group_make_refuge();
-    if (refuge < 0) rb_sys_fail("clone(2)");
-    killed = skep_process_group_kill_rest(group, refuge);
+    zombie = skep_process_group_make_zombie();
+    if (zombie < 0) rb_sys_fail("clone(2)");
+    killed = skep_process_group_kill_rest(group, zombie);
     error = errno;
-    while (waitpid(refuge, NULL, __WALL) < 0 && errno == EINTR) {}
+    while (waitpid(zombie, NULL, __WALL) < 0 && errno == EINTR) {}
     setpgid(0, 0);
     errno = error;
     if (killed < 0) rb_sys_fail("kill(2) of a process group");

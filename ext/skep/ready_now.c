@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 
-/* Of a file, or of one whose reader has gone, a write doesn't wait either. */
+/* True for a file and after a hangup, too: a write doesn't wait then. */
 static VALUE
 skep_ready_now_writable(VALUE self, VALUE io)
 {

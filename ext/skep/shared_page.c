@@ -1,6 +1,6 @@
 /*
- * Skep::OS::SharedPage over a mapping of a memfd. The fd belongs to @io; the mapping to this
- * typed data. What is done with its cells: shared_page_words.c.
+ * Skep::OS::SharedPage over a mapping of a memfd. The fd belongs to @io, the mapping to this typed
+ * data. Access to the cells: shared_page_words.c.
  */
 #include "shared_page.h"
 
@@ -12,13 +12,13 @@
 struct skep_shared_page {
     struct skep_cell *cells;
     size_t count;
-    pid_t pinned; /* the process that writes here by address */
+    pid_t pinned; /* the process that has an address in it */
 };
 
 static void
 skep_shared_page_unmap(struct skep_shared_page *page)
 {
-    /* Kafka's reader beats there, at an address of its own. */
+    /* Kafka's reader beats at an address in the page. */
     if (page->cells && page->pinned != getpid()) munmap(page->cells, page->count * SKEP_CELL);
     page->cells = NULL;
 }
@@ -80,7 +80,7 @@ skep_shared_page_backing(VALUE self, VALUE bytes)
     int fd = skep_memfd("skep");
 
     if (fd < 0) rb_sys_fail("memfd_create(2)");
-    /* Sealed, as a page cut short would kill its readers with SIGBUS. */
+    /* Sealed: a truncated page would kill its readers with SIGBUS. */
     if (ftruncate(fd, size) < 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0) {
         int error = errno;
 

@@ -1,6 +1,6 @@
 /*
- * The methods of Skep::OS::SharedPage that read and write its cells. Each converts its arguments before it
- * looks for the cell, as a conversion may run Ruby code, which may close the page.
+ * The methods of Skep::OS::SharedPage that read and write its cells. Each converts its arguments
+ * before it looks up the cell: a conversion may run Ruby code, which may close the page.
  */
 #include "shared_page.h"
 
@@ -104,7 +104,7 @@ skep_shared_page_clear(VALUE self, VALUE cell)
     return Qnil;
 }
 
-/* Whoever writes there does so without asking, so that it stays mapped whatever becomes of the page. */
+/* C code writes to this address later, so the page stays mapped even after its close. */
 static VALUE
 skep_shared_page_address(VALUE self, VALUE cell)
 {

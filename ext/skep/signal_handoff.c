@@ -1,11 +1,11 @@
 /*
- * Skep::OS::SignalHandoff over pthread_sigmask(3): signals that wait, pending, until another program
- * is executed. What is blocked, and what is pending, outlives execve(2); signal_preload/signal_preload.c goes on.
+ * Skep::OS::SignalHandoff over pthread_sigmask(3): keeps signals pending until another program is
+ * executed. Blocked and pending signals survive execve(2); signal_preload/signal_preload.c continues
+ * there.
  *
- * Ruby has threads of its own that block nothing. So for the time between the handlers here stand
- * in for Ruby's: a thread that takes a signal blocks them all from then on, and gives it back to the
- * process. Each thread is made to do so by a signal that means nothing (SIGURG) before anything is
- * executed, since a thread that execve ends may have taken one already.
+ * Ruby has threads that block no signals. So these handlers replace Ruby's until the exec: a thread
+ * that receives a signal blocks them all and sends it to the process again. SIGURG makes each thread
+ * do so before the exec: a thread that execve ends might otherwise have received one already.
  */
 #include "skep.h"
 
@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define SKEP_MOST_HELD 16
-#define SKEP_ANSWER 1 /* second, for a thread to block them */
+#define SKEP_ANSWER 1 /* second, for the threads to block them */
 
 static struct {
     int numbers[SKEP_MOST_HELD];
@@ -29,7 +29,7 @@ static struct {
     sem_t answers;
 } skep_handoff;
 
-/* Calls what signal-safety(7) allows. */
+/* Calls only what signal-safety(7) allows. */
 static void
 skep_handoff_give_back(int number, siginfo_t *info, void *context)
 {
@@ -61,7 +61,7 @@ skep_handoff_read(VALUE numbers)
     skep_handoff.count = (int)count;
 }
 
-/* How many threads there are besides this one, each of them asked. */
+/* Sends SIGURG to each other thread; returns their number. */
 static int
 skep_handoff_ask(void)
 {
@@ -86,11 +86,11 @@ skep_handoff_agree(void)
     struct timespec until;
     int left;
 
-    clock_gettime(CLOCK_REALTIME, &until); /* sem_timedwait(3) knows no other */
+    clock_gettime(CLOCK_REALTIME, &until); /* the only clock of sem_timedwait(3) */
     until.tv_sec += SKEP_ANSWER;
     for (left = skep_handoff_ask(); left > 0; left--) {
         while (sem_timedwait(&skep_handoff.answers, &until) < 0)
-            if (errno != EINTR) return; /* one has ended meanwhile */
+            if (errno != EINTR) return; /* a thread has ended meanwhile */
     }
 }
 
@@ -115,7 +115,7 @@ skep_handoff_check_ints(VALUE self)
     return Qtrue;
 }
 
-/* Where it raises, be it by one of Ruby's handlers, nothing is held. */
+/* If it raises, as by one of Ruby's handlers, no signal stays blocked. */
 static VALUE
 skep_handoff_hold(VALUE self, VALUE numbers)
 {
@@ -132,9 +132,9 @@ skep_handoff_hold(VALUE self, VALUE numbers)
     for (i = 0; i < skep_handoff.count; i++) sigaction(skep_handoff.numbers[i], &ours, &skep_handoff.before[i]);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     skep_handoff_agree();
-    rb_protect(skep_handoff_check_ints, self, &raised); /* Ruby's handlers, for what came before */
+    rb_protect(skep_handoff_check_ints, self, &raised); /* runs Ruby's handlers of earlier signals */
     if (!raised) return Qtrue;
-    rb_protect(skep_handoff_take_back, self, &i); /* the first error counts */
+    rb_protect(skep_handoff_take_back, self, &i); /* the first error is raised */
     rb_jump_tag(raised);
 }
 

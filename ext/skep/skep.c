@@ -1,5 +1,5 @@
 /*
- * The C of skep's os room: system calls and what must be fast, no policy. Linux only.
+ * The C of lib/skep/os: system calls and what must be fast, no policy. Linux only.
  * Loaded last by lib/skep/os.rb, when each class exists with its Ruby fallback.
  */
 #include "skep.h"
@@ -16,7 +16,7 @@ skep_own_fd(int fd, int flags)
     return rb_io_fdopen(fd, flags, NULL);
 }
 
-/* Linux 6.3 wants to be told that it needn't be executable, older kernels refuse to hear it. */
+/* Linux 6.3 warns without MFD_NOEXEC_SEAL, older kernels refuse it. */
 int
 skep_memfd(const char *name)
 {

@@ -1,28 +1,28 @@
-/* What the files of this extension share. Each skep_init_x overrides a Ruby fallback in lib/skep/os. */
+/* Shared by the files of this extension. Each skep_init_x overrides a Ruby fallback in lib/skep/os. */
 #ifndef SKEP_H
 #define SKEP_H
 
-/* Ruby calls its methods with parameters that not each of them needs; its own headers have some too. */
+/* Ruby's methods and headers have parameters that not each function uses. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 /* First, as it defines _GNU_SOURCE for memfd_create, F_ADD_SEALS, madvise and mincore. */
 #include <ruby.h>
 #include <ruby/io.h>
 
-/* The instance variable's io as a file descriptor. */
+/* Returns the file descriptor of the IO in an instance variable. */
 static inline int
 skep_fd_of(VALUE self, const char *name)
 {
     return rb_io_descriptor(rb_iv_get(self, name));
 }
 
-/* An IO that owns the close-on-exec fd. */
+/* Returns an IO that owns the close-on-exec fd. */
 VALUE skep_own_fd(int fd, int flags);
 
-/* Out of fds? Then the garbage collector may have closed some: worth a second try. */
+/* Runs a collection and returns true if no descriptor was left: it may have closed some. */
 int skep_freed_fds(int error);
 
-/* A file in memory that can be sealed, close-on-exec; -1 and errno. */
+/* Returns a close-on-exec memfd that can be sealed, or -1 and errno. */
 int skep_memfd(const char *name);
 
 void skep_init_pidfd(VALUE os);

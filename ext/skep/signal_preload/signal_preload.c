@@ -1,14 +1,14 @@
 /*
- * Keeps signals while a Ruby starts: skep_signal_preload.so, preloaded (ld.so(8)) into the program that
- * SignalHandoff hands them to. Knows no Ruby, so that any Ruby can have it.
+ * Keeps signals while a Ruby program starts: skep_signal_preload.so, which SignalHandoff preloads
+ * (ld.so(8)) into the new program. It doesn't use Ruby, so that it works with any version.
  *
- * Whatever is blocked over execve(2) Ruby unblocks in its start, long before its program can have a
- * handler, and would end by it. It leaves alone handlers that it finds. So before its first
- * instruction each signal gets one that writes its number to a pipe, which the program reads once
- * it has handlers of its own.
+ * Ruby unblocks all signals when it starts, long before the program installs its handlers, and a
+ * pending signal would end it. But Ruby keeps handlers that are installed already. So before Ruby
+ * starts, each signal gets a handler that writes its number to a pipe. The program reads the pipe
+ * once it has its own handlers.
  *
- * SKEP_SIGNAL_PRELOAD is "descriptor number number …"; SKEP_PRELOADED what else was to be preloaded. Neither
- * they nor we are seen by what the program executes.
+ * SKEP_SIGNAL_PRELOAD is "descriptor number number …"; SKEP_PRELOADED the previous LD_PRELOAD. Both
+ * are removed, so that programs that this one executes don't inherit them.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
@@ -25,7 +25,7 @@ skep_preload_note(int number)
     int saved = errno;
     ssize_t written = write(skep_preload_pipe, &byte, 1);
 
-    (void)written; /* full: as many are enough */
+    (void)written; /* a full pipe holds enough signals */
     errno = saved;
 }
 
