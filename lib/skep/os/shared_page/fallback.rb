@@ -79,7 +79,7 @@ module Skep
           end
         end
 
-        # Removes the blob and the beat and zeroes words 2 to 7, for the cell's next writer.
+        # Removes the blob and the beat and zeroes all words but the sequence, for the next writer.
         #
         #: (Integer cell) -> nil
         def clear(cell)
