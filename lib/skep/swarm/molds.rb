@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# The supervisor's molds: start, restart, what they say.
+# Mold processes as the supervisor sees them: start, restart, what they send.
 #
-# MoldPool is the whole; Mold one process; MoldLauncher starts it by exec or by fork.
+# MoldPool keeps them all, Mold is the record of one, MoldLauncher starts one by exec or by fork.
 module Skep
   class Swarm
     module Molds
@@ -12,5 +12,4 @@ end
 
 require "skep/swarm/molds/mold"
 require "skep/swarm/molds/mold_launcher"
-require "skep/swarm/molds/mold_messages"
 require "skep/swarm/molds/mold_pool"

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# One change to all nodes at a time: restart, reload, refork, scale.
+# Changes to a running swarm: restart, reload, refork, scale, one at a time.
 #
-# ChangeCoordinator lets one change run; RollingRestart replaces slot by slot; CanaryRollout tries a
-# new mold first.
+# ChangeCoordinator starts them, and refuses a second one. RollingUpdate is the state machine of the
+# first three; Reload and Refork say where its new mold comes from.
 module Skep
   class Swarm
     module Rollout
@@ -11,8 +11,7 @@ module Skep
   end
 end
 
-require "skep/swarm/rollout/rolling_restart"
-require "skep/swarm/rollout/canary_rollout"
+require "skep/swarm/rollout/rolling_update"
 require "skep/swarm/rollout/reload"
 require "skep/swarm/rollout/refork"
 require "skep/swarm/rollout/change_coordinator"

@@ -103,44 +103,13 @@ module Skep
 
       def reap = @process_setup.orphan_reaper.reap #: () -> void
 
-      # Asked by the MoldPool, its MoldMessages and its MoldRestarts.
-
-      # A mold has loaded its file: its word is the configuration, the first time.
-      def loaded(mold, plain)
-        configure(plain) unless config
-        mold.prepare(config, @resources.page, @resources.layout) if config && failures.empty?
-      end
-
-      # A mold can fork.
-      def mold_ready(mold)
-        return finish if stopping?
-
-        @lifecycle.run
-        @node_pool.mold = mold
-        @node_pool.start if mold.number.zero? || !booted?
-        @lifecycle.boot
-      end
-
-      # A mold or a node is there, and leads a group.
-      def leader(pid) = @process_setup.orphan_reaper.leader(pid)
-
       # How long a mold may take to be ready.
       def boot_limit = @boot.limit
-
-      def mold_died(mold) = @node_pool&.mold_exited(mold)
 
       # There is no swarm to run: says why, ends what there is and exits with that code.
       def fail(sentence, exit_code = ExitCode::FAILED)
         @lifecycle.fail_boot(sentence, exit_code)
         @node_pool ? @node_pool.kill_all("boot_failed") : finish
-      end
-
-      # The file has been loaded again: what its works are is shown as it is now. How many nodes
-      # and threads each has stays.
-      def reloaded(plain)
-        tasks = config.tasks.zip(plain["tasks"]).map { |old, new| { **old, **new.slice("facts") } }
-        @plain = { **@plain, "tasks" => tasks }
-        @config = read(@plain)
       end
 
       # No node is left, or none ever was: the molds go, then the loop ends.
@@ -175,6 +144,7 @@ module Skep
         # The next node comes first, then the processes that the last one left.
         events.subscribe(*NODE_ENDS) { loop.after(0) { reap } }
         subscribe_to_pool
+        subscribe_to_molds
       end
 
       def subscribe_to_pool
@@ -201,13 +171,75 @@ module Skep
         end
       end
 
+      # What a mold sends is in Molds::MoldPool's table of facts.
+      def subscribe_to_molds
+        events.subscribe(:mold_booting) { |event| leader(event.subject.pid) }
+        events.subscribe(:mold_loaded) { |event| mold_loaded(event.subject, **event.facts) }
+        events.subscribe(:mold_load_rejected) { |event| mold_load_rejected(**event.facts) }
+        events.subscribe(:mold_ready) { |event| mold_ready(event.subject) }
+        events.subscribe(:code_adopted) { |event| code_adopted(**event.facts) }
+        events.subscribe(:mold_exited) { |event| mold_exited(event.subject, **event.facts) }
+        events.subscribe(:fork_reported) { |event| fork_reported(**event.facts) }
+        events.subscribe(:fork_refused) { |event| @node_pool.fork_failed(*event.facts.values) }
+        events.subscribe(:exit_reported) { |event| @node_pool.node_exited(*event.facts.values) }
+      end
+
+      # The first mold to load the swarm's file says what is configured. A candidate's file is
+      # judged by its rollout.
+      def mold_loaded(mold, plain:)
+        return if mold.candidate?
+
+        configure(plain) unless config
+        @mold_pool.prepare(mold) if config && failures.empty?
+      end
+
+      def mold_load_rejected(message:, exit_code:)
+        fail(message, ExitCode.of_boot([exit_code])) unless booted?
+      end
+
+      def mold_ready(mold)
+        @node_pool.pass_on_events if mold.passes_on?
+        return if mold.candidate?
+        return finish if stopping?
+
+        @lifecycle.run
+        @node_pool.mold = mold
+        @node_pool.start if mold.number.zero? || !booted?
+        @lifecycle.boot
+      end
+
+      # The status report shows the works of the new file. How many nodes and threads each has
+      # stays.
+      def code_adopted(plain:)
+        tasks = config.tasks.zip(plain["tasks"]).map { |old, new| { **old, **new.slice("facts") } }
+        @plain = { **@plain, "tasks" => tasks }
+        @config = read(@plain)
+      end
+
+      def mold_exited(mold, exit_status:)
+        @node_pool&.mold_exited(mold)
+        return if stopping? || booted?
+
+        fail("#{file}: the mold ended while it loaded it, #{exit_status}")
+      end
+
+      def fork_reported(page_index:, pid:, pidfd:)
+        leader(pid)
+        @node_pool.node_forked(page_index, pid, pidfd)
+      end
+
+      # A mold or a node has started, and leads a process group.
+      def leader(pid) = @process_setup.orphan_reaper.leader(pid)
+
       def open
         @started_at = OS.now
         @loop = OS::EventLoop.new
         disown = method(:disown)
         @process_setup = ProcessSetup.new(self, program: @launcher.program?, ours: method(:ours),
                                                 forked: disown)
-        @mold_pool = Molds::MoldPool.new(@launcher, self, disown:)
+        @mold_pool = Molds::MoldPool.new(@launcher, loop:, events:, disown:, lifecycle: @lifecycle,
+                                                    boot_limit: @boot.method(:limit),
+                                                    oom: method(:oom?))
         @own_processes = OwnProcesses.new(self, @mold_pool)
         @process_setup.take
       end
@@ -243,7 +275,10 @@ module Skep
         @node_pool = Nodes::NodePool.new(config, @lifecycle, loop:, events:, kept:,
                                                              page: @resources.page,
                                                              layout: @resources.layout)
+        @mold_pool.configure(config, @resources.page, @resources.layout)
       end
+
+      def oom?(exit_status) = @node_pool&.cgroup_memory&.oom?(exit_status)
 
       def entitle
         Process.setproctitle("skep #{config.name} supervisor") if config.title

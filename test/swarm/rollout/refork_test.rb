@@ -1,49 +1,80 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "skep/swarm"
+require_relative "rollout_parts"
 
 class ReforkTest < Skep::TestCase
-  NodePool = Struct.new(:slots, :replaced) do
-    def replace(_slot, _reason, on_retire:, &done) = replaced << [on_retire, done]
-  end
-  Supervisor = Struct.new(:node_pool, :config)
-  MoldPool = Struct.new(:number)
-  # A node that keeps the socket it is given.
-  Node = Struct.new(:slot, :label, :socket) do
-    def retire_to_mold(_number, socket, _refork) = self.socket = socket
-  end
-  private_constant :NodePool, :Supervisor, :MoldPool, :Node
-
   def setup
     super
-    @node_pool = NodePool.new([], [])
-    @said = []
-    @node = Node.new(:slot, 0)
-    @refork = Skep::Swarm::Rollout::Refork.new(MoldPool.new(1),
-                                               Supervisor.new(@node_pool, nil)) do |why|
-      @said << why
-    end
-    @refork.start(@node)
-    @on_retire, @done = @node_pool.replaced.first
+    @parts = RolloutParts.new(1, 0)
+    @ended = []
+    @node = @parts.slots[0].node
+    @node.pid = 4711
+    @refork = Skep::Swarm::Rollout::Refork.new(@node, **@parts.to_h) { |why| @ended << why }
+    @refork.start
   end
 
   def teardown
-    @node.socket.close
+    [@node.socket, *@parts.mold_pool.taken, @parts.loop].each(&:close)
     super
   end
 
+  test "the canary is judged before the others follow" do
+    promote
+    settle(true)
+    assert_equal [[:take, 1, 4711]], asked
+    events.publish(:mold_ready, mold = @refork.mold)
+    settle(true)
+    assert_equal :judging, @refork.state
+    @parts.loop.turn until @refork.state == :rolling
+    assert_equal [[:adopt, 1], [:retire, 0, true]], asked.drop(1)
+    settle(true) while @parts.node_pool.asked.any?
+    assert_equal [[nil], mold], [@ended, @parts.node_pool.mold]
+  end
+
+  test "a canary that isn't well is taken back" do
+    promote
+    settle(true)
+    events.publish(:mold_ready, @refork.mold)
+    settle(true)
+    @parts.slots[1].node.unhealthy_reports.add("no database", 1.0)
+    @parts.loop.turn until @ended.any?
+    assert_equal ["its first node isn't well: no database"], @ended
+    assert_equal [:rolled_back, [:retire, 1, true]], [@refork.state, asked.last]
+  end
+
   test "closes its channel at once where the node is unfit" do
-    @on_retire.call(@node)
-    @refork.unfit("a thread")
+    become_mold
+    events.announce(:node_unfit, @node, sentence: "a thread")
     assert_nil @node.socket.read(1)
-    assert_equal ["a thread"], @said
+    assert_equal ["node 0 can't be a mold: a thread"], @ended
   end
 
   test "closes its channel at once where the node ends before it is a mold" do
-    @on_retire.call(@node)
-    @done.call(true)
+    become_mold
+    events.publish(:node_died, @node)
+    settle(true)
     assert_nil @node.socket.read(1)
-    assert_equal ["node 0 ended before it was a mold"], @said
+    assert_equal ["node 0 ended before it was a mold"], @ended
+  end
+
+  test "a node that becomes a mold too late is retired" do
+    become_mold
+    settle(false)
+    assert_equal ["node 0 has no successor"], @ended
+    events.announce(:node_promoted, @node, pidfd: nil)
+    assert_equal [[:take, 1, 4711], [:retire, 1, false]], asked
+  end
+
+  private
+
+  def events = @parts.events
+  def asked = @parts.mold_pool.asked
+  def settle(succeeded) = @parts.node_pool.settle(succeeded)
+  def become_mold = @parts.node_pool.asked.first.on_retire.call(@node)
+
+  def promote
+    become_mold
+    events.announce(:node_promoted, @node, pidfd: nil)
   end
 end

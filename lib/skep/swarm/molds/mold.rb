@@ -1,46 +1,90 @@
 # frozen_string_literal: true
 
-# The supervisor's view of a mold: its number, its process, and the road to it.
+# The supervisor's record of one mold: its number, its process, its state and the channel to it.
 #
-#   mold.prepare(config, page)       # preload and warm up
-#   mold.fork(node, socket)          # the socket is given away
-#   mold.ended(exit)
+#   mold.prepare(config, page, layout)   # preload and warm up
+#   mold.fork(node, socket)              # the socket is given away
+#   mold.retire                          # nothing more is forked from it
+#   mold.exited                          # => IPC::ExitStatus
 #
-# Its own view is InMold::MoldMain. It decides nothing: MoldPool starts molds, NodePool asks them
-# for nodes.
+# MoldPool starts, retires and ends molds and alone writes their state; NodePool asks them for
+# nodes. The code that runs inside a mold is InMold::MoldMain.
+#
+# | state | what the mold does |
+# |---|---|
+# | loading | loads the swarm's file; or it was a node, and warms up |
+# | preparing | knows the configuration, runs `preload` and `warm` |
+# | ready | forks nodes |
+# | retired | forks nothing more; leaves when its last node is gone |
+# | leaving | its channel is closed, so it ends |
+# | dead | has ended |
 module Skep
   class Swarm
     module Molds
       class Mold
-        attr_reader :number, :pid, :pidfd, :channel, :state, :started_at
-        attr_accessor :watches
-        attr_accessor :trial #: Rollout::CanaryRollout?, while it is on one
-        attr_accessor :events #: Array[String]?, which its file's blocks want; nil: not known
+        TRANSITIONS = {
+          loading: { prepare: :preparing, ready: :ready, retire: :retired, release: :leaving,
+                     exited: :dead },
+          preparing: { ready: :ready, retire: :retired, release: :leaving, exited: :dead },
+          ready: { retire: :retired, release: :leaving, exited: :dead },
+          retired: { retire: :retired, release: :leaving, exited: :dead },
+          leaving: { retire: :leaving, release: :leaving, exited: :dead },
+          dead: {}
+        }.freeze
 
-        #: (Integer, Integer, IPC::Connection, Float, ?pidfd: OS::Pidfd) -> void
-        def initialize(number, pid, channel, now, pidfd: OS::Pidfd.open(pid))
+        attr_reader :number #: Integer
+        attr_reader :pid #: Integer
+        attr_reader :pidfd #: OS::Pidfd
+        attr_reader :channel #: IPC::Connection
+        attr_reader :state #: Symbol
+        attr_reader :started_at #: Float
+        attr_reader :watches #: Array[untyped], of the loop; cancelled at its end
+        attr_reader :events #: Array[String]?, that its file's blocks want; nil: not known
+
+        #: (Integer, Integer, IPC::Connection, Float, ?pidfd: OS::Pidfd, ?candidate: bool) -> void
+        def initialize(number, pid, channel, now, pidfd: OS::Pidfd.open(pid), candidate: false)
           @number = number
           @pid = pid
           @pidfd = pidfd
           @channel = channel
           @started_at = now
+          @candidate = candidate
           @state = :loading
           @watches = []
         end
 
         def event_facts = { mold: number, pid: } #: () -> Hash
-        def ready? = @state == :ready #: () -> bool
-        def retire = @retired = true #: () -> void
-        def retired? = @retired ? true : false #: () -> bool, no node of it is wanted any more
         def live? = @state != :dead #: () -> bool
-        def ready = @state = :ready #: () -> void
+        def ready? = @state == :ready #: () -> bool
+
+        # Returns true if it has been ready: it answers pings, and its end is no failed boot.
+        def booted? = @booted ? true : false #: () -> bool
+
+        # Returns true if nothing is forked from it any more.
+        def retired? = %i[retired leaving].include?(@state) #: () -> bool
+
+        # Returns true while a rollout tries it: only that rollout forks from it.
+        def candidate? = @candidate
+
+        def adopt = @candidate = false #: () -> void
+
+        # Returns true if its file's application wants all events passed on to it.
+        def passes_on? = @passes_on ? true : false #: () -> bool
+
+        # Its file is loaded, and has blocks for these events.
+        def loaded(events) = @events = events #: (Array[String]) -> void
 
         #: (Definition::Config, OS::SharedPage, IPC::Scoreboard::Layout) -> void
         def prepare(config, page, layout)
-          @state = :preparing
-          options = config.to_h.compact
-          @channel.post("prepare", { "options" => options, "nodes" => layout.nodes,
+          to(:prepare)
+          @channel.post("prepare", { "options" => config.to_h.compact, "nodes" => layout.nodes,
                                      "threads" => layout.threads }, lend: [page.to_io])
+        end
+
+        def ready(passes_on: false) #: (?passes_on: bool?) -> void
+          to(:ready)
+          @booted = true
+          @passes_on = passes_on
         end
 
         # suspects: what it is to be careful of.
@@ -51,32 +95,43 @@ module Skep
                                   "suspects" => suspects }, give: [socket])
         end
 
-        def killed? = @killed ? true : false #: () -> bool, by us
-
-        def kill(_reason = nil) #: (?String?) -> void
-          @killed = true
-          @pidfd.signal(:KILL)
-        rescue Errno::ESRCH # it went by itself first
-          nil
-        end
+        def retire = to(:retire) #: () -> void
 
         # Lets it end: the mold leaves when its channel closes.
         def release #: () -> void
+          to(:release)
           @channel.post("leave")
           @channel.close
         end
 
-        # Closes what belonged to it. Call when its pidfd is readable; returns how it ended.
-        def ended #: () -> IPC::ExitStatus
-          @state = :dead
+        # Returns true if the supervisor has killed it.
+        def killed? = @killed ? true : false #: () -> bool
+
+        # Takes the reason that OwnProcesses gives nodes and molds alike.
+        def kill(_reason = nil) #: (?String?) -> void
+          @killed = true
+          @pidfd.signal(:KILL)
+        rescue Errno::ESRCH # it has ended already
+          nil
+        end
+
+        # Closes what belonged to it and returns how it ended. Call when its pidfd is readable.
+        def exited #: () -> IPC::ExitStatus
+          to(:exited)
           @watches.each(&:cancel)
           @pidfd.kill_leftover_group
-          exit = IPC::ExitStatus.of(@pidfd.wait(timeout: 0))
+          exit_status = IPC::ExitStatus.of(@pidfd.wait(timeout: 0))
           [@channel, @pidfd].each(&:close)
-          exit
+          exit_status
         end
 
         def inspect = "#<#{self.class} #{number} #{state} pid=#{pid}>" #: () -> String
+
+        private
+
+        def to(event)
+          @state = TRANSITIONS.fetch(@state).fetch(event)
+        end
       end
     end
   end

@@ -1,299 +1,339 @@
 # frozen_string_literal: true
 
-# Keeps the molds: starts them, follows each to its end, and lets them go when all is over.
+# Starts molds, follows each to its end, restarts them, and acts on what they send.
 #
-#   mold_pool = MoldPool.new(launcher, supervisor, disown:)
-#   mold_pool.start
-#   mold_pool.release { … }     # all molds are gone
+#   mold_pool = MoldPool.new(launcher, loop:, events:, lifecycle:, boot_limit:, oom:, disown:)
+#   mold_pool.start                            # the first mold loads the swarm's file
+#   mold_pool.configure(config, page, layout)  # what that file has said
+#   mold_pool.prepare(mold)
+#   mold_pool.start(candidate: true)           # a mold for a rollout to try
+#   mold_pool.adopt(mold)                      # it is a candidate no longer
+#   mold_pool.retire(mold, in_use: true)       # it leaves when its last node is gone
+#   mold_pool.release { … }                    # all molds leave; called when none is left
 #
-# What a mold says is passed on by MoldMessages; what follows its end MoldRestarts knows.
+# It knows neither nodes nor the supervisor. What happens to a mold is on the event bus:
+#
+# | fact | when |
+# |---|---|
+# | mold_booting, mold_ready, mold_died, … | docs/events.md |
+# | mold_loaded (plain) | it has loaded the swarm's file and waits for `prepare` |
+# | mold_load_rejected (message, exit_code) | it can't load the file, or prepare |
+# | mold_exited (exit_status) | it has ended, however it did |
+# | fork_reported (page_index, pid, pidfd) | it has forked a node |
+# | fork_refused (page_index, error) | it can't fork this node |
+# | exit_reported (page_index, pid, exit_status) | a node of it has ended |
 module Skep
   class Swarm
     module Molds
       class MoldPool
-        RELEASE_SECONDS = 1.0
-        private_constant :RELEASE_SECONDS
-
-        def initialize(launcher, supervisor, disown:) #: (untyped, Supervisor, disown: Proc) -> void
-          @launcher = launcher
-          @supervisor = supervisor
-          @events = supervisor.events
-          @disown = disown
-          @molds = []
-          @next = 0
-          @reports = MoldMessages.new(supervisor, launcher, events: @events)
-          @mold_restarts = MoldRestarts.new(supervisor, self, launcher.file)
-        end
+        RELEASE_SECONDS = 1.0 # then a mold that was released is killed
+        RETRY_SECONDS = 1.0 # where the system refused a process
+        REMEMBERED = 1_000 # exits
+        private_constant :RELEASE_SECONDS, :RETRY_SECONDS, :REMEMBERED
 
         attr_reader :molds #: Array[Mold]
 
-        # Starts a mold; what it says comes through the loop, and to its trial if it is on one.
-        def start(trial: nil) #: (?trial: Rollout::CanaryRollout?) -> Mold
-          number = self.number
+        # lifecycle: answers stopping? and booted?; boot_limit: returns how many seconds a mold may
+        # take to be ready; oom: returns true if this exit was the OOM killer's; disown: closes what
+        # is the supervisor's alone in a mold that is forked from it.
+        def initialize(launcher, loop:, events:, lifecycle:, boot_limit:, oom:, disown:)
+          @launcher = launcher
+          @loop = loop
+          @events = events
+          @lifecycle = lifecycle
+          @boot_limit = boot_limit
+          @oom = oom
+          @disown = disown
+          @molds = []
+          @next = 0
+          @exited_at = []
+        end
+
+        #: (Definition::Config, OS::SharedPage, IPC::Scoreboard::Layout) -> void
+        def configure(config, page, layout)
+          @config = config
+          @page = page
+          @layout = layout
+          @pings = MoldPings.new(timeout: config.liveness_timeout)
+        end
+
+        # Starts a mold. A candidate is a rollout's: it isn't restarted when it ends.
+        def start(candidate: false) #: (?candidate: bool) -> Mold
+          number = take_number
           pid, channel = @launcher.start(number, disown: @disown)
-          mold = Mold.new(number, pid, link(pid, channel), OS.now)
-          mold.trial = trial
-          @molds << mold
-          follow(mold)
+          mold = add(number, pid, channel, OS.now, candidate:)
           @events.publish(:mold_booting, mold, level: :debug)
           mold
         end
 
+        # A number for a mold that isn't started but made from a node.
+        def take_number = (@next += 1) - 1 #: () -> Integer
+
+        # A node has become a mold, and a candidate.
+        #: (Integer, Integer, OS::Pidfd, IPC::Channel) -> Mold
+        def take(number, pid, pidfd, channel)
+          add(number, pid, channel, OS.now, pidfd:, candidate: true)
+        end
+
+        def prepare(mold) = mold.prepare(@config, @page, @layout) #: (Mold) -> void
+        def adopt(mold) = mold.adopt #: (Mold) -> void
+
+        # Nothing is forked from it any more. in_use: it has nodes left.
+        def retire(mold, in_use:) #: (Mold, in_use: bool) -> void
+          mold.retire
+          mold.release unless in_use
+        end
+
+        # The last node of this mold is gone.
+        def release_if_unused(mold) #: (Mold) -> void
+          mold.release if mold.retired? && mold.live?
+        end
+
+        # Pings the molds that wait for orders, and ends those that didn't answer the last ping in
+        # time. Called whenever nodes are looked at. paused: the supervisor itself was.
+        def ping_idle(now:, paused:) #: (now: Float, paused: bool) -> void
+          booted = @molds.select { |mold| mold.booted? && !mold.killed? }
+          @pings.excuse(now) if paused
+          @pings.silent(booted, now).each { |mold| hung(mold) }
+          @pings.call(booted, now) { |mold| mold.channel.post("ping") }
+        end
+
+        def kill = @molds.each(&:kill) #: () -> void
+
+        # Lets every mold go, by force where it isn't ready yet. The block is called when none is
+        # left.
+        def release(&done) #: () { () -> void } -> void
+          @done = done
+          @molds.each { |mold| mold.booted? ? mold.release : mold.kill }
+          @loop.after(RELEASE_SECONDS) { kill }
+          check
+        end
+
+        # What the next program of the supervisor must know.
         def dump(state_file) #: (Upgrade::StateFile) -> Hash[String, untyped]
-          { "next" => @next, "deaths" => @mold_restarts.dump, "molds" => @molds.map { |mold|
+          { "next" => @next, "exited_at" => @exited_at, "molds" => @molds.map { |mold|
             { "number" => mold.number, "pid" => mold.pid, "started_at" => mold.started_at,
               "retired" => mold.retired?, "pidfd" => state_file.lend(mold.pidfd),
               "socket" => state_file.lend(mold.channel), "channel" => mold.channel.dump }
           } }
         end
 
-        # Molds that work since before this program began.
         def restore(plain, state_file) #: (Hash[String, untyped], Upgrade::StateFile) -> void
-          @next = plain["next"]
-          @mold_restarts.restore(plain["deaths"])
-          @molds = plain["molds"].map { |kept| resume(kept, state_file) }
-          @molds.each { |mold| follow(mold) }
-        end
-
-        # A number for a mold that isn't started but made from a node.
-        def number = (@next += 1) - 1 #: () -> Integer
-        def newest = @next - 1 #: () -> Integer, the number given last
-
-        # A node has become a mold.
-        #: (Integer, Integer, OS::Pidfd, IPC::Channel, trial: Rollout::CanaryRollout) -> Mold
-        def take(number, pid, pidfd, channel, trial:)
-          mold = Mold.new(number, pid, link(pid, channel), OS.now, pidfd:)
-          mold.trial = trial
-          @molds << mold
-          follow(mold)
-          mold
-        end
-
-        # Nodes come from it alone from here on.
-        def adopted(mold) = mold.trial = nil #: (Mold) -> void
-
-        # No node is to come from it any more: it goes when its last node has gone.
-        def retire(mold) #: (Mold) -> void
-          mold.retire
-          release_if_unused(mold) if @supervisor.node_pool.node_table.of(mold).empty?
-        end
-
-        # None of its nodes is left.
-        def release_if_unused(mold) #: (Mold) -> void
-          mold.release if mold.retired? && mold.live?
-        end
-
-        # Are they there? Asked whenever the nodes' liveness is checked; paused: the supervisor was
-        # before.
-        def ping_idle(now:, paused:) #: (now: Float, paused: bool) -> void
-          ready = @molds.select(&:ready?)
-          calls.excuse(now) if paused
-          calls.silent(ready, now).each { |mold| hung(mold) }
-          calls.call(ready, now) { |mold| mold.channel.post("ping") }
-        end
-
-        # Ends every mold at once.
-        def kill = @molds.each(&:kill) #: () -> void
-
-        # Lets every mold go, a busy one by force; the block is called when none is left.
-        def release(&done) #: () { () -> void } -> void
-          @done = done
-          @molds.each { |mold| mold.ready? ? mold.release : mold.kill }
-          loop.after(RELEASE_SECONDS) { kill }
-          check
+          @next, @exited_at = plain.values_at("next", "exited_at")
+          plain["molds"].each { |kept| resume(kept, state_file) }
         end
 
         private
 
-        def loop = @supervisor.loop
-        def calls = @calls ||= MoldPings.new(timeout: @supervisor.config.liveness_timeout)
-        def find(pid) = @molds.find { |mold| mold.pid == pid }
-
-        # A mold that closes its channel, or says what can't be understood, is of no use any more.
-        def link(pid, channel)
-          IPC::Connection.new(loop, channel, IPC::Messages::FROM_MOLD,
-                              ended: -> { find(pid)&.kill },
-                              protocol_error: ->(error) { protocol_error(find(pid), error) },
-                              failed: ->(error, frame) {
-                                failed_at(find(pid), error, frame)
-                              }) do |frame|
-            hear(find(pid), frame)
-          end
-        end
-
-        def resume(kept, state_file)
-          pid = kept["pid"]
-          channel = IPC::Channel.new(state_file.take(kept["socket"],
-                                                     UNIXSocket)).restore(kept["channel"])
-          mold = Mold.new(kept["number"], pid, link(pid, channel), kept["started_at"],
-                          pidfd: OS::Pidfd.adopt(state_file.take(kept["pidfd"]), pid))
-          mold.ready
-          mold.retire if kept["retired"]
+        def add(number, pid, channel, now, **rest)
+          mold = nil
+          connection = connect(channel, -> { mold })
+          mold = Mold.new(number, pid, connection, now, **rest)
+          @molds << mold
+          mold.watches << @loop.watch(mold.pidfd.to_io) { exited(mold) }
+          mold.watches << @loop.after(@boot_limit.call) { mold.kill unless mold.booted? }
+          connection.listen
           mold
         end
 
-        def hear(mold, frame)
-          @calls&.answered(mold)
-          @reports.hear(mold, frame)
+        # A mold whose channel ends can't be asked for anything any more.
+        def connect(channel, mold)
+          IPC::Connection.new(
+            @loop, channel, IPC::Messages::FROM_MOLD,
+            ended: -> { mold.call.kill if mold.call.live? },
+            protocol_error: ->(error) { protocol_error(mold.call, error) },
+            failed: ->(error, message) { failed_at(mold.call, error, message) }
+          ) { |message| hear(mold.call, message) }
+        end
+
+        def resume(kept, state_file)
+          socket = state_file.take(kept["socket"], UNIXSocket)
+          channel = IPC::Channel.new(socket).restore(kept["channel"])
+          pidfd = OS::Pidfd.adopt(state_file.take(kept["pidfd"]), kept["pid"])
+          mold = add(kept["number"], kept["pid"], channel, kept["started_at"], pidfd:)
+          mold.ready
+          mold.retire if kept["retired"]
+        end
+
+        def hear(mold, message)
+          @pings&.answered(mold)
+          case message.type
+          when "loaded" then loaded(mold, message.facts) if mold.state == :loading
+          when "refused" then rejected(mold, message["sentence"], message["exit_code"])
+          when "ready" then ready(mold, message) if %i[loading preparing].include?(mold.state)
+          when "forked" then forked(mold, message)
+          when "fork_failed" then fork_refused(mold, message, message["error"])
+          when "exited"
+            @events.announce(:exit_reported, mold, **identity(message),
+                                                   exit_status: IPC::ExitStatus.from(message.facts))
+          end
+        end
+
+        def identity(message) = { page_index: message["page_index"], pid: message["pid"] }
+
+        def loaded(mold, plain)
+          mold.loaded(plain["events"])
+          @events.announce(:mold_loaded, mold, plain:)
+        end
+
+        # Before the first boot the supervisor ends with that sentence, and its molds with it.
+        def rejected(mold, message, exit_code)
+          booted = @lifecycle.booted?
+          @events.publish(:mold_load_failed, mold, level: :error, message:) if booted
+          @events.announce(:mold_load_rejected, mold, message:, exit_code:)
+          mold.kill if booted
+        end
+
+        def ready(mold, message)
+          mold.ready(passes_on: message["passes_on"])
+          message["findings"].each do |finding|
+            @events.publish(:fork_guard, mold, level: :warn, message: finding)
+          end
+          warmed(mold, message)
+          @events.publish(:mold_ready, mold, seconds: message["seconds"].round(3))
+        end
+
+        # Warns of `reshare` if it was asked for and could not be done.
+        def warmed(mold, message)
+          refused = @config.reshare && message["warmup"]["reshare"].to_s.start_with?("skipped")
+          steps = message["warmup"].transform_keys(&:to_sym)
+          @events.publish(:mold_warmed, mold, level: refused ? :warn : :debug,
+                                              slots: message["slots"], **steps)
+          @launcher.warmed(slots: message["slots"], reshare: @config.reshare)
+        end
+
+        # A node that the supervisor has no descriptor for can't be kept: its channel closes, and so
+        # it ends.
+        def forked(mold, message)
+          @events.announce(:fork_reported, mold, **identity(message), pidfd: pidfd(message))
+        rescue Errno::EMFILE, Errno::ENFILE => e
+          fork_refused(mold, message, e.message)
+        end
+
+        def fork_refused(mold, message, error)
+          @events.announce(:fork_refused, mold, page_index: message["page_index"], error:)
+        end
+
+        def pidfd(message)
+          return OS::Pidfd.adopt(message.ios.first, message["pid"]) if message.ios.any?
+
+          OS::Pidfd.open(message["pid"])
+        rescue Errno::ESRCH # it has ended and is reaped: the mold reports how next
+          nil
         end
 
         def protocol_error(mold, error)
           @events.publish(:mold_protocol_error, mold, level: :error,
-                                                     error: IPC::PlainData.error(error))
+                                                      error: IPC::PlainData.error(error))
           mold.kill
         end
 
-        # Our own failure to act on a message, which isn't the mold's. Before a node was asked for
-        # there is nothing to be kept: the supervisor ends by it, with a sentence or its place.
-        def failed_at(mold, error, frame)
-          raise error unless @supervisor.booted?
+        # The supervisor's own failure to act on a message, which isn't the mold's fault. Before the
+        # first boot nothing is lost by it: the supervisor ends with the error.
+        def failed_at(mold, error, message)
+          raise error unless @lifecycle.booted?
 
-          @events.publish(:supervisor_error, mold, level: :error, message: frame.type,
-                                                  error: IPC::PlainData.error(error),
-                                                  backtrace: error.backtrace.to_a.first(20))
-        end
-
-        def follow(mold)
-          @supervisor.leader(mold.pid)
-          mold.watches << loop.watch(mold.pidfd.to_io) { died(mold) }
-          mold.watches << loop.after(@supervisor.boot_limit) { mold.kill unless mold.ready? }
-          mold.channel.listen
+          @events.publish(:supervisor_error, mold, level: :error, message: message.type,
+                                                   error: IPC::PlainData.error(error),
+                                                   backtrace: error.backtrace.to_a.first(20))
         end
 
         def hung(mold)
           @events.publish(:mold_hung, mold, level: :error,
-                                           **(OS::ProcessState.of(mold.pid)&.to_plain || {}))
+                                            **(OS::ProcessState.of(mold.pid)&.to_plain || {}))
           mold.kill
         end
 
-        def died(mold)
+        def exited(mold)
           mold.channel.drain
-          ready = mold.ready?
-          exit = mold.ended
+          retired = mold.retired?
+          exit_status = mold.exited
           @molds.delete(mold)
-          @launcher.failed unless ready || exit.clean? || @done
-          tell_of_end(mold, exit)
-          @supervisor.mold_died(mold)
-          mold.trial&.drop("its mold ended, #{exit}")
-          @mold_restarts.after(exit) unless mold.trial || mold.retired?
+          @launcher.failed unless mold.booted? || exit_status.clean? || @done
+          report(mold, exit_status, retired)
+          @events.announce(:mold_exited, mold, exit_status:)
+          restart unless mold.candidate? || retired
           check
         end
 
-        def tell_of_end(mold, exit)
-          return if @done && exit.clean?
+        def report(mold, exit_status, retired)
+          return if @done && exit_status.clean?
 
-          level = @done || (mold.retired? && exit.clean?) ? :debug : :warn
-          reason = IPC::ExitStatus::OOM if oom?(mold, exit)
-          @events.publish(:mold_died, mold, level:, **exit.to_plain, reason:)
+          level = @done || (retired && exit_status.clean?) ? :debug : :warn
+          reason = IPC::ExitStatus::OOM if !mold.killed? && @oom.call(exit_status)
+          @events.publish(:mold_died, mold, level:, **exit_status.to_plain, reason:)
         end
 
-        def oom?(mold, exit)
-          !mold.killed? && @supervisor.node_pool&.cgroup_memory&.oom?(exit)
+        # The next mold starts at once or, if one exits after the other, after a backoff. A mold
+        # that exits before the first boot isn't restarted: its file is at fault.
+        def restart
+          return if @lifecycle.stopping? || !@lifecycle.booted?
+
+          @exited_at.shift if @exited_at.size > REMEMBERED
+          @exited_at << OS.now
+          start_in(Health::RestartPolicy.new(@config).delay(@exited_at, OS.now))
+        end
+
+        def start_in(seconds)
+          @loop.after(seconds) { start_or_retry unless @lifecycle.stopping? }
+        end
+
+        def start_or_retry
+          start
+        rescue SystemCallError => e # no process or descriptor at the moment
+          @events.publish(:fork_failed, level: :error, mold: @next - 1, error: e.message,
+                                        seconds: RETRY_SECONDS)
+          start_in(RETRY_SECONDS)
         end
 
         def check
           @done&.call if @molds.empty?
         end
 
-      end
-
-      # What follows a mold's end: another one, at once or, should one die after the other, after a
-      # while.
-      #
-      #   mold_restarts = MoldRestarts.new(supervisor, mold_pool, file)
-      #   mold_restarts.after(exit)          # a mold has ended so: start the next
-      #   mold_restarts.keep                 # => the deaths, for the next program
-      #   mold_restarts.restore(deaths)
-      #
-      # How long it waits Health::RestartPolicy judges, by the deaths of all molds. One that ends
-      # before the swarm has booted isn't followed: its file is told to be at fault.
-      class MoldRestarts
-        REMEMBERED = 1_000 # deaths
-        RETRY_SECONDS = 1.0 # where the system refused a process
-        private_constant :REMEMBERED, :RETRY_SECONDS
-
-        def initialize(supervisor, mold_pool, file) #: (Supervisor, MoldPool, String) -> void
-          @supervisor = supervisor
-          @mold_pool = mold_pool
-          @file = file
-          @deaths = []
-        end
-
-        def after(exit) #: (IPC::ExitStatus) -> void
-          return if @supervisor.stopping?
-          unless @supervisor.booted?
-            return @supervisor.fail("#{@file}: the mold ended while it loaded it, #{exit}")
+        # Which molds have answered the last ping, and which are due for the next one. Pure.
+        #
+        #   pings = MoldPings.new(timeout: 30.0)
+        #   pings.call(molds, now) { |mold| … }   # yields each that is to be pinged
+        #   pings.answered(mold)                  # it has sent something, whatever it was
+        #   pings.silent(molds, now)              # => those that sent nothing for a timeout
+        #   pings.excuse(now)                     # the supervisor was paused: the time starts again
+        class MoldPings
+          def initialize(timeout:) #: (timeout: Float) -> void
+            @timeout = timeout
+            @asked = {}.compare_by_identity
+            @answered = {}.compare_by_identity
           end
 
-          @deaths.shift if @deaths.size > REMEMBERED
-          @deaths << OS.now
-          later(Health::RestartPolicy.new(@supervisor.config).delay(@deaths, OS.now))
-        end
+          # Yields each mold at most once a timeout.
+          #: (Array[Mold], Float) { (Mold) -> void } -> void
+          def call(molds, now)
+            forget_all_but(molds)
+            molds.each do |mold|
+              next if @asked[mold] && !(@answered[mold] && now - @asked[mold] >= @timeout)
 
-        def dump = @deaths #: () -> Array[Float]
-
-        def restore(deaths) #: (Array[Float]) -> void
-          @deaths = deaths
-        end
-
-        private
-
-        def later(seconds)
-          @supervisor.loop.after(seconds) { start unless @supervisor.stopping? }
-        end
-
-        def start
-          @mold_pool.start
-        rescue SystemCallError => e # no process or descriptor to be had just now
-          @supervisor.events.publish(:fork_failed, level: :error, mold: @mold_pool.newest,
-                                                   error: e.message, seconds: RETRY_SECONDS)
-          later(RETRY_SECONDS)
-        end
-      end
-
-      # Asks the molds, which wait until they are to fork, whether they are there.
-      #
-      #   calls = MoldPings.new(timeout: 30.0)
-      #   calls.call(molds, now) { |mold| … }   # whenever somebody looks anyhow; for each to ask
-      #   calls.answered(mold)                  # it has said something, whatever it was
-      #   calls.silent(molds, now)              # => those that have said nothing for a timeout
-      #   calls.excuse(now)                     # we were away: they have all the time again
-      class MoldPings
-        def initialize(timeout:) #: (timeout: Float) -> void
-          @timeout = timeout
-          @asked = {}.compare_by_identity
-          @answered = {}.compare_by_identity
-        end
-
-        # Nobody is asked more often than once a timeout.
-        #: (Array[Mold], Float) { (Mold) -> void } -> void
-        def call(molds, now)
-          forget_all_but(molds)
-          molds.each do |mold|
-            next if @asked[mold] && !(@answered[mold] && now - @asked[mold] >= @timeout)
-
-            @asked[mold] = now
-            @answered.delete(mold)
-            yield mold
+              @asked[mold] = now
+              @answered.delete(mold)
+              yield mold
+            end
           end
-        end
 
-        def answered(mold) #: (Mold) -> void
-          @answered[mold] = true
-        end
-
-        def silent(molds, now) #: (Array[Mold], Float) -> Array[Mold]
-          molds.select do |mold|
-            @asked[mold] && !@answered[mold] && now - @asked[mold] >= @timeout
+          def answered(mold) #: (Mold) -> void
+            @answered[mold] = true
           end
-        end
 
-        def excuse(now) = @asked.transform_values! { now } #: (Float) -> void
+          def silent(molds, now) #: (Array[Mold], Float) -> Array[Mold]
+            molds.select do |mold|
+              @asked[mold] && !@answered[mold] && now - @asked[mold] >= @timeout
+            end
+          end
 
-        private
+          def excuse(now) = @asked.transform_values! { now } #: (Float) -> void
 
-        def forget_all_but(molds)
-          [@asked, @answered].each { |known| known.select! { |mold, _| molds.include?(mold) } }
+          private
+
+          def forget_all_but(molds)
+            [@asked, @answered].each { |known| known.select! { |mold, _| molds.include?(mold) } }
+          end
         end
       end
     end

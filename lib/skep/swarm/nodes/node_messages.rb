@@ -81,13 +81,13 @@ module Skep
         end
 
         def became_mold(node)
-          return @pool.became_mold(node) if node.refork && node.state == :stopping
+          return @pool.became_mold(node) if node.becoming_mold?
 
           protocol_error(node, IPC::Messages::Invalid.new("became_mold, which it wasn't told to"))
         end
 
         def unfit(node, frame)
-          node.refork&.unfit("node #{node.label} can't be a mold: #{frame["sentence"]}")
+          @events.announce(:node_unfit, node, sentence: frame["sentence"])
         end
 
         def event(node, frame)

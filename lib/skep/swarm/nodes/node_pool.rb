@@ -12,10 +12,11 @@
 #   pool.stop
 #   pool.kill_all("QUIT")
 #
-# MoldMessages reports what molds say of nodes (node_forked, fork_failed, node_exited),
+# The supervisor reports what molds say of nodes (node_forked, fork_failed, node_exited),
 # NodeMessages what nodes say themselves (node_ready, …). The pool publishes the events that users
 # see, and announces: work_ended (outcome), nodes_killed, mold_unused, pool_drained, node_warm,
-# status_asked. It never waits: everything comes through the loop.
+# node_promoted (pidfd), node_unfit (sentence), status_asked. It never waits: everything comes
+# through the loop.
 module Skep
   class Swarm
     module Nodes
@@ -229,7 +230,7 @@ module Skep
           pidfd = node.give_up_pidfd
           standing = @exits.remove(node, nil)
           @events.publish(:node_became_mold, node)
-          node.refork.became(node, pidfd)
+          @events.announce(:node_promoted, node, pidfd:)
           stopping? ? check_drained : @exits.follow_up(node, standing)
         end
 

@@ -173,15 +173,16 @@ module Skep
         end
 
         # Its work is to end, and the process to become a mold, which is heard over that socket.
-        #: (Integer, BasicSocket, Rollout::Refork) -> void
-        def retire_to_mold(number, socket, refork)
+        #: (Integer, BasicSocket) -> void
+        def retire_to_mold(number, socket)
           @retired = true
-          @refork = refork
+          @becoming_mold = true
           change(:stop)
           @channel.post("become_mold", { "mold" => number }, give: [socket])
         end
 
-        attr_reader :refork #: Rollout::Refork?, for which it is to become one
+        # Returns true if it was told to become a mold, and hasn't yet.
+        def becoming_mold? = @becoming_mold && state == :stopping #: () -> bool
 
         # The process lives on as something else, whose its pidfd is from here on.
         def give_up_pidfd = @pidfd.tap { @pidfd = nil } #: () -> OS::Pidfd

@@ -1,12 +1,14 @@
 # frozen_string_literal: true
 
-# What can be changed while a swarm runs: its processes, its code, its size. One thing at a time, as
-# a restart and a reload would undo each other.
+# What can be changed while a swarm runs: its processes, its code, its size. One change at a time,
+# as a restart and a reload would undo each other.
 #
 #   changes = ChangeCoordinator.new(supervisor, mold_pool)
 #   changes.restart { |why| … }      # nil: done; else a sentence that says why not
 #   changes.restart(3) { |why| … }   # node 3 only
 #   changes.reload { |why| … }
+#   changes.refork(node)             # a warm node becomes the mold
+#   changes.upgrade(program) { |why| … }
 #   changes.scale(6)                 # => nil, or that sentence
 module Skep
   class Swarm
@@ -17,13 +19,11 @@ module Skep
           @mold_pool = mold_pool
         end
 
-        # Renews all nodes, one after the other, or the one with this id.
+        # Replaces the processes of all slots, one after the other, or of the one with this id.
         def restart(id = :all, &done) #: (?untyped) ?{ (String?) -> void } -> void
           slots = node_pool.slots.select { |slot| slot.id.eql?(id) } unless id == :all || unready
-          change("restart", done, slots && not_renewable(id, slots.first)) do |over|
-            RollingRestart.new(node_pool, "restart", slots:) do |slot|
-              over.call(slot && "node #{slot.label} could not be replaced; it works on")
-            end.start
+          change("restart", done, slots && not_replaceable(id, slots.first)) do |over|
+            RollingUpdate.new("restart", **parts, slots:, &over)
           end
         end
 
@@ -31,11 +31,11 @@ module Skep
         def reload(&done) #: () ?{ (String?) -> void } -> void
           change("reload", done) do |over|
             node_pool.crash_attribution.forget
-            Reload.new(@mold_pool, @supervisor, &over).start
+            Reload.new(@supervisor.config, read: @supervisor.method(:read), **parts, &over)
           end
         end
 
-        # Goes on as another program, this one's way of starting or the one that is named.
+        # Continues as another program: the one given, or the file that this one was started from.
         #: (?[String, String]?) ?{ (String?) -> void } -> void
         def upgrade(program = nil, &done)
           program ||= [RbConfig.ruby, File.expand_path($PROGRAM_NAME)]
@@ -44,25 +44,24 @@ module Skep
               @upgrade = nil
               over.call(why)
             end
-            @upgrade.start
           end
         end
 
-        # Something has happened.
+        # Something has happened: an upgrade may be possible now.
         def look = @upgrade&.look #: () -> void
 
-        # The pid of an upgrade's trial.
+        # Returns the pid of an upgrade's trial.
         def trial = @upgrade&.pid #: () -> Integer?
 
-        # Makes a mold of a node that has got warm, unless something else is under way; what failed
-        # once isn't tried again with nodes of the same mold.
+        # Makes a mold of a warm node, unless another change is under way. After a failure no other
+        # node of the same mold is tried.
         def refork(node) #: (Nodes::NodeProcess) -> void
           return if unready || (@under_way && !@upgrade)
           return if node.mold != node_pool.mold || !node.ready?
           return if node.mold == @barren
 
           failed = ->(why) { @barren = node.mold if why }
-          change("refork", failed) { |over| Refork.new(@mold_pool, @supervisor, &over).start(node) }
+          change("refork", failed) { |over| Refork.new(node, **parts, &over) }
         end
 
         def scale(count) #: (untyped) -> String?
@@ -79,15 +78,20 @@ module Skep
         def node_pool = @supervisor.node_pool
         def events = @supervisor.events
 
+        # What a change acts on.
+        def parts
+          { node_pool:, mold_pool: @mold_pool, loop: @supervisor.loop, events: }
+        end
+
         def unready
           "it isn't running" unless @supervisor.booted? && !@supervisor.stopping?
         end
 
-        def not_renewable(id, slot)
+        def not_replaceable(id, slot)
           ids = node_pool.slots.map(&:id).first(20)
           return "there is no node #{id.inspect[0, 100]}, but #{ids.join(", ")}" unless slot
 
-          "node #{id} has no process to be renewed: it is #{slot.status}" unless slot.live?
+          "node #{id} has no process to be replaced: it is #{slot.status}" unless slot.live?
         end
 
         def not_now(program)
@@ -95,21 +99,23 @@ module Skep
             Upgrade::Obstacles.new(@supervisor, @mold_pool).first&.then { |what| "#{what}: try again" }
         end
 
-        # Only an upgrade makes way: all else is what somebody counts on, be it by a signal.
+        # Any other change takes precedence over an upgrade: somebody counts on it, and sent perhaps
+        # only a signal.
         def under_way(name)
           @upgrade&.give_way(name)
           article = @under_way == "upgrade" ? "an" : "a"
           @under_way && "#{article} #{@under_way} is under way: wait for its end"
         end
 
-        def change(name, done, refusal = nil, &work)
+        # Starts the change that the block makes, unless it is refused.
+        def change(name, done, refusal = nil)
           why = unready || under_way(name) || refusal
           return refuse(name, why, done) if why
 
           @under_way = name
           events.publish(:"#{name}_started")
           began = OS.now
-          work.call(->(failure) { over(name, failure, began, done) })
+          yield(->(failure) { over(name, failure, began, done) }).start
         end
 
         def refuse(name, why, done)
@@ -124,50 +130,52 @@ module Skep
           events.publish(:"#{name}_failed", level: :error, message: why, seconds:) if why
           done&.call(why)
         end
-      end
 
-      # More nodes, or fewer, of a swarm that runs.
-      #
-      #   Scaling.new(node_pool, config).to(6)     # => nil, or a sentence that says why not
-      #
-      # Every kind of work without a count of its own gets so many nodes. Of those that go, first
-      # those with the least to do; new ones get the lowest free ids.
-      class Scaling
-        def initialize(node_pool, config) #: (Nodes::NodePool, Definition::Config) -> void
-          @node_pool = node_pool
-          @config = config
-        end
+        # Adds nodes to a running swarm, or removes some.
+        #
+        #   Scaling.new(node_pool, config).to(6)     # => nil, or a sentence that says why not
+        #
+        # Every kind of work without a count of its own gets so many nodes. The least busy nodes are
+        # removed first; new ones get the lowest free ids.
+        class Scaling
+          def initialize(node_pool, config) #: (Nodes::NodePool, Definition::Config) -> void
+            @node_pool = node_pool
+            @config = config
+          end
 
-        def to(count) #: (untyped) -> String?
-          why = refusal(count)
-          return why if why
+          def to(count) #: (untyped) -> String?
+            why = refusal(count)
+            return why if why
 
-          scaled.each { |task| scale(task, count - slots(task).size) }
-          nil
-        end
+            scaled.each { |task| scale(task, count - slots(task).size) }
+            nil
+          end
 
-        private
+          private
 
-        def scaled
-          @config.tasks.each_index.select { |task| @config.tasks[task]["nodes"].nil? }
-        end
+          def scaled
+            @config.tasks.each_index.select { |task| @config.tasks[task]["nodes"].nil? }
+          end
 
-        def slots(task) = @node_pool.slots.select { |slot| slot.task == task }
+          def slots(task) = @node_pool.slots.select { |slot| slot.task == task }
 
-        def refusal(count)
-          return "give a whole number of nodes, 1 or more" unless count.is_a?(Integer) && count >= 1
-          return "every work of it has a number of nodes of its own, in its file" if scaled.empty?
+          def refusal(count)
+            unless count.is_a?(Integer) && count >= 1
+              return "give a whole number of nodes, 1 or more"
+            end
+            return "every work of it has a number of nodes of its own, in its file" if scaled.empty?
 
-          most = @node_pool.room / scaled.size
-          "#{count} nodes are more than it has room for, #{most}: start it anew with that many" if
-            count > most
-        end
+            most = @node_pool.room / scaled.size
+            "#{count} nodes are more than it has room for, #{most}: start it anew with that many" if
+              count > most
+          end
 
-        def scale(task, more)
-          return @node_pool.add(task, more) if more.positive?
+          def scale(task, more)
+            return @node_pool.add(task, more) if more.positive?
 
-          slots(task).sort_by { |slot| [@node_pool.load(slot), -slot.id] }.first(-more)
-                     .each { |slot| @node_pool.remove(slot, "scale") }
+            slots(task).sort_by { |slot| [@node_pool.load(slot), -slot.id] }.first(-more)
+                       .each { |slot| @node_pool.remove(slot, "scale") }
+          end
         end
       end
     end

@@ -1,131 +1,139 @@
 # frozen_string_literal: true
 
-# A mold made from a warm process: a node that has done enough work ends that work and becomes one,
-# so that what got warm (caches, inline caches, compiled code) is shared by those forked from it.
+# A mold made from a warm node: it ends its work and becomes a mold, so that what is warm (caches,
+# inline caches, compiled code) is shared by the nodes forked from it.
 #
-#   Refork.new(mold_pool, supervisor) { |why| … }.start(node)
+#   Refork.new(node, **parts) { |why| … }.start   # nil: done; else a sentence
 #
-# Its slot has a successor by then. What can't be carried across a fork (connections, threads,
-# native clients) makes it unfit: it ends instead, and says why. Of its first child it is asked, a
-# second after it was ready, whether it lives and is well; then CanaryPolicy weighs it against the
-# nodes of the mold before.
+# The node's slot has a successor by then. Connections, threads and native clients can't be carried
+# across a fork: a node that has any is unfit, says why and exits. The canary must be well a second
+# after it was ready; then CanaryPolicy compares its memory with that of the nodes before.
 module Skep
   class Swarm
     module Rollout
-      class Refork < Rollout::CanaryRollout
-        REASON = "refork"
+      class Refork < RollingUpdate
         PROOF_SECONDS = 1.0
-        WEIGHING_SECONDS = 1.0 # for all to count their pages in
-        private_constant :PROOF_SECONDS, :WEIGHING_SECONDS
+        WEIGHING_SECONDS = 1.0 # for all nodes to count their pages in
+        NODE_FACTS = %i[node_promoted node_unfit node_exited node_died].freeze
+        private_constant :PROOF_SECONDS, :WEIGHING_SECONDS, :NODE_FACTS
 
-        def start(node) #: (Nodes::NodeProcess) -> void
-          @warm = node
+        #: (Nodes::NodeProcess, **untyped) { (String?) -> void } -> void
+        def initialize(node, **parts, &done)
+          super("refork", **parts, &done)
+          @node = node
+        end
+
+        def start #: () -> void
+          follow_mold
           @veterans = @node_pool.slots.filter_map(&:node)
           weigh(@veterans)
-          @node_pool.replace(node.slot, REASON, on_retire: method(:become_mold)) do |replaced|
-            over("node #{node.label} has no successor") unless replaced
-            over("node #{node.label} ended before it was a mold") if replaced && @mold.nil?
+          @node_pool.replace(@node.slot, @reason, on_retire: method(:become_mold)) do |replaced|
+            roll_back("node #{@node.label} has no successor") unless replaced
+            roll_back("node #{@node.label} ended before it was a mold") if replaced && @mold.nil?
           end
         end
 
-        # The node's work is over, and it is a mold now.
-        def became(node, pidfd) #: (Nodes::NodeProcess, OS::Pidfd) -> void
-          @mold = @mold_pool.take(@number, node.pid, pidfd, @channel, trial: self)
-        end
-
-        # It can't be one.
-        def unfit(why) = over(why) #: (String) -> void
-
         private
-
-        # A channel that no mold has got is of no use.
-        def over(why)
-          @channel&.close unless @mold
-          super
-        end
 
         # In place of a stop.
         def become_mold(node)
           @channel, theirs = IPC::Channel.pair
-          @number = @mold_pool.number
-          node.retire_to_mold(@number, theirs, self)
+          @number = @mold_pool.take_number
+          @node_subscription = @events.subscribe(*NODE_FACTS) do |event|
+            node_fact(event.name, event.facts) if event.subject.equal?(@node)
+          end
+          node.retire_to_mold(@number, theirs)
+        end
+
+        # What becomes of the node is seen to even if the refork has failed by then.
+        def node_fact(name, facts)
+          @events.unsubscribe(@node_subscription)
+          return promoted(facts[:pidfd]) if name == :node_promoted
+
+          @channel.close
+          roll_back("node #{@node.label} can't be a mold: #{facts[:sentence]}") if
+            name == :node_unfit
+        end
+
+        def promoted(pidfd)
+          @mold = @mold_pool.take(@number, @node.pid, pidfd, @channel)
+          retire(@mold) if over?
         end
 
         def judge(slot)
-          first = slot.node
-          later(PROOF_SECONDS, slot, first) do
-            next drop("its first node isn't well: #{first.unhealthy_reports.reason}") if ill?(first)
+          canary = slot.node
+          later(PROOF_SECONDS, slot, canary) do
+            reports = canary.unhealthy_reports
+            next roll_back("its first node isn't well: #{reports.reason}") if reports.any?
 
-            weigh([first, *@veterans.select(&:live?)])
-            later(WEIGHING_SECONDS, slot, first) { weighed(first) }
+            weigh([canary, *@veterans.select(&:live?)])
+            later(WEIGHING_SECONDS, slot, canary) { compare(canary) }
           end
         end
 
-        def later(seconds, slot, first)
-          @supervisor.loop.after(seconds) do
-            next if @over
-            next ready if slot.retired?
-            next yield if slot.node == first
+        def later(seconds, slot, canary)
+          @loop.after(seconds) do
+            next if over?
+            next try_again if slot.retired?
+            next yield if slot.node == canary
 
-            drop("its first node did not live")
+            roll_back("its first node did not live")
           end
         end
 
-        def ill?(node) = node.unhealthy_reports.any?
-
-        def weighed(first)
+        def compare(canary)
           others = @veterans.filter_map { |node| facts(node) }
-          why = CanaryPolicy.new(nodes: @node_pool.slots.size).verdict(facts(first), others)
-          why ? drop(why) : adopt
+          why = CanaryPolicy.new(nodes: @node_pool.slots.size).verdict(facts(canary), others)
+          why ? roll_back(why) : adopt
         end
 
         # They count their pages themselves; the loop doesn't wait for that.
         def weigh(nodes) = nodes.each { |node| node.channel.post("measure") }
 
-        # What it has counted; nil where it hasn't yet.
+        # What a node has counted; nil where it hasn't yet.
         def facts(node)
           known = node.node_memory
           CanaryPolicy::Facts.new(known.most, known.least) if known&.measured?
         end
-      end
 
-      # Judges the first node of a warm mold by its memory. Pure: facts in, a verdict out.
-      #
-      #   canary = CanaryPolicy.new(nodes: 4)
-      #   canary.verdict(first, others)   # => nil: it is cheaper; else a sentence
-      #
-      # It goes by what a node takes once all are of one mold: what is its own, and its part of the
-      # rest, shared with the mold and its siblings (the PSS of a swarm at rest). The PSS as it is
-      # now would mislead: so far the first shares with the mold alone.
-      class CanaryPolicy
-        NOISE = 1_048_576 # bytes
-        private_constant :NOISE
+        # Judges the first node of a warm mold by its memory. Pure: facts in, verdict out.
+        #
+        #   canary = CanaryPolicy.new(nodes: 4)
+        #   canary.verdict(first, others)   # => nil: it is cheaper; else a sentence
+        #
+        # It compares what a node takes once all are of one mold: what is its own, and its part of
+        # the rest, shared with the mold and its siblings (the PSS of a swarm at rest). The present
+        # PSS would mislead: so far the first node shares with the mold alone.
+        class CanaryPolicy
+          NOISE = 1_048_576 # bytes
+          private_constant :NOISE
 
-        Facts = Struct.new(:rss, :uss) # bytes
+          Facts = Struct.new(:rss, :uss) # bytes
 
-        def initialize(nodes:) #: (nodes: Integer) -> void
-          @sharers = nodes + 1
+          def initialize(nodes:) #: (nodes: Integer) -> void
+            @sharers = nodes + 1
+          end
+
+          # others: of nodes that have worked as they should. Returns nil where nothing is known.
+          def verdict(first, others) #: (Facts?, Array[Facts]) -> String?
+            return if first.nil? || others.empty?
+
+            cost = cost(first)
+            before = others.sum { |each| cost(each) } / others.size
+            return unless cost > before + NOISE
+
+            "its first node takes #{mebibytes(cost)}, those before #{mebibytes(before)}"
+          end
+
+          # A node's part of the memory of all.
+          def cost(facts) #: (Facts) -> Integer
+            facts.uss + (facts.rss - facts.uss) / @sharers
+          end
+
+          private
+
+          def mebibytes(bytes) = format("%.1f MiB", bytes / 1_048_576.0)
         end
-
-        # others: of nodes that have worked as they should. Where nothing is known nothing is said.
-        def verdict(first, others) #: (Facts?, Array[Facts]) -> String?
-          return if first.nil? || others.empty?
-
-          cost = cost(first)
-          before = others.sum { |each| cost(each) } / others.size
-          return unless cost > before + NOISE
-
-          "its first node takes #{mebibytes(cost)}, those before #{mebibytes(before)}"
-        end
-
-        # A node's part of the memory of all.
-        def cost(facts) #: (Facts) -> Integer
-          facts.uss + (facts.rss - facts.uss) / @sharers
-        end
-
-        private
-
-        def mebibytes(bytes) = format("%.1f MiB", bytes / 1_048_576.0)
       end
     end
   end

@@ -1,36 +1,47 @@
 # frozen_string_literal: true
 
-# New code beside the old: a new mold loads the file as it is now, and is tried.
+# New code beside the old: a new mold loads the swarm's file as it is now.
 #
-#   Reload.new(mold_pool, supervisor) { |why| … }.start   # nil: done; else a sentence
+#   Reload.new(config, read:, **parts) { |why| … }.start   # nil: done; else a sentence
 #
-# What the file says of the swarm itself (nodes, timeouts) isn't read again: `reload_ignored` names
-# what has changed. Which events its blocks want to hear counts from the new mold on
-# (Molds::Mold#events).
+# What the file says of the swarm itself (nodes, timeouts) doesn't change: `reload_ignored` names
+# the options that differ. The events that its blocks subscribe to do (Molds::Mold#events).
+# Once the mold is adopted `code_adopted (plain)` is on the event bus.
 module Skep
   class Swarm
     module Rollout
-      class Reload < Rollout::CanaryRollout
-        REASON = "reload"
-
-        def start #: () -> void
-          @mold = @mold_pool.start(trial: self)
-        rescue SystemCallError => e # no process or descriptor to be had
-          over("no new mold could be started: #{e.message}")
+      class Reload < RollingUpdate
+        # read: makes a Definition::Config of what a mold has loaded.
+        #: (Definition::Config, read: ^(Hash[String, untyped]) -> Definition::Config, **untyped)
+        #:   { (String?) -> void } -> void
+        def initialize(config, read:, **parts, &done)
+          super("reload", **parts, &done)
+          @config = config
+          @read = read
         end
 
-        def loaded(plain)
-          @plain = plain
-          new = @supervisor.read(plain)
-          why = new.errors.first || unlike(new)
-          drop(why) if why
-          warn_of(new) unless why
-          why.nil?
+        def start #: () -> void
+          follow_mold
+          @mold = @mold_pool.start(candidate: true)
+        rescue SystemCallError => e # no process or descriptor to be had
+          roll_back("no new mold could be started: #{e.message}")
         end
 
         private
 
-        # Why the new file can't go on in this swarm's processes.
+        def mold_loaded(plain)
+          @plain = plain
+          new = @read.call(plain)
+          why = new.errors.first || unlike(new)
+          return roll_back(why) if why
+
+          warn_of(new)
+          @mold_pool.prepare(@mold)
+        end
+
+        def adopted = @events.announce(:code_adopted, @mold, plain: @plain)
+
+        # Returns why this swarm's processes can't run the new file, or nil.
         def unlike(new)
           if new.name != @config.name
             return "its name is #{new.name} now: stop the swarm and start it anew"
@@ -43,18 +54,14 @@ module Skep
                    "put them back, or stop the swarm and start it anew"
           end
 
-          more_threads?(new) ? "it has more threads now: start it anew" : nil
+          "it has more threads now: start it anew" if new.threads > @config.threads
         end
 
-        # Are they the same kinds of work in another order? Blocks all look the same.
+        # Returns true for the same kinds of work in another order. Blocks all look the same.
         def reordered?(new)
           before, now = [@config, new].map { |config| config.tasks.map { |task| task["facts"] } }
           before != now && before.tally == now.tally
         end
-
-        def adopted = @supervisor.reloaded(@plain)
-
-        def more_threads?(new) = new.threads > @config.threads
 
         def warn_of(new)
           changed = new.to_h.keys.reject { |key| new.to_h[key] == @config.to_h[key] }
@@ -62,7 +69,7 @@ module Skep
           return if changed.empty?
 
           message = "#{changed.join(", ")} changed: takes effect at the next start"
-          @supervisor.events.publish(:reload_ignored, level: :warn, message:)
+          @events.publish(:reload_ignored, level: :warn, message:)
         end
 
         def changed_counts(new)

@@ -28,7 +28,7 @@ module Skep
         end
 
         def settled?(mold)
-          mold.ready? && !mold.trial && !mold.killed? && mold.channel.open? &&
+          mold.booted? && !mold.candidate? && !mold.killed? && mold.channel.open? &&
             !mold.channel.fds_in_flight?
         end
 

@@ -1,0 +1,181 @@
+# frozen_string_literal: true
+
+# Replaces the processes of all slots, one at a time, each new one ready before its predecessor
+# goes. Where they are to come from a new mold, one node of it shows first whether it works: the
+# canary.
+#
+#   RollingUpdate.new("restart", **parts) { |why| … }.start   # why: nil, or what has failed
+#   RollingUpdate.new("restart", **parts, slots:) { … }.start # these slots only
+#
+# A restart has no new mold. Where the mold comes from, and how its canary is judged, is up to a
+# Reload and a Refork.
+#
+# | state | what happens |
+# |---|---|
+# | starting | a Reload's or Refork's mold is being made |
+# | canary | one slot gets a node of the new mold; the others keep theirs |
+# | judging | that node works, and is watched |
+# | rolling | slot by slot gets a new node, the least busy first |
+# | done | all nodes are new |
+# | failed | a slot can't get one: the slots that are left keep theirs, as they would fail, too |
+# | rolled_back | the new mold and its nodes go again |
+module Skep
+  class Swarm
+    module Rollout
+      class RollingUpdate
+        TRANSITIONS = {
+          starting: { mold_ready: :canary, roll: :rolling, refuse: :rolled_back },
+          canary: { retry: :canary, replaced: :judging, accept: :rolling, refuse: :rolled_back },
+          judging: { retry: :canary, accept: :rolling, refuse: :rolled_back },
+          rolling: { finish: :done, give_up: :failed },
+          done: {}, failed: {}, rolled_back: {}
+        }.freeze
+        MOLD_FACTS = %i[mold_loaded mold_load_rejected mold_ready mold_exited].freeze
+        private_constant :MOLD_FACTS
+
+        attr_reader :state #: Symbol
+        attr_reader :mold #: Molds::Mold?, the new one
+
+        # reason: what the replaced processes' exits are logged with; slots: nil for all.
+        #: (String, node_pool: Nodes::NodePool, mold_pool: Molds::MoldPool, loop: OS::EventLoop,
+        #:  events: Runtime::EventBus, ?slots: Array[Nodes::Slot]?) { (String?) -> void } -> void
+        def initialize(reason, node_pool:, mold_pool:, loop:, events:, slots: nil, &done)
+          @reason = reason
+          @node_pool = node_pool
+          @mold_pool = mold_pool
+          @loop = loop
+          @events = events
+          @slots = slots
+          @done = done
+          @state = :starting
+        end
+
+        def start #: () -> void
+          to(:roll)
+          roll
+        end
+
+        private
+
+        def to(event)
+          @state = TRANSITIONS.fetch(@state).fetch(event)
+        end
+
+        def over? = TRANSITIONS.fetch(@state).empty?
+
+        # Acts on what happens to the new mold, until it is adopted or gone.
+        def follow_mold
+          @subscription = @events.subscribe(*MOLD_FACTS) do |event|
+            mold_fact(event.name, event.facts) if event.subject.equal?(@mold)
+          end
+        end
+
+        def mold_fact(name, facts)
+          case name
+          when :mold_loaded then mold_loaded(facts[:plain])
+          when :mold_load_rejected then roll_back(facts[:message])
+          when :mold_exited then roll_back("its mold ended, #{facts[:exit_status]}")
+          when :mold_ready
+            to(:mold_ready)
+            try_canary
+          end
+        end
+
+        def try_canary
+          slot = @node_pool.slots.select(&:live?).min_by { |one| @node_pool.load(one) }
+          return adopt unless slot
+
+          @node_pool.replace(slot, @reason, mold: @mold) do |replaced|
+            canary_settled(slot, replaced) unless over?
+          end
+        end
+
+        # A slot that was removed, or whose node has exited meanwhile, has tried nothing.
+        def canary_settled(slot, replaced)
+          return try_again if slot.retired? || !slot.live?
+          return roll_back(stillborn(slot)) unless replaced
+
+          to(:replaced)
+          judge(slot)
+        end
+
+        def try_again
+          to(:retry)
+          try_canary
+        end
+
+        # The canary works: that is enough here.
+        def judge(_slot) = adopt
+
+        def adopt
+          to(:accept)
+          @events.unsubscribe(@subscription)
+          old = @node_pool.mold
+          @node_pool.mold = @mold
+          @mold_pool.adopt(@mold)
+          adopted
+          retire(old) if old
+          roll
+        end
+
+        # All nodes come from the new mold from here on.
+        def adopted = nil
+
+        def retire(mold)
+          @mold_pool.retire(mold, in_use: @node_pool.node_table.of(mold).any?)
+        end
+
+        # Those of its nodes that there are already are replaced by the old mold's.
+        def roll_back(why)
+          return if over?
+
+          to(:refuse)
+          @events.unsubscribe(@subscription)
+          slots = @node_pool.slots.select { |slot| @mold && slot.live? && slot.node.mold == @mold }
+          slots.each { |slot| @node_pool.replace(slot, @reason) }
+          retire(@mold) if @mold&.live?
+          @done.call(why)
+        end
+
+        def stillborn(slot)
+          ["the first node of the new mold could not begin", slot.failure].compact.join(": ")
+        end
+
+        def roll
+          @began = OS.now
+          @left = (@slots || @node_pool.all).sort_by do |slot|
+            [slot.helper? ? 1 : 0, @node_pool.load(slot), slot.id || 0]
+          end
+          replace_next
+        end
+
+        def replace_next
+          @left.shift while @left.any? && renewed?(@left.first)
+          slot = @left.shift or return finish
+          @node_pool.replace(slot, @reason) do |replaced|
+            renewed = replaced || (renewed?(slot) && !@node_pool.stopping?)
+            renewed ? replace_next : give_up(slot)
+          end
+        end
+
+        # Returns true if the slot is removed, if its next process will be new, or if its present
+        # one is.
+        def renewed?(slot)
+          return true if slot.retired? || !slot.live?
+
+          @mold ? slot.node.mold.number >= @mold.number : slot.node.asked_at >= @began
+        end
+
+        def finish
+          to(:finish)
+          @done.call(nil)
+        end
+
+        def give_up(slot)
+          to(:give_up)
+          @done.call("node #{slot.label} could not be replaced, and keeps its process: try again")
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,226 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+# With a real loop, real processes that do nothing, and the test at their end of the channel.
+class MoldPoolTest < Skep::TestCase
+  Swarm = Skep::Swarm
+  Lifecycle = Struct.new(:booted, :stopping) do
+    def booted? = booted
+    def stopping? = stopping
+  end
+  Launcher = Struct.new(:theirs, :failures) do
+    def start(_number, disown:)
+      ours, socket = Swarm::IPC::Channel.pair
+      theirs << Swarm::IPC::Channel.new(socket)
+      [disown.call, ours]
+    end
+
+    def warmed(**) = nil
+    def failed = self.failures += 1
+  end
+  READY = { "seconds" => 0.5, "findings" => ["a thread"], "warmup" => { "gc" => "done" },
+            "passes_on" => true, "slots" => 3 }.freeze
+  FACTS = %i[mold_booting mold_loaded mold_load_rejected mold_load_failed mold_ready mold_died
+             mold_exited fork_refused exit_reported mold_hung fork_guard].freeze
+  private_constant :Swarm, :Lifecycle, :Launcher, :READY, :FACTS
+
+  def setup
+    super
+    @loop = Skep::OS::EventLoop.new
+    @events = Swarm::Runtime::EventBus.new
+    @heard = []
+    @events.subscribe(*FACTS) { |event| @heard << event }
+    @lifecycle = Lifecycle.new(true, false)
+    @launcher = Launcher.new([], 0)
+    @pool = Swarm::Molds::MoldPool.new(@launcher, loop: @loop, events: @events,
+                                                  lifecycle: @lifecycle, boot_limit: -> { 60.0 },
+                                                  oom: ->(_) { false },
+                                                  disown: -> { Process.spawn("sleep", "60") })
+    @pool.configure(Swarm::Definition::Config.new("s", { "liveness_timeout" => 30 }, tasks: [{}]),
+                    page = Skep::OS::SharedPage.create(4096), layout)
+    @page = page
+  end
+
+  def teardown
+    @pool.molds.each(&:kill)
+    turn_until { @pool.molds.empty? }
+    [@loop, @page, *@launcher.theirs].each(&:close)
+    super
+  end
+
+  test "a mold loads, is prepared, and is ready" do
+    mold = @pool.start
+    send_from(mold, "loaded", "name" => "s", "options" => {}, "tasks" => [],
+                              "events" => ["node_died"])
+    assert_equal [%w[node_died], "s"], [mold.events, @heard.last.facts[:plain]["name"]]
+    @pool.prepare(mold)
+    send_from(mold, "ready", READY)
+    assert_equal %i[mold_booting mold_loaded fork_guard mold_ready], @heard.map(&:name)
+    assert_predicate mold, :ready?
+    assert_predicate mold, :passes_on?
+  end
+
+  test "a second word of readiness is ignored" do
+    mold = ready_mold
+    heard = @heard.size
+    send_from(mold, "ready", READY)
+    send_from(mold, "fork_failed", "page_index" => 3, "error" => "EAGAIN")
+    assert_equal [:fork_refused], @heard.drop(heard).map(&:name)
+    assert_equal({ page_index: 3, error: "EAGAIN" }, @heard.last.facts)
+  end
+
+  test "a mold that dies is followed by another" do
+    dead = ready_mold
+    dead.kill
+    turn_until { @pool.molds.any? { |mold| mold != dead } }
+    assert_equal [1], @pool.molds.map(&:number)
+    assert_equal %i[mold_died mold_exited mold_booting], @heard.last(3).map(&:name)
+    assert_equal "KILL", @heard[-2].facts[:exit_status].signal
+  end
+
+  test "a candidate, a retired mold and the first boot's are not restarted" do
+    ready_mold(candidate: true).kill
+    mold = ready_mold
+    @pool.retire(mold, in_use: true)
+    mold.kill
+    turn_until { @pool.molds.empty? }
+    @lifecycle.booted = false
+    @pool.start.kill
+    turn_until { @pool.molds.empty? }
+    @loop.turn(0.01)
+    assert_empty @pool.molds
+    assert_equal 1, @launcher.failures
+  end
+
+  test "a retired mold leaves with its last node" do
+    mold = ready_mold
+    @pool.release_if_unused(mold)
+    @pool.retire(mold, in_use: true)
+    assert_equal :retired, mold.state
+    @pool.release_if_unused(mold)
+    assert_equal :leaving, mold.state
+    assert_equal ["leave"], received(mold)
+  end
+
+  test "a file that can't be loaded is an event once the swarm has booted, and ends the mold" do
+    mold = @pool.start
+    send_from(mold, "refused", "sentence" => "no", "exit_code" => 78)
+    turn_until { @pool.molds.empty? || @pool.molds.first != mold }
+    assert_equal %i[mold_load_failed mold_load_rejected], @heard[1, 2].map(&:name)
+    assert_predicate mold, :killed?
+  end
+
+  test "before the first boot it is left to the supervisor" do
+    @lifecycle.booted = false
+    mold = @pool.start
+    send_from(mold, "refused", "sentence" => "no", "exit_code" => 78)
+    assert_equal %i[mold_booting mold_load_rejected], @heard.map(&:name)
+    assert_equal({ message: "no", exit_code: 78 }, @heard.last.facts)
+    refute_predicate mold, :killed?
+  end
+
+  test "a mold that doesn't answer a ping is killed" do
+    mold = ready_mold
+    now = Skep::OS.now
+    @pool.ping_idle(now:, paused: false)
+    assert_equal ["ping"], received(mold)
+    @pool.ping_idle(now: now + 31, paused: false)
+    assert_equal [:mold_hung, true], [@heard.last.name, mold.killed?]
+  end
+
+  test "release ends all, and says when none is left" do
+    ready_mold
+    @pool.start
+    gone = false
+    @pool.release { gone = true }
+    @pool.kill
+    turn_until { gone }
+    assert_empty @pool.molds
+  end
+
+  test "every state that a mold can get into is in the table" do
+    table = Swarm::Molds::Mold::TRANSITIONS
+    assert_empty table.values.flat_map(&:values).uniq - table.keys
+    assert_predicate table, :frozen?
+  end
+
+  private
+
+  def layout = Swarm::IPC::Scoreboard::Layout.new(nodes: 4, threads: 1)
+
+  def ready_mold(**how)
+    @pool.start(**how).tap do |mold|
+      @pool.prepare(mold)
+      received(mold)
+      send_from(mold, "ready", READY)
+    end
+  end
+
+  def theirs(mold) = @launcher.theirs[mold.number]
+
+  def send_from(mold, type, facts)
+    theirs(mold).post(type, facts)
+    @loop.turn(1)
+  end
+
+  # The types of what has been sent to the mold.
+  def received(mold)
+    [].tap { |types| theirs(mold).receive { |message| types << message.type } }
+  end
+
+  def turn_until
+    deadline = Skep::OS.now + 10
+    until yield
+      flunk "not within 10 s" if Skep::OS.now > deadline
+      @loop.turn(0.1)
+    end
+  end
+end
+
+class MoldPingsTest < Skep::TestCase
+  def setup
+    super
+    @pings = Skep::Swarm::Molds::MoldPool::MoldPings.new(timeout: 30.0)
+  end
+
+  test "pings each mold, and none again before a timeout is over" do
+    assert_equal %i[a b], pinged(%i[a b], 100.0)
+    %i[a b].each { |mold| @pings.answered(mold) }
+    assert_empty pinged(%i[a b], 129.0)
+    assert_equal %i[a b c], pinged(%i[a b c], 130.0)
+  end
+
+  test "finds a mold that hasn't answered for a timeout" do
+    pinged(%i[a b], 100.0)
+    @pings.answered(:a)
+    assert_empty @pings.silent(%i[a b], 129.9)
+    assert_equal [:b], @pings.silent(%i[a b], 130.0)
+  end
+
+  test "doesn't ping a mold twice that hasn't answered" do
+    pinged([:a], 100.0)
+    assert_empty pinged([:a], 131.0)
+    assert_equal [:a], @pings.silent([:a], 131.0)
+  end
+
+  test "gives all the time again when the supervisor itself was paused" do
+    pinged([:a], 100.0)
+    @pings.excuse(200.0)
+    assert_empty @pings.silent([:a], 229.0)
+    assert_equal [:a], @pings.silent([:a], 230.0)
+  end
+
+  test "forgets a mold that is gone" do
+    pinged([:a], 100.0)
+    assert_empty pinged([], 110.0)
+    assert_equal [:a], pinged([:a], 120.0)
+  end
+
+  private
+
+  def pinged(molds, now)
+    [].tap { |pinged| @pings.call(molds, now) { |mold| pinged << mold } }
+  end
+end
