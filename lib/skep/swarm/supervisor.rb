@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "skep/swarm/supervisor/upgradable"
-
 # The process that keeps a swarm: signals in, molds and nodes kept, an exit code out.
 #
 #   launcher = Molds::MoldLauncher::Exec.new("swarm.rb")
@@ -14,8 +12,6 @@ require "skep/swarm/supervisor/upgradable"
 module Skep
   class Swarm
     class Supervisor
-      include Upgradable
-
       # How long a forced end waits for the mold's word before the mold is killed too.
       FORCE_SECONDS = 2.0
       NODE_ENDS = %i[node_died node_exited].freeze
@@ -55,6 +51,32 @@ module Skep
       rescue SystemCallError => e # what is wrong later is a mistake of ours, and shows its place
         raise (OS::Refused.of(e) unless booted?) || e
       end
+
+      # Continues the swarm of the program that was this process before; a trial only shows that it
+      # could. What it can't restore ends as it would with any dead supervisor.
+      def resume(state_file) #: (Upgrade::StateFile) -> Integer
+        open
+        restore(state_file)
+        return 0 if state_file.trial?
+
+        announce_upgrade(state_file)
+        keep_on {}
+      end
+
+      # What an Upgrade asks of it.
+
+      # All that the next program must know.
+      def dump(state_file) #: (Upgrade::StateFile) -> Hash[String, untyped]
+        { "started_at" => started_at, "state" => state, "plain" => @plain,
+          "signals" => state_file.signals.map { |io| state_file.lend(io) },
+          "sockets" => Runtime::SocketActivation.ios.map { |io| state_file.lend(io) },
+          **@resources.dump(state_file),
+          "mold_pool" => @mold_pool.dump(state_file), "node_pool" => @node_pool.dump(state_file),
+          "observers" => @observers.dump(state_file) }
+      end
+
+      # Returns true if a signal has come that isn't obeyed yet.
+      def signalled? = @process_setup.signalled? #: () -> bool
 
       # What an observer may ask of it, from within the loop.
 
@@ -140,7 +162,6 @@ module Skep
       # Observers first: the log has what happened before what follows from it.
       def subscribe
         events.subscribe { |event| @observers.event(event.name.to_s, event.level, event.facts) }
-        events.subscribe { @changes&.look }
         # The next node comes first, then the processes that the last one left.
         events.subscribe(*NODE_ENDS) { loop.after(0) { reap } }
         subscribe_to_pool
@@ -242,6 +263,29 @@ module Skep
                                                     oom: method(:oom?))
         @own_processes = OwnProcesses.new(self, @mold_pool)
         @process_setup.take
+      end
+
+      def restore(state_file)
+        Runtime::SocketActivation.shut
+        @process_setup.take_over(state_file)
+        @started_at, @plain = state_file["started_at"], state_file["plain"]
+        @lifecycle.restore(state_file["state"])
+        @config = read(@plain)
+        raise Skep::Error, "#{file}: #{config.errors.first}" unless config.valid?
+
+        @resources = Resources.new(config)
+        @resources.inherit(state_file)
+        appoint(kept: state_file["node_pool"]["slots"].map { |slot| slot.values_at("id", "task") })
+        Upgrade::Restore.new(@node_pool, @mold_pool, state_file).run
+      end
+
+      def announce_upgrade(state_file)
+        entitle
+        @observers.resumed(self, state_file)
+        events.publish(:upgrade_finished, pid: Process.pid, skep: VERSION, ruby: RUBY_VERSION,
+                                          from: state_file["skep"],
+                                          seconds: (OS.now - state_file["written_at"]).round(3))
+        loop.after(0) { reap } # processes that have ended since
       end
 
       def keep_on

@@ -2,39 +2,54 @@
 
 require "rbconfig"
 
-# The supervisor goes on as another program, of a newer skep or on a newer Ruby, in the same
-# process: execve(2) keeps its pid, its children and the descriptors that it wants to keep.
+# Continues the supervisor as another program, of a newer skep or on a newer Ruby, in the same
+# process: execve(2) keeps its pid, its children and the descriptors that are lent to it.
+#
+# Upgrade tries the next program and executes it, StateFile is the document that it gets, Restore
+# puts slots and nodes back in place. What is in the document each component dumps and restores.
 #
 #   upgrade = Upgrade.new(supervisor, mold_pool, ["/usr/bin/ruby", "/usr/bin/skep"]) { |why| … }
 #   upgrade.start
-#   upgrade.look        # something has happened: may it go on now, or is it over?
 #
-# The block is called with a sentence if it hasn't come to that, and this program goes on.
+# The block is called with a sentence if it fails; then this program continues.
 #
-# | step | what is done |
+# | state | what happens |
 # |---|---|
-# | trial | the new program is started beside this one, and must be able to take all over |
-# | wait | until nothing is under way (Obstacles) |
-# | exec | signals are kept for the new program, and it is executed |
+# | trial | the next program runs beside this one, and must be able to restore everything |
+# | waiting | once nothing is under way (Obstacles) it is executed, and signals are kept for it |
+# | failed | this program continues |
 module Skep
   class Swarm
     class Upgrade
-      ABLE = "skep can go on from here" # what a trial says in the end; other programs don't
+      TRANSITIONS = {
+        trial: { able: :waiting, fail: :failed },
+        waiting: { fail: :failed },
+        failed: {}
+      }.freeze
+      ABLE = "skep can go on from here" # what a trial prints in the end; other programs don't
       TRIAL_SECONDS = 30.0
       WAIT_SECONDS = 10.0
       TEXT = 65_536
       private_constant :TRIAL_SECONDS, :WAIT_SECONDS, :TEXT
 
-      # Why not, whatever is under way.
-      def self.refusal(program) #: (untyped) -> String?
+      # Returns why the supervisor can't be upgraded to this program now, or nil.
+      #: (Supervisor, Molds::MoldPool, untyped) -> String?
+      def self.refusal(supervisor, mold_pool, program)
+        return "it runs within a program of its own: start that anew" unless supervisor.arguments
         return "it takes skep's C extension" unless OS::SignalHandoff.supported?
+        return "there is no such program: #{Array(program).join(" ")}" unless usable?(program)
 
-        usable = program.is_a?(Array) && program.size == 2 && program.all? do |path|
-          path.is_a?(String) && path.start_with?("/") && !path.include?("\0") && File.file?(path)
-        end
-        "there is no such program: #{Array(program).join(" ")}" unless usable
+        Obstacles.new(supervisor, mold_pool).first&.then { |what| "#{what}: try again" }
       end
 
+      def self.usable?(program)
+        program.is_a?(Array) && program.size == 2 && program.all? do |path|
+          path.is_a?(String) && path.start_with?("/") && !path.include?("\0") && File.file?(path)
+        end
+      end
+      private_class_method :usable?
+
+      attr_reader :state #: Symbol
       attr_reader :pid #: Integer?, the trial's
 
       #: (Supervisor, Molds::MoldPool, [String, String]) { (String) -> void } -> void
@@ -44,40 +59,38 @@ module Skep
         @loop = supervisor.loop
         @program = program
         @failed = failed
-        @said = +""
+        @state = :trial
+        @printed = +""
       end
 
       def start #: () -> void
         @reader, writer = OS.pipe
         @pid = try(writer)
         @pidfd = OS::Pidfd.open(pid)
-        @watches = [@loop.watch(@reader) { hear }, @loop.watch(@pidfd.to_io) { tried },
-                    @loop.after(TRIAL_SECONDS) { fail("it isn't ready in #{TRIAL_SECONDS} s") }]
-      rescue StandardError => e # no process, descriptor or file to be had; this program goes on
-        fail(e.message)
+        @watches = [@loop.watch(@reader) { read }, @loop.watch(@pidfd.to_io) { tried },
+                    @loop.after(TRIAL_SECONDS) { give_up("it isn't ready in #{TRIAL_SECONDS} s") }]
+        @subscription = @supervisor.events.subscribe { look }
+      rescue StandardError => e # no process, descriptor or file to be had; this program continues
+        give_up(e.message)
       ensure
         writer&.close
       end
 
-      # Not at once: what has happened is to be written down first.
-      def look #: () -> void
-        @look ||= @loop.after(0) do
-          @look = nil
-          look_now
-        end
-      end
-
-      # Another change is asked for.
+      # Another change is asked for, and takes precedence.
       def give_way(change) #: (String) -> void
-        fail("a #{change} was asked for meanwhile: try again") unless change == "upgrade"
+        give_up("a #{change} was asked for meanwhile: try again") unless change == "upgrade"
       end
 
       private
 
+      def to(event)
+        @state = TRANSITIONS.fetch(@state).fetch(event)
+      end
+
       def try(writer)
         OS::ProcessTree::ForkProbe.check
         state_file = StateFile.new
-        file = @supervisor.hand_over(state_file, trial: true)
+        file = state_file.write(@supervisor.dump(state_file), trial: true)
         kept = state_file.ios.to_h { |io| [io, io] }
         Process.spawn(state_file.environment, *command(file),
                       in: File::NULL, out: File::NULL, err: writer, pgroup: true,
@@ -87,40 +100,49 @@ module Skep
       end
 
       def command(file)
-        [*@program, "run", "--handed-over=#{file.fileno}",
-         *@supervisor.arguments]
+        [*@program, "run", "--handed-over=#{file.fileno}", *@supervisor.arguments]
       end
 
-      def hear
+      def read
         bytes = @reader.read_nonblock(TEXT, exception: false)
-        @said << bytes if bytes.is_a?(String) && @said.bytesize < TEXT
+        @printed << bytes if bytes.is_a?(String) && @printed.bytesize < TEXT
         @watches.first.cancel if bytes.nil?
       end
 
+      # The trial has ended.
       def tried
         status = @pidfd.wait(timeout: 0) or return
-        hear
+        read
         clear
-        return fail(complaint(status)) unless status.success? && @said.include?(ABLE)
+        return give_up(complaint(status)) unless status.success? && @printed.include?(ABLE)
 
-        @watches = [@loop.after(WAIT_SECONDS) { fail(obstacle) }]
-        @ready = true
+        @watches = [@loop.after(WAIT_SECONDS) { give_up(obstacle) }]
+        to(:able)
         look
       end
 
       def complaint(status)
-        first = @said.lines.map(&:strip).reject(&:empty?).first
+        first = @printed.lines.map(&:strip).reject(&:empty?).first
         first ||= status.success? ? "it is no skep, or another one" : IPC::ExitStatus.of(status).to_s
         "the new program can't take over: #{IPC::PlainData.text(first.delete_prefix("skep: "))}"
       end
 
-      def look_now
-        return if @over
-        return fail("it is stopping") if @supervisor.stopping?
+      # Something has happened: it may be possible now, or over. Not at once: the event's other
+      # subscribers act on it first.
+      def look
+        @look ||= @loop.after(0) do
+          @look = nil
+          look_now
+        end
+      end
 
-        switch if @ready && !obstacle
-      rescue StandardError => e # it couldn't be executed, or its state not be told
-        fail(e.message)
+      def look_now
+        return if @state == :failed
+        return give_up("it is stopping") if @supervisor.stopping?
+
+        switch if @state == :waiting && !obstacle
+      rescue StandardError => e # it couldn't be executed, or its state not be written
+        give_up(e.message)
       end
 
       def obstacle = Obstacles.new(@supervisor, @mold_pool).first
@@ -137,10 +159,10 @@ module Skep
         end
       end
 
-      # It returns, by an error, only if it can't be done.
+      # Returns, by an error, only if it can't be done.
       def execute
         state_file = StateFile.new
-        file = @supervisor.hand_over(state_file)
+        file = state_file.write(@supervisor.dump(state_file))
         state_file.stay_open(true)
         exec(state_file.environment, *command(file))
       ensure
@@ -148,23 +170,79 @@ module Skep
         state_file&.close
       end
 
-      def fail(why)
-        return if @over
+      def give_up(why)
+        return if @state == :failed
 
-        @over = true
-        @pidfd.signal(:KILL) if @pidfd && !@pidfd.closed?
-        clear
-        @failed.call(why)
-      rescue Errno::ESRCH # it went by itself: reaped with the strangers
+        to(:fail)
+        @supervisor.events.unsubscribe(@subscription)
+        kill_trial
         clear
         @failed.call(why)
       end
 
-      # A trial that is killed is a stranger from here on.
+      # It is reaped with the orphans.
+      def kill_trial
+        @pidfd.signal(:KILL) if @pidfd && !@pidfd.closed?
+      rescue Errno::ESRCH # it has ended already
+        nil
+      end
+
       def clear
         @watches&.each(&:cancel)
         [@pidfd, @reader].each { |held| held&.close }
         @pid = nil
+      end
+
+      # Why the supervisor can't be upgraded at this moment: the document has no place for what is
+      # under way.
+      #
+      #   Obstacles.new(supervisor, mold_pool).first    # => nil, or a sentence: "node 3 is booting"
+      #
+      # Each is over soon, or has a deadline of its own.
+      class Obstacles
+        def initialize(supervisor, mold_pool) #: (Supervisor, Molds::MoldPool) -> void
+          @node_pool = supervisor.node_pool
+          @molds = mold_pool.molds
+        end
+
+        def first #: () -> String?
+          mold || booting || slot || node
+        end
+
+        private
+
+        def mold
+          return "there is no mold to fork from" unless @node_pool.mold&.ready?
+
+          coming = @molds.find { |mold| !settled?(mold) } and "mold #{coming.number} comes or goes"
+        end
+
+        def settled?(mold)
+          mold.booted? && !mold.candidate? && !mold.killed? && mold.channel.open? &&
+            !mold.channel.fds_in_flight?
+        end
+
+        def booting
+          return unless @node_pool.boots.any? || @node_pool.replacements.any?
+
+          "a node is about to be forked or replaced"
+        end
+
+        # A slot whose next process isn't known yet.
+        def slot
+          slot = @node_pool.all.find { |one| one.successor || one.node&.stepping_in? }
+          slot && "node #{slot.label} is being replaced"
+        end
+
+        def node
+          node = @node_pool.node_table.nodes.find { |one| !at_work?(one) }
+          node && "node #{node.label} is #{node.ready? ? "on its way out" : node.state}"
+        end
+
+        def at_work?(node)
+          node.ready? && node.pidfd && node.channel.open? && !node.channel.fds_in_flight? &&
+            !node.terminated? && node.reason.nil? && !@node_pool.hang_diagnosis.open?(node)
+        end
       end
     end
   end
@@ -172,4 +250,3 @@ end
 
 require "skep/swarm/upgrade/state_file"
 require "skep/swarm/upgrade/restore"
-require "skep/swarm/upgrade/obstacles"

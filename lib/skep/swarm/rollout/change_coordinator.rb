@@ -39,16 +39,14 @@ module Skep
         #: (?[String, String]?) ?{ (String?) -> void } -> void
         def upgrade(program = nil, &done)
           program ||= [RbConfig.ruby, File.expand_path($PROGRAM_NAME)]
-          change("upgrade", done, not_now(program)) do |over|
+          refusal = unready || Upgrade.refusal(@supervisor, @mold_pool, program)
+          change("upgrade", done, refusal) do |over|
             @upgrade = Upgrade.new(@supervisor, @mold_pool, program) do |why|
               @upgrade = nil
               over.call(why)
             end
           end
         end
-
-        # Something has happened: an upgrade may be possible now.
-        def look = @upgrade&.look #: () -> void
 
         # Returns the pid of an upgrade's trial.
         def trial = @upgrade&.pid #: () -> Integer?
@@ -92,11 +90,6 @@ module Skep
           return "there is no node #{id.inspect[0, 100]}, but #{ids.join(", ")}" unless slot
 
           "node #{id} has no process to be replaced: it is #{slot.status}" unless slot.live?
-        end
-
-        def not_now(program)
-          unready || @supervisor.rooted || Upgrade.refusal(program) ||
-            Upgrade::Obstacles.new(@supervisor, @mold_pool).first&.then { |what| "#{what}: try again" }
         end
 
         # Any other change takes precedence over an upgrade: somebody counts on it, and sent perhaps

@@ -1,17 +1,17 @@
 # frozen_string_literal: true
 
-# Takes a swarm over from the program that this process was before: the same molds, nodes and slots,
-# with all that was known of them.
+# Puts molds, slots and nodes back in place, as they were in the program that this process was
+# before.
 #
-#   Restore.new(supervisor, node_pool, mold_pool, state_file).begin
+#   Restore.new(node_pool, mold_pool, state_file).run
 #
-# Nobody is told anything, nothing is read yet and no process is signalled: what has happened
-# meanwhile is heard when the loop turns. So a trial may do it too, beside the program that goes on.
+# It publishes no event, reads no channel and signals no process: what has happened meanwhile comes
+# when the loop turns. So a trial can do it too, beside the program that continues.
 module Skep
   class Swarm
     class Upgrade
       class Restore
-        # The mold of nodes that have outlived it.
+        # The mold of nodes that are still there after its exit.
         ExitedMold = Struct.new(:number, :pid) do
           def live? = false #: () -> bool
           def ready? = false #: () -> bool
@@ -19,15 +19,15 @@ module Skep
         end
         private_constant :ExitedMold
 
-        def initialize(supervisor, node_pool, mold_pool, state_file)
-          @loop = supervisor.loop
+        #: (Nodes::NodePool, Molds::MoldPool, StateFile) -> void
+        def initialize(node_pool, mold_pool, state_file)
           @node_pool = node_pool
           @mold_pool = mold_pool
           @state_file = state_file
           @molds = Hash.new { |all, number| all[number] = ExitedMold.new(number) if number }
         end
 
-        def begin #: () -> void
+        def run #: () -> void
           @mold_pool.restore(@state_file["mold_pool"], @state_file)
           @mold_pool.molds.each { |mold| @molds[mold.number] = mold }
           plain = @state_file["node_pool"]
@@ -35,13 +35,13 @@ module Skep
           kept = slots(plain)
           kept.each { |slot, facts| fill(slot, facts) }
           @node_pool.mold = @molds[plain["mold"]]
-          kept.each { |slot, facts| go_on(slot, facts) }
+          kept.each { |slot, facts| continue(slot, facts) }
           @node_pool.boot_helper
         end
 
         private
 
-        # Each slot with what was kept of it. The helper may be a new one.
+        # Each slot with what was dumped of it. The helper's slot may be new.
         def slots(plain)
           kept = [plain["helper"], *plain["slots"], *plain["spares"]].compact
           slots = @node_pool.all.reject { |slot| slot.helper? && plain["helper"].nil? }
@@ -63,8 +63,8 @@ module Skep
           @node_pool.node_table.put(node.restore(facts, pidfd))
         end
 
-        # Once all are known.
-        def go_on(slot, facts)
+        # Called once all slots are filled.
+        def continue(slot, facts)
           if slot.node
             return @node_pool.resume(slot.node, facts["node"]["node_memory"])
           end

@@ -4,30 +4,30 @@ require "json"
 require "socket"
 require "tempfile"
 
-# What one program of the supervisor leaves to the next, which its process goes on as: facts, and
+# The document that one program of the supervisor leaves to the next: facts, and the numbers of
 # descriptors that stay open over execve(2).
 #
 #   state_file = StateFile.new               # in the old program
 #   number = state_file.lend(node.channel)   # stays open; its number goes into the facts
 #   file = state_file.write({ … }, trial: true)
-#   state_file.ios                             # => all that were lent, and the file
+#   state_file.ios                              # => all that were lent, and the file
 #
 #   state_file = StateFile.read(7)              # in the new one; raises Unreadable
 #   state_file["started_at"]
-#   state_file.take(number, UNIXSocket)        # => the socket, ours from here on
-#   state_file.trial?                          # it is only asked whether it could
+#   state_file.take(number, UNIXSocket)         # => the socket, the new program's from here on
+#   state_file.trial?                           # true: it only shows that it could
 #
-# Programs that don't agree on its format, on the page's and the channels', hand nothing over.
+# It is Unreadable for a program whose format, page or channels are others.
 module Skep
   class Swarm
     class Upgrade
       class StateFile
-        # Those that are kept while one program of the supervisor follows another.
+        # The signals that are kept while one program of the supervisor follows another.
         SIGNALS = %w[TERM INT QUIT TSTP TTIN USR1 USR2 HUP].freeze
 
-        # Of this document, of what lies on the page, and of what molds and nodes are told: one that
-        # was forked by an older skep is told by a newer one.
-        FORMAT = 3
+        # Of this document, of the page, and of the messages to molds and nodes: those of an older
+        # skep get messages from a newer one.
+        FORMAT = 4
 
         class Unreadable < Skep::Error
           def initialize(skep:, what:)
@@ -37,7 +37,7 @@ module Skep
         end
 
         class << self
-          # The versions of all that both must understand.
+          # The versions of all that both programs must understand.
           def terms #: () -> Hash[String, untyped]
             { "format" => FORMAT, "channel" => IPC::Channel::VERSION, "native" => OS.native? }
           end
@@ -62,22 +62,22 @@ module Skep
           @ios = []
         end
 
-        # The old program's.
+        # What the old program calls.
 
         def lend(held) #: (untyped) -> Integer
           @ios << held.to_io
           @ios.last.fileno
         end
 
-        # The pipe in which signals are kept meanwhile.
+        # The pipe that keeps signals meanwhile.
         def signals = @signals ||= OS.pipe #: () -> [IO, IO]
 
-        # What the next program is executed with.
+        # The next program's.
         def environment
           OS::SignalHandoff.environment(SIGNALS, signals.last)
         end
 
-        # A file without a name, and among what was lent.
+        # Returns a file without a name. It is among `ios`, too.
         def write(facts, trial: false) #: (Hash[String, untyped], ?trial: bool) -> File
           file = Tempfile.create("skep", File.writable?("/dev/shm") ? "/dev/shm" : Dir.tmpdir)
           File.unlink(file.path)
@@ -89,12 +89,12 @@ module Skep
           @file = file
         end
 
-        # All stays open over the exec; or not, if that has failed.
+        # Whether all stays open over the exec; false again if that has failed.
         def stay_open(stay) = @ios.each { |io| io.close_on_exec = !stay } #: (bool) -> void
 
         def close = [@file, *@signals].each { |io| io&.close } #: () -> void
 
-        # The new one's.
+        # What the new program calls.
 
         def [](key) = @plain.fetch(key) #: (String) -> untyped
         def trial? = self["trial"] #: () -> bool
