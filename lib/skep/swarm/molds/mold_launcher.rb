@@ -2,13 +2,14 @@
 
 require "rbconfig"
 
-# Where molds come from: a file that a fresh Ruby loads, or the program that called `Swarm#run`.
+# Starts mold processes: a fresh Ruby that loads the swarm's file, or a fork of the program that
+# called `Swarm#run`.
 #
-#   Exec.new("swarm.rb").start(0)      # => [pid, channel]: executed, no user code here
-#   Fork.new(swarm).start(0) { |…| }   # => [pid, channel]: forked from where we stand
+#   Exec.new("swarm.rb").start(0, disown:)   # => [pid, channel]: the supervisor loads no user code
+#   Fork.new(swarm).start(0, disown:)        # => [pid, channel]: a fork of this very process
 #
-# Both put the mold into a process group of its own,
-# so that a terminal's Ctrl-C reaches the supervisor alone.
+# Both put the mold into a process group of its own, so that a terminal's Ctrl-C reaches the
+# supervisor alone.
 module Skep
   class Swarm
     module Molds
@@ -27,7 +28,7 @@ module Skep
 
           def program? = false #: () -> bool
 
-          # A new mold, executed; `disown` is for the other origin.
+          # Executes a new mold. `disown` is for the other launcher.
           def start(number, disown: nil) #: (Integer, ?disown: untyped) -> [Integer, IPC::Channel]
             OS::ProcessTree::ForkProbe.check
             ours, theirs = IPC::Channel.pair
@@ -40,13 +41,13 @@ module Skep
             [pid, ours]
           end
 
-          # What the next mold can be given before it boots.
+          # A mold is warm: the next one can be given this before it boots.
           #: (**untyped) -> void
           def warmed(slots:, reshare:)
             @heap_size_hint.remember(slots:, reshare:)
           end
 
-          # A mold came to its end before it was ready.
+          # A mold ended before it was ready.
           def failed = @heap_size_hint.forget #: () -> void
 
           private
@@ -65,7 +66,7 @@ module Skep
           def file = @swarm.name #: () -> String
           def program? = true #: () -> bool
 
-          # A new mold, forked; `disown` closes in it what is the supervisor's alone.
+          # Forks a new mold. `disown` closes in it what is the supervisor's alone.
           def start(number, disown:) #: (Integer, disown: Proc) -> [Integer, IPC::Channel]
             OS::ProcessTree::ForkProbe.check
             ours, theirs = IPC::Channel.pair
@@ -75,7 +76,7 @@ module Skep
             [pid, ours]
           end
 
-          # The program has booted already.
+          # The program has booted already: there is nothing to remember for the next mold.
           def warmed(**) = nil #: (**untyped) -> void
           def failed = nil #: () -> void
 
