@@ -21,6 +21,8 @@ require "rbconfig"
 module Skep
   class Swarm
     class Upgrade
+      include Runtime::StateMachine
+
       TRANSITIONS = {
         trial: { able: :waiting, fail: :failed },
         waiting: { fail: :failed },
@@ -49,7 +51,6 @@ module Skep
       end
       private_class_method :usable?
 
-      attr_reader :state #: Symbol
       attr_reader :pid #: Integer?, the trial's
 
       #: (Supervisor, Molds::MoldPool, [String, String]) { (String) -> void } -> void
@@ -83,10 +84,6 @@ module Skep
 
       private
 
-      def to(event)
-        @state = TRANSITIONS.fetch(@state).fetch(event)
-      end
-
       def try(writer)
         OS::ProcessTree::ForkProbe.check
         state_file = StateFile.new
@@ -117,7 +114,7 @@ module Skep
         return give_up(complaint(status)) unless status.success? && @printed.include?(ABLE)
 
         @watches = [@loop.after(WAIT_SECONDS) { give_up(obstacle) }]
-        to(:able)
+        change(:able)
         look
       end
 
@@ -173,7 +170,7 @@ module Skep
       def give_up(why)
         return if @state == :failed
 
-        to(:fail)
+        change(:fail)
         @supervisor.events.unsubscribe(@subscription)
         kill_trial
         clear

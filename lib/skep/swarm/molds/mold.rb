@@ -22,6 +22,8 @@ module Skep
   class Swarm
     module Molds
       class Mold
+        include Runtime::StateMachine
+
         TRANSITIONS = {
           loading: { prepare: :preparing, ready: :ready, retire: :retired, release: :leaving,
                      exited: :dead },
@@ -36,7 +38,6 @@ module Skep
         attr_reader :pid #: Integer
         attr_reader :pidfd #: OS::Pidfd
         attr_reader :channel #: IPC::Connection
-        attr_reader :state #: Symbol
         attr_reader :started_at #: Float
         attr_reader :watches #: Array[untyped], of the loop; cancelled at its end
         attr_reader :events #: Array[String]?, that its file's blocks want; nil: not known
@@ -76,13 +77,13 @@ module Skep
 
         #: (Definition::Config, OS::SharedPage, IPC::Scoreboard::Layout) -> void
         def prepare(config, page, layout)
-          to(:prepare)
+          change(:prepare)
           @channel.post("prepare", { "options" => config.to_h.compact, "nodes" => layout.nodes,
                                      "threads" => layout.threads }, lend: [page.to_io])
         end
 
         def ready(passes_on: false) #: (?passes_on: bool?) -> void
-          to(:ready)
+          change(:ready)
           @booted = true
           @passes_on = passes_on
         end
@@ -95,11 +96,11 @@ module Skep
                                   "suspects" => suspects }, give: [socket])
         end
 
-        def retire = to(:retire) #: () -> void
+        def retire = change(:retire) #: () -> void
 
         # Lets it end: the mold leaves when its channel closes.
         def release #: () -> void
-          to(:release)
+          change(:release)
           @channel.post("leave")
           @channel.close
         end
@@ -117,7 +118,7 @@ module Skep
 
         # Closes what belonged to it and returns how it ended. Call when its pidfd is readable.
         def exited #: () -> IPC::ExitStatus
-          to(:exited)
+          change(:exited)
           @watches.each(&:cancel)
           @pidfd.kill_leftover_group
           exit_status = IPC::ExitStatus.of(@pidfd.wait(timeout: 0))
@@ -126,12 +127,6 @@ module Skep
         end
 
         def inspect = "#<#{self.class} #{number} #{state} pid=#{pid}>" #: () -> String
-
-        private
-
-        def to(event)
-          @state = TRANSITIONS.fetch(@state).fetch(event)
-        end
       end
     end
   end

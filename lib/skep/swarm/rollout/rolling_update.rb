@@ -23,6 +23,8 @@ module Skep
   class Swarm
     module Rollout
       class RollingUpdate
+        include Runtime::StateMachine
+
         TRANSITIONS = {
           starting: { mold_ready: :canary, roll: :rolling, refuse: :rolled_back },
           canary: { retry: :canary, replaced: :judging, accept: :rolling, refuse: :rolled_back },
@@ -33,7 +35,6 @@ module Skep
         MOLD_FACTS = %i[mold_loaded mold_load_rejected mold_ready mold_exited].freeze
         private_constant :MOLD_FACTS
 
-        attr_reader :state #: Symbol
         attr_reader :mold #: Molds::Mold?, the new one
 
         # reason: what the replaced processes' exits are logged with; slots: nil for all.
@@ -51,15 +52,11 @@ module Skep
         end
 
         def start #: () -> void
-          to(:roll)
+          change(:roll)
           roll
         end
 
         private
-
-        def to(event)
-          @state = TRANSITIONS.fetch(@state).fetch(event)
-        end
 
         def over? = TRANSITIONS.fetch(@state).empty?
 
@@ -76,7 +73,7 @@ module Skep
           when :mold_load_rejected then roll_back(facts[:message])
           when :mold_exited then roll_back("its mold ended, #{facts[:exit_status]}")
           when :mold_ready
-            to(:mold_ready)
+            change(:mold_ready)
             try_canary
           end
         end
@@ -95,12 +92,12 @@ module Skep
           return try_again if slot.retired? || !slot.live?
           return roll_back(stillborn(slot)) unless replaced
 
-          to(:replaced)
+          change(:replaced)
           judge(slot)
         end
 
         def try_again
-          to(:retry)
+          change(:retry)
           try_canary
         end
 
@@ -108,7 +105,7 @@ module Skep
         def judge(_slot) = adopt
 
         def adopt
-          to(:accept)
+          change(:accept)
           @events.unsubscribe(@subscription)
           old = @node_pool.mold
           @node_pool.mold = @mold
@@ -129,7 +126,7 @@ module Skep
         def roll_back(why)
           return if over?
 
-          to(:refuse)
+          change(:refuse)
           @events.unsubscribe(@subscription)
           slots = @node_pool.slots.select { |slot| @mold && slot.live? && slot.node.mold == @mold }
           slots.each { |slot| @node_pool.replace(slot, @reason) }
@@ -167,12 +164,12 @@ module Skep
         end
 
         def finish
-          to(:finish)
+          change(:finish)
           @done.call(nil)
         end
 
         def give_up(slot)
-          to(:give_up)
+          change(:give_up)
           @done.call("node #{slot.label} could not be replaced, and keeps its process: try again")
         end
       end
