@@ -22,7 +22,7 @@ class ArchitectureTest < Skep::TestCase
   # The folders of swarm, each of which may name those before it, and what is beside them.
   FOLDERS = %w[Runtime Stats IPC Definition Health Memory InNode InMold Nodes Molds Upgrade
                Rollout Supervisor].freeze
-  BESIDE = { "Child" => "InNode", "NoProducer" => "Runtime" }.freeze
+  BESIDE = { "Child" => "InNode" }.freeze
   MOST_IN_A_CIRCLE = 6
   private_constant :Room, :ROOMS, :ROOT, :FOLDERS, :BESIDE, :MOST_IN_A_CIRCLE
 

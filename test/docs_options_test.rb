@@ -33,11 +33,11 @@ class DocsOptionsTest < Skep::TestCase
 
   test "every option of a swarm is in its table, with its default" do
     rows = table("docs/options.md")
-    Skep::Swarm::Definition::Options::ALL.each do |name, option|
+    Skep::Swarm::Definition::Config::Options::ALL.each do |name, option|
       assert_includes rows, name.to_s
       assert_equal shown(option.default), rows[name.to_s], name if shown(option.default)
     end
-    assert_empty rows.keys - Skep::Swarm::Definition::Options::ALL.keys.map(&:to_s)
+    assert_empty rows.keys - Skep::Swarm::Definition::Config::Options::ALL.keys.map(&:to_s)
   end
 
   test "every option of a Kafka source is in its page, its default in the table" do

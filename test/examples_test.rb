@@ -53,7 +53,7 @@ class ExamplesTest < Skep::TestCase
     unit = text("systemd/skep@.service")
 
     assert_operator unit[/^TimeoutStopSec=(\d+)$/, 1].to_i, :>,
-                    Skep::Swarm::Definition::Options::ALL[:stop_timeout].value + 5
+                    Skep::Swarm::Definition::Config::Options::ALL[:stop_timeout].value + 5
     assert_equal "notify", unit[/^Type=(\S+)$/, 1]
   end
 

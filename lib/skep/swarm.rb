@@ -20,7 +20,7 @@ module Skep
 
     attr_reader :name #: String, what it is called
     attr_reader :options #: Hash[Symbol, untyped], as they were given, unchecked
-    attr_reader :tasks #: Array[Definition::WorkSpec], the kinds of work it was given
+    attr_reader :tasks #: Array[WorkSpec], the kinds of work it was given
     attr_reader :listeners #: Hash[String, Array[Proc]], by event
 
     def initialize(name, **options) #: (String, **untyped) { (Swarm) -> void } -> void
@@ -53,7 +53,7 @@ module Skep
     # `nodes` is how many do this work.
     #: (?untyped, ?nodes: Integer?) { (*untyped) -> void } -> void
     def work(source = nil, nodes: nil, &handler)
-      @tasks << Definition::WorkSpec.new(source, nodes, handler)
+      @tasks << WorkSpec.new(source, nodes, handler)
     end
 
     # Becomes the supervisor of this swarm, blocks until it has ended and returns the exit code.
@@ -109,6 +109,60 @@ module Skep
 
       @hooks[name] << block
     end
+
+    # One kind of work: a source with a handler, or a plain block.
+    #
+    #   swarm.work { |child| … }                              # a block runs as it is
+    #   swarm.work(source, nodes: 2) { |batch, child| … }     # a source feeds the handler
+    #
+    # A source answers `errors`, `facts`, `threads` and `run(child, handler)`. A source with its own
+    # handler answers `handler`, too, and needs no block (docs/work.md).
+    class WorkSpec
+      attr_reader :nodes #: Integer?
+      attr_reader :source #: untyped
+      attr_reader :handler #: Proc?
+
+      def initialize(source, nodes, handler) #: (untyped, Integer?, Proc?) -> void
+        @source = source
+        @nodes = nodes
+        @handler = handler || (source.handler if source.respond_to?(:handler))
+      end
+
+      def threads = @source ? @source.threads : 1 #: () -> Integer
+
+      # Returns what the supervisor knows of this work: plain data, without secrets.
+      def to_plain #: () -> Hash[String, untyped]
+        { "nodes" => nodes, "threads" => threads, "errors" => errors,
+          "facts" => @source ? @source.facts : { "kind" => "block" } }
+      end
+
+      # Runs the work in a node until it returns.
+      def run(child) #: (Child) -> void
+        return @handler.call(child) unless @source
+
+        runner = Swarm.runner || ->(source, *given) { source.run(*given) }
+        runner.call(@source, child, @handler)
+      end
+
+      private
+
+      def errors
+        unless @handler
+          return ["a work without a block does nothing: give it one, `swarm.work(…) { |…| … }`"]
+        end
+
+        @source ? @source.errors : []
+      end
+    end
+
+    # Raised by child.producer if no source has lent one.
+    class NoProducer < Skep::Error
+      def initialize #: () -> void
+        super("child.producer is lent by a Kafka source to its handler, on the child that the " \
+              "handler is given. Elsewhere make one of your own, after the fork: " \
+              "Skep::Kafka::Producer.new({ \"bootstrap.servers\": \"…\" }, child:)")
+      end
+    end
   end
 
   # Describes a swarm; see Skep::Swarm.
@@ -118,7 +172,6 @@ module Skep
   end
 end
 
-require "skep/swarm/errors"
 require "skep/swarm/runtime"
 require "skep/swarm/stats"
 require "skep/swarm/ipc"

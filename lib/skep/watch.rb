@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "skep/secrets"
 require "skep/swarm"
 
 # The watch room: what outsiders see of a swarm.

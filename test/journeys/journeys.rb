@@ -13,6 +13,7 @@ require "tmpdir"
 class Journeys
   TIMES = 3
   PATIENCE = 60.0
+  IDLE = 0.5 # seconds
   ROOT = File.expand_path("../..", __dir__)
   SWARM = <<~RUBY
     Skep.swarm "journeys", nodes: 2, restarts: 1_000, memory_limit: "120M" do |swarm|
@@ -25,7 +26,7 @@ class Journeys
       end
     end
   RUBY
-  private_constant :TIMES, :PATIENCE, :ROOT, :SWARM
+  private_constant :TIMES, :PATIENCE, :IDLE, :ROOT, :SWARM
 
   def initialize(lib) = @lib = File.expand_path(lib)
 
@@ -63,6 +64,7 @@ class Journeys
                          "#{@folder}/swarm.rb", "--log-format", "json", out:, err: out)
     out.close
     @nodes = Array.new(2) { await("node_ready")["pid"] }
+    @log.wait_readable(IDLE) # the mold forks a child ahead: that belongs to the boot
   end
 
   def finish

@@ -62,12 +62,12 @@ module Skep
 
       # Where nobody else can put a socket in a swarm's place.
       def directory
-        @directory ||= Swarm::Runtime::RunDirectory.new(Swarm::Definition::Config.run_directory).check
+        @directory ||= Swarm::Definition::RunDirectory.new(Swarm::Definition::RunDirectory.path).check
       end
 
       def ours?(path)
         stat = File.lstat(path)
-        stat.socket? && Swarm::Runtime::RunDirectory.trusted?(stat, asking: true)
+        stat.socket? && Swarm::Definition::RunDirectory.trusted?(stat, asking: true)
       rescue SystemCallError
         false
       end

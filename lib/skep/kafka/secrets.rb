@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-require "skep/swarm/runtime/secrets"
+require "skep/secrets"
 
-# Keeps what must not be read out of everything that is; by the names and shapes of Swarm::Runtime::Secrets.
+# Keeps what must not be read out of everything that is; by the names and shapes of Skep::Secrets.
 #
 #   Secrets.in("sasl.password" => "hunter2")               # => ["hunter2"]
 #   Secrets.scrub("login hunter2 failed", ["hunter2"])      # => "login *** failed"
@@ -17,7 +17,7 @@ module Skep
       class << self
         # The values of the settings that are secret.
         def in(settings) #: (Hash[String, String]) -> Array[String]
-          settings.select { |name, value| Swarm::Runtime::Secrets.name?(name) && !value.empty? }
+          settings.select { |name, value| Skep::Secrets.name?(name) && !value.empty? }
                   .values.sort_by { |value| -value.size }
         end
 
@@ -25,7 +25,7 @@ module Skep
         def scrub(text, secrets) #: (String, Array[String]) -> String
           clean = text.dup.force_encoding(Encoding::UTF_8).scrub("?")
           secrets.each { |secret| clean = clean.gsub(secret, HIDDEN) }
-          Swarm::Runtime::Secrets.hide(clean, HIDDEN).gsub(LOGIN_IN_URL, "#{HIDDEN}@")
+          Skep::Secrets.hide(clean, HIDDEN).gsub(LOGIN_IN_URL, "#{HIDDEN}@")
         end
       end
     end

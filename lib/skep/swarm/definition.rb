@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-# What a user's file says of a swarm: its options, its kinds of work, and how the file is loaded.
+# What the user has declared: a swarm's options and where its status socket is.
 #
-# Config is the checked whole; Options the table of options; Loader finds the swarm in a file.
+# Config is the checked whole, with the table of options. Loader finds the swarm in a file.
+# RunDirectory is the directory of status sockets.
 module Skep
   class Swarm
     module Definition
@@ -10,7 +11,6 @@ module Skep
   end
 end
 
-require "skep/swarm/definition/options"
+require "skep/swarm/definition/run_directory"
 require "skep/swarm/definition/config"
-require "skep/swarm/definition/work_spec"
 require "skep/swarm/definition/loader"

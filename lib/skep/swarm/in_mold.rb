@@ -2,7 +2,8 @@
 
 # What runs inside a mold.
 #
-# MoldMain loads the application; ForkServer forks nodes from it and tells their ends.
+# MoldMain loads the application and warms it up. ForkServer forks nodes from it and reports how
+# they end.
 module Skep
   class Swarm
     module InMold
@@ -10,7 +11,5 @@ module Skep
   end
 end
 
-require "skep/swarm/in_mold/preforked_child"
 require "skep/swarm/in_mold/fork_server"
 require "skep/swarm/in_mold/mold_main"
-require "skep/swarm/in_mold/heap_size_hint"

@@ -2,8 +2,9 @@
 
 # What runs inside a node, a spare or the helper.
 #
-# NodeMain is the life of a node; ControlThread listens to the supervisor; HelperMain runs the
-# users' event blocks.
+# NodeMain runs the work. ControlThread handles signals and messages meanwhile. A spare waits in
+# StandbyWait; the helper runs HelperMain. InlineRunner is one node in the foreground, without a
+# fork.
 module Skep
   class Swarm
     module InNode
@@ -11,10 +12,8 @@ module Skep
   end
 end
 
-require "skep/swarm/in_node/interruptible_wait"
 require "skep/swarm/in_node/known_suspects"
 require "skep/swarm/in_node/thread_context"
-require "skep/swarm/in_node/thread_dump"
 require "skep/swarm/in_node/control_thread"
 require "skep/swarm/in_node/helper_main"
 require "skep/swarm/in_node/standby_wait"

@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
-# What the processes of a swarm share: the channel and its messages, the scoreboard, crash suspects.
+# What the processes of a swarm share: channels and their messages, the scoreboard, crash suspects.
 #
-# Channel carries frames and descriptors; Messages checks each; Scoreboard is the page in shared
-# memory.
+# Channel carries frames and descriptors; Connection serves one from an event loop. Messages is the
+# table of all messages, PlainData what may be in them. Scoreboard is the page in shared memory.
+# CrashSuspects counts what was in flight when nodes crashed.
 module Skep
   class Swarm
     module IPC
@@ -14,10 +15,5 @@ end
 require "skep/swarm/ipc/plain_data"
 require "skep/swarm/ipc/channel"
 require "skep/swarm/ipc/messages"
-require "skep/swarm/ipc/connection"
-require "skep/swarm/ipc/scoreboard/layout"
-require "skep/swarm/ipc/scoreboard/memory_sample"
-require "skep/swarm/ipc/scoreboard/heartbeat"
+require "skep/swarm/ipc/scoreboard"
 require "skep/swarm/ipc/crash_suspects"
-require "skep/swarm/ipc/exit_status"
-require "skep/swarm/ipc/scoreboard/reader"

@@ -33,7 +33,7 @@ module Skep
         @overrides = overrides
         @observers = Observers.new([@event_counter = EventCounter.new, *observers])
         @lifecycle = Lifecycle.new
-        default = Definition::Options::ALL[:boot_timeout].value
+        default = Definition::Config::Options::ALL[:boot_timeout].value
         @events = Runtime::EventBus.new
         subscribe
         @boot = BootMonitor.new(self, overrides["boot_timeout"] || default)
@@ -366,5 +366,6 @@ require "skep/swarm/supervisor/boot_monitor"
 require "skep/swarm/supervisor/signal_handler"
 require "skep/swarm/supervisor/lifecycle"
 require "skep/swarm/supervisor/process_setup"
+require "skep/swarm/supervisor/name_lock"
 require "skep/swarm/supervisor/resources"
 require "skep/swarm/supervisor/status_report"

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Takes secrets out of facts before anybody sees them: values by their names, passwords in text by
-# their shape (Swarm::Runtime::Secrets), in keys as well.
+# their shape (Skep::Secrets), in keys as well.
 #
 #   Redaction.of("sasl.password" => "hunter2", url: "redis://u:hunter2@host")
 #   # => {"sasl.password" => "[secret]", url: "redis://u:[secret]@host"}
@@ -17,11 +17,11 @@ module Skep
         case value
         when Hash
           value.to_h do |key, held|
-            secret = !held.nil? && Swarm::Runtime::Secrets.name?(key)
+            secret = !held.nil? && Skep::Secrets.name?(key)
             [key(key), secret ? HIDDEN : of(held)]
           end
         when Array then value.map { |held| of(held) }
-        when String then Swarm::Runtime::Secrets.hide(value, HIDDEN)
+        when String then Skep::Secrets.hide(value, HIDDEN)
         else value
         end
       end
@@ -31,7 +31,7 @@ module Skep
         return key unless key.is_a?(String) || key.is_a?(Symbol)
 
         text = key.to_s
-        clean = Swarm::Runtime::Secrets.hide(text, HIDDEN)
+        clean = Skep::Secrets.hide(text, HIDDEN)
         return key if clean == text
 
         key.is_a?(Symbol) ? clean.to_sym : clean

@@ -65,13 +65,13 @@ class ConfigTest < Skep::TestCase
   end
 
   test "finds the place of the status socket" do
-    path = ->(env, uid) { Skep::Swarm::Definition::Config.run_directory(env:, uid:) }
+    path = ->(env, uid) { Skep::Swarm::Definition::RunDirectory.path(env:, uid:) }
 
     assert_equal "/run/skep", path.call({}, 0)
     assert_equal "/run/user/1/skep", path.call({ "XDG_RUNTIME_DIR" => "/run/user/1" }, 1)
     assert_equal "/tmp/skep-1", path.call({}, 1)
     assert_equal "/tmp/skep-1", path.call({ "XDG_RUNTIME_DIR" => "" }, 1)
-    error = assert_raises(Skep::Swarm::Definition::Config::NoRunDirectory) { path.call({ "SKEP_RUN_DIR" => "" }, 0) }
+    error = assert_raises(Skep::Swarm::Definition::RunDirectory::Missing) { path.call({ "SKEP_RUN_DIR" => "" }, 0) }
     assert_equal "SKEP_RUN_DIR is empty: set it to the directory of the status socket, or unset it",
                  error.message
   end

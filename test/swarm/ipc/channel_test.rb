@@ -55,7 +55,7 @@ class ChannelTest < Skep::TestCase
       ours, socket = Skep::Swarm::IPC::Channel.pair
       theirs = Skep::Swarm::IPC::Channel.new(socket)
       loop = Skep::OS::EventLoop.new
-      link = Skep::Swarm::IPC::Connection.new(loop, ours) { nil }
+      link = Skep::Swarm::IPC::Connection.new(loop, ours, Skep::Swarm::IPC::Messages::TO_NODE) { nil }
       hog, hogged = UNIXSocket.pair
       null = File.open("/dev/null")
       Process::UID.change_privilege(65_534) if Process.uid.zero?

@@ -24,7 +24,7 @@ class RepeatedStopTest < Skep::TestCase
   private
 
   def of(*signals)
-    repeated_stop = Skep::Swarm::Runtime::RepeatedStop.new
+    repeated_stop = Skep::Swarm::Runtime::SelfPipe::RepeatedStop.new
     signals.map { |name, now| repeated_stop.of(name, now) }
   end
 end

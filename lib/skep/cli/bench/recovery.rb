@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "skep/swarm/definition/options"
 require "skep/cli/bench/kin"
 require "skep/cli/bench/broker"
 require "skep/cli/bench/keeper"

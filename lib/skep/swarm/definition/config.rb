@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What a swarm was asked to be: every option checked at once,
-# all errors and warnings collected, then frozen.
+# The checked configuration of a swarm: all options, errors and warnings, collected at once and then
+# frozen.
 #
 #   config = Config.new("billing", { "nodes" => 4, "stop_timeout" => 10 },
 #                       tasks: [{ "nodes" => nil, … }])
@@ -9,20 +9,125 @@
 #   config.warnings
 #   config.stop_timeout  # => 10.0
 #
-# It is made from plain data (the supervisor gets it from the mold over the channel)
-# and touches nothing outside.
+# It is made from plain data, as the supervisor gets it from the mold, and touches nothing outside.
 module Skep
   class Swarm
     module Definition
       class Config
-        # SKEP_RUN_DIR is set, and empty: the socket would lie in the root directory.
-        class NoRunDirectory < Skep::Error
-          def initialize
-            super("SKEP_RUN_DIR is empty: set it to the directory of the status socket, " \
-                  "or unset it")
+        # The options: for each its default, the values that it takes, in words, and how they are
+        # read.
+        #
+        #   Options::ALL[:stop_timeout].read("12")   # => 12.0; nil for a wrong value
+        #
+        # They are read from plain data, so strings stand for symbols.
+        Options = Struct.new(:default, :expected, :reader) do
+          def value = default.respond_to?(:call) ? default.call : default #: () -> untyped
+
+          # Returns the value in its proper type, or nil if it isn't one.
+          def read(value) #: (untyped) -> untyped
+            reader.call(value)
+          end
+        end
+
+        class Options
+          MOST = 1_000_000_000 # of anything: 31 years; more nodes than a machine has pids
+          private_constant :MOST
+
+          class << self
+            private
+
+            def count(default, from: 0, to: MOST)
+              new(default, "a whole number from #{from} to #{to}",
+                  ->(value) { value if value.is_a?(Integer) && value.between?(from, to) })
+            end
+
+            def seconds(default, none: false)
+              new(default, "a number of seconds above 0", lambda { |value|
+                value.to_f if value.is_a?(Numeric) && value.positive? && value <= MOST
+              }).freeze.then { |option| none ? optional(option) : option }
+            end
+
+            def one_of(default, *values)
+              new(default, "one of #{values.map(&:inspect).join(', ')}",
+                  ->(value) { values.find { |held| held.to_s == value.to_s } })
+            end
+
+            def flag(default)
+              new(default, "true or false",
+                  ->(value) { { "true" => [true], "false" => [false] }[value.to_s] })
+            end
+
+            def text(default, expected)
+              new(default, expected, ->(value) { value if value.is_a?(String) && !value.empty? })
+            end
+
+            def size
+              units = { "" => 1, "K" => 1024, "M" => 1024**2, "G" => 1024**3 }
+              new(nil, 'a size such as "512M" or a number of bytes', lambda { |value|
+                match = value.to_s.match(/\A(\d+)\s*([KMG]?)i?B?\z/i)
+                match && match[1].to_i.positive? ? match[1].to_i * units[match[2].upcase] : nil
+              })
+            end
+
+            def status
+              new(nil, "an exit status from 0 to 255, or a list of them", lambda { |value|
+                list = Array(value)
+                list if list.any? && list.all? { |one| one.is_a?(Integer) && one.between?(0, 255) }
+              })
+            end
+
+            def mask(default)
+              new(default, "a file mode mask such as 0o027",
+                  ->(value) { value if value.is_a?(Integer) && value.between?(0, 0o777) })
+            end
+
+            # No name that must be looked up: the supervisor binds it, and never waits for a
+            # resolver.
+            def address
+              examples = '"127.0.0.1:9394", "[::]:9394" or "unix:/path"'
+              new(nil, "an address such as #{examples}", lambda { |value|
+                port = value.to_s[/\A(?:localhost|[\d.]+|\[\h*:[\h:.]*\]):(\d{1,5})\z/, 1]
+                value if port ? port.to_i <= 65_535 : value.to_s.match?(%r{\Aunix:/\S})
+              })
+            end
+
+            def optional(option) = new(nil, option.expected, option.reader)
           end
 
-          def exit_code = ExitCode::CONFIGURATION #: () -> Integer
+          ALL = {
+            nodes: count(-> { OS::CpuTime.count }, from: 1, to: 100_000),
+            spares: count(0, to: 10_000),
+            boot_timeout: seconds(60.0),
+            boot_parallel: count(-> { OS::CpuTime.count }, from: 1),
+            liveness_timeout: seconds(30.0),
+            stop_timeout: seconds(30.0),
+            kill_timeout: seconds(5.0),
+            orphan_timeout: seconds(5.0),
+            core: flag([false]),
+            restart: one_of(:always, :always, :on_failure, :never),
+            restart_never_status: status,
+            restarts: count(5),
+            restarts_within: seconds(60.0),
+            on_crash_loop: one_of(:keep_trying, :keep_trying, :stop),
+            memory_limit: size,
+            memory_budget: size,
+            max_lifetime: seconds(nil, none: true),
+            fork_guard: one_of(:warn, :warn, :raise, :off),
+            refork_after: count(nil, from: 1),
+            huge_pages: flag([true]),
+            reshare: flag([false]),
+            control: text(nil, "a path for the status socket"),
+            metrics: address,
+            log: text(nil, "a file's path (stdout when not given)"),
+            log_level: one_of(:info, :debug, :info, :warn, :error),
+            log_format: one_of(:auto, :auto, :text, :json, :journal),
+            user: text(nil, "a user's name"),
+            group: text(nil, "a group's name"),
+            umask: mask(nil),
+            title: flag([true]),
+            watchdog: one_of(:supervisor, :supervisor, :nodes),
+            chaos: flag([false])
+          }.each_value(&:freeze).freeze
         end
 
         NAME = /\A[a-zA-Z0-9][\w.-]{0,99}\z/
@@ -32,8 +137,8 @@ module Skep
 
         Options::ALL.each_key { |key| define_method(key) { @values[key] } }
 
-        # tasks: one Hash a kind of work: "nodes" (nil: as many as the swarm's), "threads",
-        # "errors", "facts". events: the names that users' blocks want to hear.
+        # tasks: a Hash for each kind of work: "nodes" (nil: as many as the swarm's), "threads",
+        # "errors", "facts". events: those that the user's blocks subscribe to.
         def initialize(name, options, tasks: [], events: [])
           @name = name.to_s
           @tasks = tasks
@@ -48,41 +153,31 @@ module Skep
 
         def valid? = errors.empty? #: () -> bool
 
-        # The kind of work of each node, by node id:
-        # [0, 0, 0, 1] is three of the first kind, one of the second.
+        # Returns the kind of work of each node, by node id: [0, 0, 0, 1] is three of the first kind
+        # and one of the second.
         def placement #: () -> Array[Integer]
           tasks.each_with_index.flat_map { |task, index| [index] * (task["nodes"] || nodes) }
         end
 
-        # Is there something for the helper to do?
+        # Returns true if there is work for a helper process.
         def helper? = events.any? || !metrics.nil? #: () -> bool
 
-        # Worker threads of the widest kind of work.
+        # Returns true if nodes run with another user, group or umask, or may dump core.
+        def privileges? = [user, group, umask].any? || core #: () -> bool
+
+        # Returns the number of worker threads of the kind of work that has most.
         def threads = tasks.map { |task| task["threads"] || 1 }.max || 1 #: () -> Integer
 
-        # Where the status socket lies:
-        # `control:`, or a file with the swarm's name where this user may write.
+        # Returns the path of the status socket: `control:`, or the swarm's name in the run
+        # directory.
         #: () -> String
         def control_path
-          control || File.join(Config.run_directory, "#{name}.sock")
+          control || File.join(RunDirectory.path, "#{name}.sock")
         end
 
-        # The directory of it, yet to be checked.
-        def control_directory #: () -> Runtime::RunDirectory
-          Runtime::RunDirectory.new(File.dirname(control_path), named: !control.nil?)
-        end
-
-        # The directory of status sockets: /run/skep for root,
-        # else $XDG_RUNTIME_DIR/skep, else /tmp/skep-UID.
-        #: (?env: untyped, ?uid: Integer) -> String
-        def self.run_directory(env: ENV, uid: Process.uid)
-          named = env["SKEP_RUN_DIR"]
-          raise NoRunDirectory if named == ""
-          return named if named
-          return "/run/skep" if uid.zero?
-
-          session = env["XDG_RUNTIME_DIR"].to_s # an empty one is as good as none, its specification
-          session.empty? ? "/tmp/skep-#{uid}" : File.join(session, "skep")
+        # Returns the directory of the status socket, yet to be checked.
+        def control_directory #: () -> RunDirectory
+          RunDirectory.new(File.dirname(control_path), named: !control.nil?)
         end
 
         def to_h = @values #: () -> Hash[Symbol, untyped]
@@ -106,7 +201,7 @@ module Skep
           plain(value)
         end
 
-        # A flag is read into a list of one, so that false isn't taken for wrong.
+        # A flag is read as a list of one, so that false isn't the answer for a wrong value.
         def plain(value) = [[true], [false]].include?(value) ? value.first : value
 
         def unknown_option(key)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Loads a swarm file and finds the one swarm it describes; whatever is wrong becomes one sentence.
+# Loads a swarm file and finds the swarm in it. Whatever is wrong becomes one sentence.
 #
 #   Loader.new("swarm.rb").swarm   # => Skep::Swarm, or raises InvalidSwarmFile
 #
@@ -26,17 +26,15 @@ module Skep
           def loading? = !@found.nil? #: () -> bool
           def found(swarm) = @found&.push(swarm) #: (Swarm) -> void
 
-          # Methods that a file defines at its top level are every object's, and hide Ruby's own
-          # from whatever runs beside it. Returns a sentence if it has hidden any; what failed shows
-          # how.
+          # Methods that a file defines at its top level are methods of every object, and hide
+          # Ruby's own. Returns a sentence if the file has hidden any.
           def shadowed(file, error) #: (String?, Exception) -> String?
             own = Object.private_instance_methods(false) | Object.instance_methods(false)
             names = own & (Kernel.private_instance_methods(false) | Kernel.instance_methods(false))
             return if names.empty?
 
             "#{file}: it defines #{names.sort.join(", ")} at its top level, in place of Ruby's " \
-              "own " \
-              "for every object, and the mold failed, #{error.class}: define them in a module"
+              "own for every object, and the mold failed, #{error.class}: define them in a module"
           end
 
           # Runs the block and returns the swarms described in it.
@@ -76,7 +74,7 @@ module Skep
                  "let it describe the swarm and end")
         rescue InvalidSwarmFile
           raise
-        rescue Exception => e # a swarm file may raise anything, and the supervisor must hear of it
+        rescue Exception => e # a swarm file may raise anything, and the supervisor must know it
           refuse("#{e.class} while it was loaded, #{where(e)}", first_line(IPC::PlainData.message(e)),
                  exit_code: ExitCode.of_error(e))
         end
@@ -89,8 +87,8 @@ module Skep
           raise InvalidSwarmFile.new(file: @file, what:, advice:, **code)
         end
 
-        # "line 3: syntax error, unexpected end-of-input",
-        # without the file's path and the picture under it.
+        # Returns "line 3: syntax error, unexpected end-of-input", without the file's path and the
+        # source line under it.
         def syntax(error)
           lines = error.message.lines(chomp: true)
                        .map { |line| line.delete_prefix(File.expand_path(@file)) }

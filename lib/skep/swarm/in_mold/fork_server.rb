@@ -1,50 +1,68 @@
 # frozen_string_literal: true
 
-# A mold's children as it sees them: forked when they are wanted, followed by their pidfds, reaped
-# when they have ended, and all of it told to the supervisor.
+# Serves the supervisor from a warm mold: forks nodes on request, reaps them, and reports both,
+# until its channel ends.
 #
-#   fork_server = ForkServer.new(swarm, config, loop:, channel:, link:, signals:, …) { … }
-#   fork_server.fork_node(frame)   # tells: forked and the pidfd, exited …, or fork_failed …
-#   fork_server.any?               # is one still there?
-#   fork_server.reap_held          # tries again to reap those that a debugger held when they ended
-#   fork_server.orphaned           # the supervisor is dead: sees them to their end, stops the loop
-#   fork_server.discard            # who was forked ahead and is nobody yet isn't wanted any more
+#   fork_server = ForkServer.new(swarm, config, number: 2, channel:, signals:, orphan_guard:,
+#                                finalizers:, page:, layout:)
+#   fork_server.run     # returns when the supervisor has released the mold
 #
-# A child keeps nothing of the mold's or of its siblings'. What it does then is told by NodeMain.
+# One child is forked ahead (PreforkedChild). If the supervisor dies, the mold stays until its nodes
+# have ended (OrphanedNodes). A child keeps no descriptor of the mold's or of its siblings'. What it
+# does then is NodeMain's; a node that becomes a mold goes on in MoldMain.
 module Skep
   class Swarm
     module InMold
       class ForkServer
-        # loop, channel, signals: the mold's own; link: the channel, served by the loop; life: what
-        # each NodeMain needs too, the page and its cells; finalizers: what no child is to destroy.
-        # The block names a process by its role.
-        def initialize(swarm, config, loop:, channel:, link:, signals:, orphan_guard:, finalizers:,
-                       **life, &entitle)
-          @swarm, @config, @life = swarm, config, life
-          @loop, @channel, @link = loop, channel, link
-          @signals, @orphan_guard, @finalizers = signals, orphan_guard, finalizers
-          @entitle = entitle
-          @children = {}
-          @held = []
-          @preforked_child = PreforkedChild.new(loop) do |order|
-            fork { |control| wait_and_live(order, control) }
+        # finalizers: those that no child may run; shared: the page and its layout, for each node.
+        #: (Swarm, Definition::Config, **untyped) -> void
+        def initialize(swarm, config, number:, channel:, signals:, orphan_guard:, finalizers:,
+                       **shared)
+          @swarm, @config, @number, @shared = swarm, config, number, shared
+          @channel, @signals, @orphan_guard = channel, signals, orphan_guard
+          @finalizers = finalizers
+          @loop = OS::EventLoop.new
+          @link = IPC::Connection.new(@loop, channel, IPC::Messages::TO_MOLD,
+                                      ended: -> { channel_ended }) { |frame| obey(frame) }
+          @children = {} # the watch of each, by pidfd
+          @unreaped = []
+          @preforked_child = PreforkedChild.new(@loop) do |order|
+            fork { |control| wait_for_assignment(order, control) }
           end
         end
 
-        def any? = @children.any? #: () -> bool
-
-        # The kernel lets nobody reap a process whose tracer hasn't waited for it. No event tells
-        # when that is over: called whenever the supervisor says something, its roll call at the
-        # latest.
-        def reap_held #: () -> void
-          @held.reject! { |pidfd| reaped?(pidfd) && !pidfd.close }
+        def run #: () -> void
+          @loop.watch(@signals.to_io) { @signals.take }
+          @link.listen
+          @loop.run
+        ensure
+          @preforked_child.discard
+          OS::ProcessGroup.kill_others
         end
 
-        def discard = @preforked_child.discard #: () -> void
+        private
 
-        def fork_node(frame) #: (IPC::Channel::Message) -> void
+        # A released mold leaves at once. Otherwise its supervisor is dead.
+        def channel_ended
+          return @loop.stop if @released || @children.empty?
+
+          @orphaned = true
+          @preforked_child.discard
+          OrphanedNodes.new(@loop, @children, @orphan_guard).take_over
+        end
+
+        def obey(frame)
+          reap_traced
+          case frame.type
+          when "fork" then fork_node(frame)
+          when "ping" then @link.post("pong")
+          when "leave" then @released = true
+          end
+        end
+
+        def fork_node(frame)
           socket = frame.ios.first or raise Errno::EMFILE, "for a node's channel"
-          follow(frame["page_index"], @preforked_child.take(frame, socket) || born(frame, socket))
+          follow(frame["page_index"], @preforked_child.take(frame, socket) || forked(frame, socket))
         rescue SystemCallError => e # EAGAIN, ENOMEM, EMFILE: the supervisor will try again
           @link.post("fork_failed", { "page_index" => frame["page_index"], "error" => e.message })
         ensure
@@ -52,18 +70,10 @@ module Skep
           @preforked_child.soon
         end
 
-        def orphaned #: () -> void
-          @orphaned = true
-          discard
-          OrphanedNodes.new(@loop, @children, @orphan_guard).take_over
-        end
-
-        private
-
-        def born(frame, socket)
-          OS::ProcessTree::ForkProbe.check
+        def forked(frame, socket)
+          OS::ForkProbe.check
           pid = fork { |control| live(frame, socket, control) }
-          socket.close # in its place the pidfd finds room
+          socket.close # so that there is a descriptor for the pidfd
           OS::Pidfd.open(pid)
         rescue SystemCallError
           Process.detach(pid) if pid # its channel ends, and so does it
@@ -83,16 +93,24 @@ module Skep
           @children.delete(pidfd).cancel
           facts = { "page_index" => page_index, "pid" => pidfd.pid }
           @link.post("exited", { **facts, **IPC::ExitStatus.of(status).to_plain })
-          status.is_a?(OS::Pidfd::UnknownStatus) ? @held << pidfd : pidfd.close
+          status.is_a?(OS::Pidfd::UnknownStatus) ? @unreaped << pidfd : pidfd.close
           @loop.stop if @orphaned && @children.empty?
+        end
+
+        # Reaps processes that a debugger held when they ended: the kernel lets nobody reap them
+        # until the tracer has waited for them, and no event reports that. So each message is an
+        # occasion.
+        def reap_traced
+          @unreaped.reject! { |pidfd| reaped?(pidfd) && !pidfd.close }
         end
 
         def reaped?(pidfd)
           pidfd.wait(timeout: 0).is_a?(Process::Status) || !Process.getpgid(pidfd.pid)
-        rescue Errno::ESRCH # by somebody else
+        rescue Errno::ESRCH # another process has reaped it
           true
         end
 
+        # Forks a child, in which the block returns the exit status.
         def fork
           Runtime::SelfPipe.with_inherited_handlers do
             Process.fork do
@@ -100,70 +118,172 @@ module Skep
               @orphan_guard.adopt_as_node
               [@signals, @preforked_child].each(&:disown)
               [@loop, @channel].each(&:close)
-              OS::Pidfd.abandon(@children.keys + @held)
+              OS::Pidfd.abandon(@children.keys + @unreaped)
               Process.exit(yield(control(signals)))
             end
           end
         end
 
         # In a child, from here to its end.
+
         def control(signals)
           @finalizers.disarm
           InNode::ControlThread.new(signals:, orphan_guard: @orphan_guard,
                                     orphan_timeout: @config.orphan_timeout).start
         end
 
+        # Returns the exit status of a node.
         def live(frame, socket, control)
-          InNode::NodeMain.new(@swarm, frame.facts, channel: IPC::Channel.new(socket), control:,
-                                                    config: @config, mold_main: MoldMain,
-                                                    **@life).live
+          channel = IPC::Channel.new(socket)
+          node = InNode::NodeMain.new(@swarm, frame.facts, channel:, config: @config, control:,
+                                                           **@shared)
+          status = node.run
+          status == :become_mold ? become_mold(node, channel, control) : status
         end
 
-        # The same for one that was forked ahead.
-        def wait_and_live(socket, control)
-          @entitle.call("preforked")
-          frame = PreforkedChild.told(order = IPC::Channel.new(socket), control.signals)
+        # Returns an exit status only if the node can't become a mold.
+        def become_mold(node, channel, control)
+          number, socket = node.mold_order
+          signals, orphan_guard = control.signals, control.orphan_guard
+          node.leave
+          own = [socket, channel, signals, *orphan_guard.supervisor]
+          finding = MoldMain.unsafe(except: own).first
+          return node.unfit(finding) if finding
+
+          node.became_mold
+          MoldMain.take_over(IPC::Channel.new(socket), swarm: @swarm, number:, config: @config,
+                                                       signals:, orphan_guard:, **@shared)
+        end
+
+        # The same for a preforked child, once it is assigned to a node.
+        def wait_for_assignment(socket, control)
+          Process.setproctitle("skep #{@swarm.name} preforked (mold #{@number})") if @config.title
+          order = IPC::Channel.new(socket)
+          frame = PreforkedChild.wait_for_assignment(order, control.signals)
           order.close
           live(frame, frame.ios.first, control)
         end
-      end
 
-      # What a mold does for its nodes once its supervisor is dead: it sees them to their end.
-      #
-      #   OrphanedNodes.new(loop, children, orphan_guard).take_over    # children: by pidfd
-      #
-      # Those that can't end by themselves are killed in time, with what they have started. Were the
-      # mold to go at once, a node that has been executed anew would stay, as would what a node that
-      # dies in that moment leaves behind. If it is killed all the same, each node ends itself
-      # (OS::ProcessTree::ParentDeathWatch).
-      class OrphanedNodes
-        # children: whoever reaps one takes it out.
-        #: (OS::EventLoop, Hash, Runtime::OrphanGuard) -> void
-        def initialize(loop, children, orphan_guard)
-          @loop = loop
-          @children = children
-          @orphan_guard = orphan_guard
+        # One process forked ahead, that waits until it is assigned to a node. A node that dies is
+        # replaced without a fork then, which takes 30 ms with a heap of 1 GB.
+        #
+        #   preforked_child = PreforkedChild.new(loop) { |order| … }   # the block forks it
+        #   preforked_child.soon                  # forks one as soon as the mold is idle
+        #   preforked_child.take(frame, socket)   # => the pidfd of the node that it is from now on
+        #   preforked_child.discard               # ends it
+        #   preforked_child.disown                # in a fork of the mold
+        #
+        #   PreforkedChild.wait_for_assignment(order, signals)   # in the child: => its frame
+        #
+        # It has run nothing of the application but fork hooks, and shares all its memory.
+        class PreforkedChild
+          IDLE_SECONDS = 0.005 # several nodes may die at once: it mustn't be forked between them
+          END_SECONDS = 1.0
+          private_constant :IDLE_SECONDS, :END_SECONDS
+
+          # Ends the process if it is stopped, or loses its mold, before it is a node: it has done
+          # no work.
+          #: (IPC::Channel, Runtime::SelfPipe) -> IPC::Channel::Message
+          def self.wait_for_assignment(order, signals)
+            ready, = IO.select([order, signals])
+            (order.take if ready.include?(order)) || Process.exit!(0)
+          end
+
+          def initialize(loop, &fork) #: (OS::EventLoop) { (UNIXSocket) -> Integer } -> void
+            @loop = loop
+            @fork = fork
+          end
+
+          def soon #: () -> void
+            @timer&.cancel
+            @timer = @pidfd ? nil : @loop.after(IDLE_SECONDS) { make }
+          end
+
+          # Returns nil if there is none, or if it can't be given its node's socket.
+          def take(frame, socket) #: (IPC::Channel::Message, BasicSocket) -> OS::Pidfd?
+            return unless @pidfd && @order.post(frame.type, frame.facts, lend: [socket])
+            return discard if @order.pending? # the kernel takes no descriptor just now
+
+            @watch.cancel
+            @order.close
+            @pidfd.tap { @pidfd = nil }
+          end
+
+          def discard #: () -> void
+            @timer&.cancel
+            return unless @pidfd
+
+            @pidfd.signal(:KILL)
+            @pidfd.to_io.wait_readable(END_SECONDS)
+            exited
+            nil
+          end
+
+          def disown = [@order, @pidfd].compact.each(&:close) #: () -> void
+
+          private
+
+          # If it fails, the mold forks each node when it is asked to.
+          def make
+            OS::ForkProbe.check
+            @order, theirs = IPC::Channel.pair
+            @pidfd = OS::Pidfd.open(pid = @fork.call(theirs))
+            @watch = @loop.watch(@pidfd.to_io) { exited }
+          rescue SystemCallError # EAGAIN, ENOMEM, EMFILE
+            Process.detach(pid) if pid
+            @order&.close # and so it ends
+          ensure
+            theirs&.close
+          end
+
+          # No other is forked at once: what ended this one would end the next one.
+          def exited
+            @pidfd.kill_leftover_group
+            return unless @pidfd.wait(timeout: 0)
+
+            @watch.cancel
+            [@order, @pidfd].each(&:close)
+            @pidfd = nil
+          end
         end
 
-        def take_over #: () -> void
-          @orphan_guard.extend_patience
-          each { |pidfd| pidfd.signal(:CONT) } # who is stopped can't finish its batch
-          @loop.after(@orphan_guard.patience) { each { |pidfd| kill(pidfd) } }
-        end
+        # Ends the nodes of a mold whose supervisor is dead.
+        #
+        #   OrphanedNodes.new(loop, children, orphan_guard).take_over    # children: by pidfd
+        #
+        # Each node stops itself. Those that don't are killed at orphan_timeout, with all processes
+        # of their group. If the mold left at once, a node that has executed another program would
+        # stay, and so would the processes of a node that dies at that moment. If the mold is killed
+        # all the same, each node ends itself (OS::ParentDeathWatch).
+        class OrphanedNodes
+          # children: ForkServer removes each that it has reaped.
+          #: (OS::EventLoop, Hash, Runtime::OrphanGuard) -> void
+          def initialize(loop, children, orphan_guard)
+            @loop = loop
+            @children = children
+            @orphan_guard = orphan_guard
+          end
 
-        private
+          def take_over #: () -> void
+            @orphan_guard.extend_patience
+            each { |pidfd| pidfd.signal(:CONT) } # a stopped process can't finish its batch
+            @loop.after(@orphan_guard.patience) { each { |pidfd| kill(pidfd) } }
+          end
 
-        # A group that it doesn't lead yet is ours.
-        def kill(pidfd)
-          pidfd.signal(:KILL)
-          pidfd.signal(:KILL, group: true)
-        end
+          private
 
-        def each
-          @children.each_key do |pidfd|
-            yield pidfd
-          rescue Errno::ESRCH, Errno::EPERM # it went by itself first; or it has become another user
-            next
+          # A child that doesn't lead its group yet is in the mold's.
+          def kill(pidfd)
+            pidfd.signal(:KILL)
+            pidfd.signal(:KILL, group: true)
+          end
+
+          def each
+            @children.each_key do |pidfd|
+              yield pidfd
+            rescue Errno::ESRCH, Errno::EPERM # it has ended, or has become another user
+              next
+            end
           end
         end
       end

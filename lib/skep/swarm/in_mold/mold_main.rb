@@ -1,57 +1,65 @@
 # frozen_string_literal: true
 
-# The mold's own view of itself: it loads the swarm file,
-# warms up, and then casts nodes until its channel ends.
+# A mold's own process: loads the swarm file, preloads the application and warms it up. Then
+# ForkServer serves the supervisor until the channel ends.
 #
-#   ruby -rskep -e Skep::Swarm::InMold::MoldMain.main   # by the supervisor, channel: descriptor 3,
-#                                             # or the first after activation's
+#   ruby -rskep -e Skep::Swarm::InMold::MoldMain.main   # its channel is descriptor 3, or the first
+#                                             # after those of socket activation
 #
-# | the supervisor says | the mold does and answers |
+# | the supervisor sends | the mold does, and answers |
 # |---|---|
-# | load {mold, supervisor} | loads its file: loaded {name, options, tasks, events}, or refused |
-# | prepare {options, …} + page | preload, warm, warmup: ready {seconds, …}, or refused |
-# | fork {page_index, node, …} + socket | forked {page_index, pid} + pidfd, or fork_failed |
-# | ping | pong: it is there |
-# | (a child has ended) | exited {page_index, pid, exitstatus, signal} |
-# | leave, and closes the channel | ends; without that word it sees its nodes to their end first |
+# | load | loads its file: loaded, or refused |
+# | prepare, with the page | preload, warm, warmup: ready, or refused |
+# | fork, with a socket | forked with a pidfd, or fork_failed; when the child has ended: exited |
+# | ping | pong |
+# | leave, and closes the channel | ends. Without `leave` it stays until its nodes have ended |
 #
-# Its children are ForkServer's. It has no thread of its own, keeps no node's socket, and ends with
-# its supervisor.
+# IPC::Messages has the fields. A mold has no thread of its own, keeps no node's socket, and ends
+# with its supervisor.
 module Skep
   class Swarm
     module InMold
       class MoldMain
-        # The executed mold's whole program;
-        # its arguments are the swarm file and what is the file's own.
+        # See Molds::HeapSizeHint.
+        HEAP_SLOTS = "RUBY_GC_HEAP_INIT_SLOTS"
+        HEAP_SLOTS_GIVEN = "SKEP_HEAP_SLOTS"
+
+        # The whole program of an executed mold. Its arguments are the swarm file, and the file's.
         def self.main #: () -> bot
-          InMold::HeapSizeHint.leave
+          clean_environment
           socket = UNIXSocket.for_fd(channel_fd)
           socket.close_on_exec = true
           serve(IPC::Channel.new(socket), file: ARGV.shift)
         end
 
-        #: () -> Integer
-        def self.channel_fd
-          Runtime::SocketActivation::FIRST + Runtime::SocketActivation.count
+        # Removes what the launcher has put into the environment for this boot alone.
+        def self.clean_environment(env = ENV) #: (?untyped) -> void
+          env.delete(HEAP_SLOTS) if env.delete(HEAP_SLOTS_GIVEN)
         end
 
-        # A mold from here to its end; no at_exit hook runs, for it did no work.
+        # The descriptors of an executed mold: the sockets that the swarm was started with, then its
+        # channel.
+        def self.descriptors(socket) #: (BasicSocket) -> Hash[Integer, IO]
+          sockets = activated? ? Runtime::SocketActivation.redirects : {}
+          { channel_fd => socket, **sockets }
+        end
+
+        # A mold from here to its end. No at_exit hook runs: it did no work.
         #: (IPC::Channel, ?swarm: Swarm?, ?file: String?) -> bot
         def self.serve(channel, swarm: nil, file: nil)
-          Runtime::SocketActivation.shut
-          Runtime::SocketActivation.announce
-          $stdout.sync = true # else what a node prints comes by the page, to whom it is a log
+          take_sockets if activated?
+          $stdout.sync = true # else a node's output is written a page at a time
           new(channel, swarm:, file:).run
           Process.exit!(0)
         rescue Exception => e # the last word of a process that can't go on
           refused = OS::Refused.of(e)&.message if e.is_a?(SystemCallError)
           refused ||= Definition::Loader.shadowed(file, e)
-          told = refused && channel.post("refused", { "sentence" => refused })
-          warn("skep: the mold failed: #{e.full_message(highlight: false)}") unless told
+          sent = refused && channel.post("refused", { "sentence" => refused })
+          warn("skep: the mold failed: #{e.full_message(highlight: false)}") unless sent
           Process.exit!(1) # the supervisor sees it
         end
 
-        # What would break in a child of this process, a sentence each.
+        # Returns a sentence for everything that would break in a child of this process.
         #: (?except: Array[untyped]) -> Array[String]
         def self.unsafe(except: [])
           Skep::Fork::Guard.check(except:).select(&:breaks?).map do |finding|
@@ -59,14 +67,29 @@ module Skep
           end
         end
 
-        # A process that was a node goes on as a mold, to its end.
+        # A process that was a node continues as a mold, to its end.
         #: (IPC::Channel, swarm: Swarm, **untyped) -> bot
         def self.take_over(channel, swarm:, **rest)
-          new(channel, swarm:).go_on(**rest)
+          new(channel, swarm:).run_warm(**rest)
           Process.exit!(0)
         rescue Exception => e # the last word, as above
           warn("skep: the mold failed: #{e.full_message(highlight: false)}")
           Process.exit!(1)
+        end
+
+        class << self
+          private
+
+          def activated? = ENV.key?(Runtime::SocketActivation::COUNT)
+
+          def channel_fd
+            Runtime::SocketActivation::FIRST + ENV[Runtime::SocketActivation::COUNT].to_i
+          end
+
+          def take_sockets
+            Runtime::SocketActivation.shut
+            Runtime::SocketActivation.announce
+          end
         end
 
         # A swarm, or the file that describes it.
@@ -81,53 +104,38 @@ module Skep
         def run #: () -> void
           @orphan_guard = Runtime::OrphanGuard.new
           @signals = Runtime::SelfPipe.new(InNode::NodeMain::SIGNALS)
-          cast_all if prepared?
+          serve_forks if prepared?
         end
 
-        # The same for a process that is warm already. Its parent is the mold before it, whose end
-        # isn't its own.
+        # The same for a process that is warm already. Its parent is the mold that it came of; it
+        # doesn't end with that.
         #: (number: Integer, config: Definition::Config, page: OS::SharedPage,
         #:  layout: IPC::Scoreboard::Layout, signals: Runtime::SelfPipe,
         #:   orphan_guard: Runtime::OrphanGuard) -> void
-        def go_on(number:, config:, page:, layout:, signals:, orphan_guard:)
+        def run_warm(number:, config:, page:, layout:, signals:, orphan_guard:)
           @number, @config, @page, @layout, @signals = number, config, page, layout, signals
           @orphan_guard = orphan_guard.promote_to_mold
           started = OS.now
-          entitle
-          tell_of(Skep.warmup(huge_pages: @config.huge_pages, reshare: @config.reshare), started,
-                  [])
-          cast_all
+          set_title
+          report_ready(warmup, started, [])
+          serve_forks
         end
 
         private
 
-        def cast_all
-          @loop = OS::EventLoop.new
-          @loop.watch(@signals.to_io) { @signals.take }
-          @link = IPC::Connection.new(@loop, @channel, ended: -> { let_go }) { |frame| obey(frame) }
-          @fork_server = fork_server
-          @link.listen
-          @loop.run
-        ensure
-          @fork_server.discard
-          OS::ProcessTree::ProcessGroup.kill_others
+        def serve_forks
+          ForkServer.new(@swarm, @config, number: @number, channel: @channel, signals: @signals,
+                                          orphan_guard: @orphan_guard, page: @page,
+                                          layout: @layout,
+                                          finalizers: Skep::Fork::Guard::Finalizers.new).run
         end
 
-        def fork_server
-          ForkServer.new(@swarm, @config, loop: @loop, channel: @channel, link: @link,
-                                          signals: @signals, orphan_guard: @orphan_guard,
-                                          page: @page, layout: @layout,
-                                          finalizers: Skep::Fork::Guard::Finalizers.new) do |role|
-            entitle("#{role} (mold #{@number})")
-          end
-        end
-
-        def entitle(role = "mold #{@number}")
-          Process.setproctitle("skep #{@swarm.name} #{role}") if @config.title
+        def set_title
+          Process.setproctitle("skep #{@swarm.name} mold #{@number}") if @config.title
         end
 
         def prepared?
-          frame = loaded? && @channel.take
+          frame = loaded? && receive("prepare")
           return false unless frame
 
           prepare(frame)
@@ -139,12 +147,20 @@ module Skep
         end
 
         def loaded?
-          frame = @channel.take
+          frame = receive("load")
           return false unless frame && @orphan_guard.confirm(frame["supervisor"])
 
           @number = frame["mold"]
           @swarm ||= Definition::Loader.new(@file).swarm
           @channel.post("loaded", @swarm.__to_plain)
+        end
+
+        # Returns the next message, which is of that type, or nil at the channel's end.
+        def receive(type)
+          frame = @channel.take or return
+          return IPC::Messages::TO_MOLD.incoming(frame) if frame.type == type
+
+          raise IPC::Messages::Invalid, "#{IPC::PlainData.shown(frame.type)} came before #{type}"
         end
 
         def prepare(frame)
@@ -153,15 +169,16 @@ module Skep
           @orphan_guard.orphan_timeout = @config.orphan_timeout
           @layout = IPC::Scoreboard::Layout.new(nodes: frame["nodes"], threads: frame["threads"])
           @page = OS::SharedPage.open(frame.ios.first, @layout.total)
-          entitle
+          set_title
           preload
           prepare_service
           findings = guard
-          tell_of(Skep.warmup(huge_pages: @config.huge_pages, reshare: @config.reshare), started,
-                  findings)
+          report_ready(warmup, started, findings)
         end
 
-        def tell_of(warmup, started, findings)
+        def warmup = Skep.warmup(huge_pages: @config.huge_pages, reshare: @config.reshare)
+
+        def report_ready(warmup, started, findings)
           @channel.post("ready", { "seconds" => OS.now - started, "findings" => findings,
                                    "warmup" => warmup.to_plain,
                                    "passes_on" => Swarm.bridge&.wanted?,
@@ -169,20 +186,20 @@ module Skep
         end
 
         def preload
-          OS::Memory::HeapPageSlab.install if @config.reshare # later runs do it before the file
-          %i[preload warm].each { |name| hooks(name) }
-          @signals.renew # whatever the application has put in their place
-          OS::ProcessTree::ParentDeathWatch.renew
+          OS::HeapPageSlab.install if @config.reshare # later boots do it before the file
+          %i[preload warm].each { |name| run_hooks(name) }
+          @signals.reinstall # the application may have replaced the handlers
+          OS::ParentDeathWatch.renew
         end
 
-        # What the helper is to serve with is loaded once, here.
+        # Loads once what every helper serves with.
         def prepare_service
           Swarm.service&.prepare(@config)
         rescue Skep::Error => e
           raise Definition::Loader::InvalidSwarmFile.new(file: @swarm.name, what: e.message)
         end
 
-        def hooks(name)
+        def run_hooks(name)
           @swarm.__hooks(name).each(&:call)
         rescue Exception => e # the application's own code may raise anything
           where = e.backtrace&.first
@@ -201,20 +218,6 @@ module Skep
           raise Definition::Loader::InvalidSwarmFile.new(
             file: @swarm.name, what: "not safe to fork after preload", advice: findings.first
           )
-        end
-
-        # The channel has ended: by the supervisor's word, or with the supervisor.
-        def let_go
-          @released || !@fork_server.any? ? @loop.stop : @fork_server.orphaned
-        end
-
-        def obey(frame)
-          @fork_server.reap_held
-          case frame.type
-          when "fork" then @fork_server.fork_node(frame)
-          when "ping" then @link.post("pong")
-          when "leave" then @released = true
-          end
         end
       end
     end

@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
-# A node's control thread: what comes by signal and by channel, and the end of its supervisor.
+# A node's control thread: handles signals and messages of the supervisor, and notices the
+# supervisor's death, while the work is busy.
 #
 #   control = ControlThread.new(signals:, orphan_timeout: 5.0).start
-#   control.serve(child, channel) { |frame| … }    # frames that aren't commands go to the block
+#   control.serve(child, channel) { |frame| … }    # the block gets messages that it doesn't handle
 #
-# Until it serves somebody, signals wait.
-# The kernel tells of the supervisor's death by its pidfd, also where a process that the
-# supervisor's program forked keeps the channel open; without pidfds by the channel's end.
-# An orphan stops as if told to, and after orphan_timeout ends by force; both with status 3.
+# Signals wait until it serves a child. The pidfd of the supervisor reports its death, also if
+# another process keeps the channel open; without pidfds the channel's end does. An orphan stops as
+# if it was told to, and is ended after orphan_timeout; both with status 3.
 module Skep
   class Swarm
     module InNode
@@ -22,9 +22,10 @@ module Skep
         def initialize(signals:, orphan_timeout:, orphan_guard: nil)
           @signals = signals
           @orphan_guard = orphan_guard
+          @supervisor = orphan_guard&.supervisor
           @orphan_timeout = orphan_timeout
           @deadline = nil
-          @repeated_stop = Runtime::RepeatedStop.new
+          @repeated_stop = Runtime::SelfPipe::RepeatedStop.new
           @wake, @waker = OS.pipe
         end
 
@@ -40,15 +41,15 @@ module Skep
           self
         end
 
-        # Sends a frame; what the socket can't take now goes as soon as it can.
-        # Called from any thread.
+        # Sends a message. What the socket can't take now is sent as soon as it can. Called from any
+        # thread.
         def post(...) #: (*untyped, **untyped) -> bool
           sent = @channel.post(...)
           @waker.write_nonblock("w", exception: false) if @channel.pending? && !@left
           sent
         end
 
-        # The last words: waits until all is sent, for so many seconds at most.
+        # Waits until everything is sent, for so many seconds at most.
         def flush(seconds) #: (Float) -> void
           deadline = OS.now + seconds
           while @channel.flush && @channel.pending?
@@ -60,7 +61,7 @@ module Skep
 
         def orphaned? = !@deadline.nil? #: () -> bool
 
-        # Ends the thread: nobody controls the process then.
+        # Ends the thread. Nothing handles signals and messages then.
         def leave #: () -> void
           @left = true
           @waker.write_nonblock("w", exception: false)
@@ -77,30 +78,33 @@ module Skep
             @wake.read_nonblock(256, exception: false)
             take_orders if @child
           end
-        rescue StandardError => e # a node that can't be told anything is worth nothing
+        rescue StandardError => e # a node that can't be controlled must be replaced
           warn("skep: the control thread failed: #{e.full_message(highlight: false)}")
-          Process.exit!(1) # another takes its place
+          Process.exit!(1)
         end
 
         def take_orders
           @signals.take.each { |name| signal(name) }
-          orphan unless orphaned? || (listen && !@orphan_guard&.lost?)
+          orphan unless orphaned? || (listen && !supervisor_lost?)
         end
+
+        def supervisor_lost? = @supervisor ? !@supervisor.alive? : false
 
         def sources
           return [@wake] unless @child
 
-          [@signals, @wake, *([@channel, *@orphan_guard&.supervisor] unless orphaned?)]
+          [@signals, @wake, *([@channel, *@supervisor] unless orphaned?)]
         end
 
-        # What the kernel refuses just now goes with the next frame: the channel stays writable.
+        # A frame that the kernel refuses just now is sent with the next one: the channel stays
+        # writable.
         def pending
           [@channel] if @child && !orphaned? && @channel.pending? && !@channel.refused?
         end
 
         def listen
           @channel.flush
-          @channel.receive { |frame| obey(frame) }
+          @channel.receive { |frame| obey(IPC::Messages::TO_NODE.incoming(frame)) }
         end
 
         def orphan
@@ -121,7 +125,7 @@ module Skep
           when "place" then @child.__place
           when "suspects" then @child.caution.__hear(frame)
           when "become_mold" then @child.__become_mold(frame["mold"], frame.ios.first)
-          when "backtraces" then frame["hung"] ? add_backtraces : backtraces
+          when "backtraces" then frame["hung"] ? report_hung : backtraces
           else @other&.call(frame)
           end
         end
@@ -144,38 +148,48 @@ module Skep
 
         def backtraces = @child.event(:node_backtraces, threads: ThreadDump.all)
 
-        # It is taken for hung: the last it can say.
-        def add_backtraces
+        # The supervisor considers the node hung, and ends it once it has the backtraces.
+        def report_hung
           others = Thread.list - [Thread.current]
           post("backtraces", { "threads" => ThreadDump.all(others) }, may_drop: true)
         end
-      end
 
-      # Harm that a node does to itself when `skep chaos` orders it, in a swarm with `chaos: true`.
-      #
-      #   FaultInjection.do("hang")       # every thread but this one stands still at its next line
-      #   FaultInjection.do("leak", 32 << 20)     # so many bytes more, for good
-      #
-      # Nothing calls it in a swarm without that option.
-      module FaultInjection
-        @leaked = []
+        # The backtraces of this process' threads, as plain data.
+        #
+        #   ThreadDump.all   # => [{ "thread" => "main", "tid" => 42, "status" => "run",
+        #                    #       "backtrace" => […] }]
+        #
+        # tid is the kernel's number of the thread, by which OS::ProcessState finds it (Ruby 3.1).
+        module ThreadDump
+          MOST = 100
+          DEEPEST = 100 # lines, of which the innermost are kept
+          LETTERS = 190 # of a line, of which the last are kept: the line's number and the method
+          BIRTH = File.expand_path("node_main.rb", __dir__)
+          private_constant :MOST, :DEEPEST, :LETTERS, :BIRTH
 
-        class << self
-          def do(order, bytes = nil) #: (String, ?Integer?) -> void
-            case order
-            when "hang" then hang(Thread.current)
-            when "leak" then @leaked << ("x" * bytes)
-            end
+          module_function
+
+          #: (?Array[Thread]) -> Array[Hash[String, untyped]]
+          def all(threads = Thread.list) = threads.first(MOST).map { |thread| of(thread) }
+
+          def of(thread) #: (Thread) -> Hash[String, untyped]
+            { "thread" => name(thread), "tid" => tid(thread), "status" => thread.status.to_s,
+              "backtrace" => own(thread.backtrace || []).first(DEEPEST).map { |line| line(line) } }
           end
 
-          private
+          def name(thread) = thread == Thread.main ? "main" : thread.name || thread.inspect
 
-          def hang(spared)
-            nothing = Queue.new
-            TracePoint.new(:line, :return, :c_return) do
-              nothing.pop unless Thread.current == spared
-            end.enable
+          # Ruby 3.1 remembers the main thread's number from before the fork.
+          def tid(thread) = thread == Thread.main ? Process.pid : thread.native_thread_id
+
+          def line(line) = line.size > LETTERS ? line[-LETTERS..] : line
+
+          # Without the lines below NodeMain#run: how the mold came to fork the node.
+          def own(backtrace)
+            birth = backtrace.rindex { |line| line.start_with?(BIRTH) && line.end_with?("run'") }
+            birth ? backtrace.first(birth) : backtrace
           end
+          private_class_method :name, :tid, :line, :own
         end
       end
     end

@@ -1,33 +1,31 @@
 # frozen_string_literal: true
 
-# What the helper process does:
-# runs the users' event blocks, `swarm.on(:event) { |facts| … }`, one event after another, passes
-# each on (Swarm.pass_on_with), and lets a service serve at the socket that the supervisor lends
-# (Swarm.serve_with).
+# The helper process: runs the users' blocks, `swarm.on(:event) { |facts| … }`, one event after
+# another; passes each event on (Swarm.pass_on_with); and lets a service serve the socket that the
+# supervisor lends it (Swarm.serve_with).
 #
-#   HelperMain.new(swarm.listeners, child, line:).run
-#                       # until stop, and all that was heard before is told
+#   HelperMain.new(swarm.listeners, child, query:).run   # until stop and all events are handled
 #
-# A block that raises is an event itself, and the next one is run all the same.
+# A block that raises makes an event, and the next block runs all the same.
 module Skep
   class Swarm
     module InNode
       class HelperMain
-        #: (Hash[String, Array[Proc]], Child, line: SupervisorQuery, ?service: untyped,
+        #: (Hash[String, Array[Proc]], Child, query: SupervisorQuery, ?service: untyped,
         #:  ?bridge: untyped) -> void
-        def initialize(listeners, child, line:, service: Swarm.service, bridge: Swarm.bridge)
+        def initialize(listeners, child, query:, service: Swarm.service, bridge: Swarm.bridge)
           @listeners = listeners
           @child = child
-          @line = line
+          @query = query
           @service, @bridge = service, bridge
           @inbox = Threads::Inbox.new
           child.on_stop { @inbox.close }
         end
 
-        # The control thread's side.
+        # Called by the control thread.
         def hear(frame) #: (IPC::Channel::Message) -> void
           case frame.type
-          when "answer" then @line.hear(frame)
+          when "answer" then @query.hear(frame)
           when "event", "serve" then @inbox.push(frame) unless @inbox.closed?
           end
         end
@@ -53,8 +51,8 @@ module Skep
           raise Errno::EMFILE unless socket
 
           @server&.close
-          @server = @service.start(socket, @line)
-        rescue StandardError, LoadError => e # a library's: it is told, and the blocks still run
+          @server = @service.start(socket, @query)
+        rescue StandardError, LoadError => e # a library's: it is reported, and the blocks still run
           @child.event(:metrics_failed, level: :error, error: IPC::PlainData.error(e))
         end
 
@@ -65,20 +63,20 @@ module Skep
 
         def guard(hook)
           yield
-        rescue StandardError => e # a user's block: its failure is told, and the others still run
+        rescue StandardError => e # a user's block: it is reported, and the others still run
           @child.event(:hook_failed, level: :error, hook:, error: IPC::PlainData.error(e),
                                      at: e.backtrace&.first)
         end
       end
 
-      # The helper's road to what the supervisor knows: it asks over its own channel, as it may be
-      # another user than the one to whom the status socket belongs.
+      # Asks the supervisor for the swarm's status over the helper's channel: the helper may run as
+      # another user than the owner of the status socket.
       #
-      #   line = SupervisorQuery.new(report)
-      #   line.ask(2.0)      # => the swarm as `skep status --json` tells it; nil: no answer in time
-      #   line.hear(frame)   # the control thread's side: an answer has come
+      #   query = SupervisorQuery.new(report)
+      #   query.ask(2.0)      # => as `skep status --json` prints it; nil: no answer in time
+      #   query.hear(frame)   # called by the control thread: an answer has come
       #
-      # One question at a time; further threads wait for their turn.
+      # It asks one question at a time; other threads wait for their turn.
       class SupervisorQuery
         def initialize(report) #: (^(String, Hash) -> void) -> void
           @report = report
@@ -98,7 +96,7 @@ module Skep
 
         private
 
-        # One that came too late is an older question's.
+        # Ignores answers that came too late.
         def wait(deadline)
           while (left = deadline - OS.now).positive?
             answer = @answers.pop(timeout: left)

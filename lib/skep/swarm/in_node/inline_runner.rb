@@ -4,8 +4,8 @@
 #
 #   code = InlineRunner.new("swarm.rb", observers: [Watch::Log.new]).run  # `skep run --inline FILE`
 #
-# Signals mean what they mean to a node.
-# A failure isn't followed by a restart: it is shown and the code is 1.
+# Signals do what they do in a node. A failure is shown and ends it with exit code 1: nothing
+# restarts the work.
 module Skep
   class Swarm
     module InNode
@@ -13,7 +13,7 @@ module Skep
         attr_reader :failures #: Array[String]
         attr_reader :config #: Definition::Config
 
-        # task: which of the file's works to run.
+        # task: the number of the file's work to run.
         def initialize(file, overrides: {}, observers: [], task: 0)
           @file = file
           @overrides = overrides
@@ -23,7 +23,7 @@ module Skep
         end
 
         def run #: () -> Integer
-          Signal.trap("XFSZ") {} # a log at the limit of its size (ulimit -f) loses lines, no more
+          Signal.trap("XFSZ") {} # a log at the limit of its size (ulimit -f) only loses lines
           return ExitCode::CONFIGURATION unless prepare
 
           %i[preload warm].each { |name| @swarm.__hooks(name).each(&:call) }

@@ -1,15 +1,15 @@
 # frozen_string_literal: true
 
-# What a node knows of things that others had in hand when they crashed, so that it can take care.
+# What a node knows of items that other nodes had in flight when they crashed.
 #
 #   caution = child.caution
 #   caution.suspects         # => [CrashSuspects::Suspect, …]: in_hand, at, crashes, alone, ends
-#   caution.acquit(some)     # they have been done: forgotten, here and everywhere
-#   caution.convict(some)    # they are at fault for their crashes, which are no crash loop then
+#   caution.acquit(some)     # they have been done: forgotten, by all nodes
+#   caution.convict(some)    # they caused those crashes, which then are no crash loop
 #
-# Whoever gives them out one at a time, with nothing else in hand, finds the one that is to blame by
-# its `alone`. What is done with it is the work's business, and then to acquit it.
-# Its methods may be called from any thread.
+# A work that gives them out one at a time, with nothing else in flight, finds the item to blame by
+# its `alone`. It decides what becomes of that item, and then acquits it. The methods may be called
+# from any thread.
 module Skep
   class Swarm
     module InNode
@@ -23,22 +23,23 @@ module Skep
 
         def any? = !@known.empty? #: () -> bool, is anything suspect?
 
-        # Each with what it was (`in_hand`, `at`), how many crashes it was in hand at, how many of
-        # them `alone`, and how those ended (`ends`).
+        # Each has its name (`in_hand`, `at`), the number of crashes while it was in flight, how
+        # many of those `alone`, and how those nodes ended (`ends`).
         def suspects = @known.to_a #: () -> Array[IPC::CrashSuspects::Suspect]
 
-        # They were done after all, and aren't suspect any more.
+        # Reports that they are done. They aren't suspect any more.
         #: (Array[IPC::CrashSuspects::Suspect]) -> void
         def acquit(suspects)
           @lock.synchronize { @known.clear(suspects.map(&:key)) }
           judge(suspects, guilty: false)
         end
 
-        # They ended those nodes: told as such, and these crashes are no crash loop.
+        # Reports these items as the cause of the crashes. Those crashes no longer count towards the
+        # crash-loop limit.
         #: (Array[IPC::CrashSuspects::Suspect]) -> void
         def convict(suspects) = judge(suspects, guilty: true)
 
-        # The control thread's side.
+        # For the control thread.
 
         def __hear(frame) #: (IPC::Channel::Message) -> void
           @lock.synchronize do

@@ -1,15 +1,18 @@
 # frozen_string_literal: true
 
-# The life of a node, told from inside: from the instant after the fork to its exit status.
+# A node's own process, from the fork to its exit status. The same class runs spares and the helper.
 #
-#   fork { exit NodeMain.new(swarm, birth, channel:, …).live }
+#   status = NodeMain.new(swarm, frame.facts, channel:, …).run  # => an exit status, or :become_mold
 #
 # | it ended because | status |
 # |---|---|
-# | the work returned, or it was told to stop | 0 |
+# | the work returned, or the node was stopped | 0 |
 # | the work or on_boot raised | 1 |
 # | it was forced by a signal sent to the node itself | 2 |
 # | its supervisor died | 3 |
+#
+# After :become_mold its caller ends it as a node (`leave`, then `became_mold` or `unfit`) and
+# starts the mold.
 module Skep
   class Swarm
     module InNode
@@ -19,11 +22,13 @@ module Skep
         DROPPABLE = %w[event work unhealthy healthy].freeze
         private_constant :LAST_WORDS_SECONDS, :DROPPABLE
 
-        # birth: "node", "mold" and "task" numbers, no task for the helper, neither for a "spare";
-        # control: one that serves nobody yet; mold_main: what a warm node goes on as (MoldMain).
-        def initialize(swarm, birth, channel:, page:, layout:, config:, control:, mold_main:)
+        # birth: the fields of the message `fork`. No "task" is the helper, or a "spare". control: a
+        # ControlThread that serves nobody yet.
+        #: (Swarm, Hash[String, untyped], **untyped) -> void
+        def initialize(swarm, birth, channel:, page:, layout:, config:, control:)
           @swarm, @birth, @channel, @config = swarm, birth, channel, config
-          @control, @mold_main = control, mold_main
+          @page, @layout = page, layout
+          @control = control
           @pid = Process.pid
           @dropped = 0
           @child = Child.new(id: birth["node"], page_index: birth["page_index"], swarm: swarm.name,
@@ -31,30 +36,50 @@ module Skep
                              beat_every: config.liveness_timeout / Health::LivenessPolicy::BEATS,
                              placed: birth["placed"], warm_after: config.refork_after,
                              suspects: birth["suspects"], stop_timeout: config.stop_timeout)
-          @page, @layout = page, layout
-          listen_to(swarm.listeners) if helper?
+          @helper_main = helper_main if helper?
         end
 
-        # Lives it and returns the exit status.
-        def live #: () -> Integer
+        def run #: () -> (Integer | :become_mold)
           take_control
-          status = attempt { Runtime::Privileges.new(@config).assume && (helper? ? listen : work) }
+          status = attempt do
+            assume_privileges
+            helper? ? @helper_main.run : work
+          end
           report("leaving", {})
           run_exit_hooks
           forked? ? status : finish(status)
+        end
+
+        # The number of the mold that it is to become, and the socket for its channel.
+        def mold_order = @child.__mold_order #: () -> [Integer, BasicSocket]?
+
+        # Ends the control thread, so that nothing but the caller runs here.
+        def leave = [@control, @child].each(&:leave) #: () -> void
+
+        def became_mold #: () -> void
+          report("became_mold", {})
+          @control.flush(LAST_WORDS_SECONDS)
+          @channel.close
+          ENV.delete("SKEP_NODE_ID")
+        end
+
+        # It can't become a mold, for that reason. Returns its exit status.
+        def unfit(sentence) #: (String) -> Integer
+          report("unfit", { "sentence" => sentence })
+          last_words(ExitCode::OK)
         end
 
         private
 
         def take_control
           @standby = StandbyWait.new(@child, report: method(:report)) if spare?
-          @control.serve(@child, @channel) { |frame| overhear(frame) }
+          @control.serve(@child, @channel) { |frame| hear(frame) }
           ENV["SKEP_NODE_ID"] = @child.id&.to_s
-          Runtime::SocketActivation.announce
-          entitle
+          Runtime::SocketActivation.announce if ENV.key?(Runtime::SocketActivation::COUNT)
+          set_title
         end
 
-        def entitle
+        def set_title
           return unless @config.title
 
           Process.setproctitle("skep #{@swarm.name} #{role} (mold #{@child.mold})")
@@ -66,9 +91,13 @@ module Skep
           @child.id ? "node #{@child.id}" : "spare"
         end
 
+        def assume_privileges
+          Runtime::Privileges.new(@config).assume if @config.privileges?
+        end
+
         def work
           @swarm.__hooks(:on_boot).each { |hook| hook.call(@child) }
-          OS::ProcessTree::ParentDeathWatch.renew # a hook may change user or trap CONT
+          OS::ParentDeathWatch.renew # a hook may have changed user, or replaced the handler
           task = spare? ? step_in : @birth["task"]
           @swarm.tasks.fetch(task).run(@child) unless @child.stopping?
         end
@@ -85,62 +114,43 @@ module Skep
         end
 
         def finish(status)
-          become_mold if status.zero? && @child.__calling && !@control.orphaned?
+          return :become_mold if status.zero? && mold_order && !@control.orphaned?
+
+          last_words(status)
+        end
+
+        # Sends what is queued, and returns the exit status.
+        def last_words(status)
           @control.flush(LAST_WORDS_SECONDS)
           @control.orphaned? ? ControlThread::ORPHANED : status
         end
 
-        # Returns only where it can't be one.
-        def become_mold
-          number, socket = @child.__calling
-          signals, orphan_guard = @control.signals, @control.orphan_guard
-          [@control, @child].each(&:leave)
-          own = [socket, @channel, signals, *orphan_guard.supervisor]
-          finding = @mold_main.unsafe(except: own).first
-          return report("unfit", { "sentence" => finding }) if finding
-
-          part
-          @mold_main.take_over(IPC::Channel.new(socket), swarm: @swarm, number:, config: @config,
-                                                         page: @page, layout: @layout, signals:,
-                                                         orphan_guard:)
-        end
-
-        # It is a node no more.
-        def part
-          report("became_mold", {})
-          @control.flush(LAST_WORDS_SECONDS)
-          @channel.close
-          ENV.delete("SKEP_NODE_ID")
-        end
-
-        # As a spare: waits for a slot.
+        # A spare waits for a slot. Returns the kind of work of that slot.
         def step_in
-          @standby.wait.tap { entitle }
+          @standby.wait.tap { set_title }
         end
 
         def spare? = @birth["spare"]
         def helper? = @birth["task"].nil? && !spare?
 
-        # What the control thread leaves to others.
-        def overhear(frame)
+        # Messages that the control thread doesn't handle.
+        def hear(frame)
           case frame.type
           when "measure"
             IPC::Scoreboard::MemorySample.leave(@page, @layout.memory(@birth["page_index"]))
-          when "chaos" then FaultInjection.do(frame["order"], frame["bytes"]) if @config.chaos
-          else (@listener || @standby)&.hear(frame)
+          when "chaos" then FaultInjection.run(frame["order"], frame["bytes"]) if @config.chaos
+          else (@helper_main || @standby)&.hear(frame)
           end
         end
 
-        def listen_to(listeners)
-          @listener = HelperMain.new(listeners, @child, line: SupervisorQuery.new(method(:report)))
+        def helper_main
+          HelperMain.new(@swarm.listeners, @child, query: SupervisorQuery.new(method(:report)))
         end
-
-        def listen = @listener.run
 
         def attempt
           yield
           0
-        rescue Exception => e # the user's work may raise anything; the supervisor must hear what
+        rescue Exception => e # the user's work may raise anything; the supervisor must know it
           raise if forked?
 
           status_of(e)
@@ -158,13 +168,13 @@ module Skep
           end
         end
 
-        # Tells of a failure and returns the exit status for it.
+        # Reports a failure and returns the exit status for it.
         def failed(sentence, facts)
           report("failed", { "sentence" => sentence, **facts })
           1
         end
 
-        # What a full channel made us drop is told as soon as something fits again.
+        # Reports also how many messages a full channel has dropped, as soon as there is room.
         def report(type, facts)
           return if forked?
 
@@ -176,6 +186,35 @@ module Skep
           dropped, @dropped = @dropped, 0
           report("event", { "name" => "events_dropped", "level" => "warn",
                             "facts" => { "count" => dropped } })
+        end
+
+        # Harm that a node does to itself on the order of `skep chaos`, in a swarm with `chaos:
+        # true`.
+        #
+        #   FaultInjection.run("hang")              # every other thread stops at its next line
+        #   FaultInjection.run("leak", 32 << 20)    # so many bytes more, for good
+        #
+        # Nothing calls it in a swarm without that option.
+        module FaultInjection
+          @leaked = []
+
+          class << self
+            def run(order, bytes = nil) #: (String, ?Integer?) -> void
+              case order
+              when "hang" then hang(Thread.current)
+              when "leak" then @leaked << ("x" * bytes.to_i)
+              end
+            end
+
+            private
+
+            def hang(spared)
+              nothing = Queue.new
+              TracePoint.new(:line, :return, :c_return) do
+                nothing.pop unless Thread.current == spared
+              end.enable
+            end
+          end
         end
       end
     end

@@ -2,16 +2,16 @@
 
 require "delegate"
 
-# The child as one worker thread of its work sees it: all of Child, but progress, excuses and what
-# is in hand are this thread's own. A source with `threads: n` hands them to its handlers.
+# The child as one worker thread of its work sees it: all of Child, but with the thread's own
+# progress, `busy` and items in flight. A source with `threads: n` gives them to its handlers.
 #
 #   lane = child.lane(2)              # 1 to n
-#   lane.in_hand("orders/0/17-42")    # from here on the supervisor judges this thread by itself
+#   lane.in_hand("orders/0/17-42")    # from here on the supervisor watches this thread
 #   handler.call(batch, lane)         # lane.beat, lane.busy(for: 60) { … } are this thread's
 #   lane.in_hand(nil)
 #
-# Whoever calls `lane.beat` beats for this lane, be it a thread that the handler started. The thread
-# that has something in hand beats for its lane through the plain child, too.
+# Any thread that calls `lane.beat` beats for this lane, such as one that the handler started. The
+# thread that has something in flight beats for its lane through the plain child, too.
 module Skep
   class Swarm
     module InNode

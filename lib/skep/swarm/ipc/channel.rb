@@ -3,17 +3,17 @@
 require "json"
 require "socket"
 
-# A two-way road between two skep processes:
-# length-prefixed, versioned frames of plain data, and descriptors.
+# A bidirectional message channel between two skep processes: length-prefixed, versioned frames of
+# plain data, and file descriptors. Connection serves a channel from an event loop.
 #
-#   ours, theirs = Channel.pair   # theirs is a socket to hand to the other process
+#   ours, theirs = Channel.pair   # theirs is the socket for the other process
 #   ours.post("fork", { node: 3 }, give: [socket])   # never blocks; the rest waits for #flush
-#   ours.receive { |frame| frame.type; frame["node"]; frame.ios }   # what came; false at the end
-#                              # ios is empty where this process had no descriptor left for them
+#   ours.receive { |frame| frame.type; frame["node"]; frame.ios }   # false at the end
+#                              # ios is empty if this process had no free descriptor for them
 #
-# Plain data (JSON), never Marshal: the other end may run another version of skep, or be hostile.
-# It never blocks and never grows without bound: past BACKLOG bytes, `post` refuses a frame that
-# may be dropped; `receive` reads TURN bytes at most, and no frame is larger than FRAME_BYTES or
+# Frames are JSON, never Marshal: the other end may run another version of skep, or be hostile.
+# A channel never blocks, and its buffers are bounded: past BACKLOG bytes `post` refuses a frame
+# that may be dropped; `receive` reads TURN bytes at most; no frame is larger than FRAME_BYTES or
 # nested deeper than JSON's own 100 levels.
 module Skep
   class Swarm
@@ -23,26 +23,26 @@ module Skep
         HEADER_BYTES = 6
         FRAME_BYTES = 16 * 1024 * 1024
         BACKLOG = 1024 * 1024
-        CONTROL_BYTES = 256 # room for some fifty descriptors; a frame has one
-        UNCLAIMED = 1_000 # frames' descriptors that may lie here
-        # Bytes read at a time: most frames have some hundred, and Ruby allocates all of them each
-        # time. 64 KiB left malloc's heap in pieces: 0.9 MB more after 10,000 nodes, and growing.
+        CONTROL_BYTES = 256 # room for about fifty descriptors; a frame has one
+        UNCLAIMED = 1_000 # frames whose descriptors may wait here
+        # Bytes read at a time. Most frames have a few hundred, and Ruby allocates a full piece each
+        # time. 64 KiB fragmented malloc's heap: 0.9 MB more after 10,000 nodes, and growing.
         PIECE = 4096
-        TURN = 64 * 1024 # bytes that are read before what has come is handled
+        TURN = 64 * 1024 # bytes that are read before the frames in them are handled
         SAID = 200 # characters of a parser's message
         private_constant :HEADER_BYTES, :FRAME_BYTES, :BACKLOG, :CONTROL_BYTES, :UNCLAIMED, :PIECE,
                          :TURN, :SAID
 
-        # bytes: what its facts took as JSON.
+        # bytes: the size of its JSON.
         Message = Struct.new(:type, :facts, :ios, :bytes) do
           def [](key) = facts[key]
         end
 
-        # What the other end has sent is no frame.
+        # The other end has sent something that is no frame.
         class ProtocolError < Skep::Error
         end
 
-        # The other end speaks another version.
+        # The other end uses another version of the format.
         class Incompatible < ProtocolError
           def initialize(version:)
             super("the other end of the channel speaks version #{version}, this one #{VERSION}: " \
@@ -50,13 +50,13 @@ module Skep
           end
         end
 
-        # A channel and the socket to hand to the process at its other end.
+        # Returns a channel, and the socket for the process at its other end.
         def self.pair(**how) #: (**untyped) -> [Channel, UNIXSocket]
           ours, theirs = UNIXSocket.pair
           [new(ours, **how), theirs]
         end
 
-        # descriptors: false if none is expected: those that come are closed.
+        # descriptors: false if none is expected. Those that come are closed.
         def initialize(socket, descriptors: true) #: (BasicSocket, ?descriptors: bool) -> void
           @socket = socket
           @descriptors = descriptors
@@ -72,19 +72,18 @@ module Skep
         def closed? = @socket.closed? #: () -> bool
         def pending? = @lock.synchronize { @out.any? } #: () -> bool
 
-        # Has the kernel no room for what is queued just now? The socket may be writable all the
-        # same.
+        # Returns true if the kernel had no room for the last frame, although the socket may be
+        # writable.
         def refused? = @refused ? true : false #: () -> bool
 
-        # Sends a frame, or queues what the socket can't take now. `give`n IOs are closed once sent,
-        # `lend`ed stay open. False when the other end is gone, or when a frame that `may_drop`
-        # finds a full backlog. Not `at_once`: it goes with the next frame or flush.
+        # Sends a frame, or queues what the socket can't take now. IOs to `give` are closed once
+        # sent, those to `lend` stay open. Returns false if the other end is gone, or if the backlog
+        # is full and the frame `may_drop`. at_once: false sends it with the next frame or flush.
         def post(type, facts = {}, give: [], lend: [], may_drop: false, at_once: true)
           bytes = encode(type, facts, give.size + lend.size)
           @lock.synchronize do
             return refuse(give) if @ended || (may_drop && !room?(bytes))
-            raise ArgumentError,
-"a frame of #{bytes.bytesize} bytes is too long" if too_long?(bytes)
+            raise ArgumentError, too_long(bytes.bytesize) if too_long?(bytes)
 
             @out << [bytes, give + lend, give]
             @backlog += bytes.bytesize
@@ -92,11 +91,12 @@ module Skep
           end
         end
 
-        # Writes what is queued, as far as the socket takes it. False when the other end is gone.
+        # Writes what is queued, as far as the socket takes it. Returns false if the other end is
+        # gone.
         def flush = @lock.synchronize { write_out } #: () -> bool
 
-        # Yields each frame that has come whole. False when the other end has closed and all is
-        # read; :more if more than it reads at a time has come. Raises ProtocolError.
+        # Yields each complete frame. Returns false if the other end has closed and all is read;
+        # :more if there is more than it reads at a time. Raises ProtocolError.
         def receive(&block) #: () { (Message) -> void } -> (bool | :more)
           open = fill
           while (frame = next_frame)
@@ -106,7 +106,7 @@ module Skep
           open
         end
 
-        # Reads some of what has come, for `next_frame`; returns what `receive` does.
+        # Reads up to TURN bytes for `next_frame`. Returns the same as `receive`.
         def fill #: () -> (bool | :more)
           read = 0
           while read < TURN
@@ -118,21 +118,20 @@ module Skep
 
             @in << bytes
             read += bytes.bytesize
-            dump(rights.flat_map { |right| right.unix_rights || [] }, flags) if @descriptors
+            keep(rights.flat_map { |right| right.unix_rights || [] }, flags) if @descriptors
           end
           :more
-        rescue Errno::ECONNRESET, IOError # closed with frames of ours unread: an end like any other
+        rescue Errno::ECONNRESET, IOError # the other end closed and left frames of ours unread
           end_of_file
         end
 
-        # The next frame that has been read whole; nil if there is none. Raises ProtocolError.
+        # Returns the next complete frame, or nil. Raises ProtocolError.
         def next_frame #: () -> Message?
           return if @in.bytesize < HEADER_BYTES
 
           size, version, ios = @in.unpack("NCC")
           raise Incompatible.new(version:) if version != VERSION
-          raise ProtocolError, "a frame of #{size} bytes is too long" if size > FRAME_BYTES
-
+          raise ProtocolError, too_long(size) if size > FRAME_BYTES
           return if @in.bytesize < HEADER_BYTES + size
 
           @in.slice!(0, HEADER_BYTES)
@@ -140,7 +139,7 @@ module Skep
           Message.new(type, facts, ios.zero? ? [] : @ios.shift || [], size)
         end
 
-        # Blocks until one frame has come; nil at the end or the deadline.
+        # Blocks until a frame has come. Returns nil at the end of the channel or the deadline.
         def take(timeout: nil) #: (?timeout: Float?) -> Message?
           deadline = timeout && OS.now + timeout
           Kernel.loop do
@@ -151,15 +150,15 @@ module Skep
           end
         end
 
-        # What goes with its socket to the program that this process is to be: what has come in
-        # part, and what has yet to go.
+        # Returns the unread and unsent bytes as plain data, for the program that takes over this
+        # process and its socket.
         def remainder #: () -> Hash[String, untyped]
           @lock.synchronize do
             { "in" => [@in].pack("m0"), "out" => @out.map { |bytes, *| [bytes].pack("m0") } }
           end
         end
 
-        # Has it any descriptors in hand? They are nobody else's business.
+        # Returns true if descriptors wait to be read or sent. They can't be part of `remainder`.
         def fds_in_flight? #: () -> bool
           @lock.synchronize { @ios.any? || @out.any? { |_, ios, _| ios.any? } }
         end
@@ -185,6 +184,7 @@ module Skep
 
         private
 
+        def too_long(size) = "a frame of #{size} bytes is too long"
         def too_long?(bytes) = bytes.bytesize > FRAME_BYTES
         def room?(bytes) = @backlog <= BACKLOG && !too_long?(bytes)
 
@@ -203,10 +203,10 @@ module Skep
           write_frame(*@out.first) while @out.any? && !@full
           @full = false
           !@ended
-        rescue Errno::ETOOMANYREFS, Errno::ENOBUFS, Errno::ENOMEM # as much as it takes, later
+        rescue Errno::ETOOMANYREFS, Errno::ENOBUFS, Errno::ENOMEM # the kernel may take it later
           @refused = true
         rescue Errno::EPIPE, Errno::ECONNRESET, IOError # the other end is gone
-          @ended = true # what it didn't read is nobody's
+          @ended = true
           false
         end
 
@@ -221,9 +221,9 @@ module Skep
           rest.empty? ? @out.shift : @out[0] = [rest, [], []]
         end
 
-        # One frame's descriptors, as each comes with the first byte of its own. They may not have
-        # come, where this process has no room for another: that mustn't give it the next frame's.
-        def dump(ios, flags)
+        # Keeps the descriptors of one frame: they come with its first byte. If this process had no
+        # room for them the list is empty, so that the frame doesn't get the next frame's.
+        def keep(ios, flags)
           cut = flags.anybits?(Socket::MSG_CTRUNC)
           ios.each(&:close).clear if cut
           @ios << ios if cut || ios.any?
@@ -244,6 +244,127 @@ module Skep
           raise ProtocolError, "a frame is a type and facts"
         rescue JSON::ParserError, EncodingError => e
           raise ProtocolError, "a frame isn't JSON: #{e.message[0, SAID].scrub}"
+        end
+      end
+
+      # Serves a channel from an event loop: calls a block with each message that the table allows,
+      # and sends the backlog when the socket is writable.
+      #
+      #   connection = Connection.new(loop, channel, Messages::FROM_NODE, ended: -> { … }) { |frame| … }
+      #   connection.listen      # from here on; frames that came before are handled first
+      #   connection.post("stop")
+      #   connection.drain       # handles everything that has come
+      #   connection.close
+      #
+      # A frame is decoded and checked before the block gets it. `protocol_error` is called with the
+      # error if the other end sends no frame, or none of the table. `failed` is called with the
+      # error and the frame if the block raises: that is our own bug, and the connection stays. The
+      # default of both is to raise.
+      class Connection
+        RETRY = 0.1 # seconds, where the kernel refuses what is to be sent
+        PIECES = 64 # turns that a drain reads at most: more than a socket holds
+        private_constant :RETRY, :PIECES
+
+        # messages: the table of what the other end may send.
+        #: (OS::EventLoop, Channel, Messages, **Proc) { (Channel::Message) -> void } -> void
+        def initialize(loop, channel, messages, ended: -> {},
+                       protocol_error: ->(error) { raise error },
+                       failed: ->(error, _frame) { raise error }, &heard)
+          @loop = loop
+          @channel = channel
+          @messages = messages
+          @ended, @protocol_error, @failed = ended, protocol_error, failed
+          @heard = heard
+        end
+
+        def listen #: () -> self
+          @watch = @loop.watch(@channel.to_io) { |readable, _| turn(readable) }
+          flush
+          self
+        end
+
+        def post(...) #: (*untyped, **untyped) -> bool
+          @channel.post(...).tap { flush }
+        end
+
+        # Handles all frames that have come. Returns false if the other end is gone.
+        def drain #: () -> bool
+          PIECES.times do
+            state = receive
+            return state unless state == :more
+          end
+          true
+        end
+
+        def to_io = @channel.to_io #: () -> BasicSocket
+        def dump = @channel.remainder #: () -> Hash[String, untyped]
+        def fds_in_flight? = @channel.fds_in_flight? #: () -> bool
+
+        def open? = !@channel.closed? #: () -> bool
+
+        def close #: () -> void
+          [@watch, @retry].each { |one| one&.cancel }
+          @channel.close
+        end
+
+        private
+
+        # If more has come than one turn reads, the loop calls again, after the other connections.
+        def turn(readable)
+          flush
+          return if !readable || receive
+
+          close
+          @ended.call
+        end
+
+        def receive
+          return false if @channel.closed?
+
+          state = attempt { @channel.fill }
+          while (frame = next_frame)
+            handle(frame)
+          end
+          @channel.closed? || state
+        end
+
+        def next_frame
+          return if @channel.closed?
+
+          attempt do
+            frame = @channel.next_frame
+            frame && @messages.incoming(frame)
+          end
+        end
+
+        # Reports a protocol error before it closes the channel, as the other process ends by that.
+        def attempt
+          yield
+        rescue Channel::ProtocolError => e
+          @protocol_error.call(e)
+          close
+          nil
+        end
+
+        def handle(frame)
+          @heard.call(frame)
+        rescue StandardError => e # our own bug, of any class
+          @failed.call(e, frame)
+        end
+
+        def flush
+          return if @channel.closed?
+
+          @channel.flush
+          @watch.write = @channel.pending? && !@channel.refused? if @watch
+          retry_later if @channel.refused?
+        end
+
+        def retry_later
+          @retry ||= @loop.after(RETRY) do
+            @retry = nil
+            flush
+          end
         end
       end
     end

@@ -1,17 +1,17 @@
 # frozen_string_literal: true
 
-# What nodes had in hand when they crashed, and how often: what ends one node after another is found
-# by it. Pure: facts and a time in. What the names mean only the work knows.
+# Counts what was in flight when nodes crashed, to find the item that crashes one node after
+# another. Pure: facts and time in. Only the work knows what the names mean.
 #
 #   suspects = CrashSuspects.new
-#   charged = suspects.record_crash([["orders/0/17-42", 25]], 3, now)   # 3: whose slot it was
+#   charged = suspects.record_crash([["orders/0/17-42", 25]], 3, now)   # 3: the node's slot
 #   suspects.set_exit(charged, "SIGSEGV")
-#   suspects.clear([["orders/0/17-42", 25]])   # it has been done: nothing is wrong with it
-#   suspects.learn(charged.map(&:to_plain))    # in a node, which is told of them
+#   suspects.clear([["orders/0/17-42", 25]])   # it is done: nothing is wrong with it
+#   suspects.learn(charged.map(&:to_plain))    # in a node, from the supervisor's message
 #
-# A crash with one thing in hand says more than one with several: both are counted. It remembers
-# MOST of them, those longest that were in hand most often, for SECONDS after the last crash.
-# Readers on other threads see all of a change or nothing of it.
+# A crash with one item in flight says more than a crash with several: both are counted. It keeps
+# MOST items, those with most crashes, for SECONDS after their last crash. Other threads that read
+# see all of a change or nothing of it.
 module Skep
   class Swarm
     module IPC
@@ -19,14 +19,14 @@ module Skep
         MOST = 256
         SECONDS = 3600.0
         ENDS = 5
-        # Culprits in so many seconds whose crashes are forgiven: where there are more of them it
-        # isn't they that are wrong, and a crash loop is what it is.
+        # Items whose crashes are forgiven within SECONDS. With more of them, the items aren't the
+        # cause, and the crashes count as a crash loop.
         FORGIVEN = 10
         private_constant :MOST, :SECONDS, :ENDS, :FORGIVEN
 
-        # in_hand: its name; at: which part of it was last given out, if that was told; crashes:
-        # with it in hand; alone: those of them with nothing else in hand; ends: how the last few
-        # nodes died; slots: whose they were; time: of the last crash.
+        # in_hand: its name. at: the part of it that was last given out, if known. crashes: while it
+        # was in flight. alone: those with nothing else in flight. ends: how the last nodes ended.
+        # slots: of those nodes. time: of the last crash.
         Suspect = Struct.new(:in_hand, :at, :crashes, :alone, :ends, :slots, :time) do
           def key = [in_hand, at] #: () -> [String, Integer?]
           def to_plain = to_h.transform_keys(&:to_s) #: () -> Hash[String, untyped]
@@ -47,7 +47,7 @@ module Skep
         def to_plain = to_a.map(&:to_plain) #: () -> Array[Hash[String, untyped]]
         alias dump to_plain
 
-        # A node has crashed with these in hand: each a name, and which part of it or nil.
+        # A node has crashed with these items in flight: each a name, and a part of it or nil.
         #: (Array[[String, Integer?]], Integer?, Float) -> Array[Suspect]
         def record_crash(held, slot, now)
           charged = held.map { |key| once_more(key, slot, now, held.one?) }
@@ -56,7 +56,7 @@ module Skep
           charged
         end
 
-        # How that node died, once it is known.
+        # Adds how that node ended, once it is known.
         def set_exit(charged, how) #: (Array[Suspect], String) -> Array[Suspect]
           told = charged.map do |suspect|
             suspect.dup.tap { |known| known.ends = [*known.ends, how].last(ENDS).freeze }
@@ -65,7 +65,7 @@ module Skep
           told
         end
 
-        # Returns those it knew.
+        # Forgets items. Returns those that it knew.
         #: (Array[[String, Integer?]]) -> Array[Suspect]
         def clear(keys)
           known = @all.values_at(*keys).compact
@@ -73,8 +73,8 @@ module Skep
           known
         end
 
-        # One of them is to blame for their crashes, which count for nothing any more: whose they
-        # were, each as often as it crashed.
+        # Stops counting the crashes of these items, one of which caused them. Returns the slots of
+        # those crashes, each as often as it crashed.
         #: (Array[[String, Integer?]], Float) -> Array[Integer?]
         def forgive(keys, now)
           @settled.reject! { |time| now - time > SECONDS }

@@ -2,88 +2,61 @@
 
 require "delegate"
 
-# The messages that processes send to the supervisor: for each type its fields, and what a field has
-# to be. A message is checked where it is sent, and again where it is received, before anything acts
-# on it or keeps it.
+# Every message between the processes of a swarm: its direction, its fields with the rule for each,
+# and the descriptor it carries. docs/internals/messages.md is made from these tables.
 #
+#   Messages::FROM_NODE.incoming(frame)   # => the frame with checked fields, or raises Invalid
 #   Messages::FROM_NODE.outgoing("event", fields, "event")  # => fields as plain data, or raises
-#                                             # ArgumentError, whose backtrace begins at the caller
-#   Messages::FROM_NODE.incoming(frame)       # => the frame with such fields, or raises Invalid
-#   Messages.whole(3, "count takes")          # the same for what a node writes to the page
+#                                         # ArgumentError, whose backtrace begins at the caller
+#   Messages.whole(3, "count takes")      # the same for what a node writes to the page
 #
-# Text is made valid UTF-8 and cut at 16 KiB. Facts are made plain (PlainData). What the supervisor
-# calculates with, `totals` and `handler` of a work's facts, has to be numbers. A field that isn't
-# in the table is left out; a type that isn't is invalid.
+# The receiver checks every message before anything acts on it or keeps it. What a user's code says
+# through `child` is checked there, too, so that a wrong value raises in the user's own line.
+#
+# Text is made valid UTF-8 and cut at 16 KiB, facts become plain data (PlainData). A field that
+# isn't in the table is left out. A type that isn't in the table is invalid.
 module Skep
   class Swarm
     module IPC
       class Messages
-        FACTS_BYTES = 2 * 1024 * 1024 # of an event's facts, as JSON
-        WORK_BYTES = 4 * 1024 * 1024  # of what a node tells of its work
-        NAME_BYTES = 200
-        TOTALS = 64
-        GREATEST = 10**18 # a number that is added up: sums over any number of nodes stay finite
-        MOST = (2**63) - 2 # an integer on the page
         YEARS = 3.2e9 # seconds
-        LINES = 100
-        THREADS = 100
-        SUSPECTS = 1_000
-        NAMES = 10_000
-        LEVELS = %w[debug info warn error].freeze
         DELEGATOR = Delegator.instance_method(:method_missing).source_location.first
         OURS = ["#{File.dirname(__dir__)}/", "<internal:", DELEGATOR].freeze
-        private_constant :NAME_BYTES, :TOTALS, :GREATEST, :MOST, :YEARS, :LINES, :THREADS,
-                         :SUSPECTS, :NAMES, :LEVELS, :DELEGATOR, :OURS
+        Field = PlainData::Field
+        private_constant :YEARS, :DELEGATOR, :OURS, :Field
 
-        # The other process has sent what the table doesn't allow.
+        # The other process has sent something that the table doesn't allow.
         class Invalid < Channel::ProtocolError
         end
 
-        # What a field has to be, in words, and the block that returns it as plain data, or WRONG.
-        class Check
-          WRONG = Object.new.freeze
-
-          def initialize(wanted, &read) #: (String) { (untyped) -> untyped } -> void
-            @wanted, @read = wanted, read
-          end
-
-          # Raises Invalid.
-          def of(value, name) #: (untyped, String) -> untyped
-            plain = @read.call(value)
-            return plain unless plain.equal?(WRONG)
-
-            raise Invalid, "#{name} #{@wanted}, not #{Messages.shown(value)}"
-          rescue PlainData::TooMuch => e
-            raise Invalid, "#{name} must not be #{e.message}"
-          end
-
-          def or_nil = Check.new("#{@wanted}, or nil") { |one| one.nil? ? nil : @read.call(one) }
-        end
+        # One type of message. fields: the rule of each, by name. descriptor: what its file
+        # descriptor is, if it carries one. role: of the nodes only these, "spare" or "helper".
+        Row = Struct.new(:meaning, :fields, :descriptor, :role)
 
         class << self
-          # A text, or nil.
+          # Returns a text, or nil.
           def text(value, what) #: (untyped, String) -> String?
             case value
             when nil then nil
             when String then PlainData.text(value)
             when Symbol, Integer then PlainData.text(value.to_s)
-            else refuse("#{what} a String or nil, not #{shown(value)}")
+            else refuse("#{what} a String or nil, not #{PlainData.shown(value)}")
             end
           end
 
-          # An integer from 0 on.
-          def whole(value, what, most: MOST) #: (untyped, String, ?most: Integer) -> Integer
+          # Returns an integer from 0 on.
+          def whole(value, what, most: Field::MOST) #: (untyped, String, ?most: Integer) -> Integer
             return value if Integer === value && value.between?(0, most)
 
-            refuse("#{what} an Integer from 0 to #{most}, not #{shown(value)}")
+            refuse("#{what} an Integer from 0 to #{most}, not #{PlainData.shown(value)}")
           end
 
-          # Within a century.
+          # Returns seconds, at most a century.
           def seconds(value, what) #: (untyped, String) -> Float
             number = Numeric === value && value.real? ? value.to_f : Float::NAN
             return number.clamp(-YEARS, YEARS) if number.finite?
 
-            refuse("#{what} a finite number of seconds, not #{shown(value)}")
+            refuse("#{what} a finite number of seconds, not #{PlainData.shown(value)}")
           end
 
           # Raises ArgumentError in the line that called skep.
@@ -91,22 +64,26 @@ module Skep
             raise ArgumentError, sentence, caller.drop_while { |line| line.start_with?(*OURS) }
           end
 
-          def shown(value) #: (untyped) -> String
-            case value
-            when Hash, Array then "#{value.class} of #{value.size}"
-            else PlainData.text(PlainData.described(value))[0, 60].scrub
-            end
+          private
+
+          def row(meaning, descriptor: nil, role: nil, **fields)
+            Row.new(meaning, fields.freeze, descriptor, role).freeze
           end
         end
 
-        #: (Hash[String, Hash[String, Check]]) -> void
-        def initialize(table)
-          @table = table.freeze
+        attr_reader :from #: String, the role of the sender
+        attr_reader :to #: String, the role of the receiver
+        attr_reader :rows #: Hash[String, Row], by type
+
+        #: (String, String, Hash[String, Row]) -> void
+        def initialize(from, to, rows)
+          @from, @to = from, to
+          @rows = rows.freeze
         end
 
-        def types = @table.keys #: () -> Array[String]
+        def types = @rows.keys #: () -> Array[String]
 
-        # what: how the caller knows it, for the sentence.
+        # what: how the caller knows the message, for the error.
         #: (String, Hash[String, untyped], String) -> Hash[String, untyped]
         def outgoing(type, fields, what)
           check(type, fields)
@@ -118,160 +95,138 @@ module Skep
           Channel::Message.new(frame.type, check(frame.type, frame.facts), frame.ios, frame.bytes)
         end
 
+        def valid?(type, fields) #: (String, Hash[String, untyped]) -> bool
+          check(type, fields) ? true : false
+        rescue Invalid
+          false
+        end
+
         private
 
         def check(type, fields)
-          known = @table.fetch(type) do
-            raise Invalid, "there is no message #{Messages.shown(type)}"
+          row = @rows.fetch(type) do
+            raise Invalid, "there is no message #{PlainData.shown(type)}"
           end
-          known.to_h { |name, check| [name, check.of(fields[name], name)] }
+          row.fields.to_h { |name, field| [name, field.of(fields[name], name)] }
+        rescue PlainData::Refused => e
+          raise Invalid, e.message
         end
 
-        # Rules for fields.
-        module Rules
-          WRONG = Check::WRONG
-
-          module_function
-
-          def text(value)
-            case value
-            when String then PlainData.text(value)
-            when Symbol then PlainData.text(value.to_s)
-            else WRONG
-            end
-          end
-
-          def name(value)
-            name = text(value)
-            name.equal?(WRONG) || !name.bytesize.between?(1, NAME_BYTES) ? WRONG : name
-          end
-
-          def level(value) = LEVELS.find { |level| level == text(value) } || WRONG
-
-          def facts(value, bytes) = Hash === value ? PlainData.bounded(value, bytes:) : WRONG
-
-          # Each of so many as the block returns it.
-          def list(value, most)
-            return WRONG unless value.is_a?(Array)
-
-            plain = value.first(most).map { |one| yield one }
-            plain.include?(WRONG) ? WRONG : plain
-          end
-
-          def lines(value) = list(value, LINES) { |one| text(one) }
-          def names(value) = list(value, NAMES) { |one| text(one) }
-          def suspects(value) = list(value, SUSPECTS) { |one| suspect(one) }
-
-          def suspect(value)
-            return WRONG unless value.is_a?(Array) && value.size == 2
-
-            in_hand, at = value
-            in_hand.is_a?(String) && (at.nil? || whole?(at)) ? [text(in_hand), at] : WRONG
-          end
-
-          def threads(value)
-            list(value, THREADS) do |one|
-              one.is_a?(Hash) && one["backtrace"].is_a?(Array) ? thread(one) : WRONG
-            end
-          end
-
-          def thread(one)
-            tid = one["tid"]
-            { "thread" => PlainData.text("#{one["thread"]}"), "tid" => whole?(tid) ? tid : nil,
-              "status" => PlainData.text("#{one["status"]}"),
-              "backtrace" => one["backtrace"].first(LINES).map { |line|
-                PlainData.text("#{line}")
-              } }
-          end
-
-          def work(value)
-            facts = facts(value, WORK_BYTES)
-            return WRONG if facts.equal?(WRONG)
-
-            totals(facts["totals"]) if facts.key?("totals")
-            handler(facts["handler"]) if facts.key?("handler")
-            facts
-          end
-
-          def totals(totals)
-            wrong("totals", "a Hash", totals) unless totals.is_a?(Hash)
-            raise Invalid, "totals must not be more than #{TOTALS} numbers" if totals.size > TOTALS
-
-            totals.each { |name, total| wrong("totals: #{name}", FINITE, total) unless sum?(total) }
-          end
-
-          def handler(handler)
-            Stats::Histogram.plain?(handler) or wrong("handler", "what Histogram#to_plain returns",
-                                                      handler)
-          end
-
-          def wrong(name, wanted, value)
-            raise Invalid, "#{name} must be #{wanted}, not #{Messages.shown(value)}"
-          end
-
-          FINITE = "a finite number within #{GREATEST} of 0"
-
-          # Can any number of these be added up?
-          def sum?(value)
-            (value.is_a?(Integer) || (value.is_a?(Float) && value.finite?)) && value.abs <= GREATEST
-          end
-
-          def flag(value) = [true, false].include?(value) ? value : WRONG
-          def whole?(value) = value.is_a?(Integer) && value.between?(0, MOST)
-        end
-
-        TEXT = Check.new("must be a String") { |one| Rules.text(one) }
-        NAME = Check.new("must be a String or Symbol of 1 to #{NAME_BYTES} bytes") do |one|
-          Rules.name(one)
-        end
-        LEVEL = Check.new("must be debug, info, warn or error") { |one| Rules.level(one) }
-        FACTS = Check.new("must be a Hash") { |one| Rules.facts(one, FACTS_BYTES) }
-        WORK = Check.new("must be a Hash") { |one| Rules.work(one) }
-        FLAG = Check.new("must be true or false") { |one| Rules.flag(one) }
-        WHOLE = Check.new("must be an Integer from 0 on") do |one|
-          Rules.whole?(one) ? one : Check::WRONG
-        end
-        SECONDS = Check.new("must be a number of seconds") do |one|
-          Rules.sum?(one) && one >= 0 ? one : Check::WRONG
-        end
-        LINE_LIST = Check.new("must be an Array of Strings") { |one| Rules.lines(one) }
-        NAME_LIST = Check.new("must be an Array of Strings") { |one| Rules.names(one) }
-        THREAD_LIST = Check.new("must be an Array of threads") { |one| Rules.threads(one) }
-        SUSPECT_LIST = Check.new("must be an Array of [in_hand, at]") { |one| Rules.suspects(one) }
-        TASK_LIST = Check.new("must be an Array of Hashes") do |one|
-          one.is_a?(Array) && one.all?(Hash) ? PlainData.bounded(one, bytes: FACTS_BYTES) : Check::WRONG
-        end
-        private_constant :Check, :Rules, :TEXT, :NAME, :LEVEL, :FACTS, :WORK, :FLAG, :WHOLE,
-                         :SECONDS, :LINE_LIST, :NAME_LIST, :THREAD_LIST, :SUSPECT_LIST, :TASK_LIST
-
-        # From a node, a spare or the helper.
-        FROM_NODE = new(
-          "ready" => {}, "warm" => {}, "leaving" => {}, "healthy" => {}, "became_mold" => {},
-          "event" => { "name" => NAME, "level" => LEVEL, "facts" => FACTS },
-          "joined" => { "joined" => FLAG, "facts" => FACTS },
-          "unhealthy" => { "reason" => TEXT },
-          "work" => { "facts" => WORK },
-          "failed" => { "sentence" => TEXT, "backtrace" => LINE_LIST.or_nil,
-                        "refused" => FLAG.or_nil, "exit_code" => WHOLE.or_nil },
-          "judged" => { "suspects" => SUSPECT_LIST, "guilty" => FLAG },
-          "backtraces" => { "threads" => THREAD_LIST },
-          "unfit" => { "sentence" => TEXT },
-          "spare" => {}, "stepped_in" => {},
-          "ask" => { "number" => WHOLE }
+        TO_MOLD = new(
+          "supervisor", "mold",
+          "load" => row("loads the swarm's file", "mold" => Field::WHOLE,
+                                                  "supervisor" => Field::WHOLE),
+          "prepare" => row("preloads the application and warms it up", "options" => Field::HASH,
+                           "nodes" => Field::WHOLE, "threads" => Field::WHOLE,
+                           descriptor: "the scoreboard's page"),
+          "fork" => row("forks a node, a spare or the helper", "page_index" => Field::WHOLE,
+                        "node" => Field::WHOLE.or_nil, "task" => Field::WHOLE.or_nil,
+                        "spare" => Field::FLAG.or_nil, "mold" => Field::WHOLE,
+                        "placed" => Field::FLAG, "suspects" => Field::SUSPECT_LIST,
+                        descriptor: "the node's channel"),
+          "ping" => row("answers `pong`"),
+          "leave" => row("ends when its channel closes, without waiting for its nodes")
         )
 
         FROM_MOLD = new(
-          "loaded" => { "name" => TEXT, "options" => FACTS, "tasks" => TASK_LIST,
-                        "events" => NAME_LIST },
-          "refused" => { "sentence" => TEXT, "exit_code" => WHOLE.or_nil },
-          "ready" => { "seconds" => SECONDS, "findings" => LINE_LIST, "warmup" => FACTS,
-                       "passes_on" => FLAG.or_nil, "slots" => WHOLE },
-          "pong" => {},
-          "forked" => { "page_index" => WHOLE, "pid" => WHOLE },
-          "fork_failed" => { "page_index" => WHOLE, "error" => TEXT },
-          "exited" => { "page_index" => WHOLE, "pid" => WHOLE, "exitstatus" => WHOLE.or_nil,
-                        "signal" => TEXT.or_nil }
+          "mold", "supervisor",
+          "loaded" => row("has loaded the file, which says this", "name" => Field::TEXT,
+                          "options" => Field::FACTS, "tasks" => Field::TASK_LIST,
+                          "events" => Field::NAME_LIST),
+          "refused" => row("can't load or prepare", "sentence" => Field::TEXT,
+                                                    "exit_code" => Field::WHOLE.or_nil),
+          "ready" => row("is warm and can fork", "seconds" => Field::SECONDS,
+                         "findings" => Field::LINE_LIST, "warmup" => Field::FACTS,
+                         "passes_on" => Field::FLAG.or_nil, "slots" => Field::WHOLE),
+          "pong" => row("is alive"),
+          "forked" => row("has forked a node", "page_index" => Field::WHOLE,
+                                               "pid" => Field::WHOLE, descriptor: "the pidfd"),
+          "fork_failed" => row("couldn't fork; the supervisor tries again",
+                               "page_index" => Field::WHOLE, "error" => Field::TEXT),
+          "exited" => row("has reaped a node", "page_index" => Field::WHOLE,
+                          "pid" => Field::WHOLE, "exitstatus" => Field::WHOLE.or_nil,
+                          "signal" => Field::TEXT.or_nil)
         )
+
+        TO_NODE = new(
+          "supervisor", "node",
+          "stop" => row("ends its work; for good: no node follows it", "for_good" => Field::FLAG),
+          "quiet" => row("takes no new work"),
+          "place" => row("no other process holds its slot any more"),
+          "suspects" => row("what other nodes had in flight when they crashed",
+                            "added" => Field::SUSPECT_LIST.or_nil,
+                            "dropped" => Field::ITEM_LIST.or_nil),
+          "become_mold" => row("ends its work and becomes that mold", "mold" => Field::WHOLE,
+                               descriptor: "the mold's channel"),
+          "backtraces" => row("reports its backtraces; hung: it is considered hung",
+                              "hung" => Field::FLAG.or_nil),
+          "measure" => row("writes a sample of its memory to the page"),
+          "chaos" => row("hangs or leaks, for `skep chaos`", "order" => Field::TEXT,
+                                                             "bytes" => Field::WHOLE.or_nil),
+          "step_in" => row("takes this slot", "node" => Field::WHOLE, "task" => Field::WHOLE,
+                                                 role: "spare"),
+          "event" => row("runs the blocks for this event", "name" => Field::TEXT,
+                         "facts" => Field::HASH, role: "helper"),
+          "serve" => row("serves metrics at this socket", role: "helper",
+                                                          descriptor: "the listening socket"),
+          "answer" => row("the answer to `ask`", "number" => Field::WHOLE,
+                                                 "status" => Field::HASH, role: "helper")
+        )
+
+        FROM_NODE = new(
+          "node", "supervisor",
+          "ready" => row("has booted and can work"),
+          "warm" => row("has done `refork_after` items"),
+          "leaving" => row("has begun to stop"),
+          "event" => row("`child.event`", "name" => Field::NAME, "level" => Field::LEVEL,
+                                          "facts" => Field::FACTS),
+          "work" => row("`child.work=`", "facts" => Field::WORK),
+          "joined" => row("`child.joined!`", "joined" => Field::FLAG, "facts" => Field::FACTS),
+          "unhealthy" => row("`child.unhealthy!`", "reason" => Field::TEXT),
+          "healthy" => row("`child.healthy!`"),
+          "failed" => row("its boot or its work raised", "sentence" => Field::TEXT,
+                          "backtrace" => Field::LINE_LIST.or_nil, "refused" => Field::FLAG.or_nil,
+                          "exit_code" => Field::WHOLE.or_nil),
+          "judged" => row("these items are done; guilty: they caused the crashes",
+                          "suspects" => Field::ITEM_LIST, "guilty" => Field::FLAG),
+          "backtraces" => row("its threads, while it is considered hung",
+                              "threads" => Field::THREAD_LIST),
+          "became_mold" => row("is a mold from here on"),
+          "unfit" => row("can't become a mold", "sentence" => Field::TEXT),
+          "spare" => row("has booted and waits for a slot", role: "spare"),
+          "stepped_in" => row("has taken the slot and begins its work", role: "spare"),
+          "ask" => row("asks for the swarm's status", "number" => Field::WHOLE, role: "helper")
+        )
+
+        ALL = [TO_MOLD, FROM_MOLD, TO_NODE, FROM_NODE].freeze
+      end
+
+      # How a process ended, as it crosses a channel in `exited`.
+      #
+      #   ExitStatus.of(process_status)            # => #<IPC::ExitStatus exit status 1>
+      #   ExitStatus.from({ "signal" => "KILL" })  # the same, from a message's fields
+      #   exit.to_s                                # => "SIGKILL", "exit status 1", "status unknown"
+      ExitStatus = Struct.new(:exitstatus, :signal) do
+        # A Process::Status, or Pidfd::UnknownStatus if the kernel couldn't tell.
+        def self.of(status) #: (untyped) -> IPC::ExitStatus
+          new(status.exitstatus, status.termsig && Signal.signame(status.termsig))
+        end
+
+        def self.from(plain) #: (Hash[String, untyped]) -> IPC::ExitStatus
+          new(plain["exitstatus"], plain["signal"])
+        end
+
+        def to_plain #: () -> Hash[String, untyped]
+          { "exitstatus" => exitstatus, "signal" => signal }
+        end
+
+        def clean? = exitstatus == 0 #: () -> bool
+
+        def to_s #: () -> String
+          return "SIG#{signal}" if signal
+
+          exitstatus ? "exit status #{exitstatus}" : "status unknown"
+        end
       end
     end
   end

@@ -3,21 +3,22 @@
 require "pathname"
 
 # Plain data: what may cross a channel, a log or a socket. Hashes, arrays, strings (valid UTF-8),
-# finite floats, integers of 64 bits, true, false, nil; everything else becomes its `inspect`. A
+# finite floats, integers of 64 bits, true, false, nil. Everything else becomes its `inspect`. A
 # text is cut at 16 KiB.
 #
 #   PlainData.of(restart: :always, log: $stdout)
 #   # => {"restart" => "always", "log" => "#<IO:<STDOUT>>"}
-#   PlainData.bounded(facts, bytes: 1024)   # the same; raises TooMuch where it is larger or deeper
+#   PlainData.bounded(facts, bytes: 1024)   # the same; raises TooMuch if it is larger or deeper
 #   PlainData.error(error)                  # => "IOError: closed stream", whatever its message is
+#   PlainData::Field::TEXT.of(3, "reason")  # a field of a message: raises Refused
 module Skep
   class Swarm
     module IPC
       module PlainData
         TEXT = 16_384
-        DEPTH = 32 # hashes and arrays within each other, at most
-        BITS = 64 # of an integer; a larger one is told as text
-        DIGITS = 4096 # bits up to which it is
+        DEPTH = 32 # levels of hashes and arrays
+        BITS = 64 # of an integer; a larger one becomes text
+        DIGITS = 4096 # bits of an integer that is written out in that text
         EACH = 8 # bytes that a value counts at least
         ESCAPED = "\u0000-\u001f\"\\\\"
         private_constant :TEXT, :BITS, :DIGITS, :EACH, :ESCAPED
@@ -26,7 +27,11 @@ module Skep
         class TooMuch < Skep::Error
         end
 
-        # Walks through facts and counts what they take as JSON, at most.
+        # A field isn't what it has to be.
+        class Refused < Skep::Error
+        end
+
+        # Converts facts and counts an upper bound of their size as JSON.
         class Walk
           def initialize(bytes) #: (Integer) -> void
             @bytes = @left = bytes
@@ -94,7 +99,7 @@ module Skep
           Walk.new(bytes).of(value)
         end
 
-        # Valid UTF-8. Bytes without an encoding are taken for UTF-8.
+        # Returns valid UTF-8. Bytes without an encoding are read as UTF-8.
         def text(string) #: (String) -> String
           string = string.byteslice(0, TEXT) if string.bytesize > TEXT
           return string if string.encoding == Encoding::UTF_8 && string.valid_encoding?
@@ -105,18 +110,26 @@ module Skep
 
         def error(error) = "#{error.class}: #{message(error)}" #: (Exception) -> String
 
-        # An error's message, which may be of any encoding or class, or raise itself.
+        # Returns an error's message. It may be of any encoding or class, or raise.
         def message(error) #: (Exception) -> String
           text("#{error.message}")
         rescue StandardError => e # the user's own method
           "its message raised #{e.class}"
         end
 
-        # What `inspect` returns, or the class where that raises.
+        # Returns the result of `inspect`, or the class if that raises.
         def described(value) #: (untyped) -> String
           "#{value.inspect}"
         rescue StandardError # BasicObject has none, others' are the user's own
           "#<#{Kernel.instance_method(:class).bind_call(value)}>"
+        end
+
+        # Returns a few words about a value, for an error.
+        def shown(value) #: (untyped) -> String
+          case value
+          when Hash, Array then "#{value.class} of #{value.size}"
+          else text(described(value))[0, 60].scrub
+          end
         end
 
         def integer(value)
@@ -135,6 +148,166 @@ module Skep
           string.dup.force_encoding(Encoding::UTF_8)
         end
         private_class_method :integer, :utf8
+
+        # The rule for a field of a message: what it has to be, in words, and a block that returns
+        # the value as plain data, or WRONG.
+        class Field
+          WRONG = Object.new.freeze
+          NAME_BYTES = 200
+          FACTS_BYTES = 2 * 1024 * 1024 # of an event's facts, as JSON
+          WORK_BYTES = 4 * 1024 * 1024  # of a node's facts about its work
+          MOST = (2**63) - 2 # an integer on the page
+          GREATEST = 10**18 # a number that is added up: sums over any number of nodes stay finite
+          FINITE = "a finite number within #{GREATEST} of 0"
+          TOTALS = 64
+          LINES = 100
+          THREADS = 100
+          SUSPECTS = 1_000
+          NAMES = 10_000
+          LEVELS = %w[debug info warn error].freeze
+          private_constant :WRONG, :NAME_BYTES, :FACTS_BYTES, :WORK_BYTES, :GREATEST, :FINITE,
+                           :TOTALS, :LINES, :THREADS, :SUSPECTS, :NAMES, :LEVELS
+
+          attr_reader :wanted #: String, "a String"
+
+          def initialize(wanted, &read) #: (String) { (untyped) -> untyped } -> void
+            @wanted, @read = wanted, read
+          end
+
+          # Returns the value as plain data, or raises Refused.
+          def of(value, name) #: (untyped, String) -> untyped
+            plain = @read.call(value)
+            return plain unless plain.equal?(WRONG)
+
+            raise Refused, "#{name} must be #{@wanted}, not #{PlainData.shown(value)}"
+          rescue TooMuch => e
+            raise Refused, "#{name} must not be #{e.message}"
+          end
+
+          def or_nil = Field.new("#{@wanted}, or nil") { |one| one.nil? ? nil : @read.call(one) }
+
+          class << self
+            # An integer from 0 on that fits on the page.
+            def whole?(value) = value.is_a?(Integer) && value.between?(0, MOST)
+
+            private
+
+            def text(value)
+              case value
+              when String then PlainData.text(value)
+              when Symbol then PlainData.text(value.to_s)
+              else WRONG
+              end
+            end
+
+            def name(value)
+              name = text(value)
+              name.equal?(WRONG) || !name.bytesize.between?(1, NAME_BYTES) ? WRONG : name
+            end
+
+            def facts(value, bytes)
+              Hash === value ? PlainData.bounded(value, bytes:) : WRONG
+            end
+
+            # Returns at most so many elements, each as the block returns it.
+            def list(value, most)
+              return WRONG unless value.is_a?(Array)
+
+              plain = value.first(most).map { |one| yield one }
+              plain.include?(WRONG) ? WRONG : plain
+            end
+
+            def item(value)
+              return WRONG unless value.is_a?(Array) && value.size == 2
+
+              in_hand, at = value
+              in_hand.is_a?(String) && (at.nil? || whole?(at)) ? [text(in_hand), at] : WRONG
+            end
+
+            def suspect(value)
+              counts = value.values_at("crashes", "alone") if value.is_a?(Hash)
+              lists = value.values_at("ends", "slots") if counts
+              return WRONG unless counts&.all? { |count| whole?(count) } && lists.all?(Array) &&
+                                  item(value.values_at("in_hand", "at")) != WRONG
+
+              value["time"].is_a?(Numeric) ? value : WRONG
+            end
+
+            def thread(value)
+              return WRONG unless value.is_a?(Hash) && value["backtrace"].is_a?(Array)
+
+              lines = value["backtrace"].first(LINES).map { |line| PlainData.text("#{line}") }
+              { "thread" => PlainData.text("#{value["thread"]}"),
+                "tid" => (value["tid"] if whole?(value["tid"])),
+                "status" => PlainData.text("#{value["status"]}"), "backtrace" => lines }
+            end
+
+            def work(value)
+              facts = facts(value, WORK_BYTES)
+              return WRONG if facts.equal?(WRONG)
+
+              totals(facts["totals"]) if facts.key?("totals")
+              handler(facts["handler"]) if facts.key?("handler")
+              facts
+            end
+
+            def totals(totals)
+              refuse("totals", "a Hash", totals) unless totals.is_a?(Hash)
+              if totals.size > TOTALS
+                raise Refused, "totals must not be more than #{TOTALS} numbers"
+              end
+
+              totals.each do |name, total|
+                refuse("totals: #{name}", FINITE, total) unless sum?(total)
+              end
+            end
+
+            def handler(handler)
+              Stats::Histogram.plain?(handler) or
+                refuse("handler", "what Histogram#to_plain returns", handler)
+            end
+
+            def refuse(name, wanted, value)
+              raise Refused, "#{name} must be #{wanted}, not #{PlainData.shown(value)}"
+            end
+
+            # Returns true if any number of such values can be added up.
+            def sum?(value)
+              number = value.is_a?(Integer) || (value.is_a?(Float) && value.finite?)
+              number && value.abs <= GREATEST
+            end
+          end
+
+          TEXT = new("a String") { |value| text(value) }
+          NAME = new("a String or Symbol of 1 to #{NAME_BYTES} bytes") { |value| name(value) }
+          LEVEL = new("debug, info, warn or error") do |value|
+            LEVELS.find { |level| level == text(value) } || WRONG
+          end
+          FLAG = new("true or false") { |value| [true, false].include?(value) ? value : WRONG }
+          WHOLE = new("an Integer from 0 on") { |value| whole?(value) ? value : WRONG }
+          SECONDS = new("a number of seconds") do |value|
+            sum?(value) && value >= 0 ? value : WRONG
+          end
+          FACTS = new("a Hash") { |value| facts(value, FACTS_BYTES) }
+          WORK = new("a Hash") { |value| work(value) }
+          LINE_LIST = new("an Array of Strings") { |value| list(value, LINES) { |one| text(one) } }
+          NAME_LIST = new("an Array of Strings") { |value| list(value, NAMES) { |one| text(one) } }
+          TASK_LIST = new("an Array of Hashes") do |value|
+            whole = value.is_a?(Array) && value.all?(Hash)
+            whole ? PlainData.bounded(value, bytes: FACTS_BYTES) : WRONG
+          end
+          THREAD_LIST = new("an Array of threads") do |value|
+            list(value, THREADS) { |one| thread(one) }
+          end
+          ITEM_LIST = new("an Array of [in_hand, at]") do |value|
+            list(value, SUSPECTS) { |one| item(one) }
+          end
+          SUSPECT_LIST = new("an Array of suspects") do |value|
+            list(value, SUSPECTS) { |one| suspect(one) }
+          end
+          # What the supervisor says itself is plain and within its bounds already.
+          HASH = new("a Hash") { |value| value.is_a?(Hash) ? value : WRONG }
+        end
       end
     end
   end

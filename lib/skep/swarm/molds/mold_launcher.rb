@@ -23,7 +23,7 @@ module Skep
           def initialize(file, arguments: []) #: (String, ?arguments: Array[String]) -> void
             @file = file
             @arguments = arguments
-            @heap_size_hint = InMold::HeapSizeHint.new(file)
+            @heap_size_hint = HeapSizeHint.new(file)
           end
 
           def program? = false #: () -> bool
@@ -33,9 +33,8 @@ module Skep
             OS::ProcessTree::ForkProbe.check
             ours, theirs = IPC::Channel.pair
             pid = Process.spawn(@heap_size_hint.environment, *command, in: ::File::NULL,
-                                InMold::MoldMain.channel_fd => theirs, pgroup: true,
-                                close_others: true,
-                                **Runtime::SocketActivation.redirects)
+                                pgroup: true, close_others: true,
+                                **InMold::MoldMain.descriptors(theirs))
             theirs.close
             ours.post("load", { "mold" => number, "supervisor" => Process.pid })
             [pid, ours]

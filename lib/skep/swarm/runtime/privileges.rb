@@ -2,13 +2,12 @@
 
 require "etc"
 
-# Who a node runs as: `user`, `group` and `umask` of the configuration, assumed for good; with
-# `core`, as somebody of whom a core may be dumped.
+# Drops a node's privileges for good: `user`, `group` and `umask` of the configuration. With `core`
+# it allows a core dump.
 #
-#   Privileges.new(config).assume
+#   Privileges.new(config).assume if config.privileges?
 #
-# Only root may change user; for anybody else it raises a BootError that says so.
-# setgroups(2), setgid(2), setuid(2).
+# Only root may change user; other users get a BootError. setgroups(2), setgid(2), setuid(2).
 module Skep
   class Swarm
     module Runtime
@@ -32,7 +31,7 @@ module Skep
           change if @config.user || @config.group
           allow_core if @config.core
           self
-        rescue ArgumentError, Errno::EPERM => e # Etc knows no such name, or we aren't root
+        rescue ArgumentError, Errno::EPERM => e # there is no such name, or we aren't root
           raise Refused.new(wanted:, cause: e.message)
         end
 
@@ -44,14 +43,14 @@ module Skep
           user ? Process.initgroups(user.name, gid) : Process.groups = [gid]
           Process::GID.change_privilege(gid)
           Process::UID.change_privilege(user.uid) if user
-          OS::ProcessTree::ParentDeathWatch.renew # who changes user is tied to nobody any more
+          OS::ParentDeathWatch.renew # the kernel forgets it when the user changes
         end
 
-        # As large as the system lets it be.
+        # A core as large as the system allows.
         def allow_core
           most = Process.getrlimit(:CORE).last
           Process.setrlimit(:CORE, most, most)
-          OS::ProcessTree::Prctl.dumpable!
+          OS::Prctl.dumpable!
         end
 
         def wanted

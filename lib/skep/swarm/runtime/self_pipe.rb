@@ -1,18 +1,16 @@
 # frozen_string_literal: true
 
-# Signals turned into something a loop can wait for:
-# a trap handler writes one byte and does nothing else.
+# Makes signals readable: a trap handler writes one byte to a pipe and does nothing else.
 #
 #   signals = SelfPipe.new(%w[TERM INT QUIT])
-#   signals.to_io                # readable when one came
+#   signals.to_io                # readable when one has come
 #   signals.take                 # => ["TERM"], in the order they came
-#   signals.release              # the handlers that were there before
+#   signals.release              # restores the handlers that were there before
 #
-# A process forked from one that holds a SelfPipe has its handlers. For a fork of skep's own,
-# `SelfPipe.with_inherited_handlers { fork }`, the handler keeps what comes before the child has a
-# SelfPipe of its own, which begins with it: `SelfPipe.new(names, inherited:)`. No signal is lost,
-# none is taken twice. In any other fork, such as one of the user's work, the handlers that were
-# there before are put back at once: that process is no node.
+# A fork inherits the handlers. In a fork of skep's own, `SelfPipe.with_inherited_handlers { fork
+# }`, they keep the signals that come before the child has a SelfPipe of its own, which begins with
+# those: `SelfPipe.new(names, inherited:)`. No signal is lost, none is handled twice. In any other
+# fork, such as one of the user's work, the handlers of before are restored at once.
 module Skep
   class Swarm
     module Runtime
@@ -21,8 +19,8 @@ module Skep
         private_constant :HANDING_ON
 
         class << self
-          # Runs the block, in which the child of a fork by this thread keeps the handlers until it
-          # has its own.
+          # Runs the block. A child that this thread forks in it keeps the handlers until it has its
+          # own.
           def with_inherited_handlers #: () { () -> Integer } -> Integer
             Thread.current.thread_variable_set(HANDING_ON, true)
             yield
@@ -56,7 +54,7 @@ module Skep
 
         def to_io = @reader #: () -> IO
 
-        # The names of the signals that came since the last call.
+        # Returns the names of the signals that have come since the last call.
         def take #: () -> Array[String]
           bytes = @reader.read_nonblock(65_536, exception: false)
           overflow = @overflow.shift(@overflow.size)
@@ -65,22 +63,22 @@ module Skep
           bytes.each_byte.map { |index| @names[index] } + overflow
         end
 
-        # As if they came now.
+        # Adds signals that another program has received for this process.
         def restore(names) = names.each { |name| deliver(name, @names.index(name)) }
 
-        # Puts the handlers in place again, whatever others have put there.
-        def renew = @names.each { |name| install(name) } #: () -> void
+        # Installs the handlers again, in place of the application's.
+        def reinstall = @names.each { |name| install(name) } #: () -> void
 
-        # Puts back the handlers that were there before, and closes the pipe.
+        # Restores the handlers that were there before, and closes the pipe.
         def release #: () -> void
           forget
           [@reader, @writer].each { |io| io.close unless io.closed? }
         end
 
-        # From here on none of them is anybody's, to the process' very end.
+        # Ignores the signals until the process ends.
         def ignore = @names.each { |name| Signal.trap(name, "IGNORE") } #: () -> void
 
-        # Closes the pipe of a parent, in the child that inherited it.
+        # Closes the pipe of the parent, in the child that inherited it.
         def disown #: () -> void
           @in_forks.cancel
           [@reader, @writer].each(&:close)
@@ -91,8 +89,7 @@ module Skep
 
         private
 
-        # In a fork that isn't skep's;
-        # what came for it before is sent to it again, for the handlers it has now.
+        # In a fork that isn't skep's: sends it again what came before, for its own handlers.
         def leave_alone
           forget
           own = OS::Pidfd.open(Process.pid) if @early.any?
@@ -115,6 +112,32 @@ module Skep
           return @early << name unless Process.pid == @pid
 
           @overflow << name if @writer.write_nonblock(index.chr, exception: false) == :wait_writable
+        end
+
+        # Distinguishes a second request to stop from one that was delivered twice. Pure.
+        #
+        #   repeated_stop = RepeatedStop.new
+        #   repeated_stop.of("INT", now)     # => :first; later :again, or :same
+        #
+        # timeout(1) and shells send a signal both to the process and to its group. Ctrl-C under
+        # foreman reaches the whole group as INT, and foreman then sends TERM to it.
+        class RepeatedStop
+          SAME_SECONDS = 0.05
+          FOREMAN_SECONDS = 1.0
+          private_constant :SAME_SECONDS, :FOREMAN_SECONDS
+
+          #: (String name, Float now) -> (:first | :same | :again)
+          def of(name, now)
+            if @first.nil?
+              @first, @last_at = name, now
+              return :first
+            end
+
+            foreman = @first == "INT" && name == "TERM"
+            same = now - @last_at < (foreman ? FOREMAN_SECONDS : SAME_SECONDS)
+            @last_at = now unless same
+            same ? :same : :again
+          end
         end
       end
     end

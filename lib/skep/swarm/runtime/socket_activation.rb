@@ -1,15 +1,16 @@
 # frozen_string_literal: true
 
-# The sockets that the swarm was started with, as systemd does it (LISTEN_FDS; a .socket unit): they
-# stay open in supervisor, molds and nodes, at the numbers from 3 on, and whatever a node runs finds
-# them by the same words, LISTEN_FDS, LISTEN_FDNAMES and LISTEN_PID: its own.
+# The sockets that systemd has started the swarm with (LISTEN_FDS; a .socket unit). They stay open
+# in supervisor, molds and nodes, as descriptors from 3 on. The work finds them by LISTEN_FDS,
+# LISTEN_FDNAMES and LISTEN_PID, as sd_listen_fds(3) does.
 #
 #   SocketActivation.take         # in the supervisor, before anything else
-#   SocketActivation.redirects    # => {3 => io, …}, for whom it executes
+#   SocketActivation.redirects    # => {3 => io, …}, for an executed mold
 #   SocketActivation.announce     # in a mold and in a node
 #   SocketActivation.ios          # => [io, …]
 #
-# What a node itself executes doesn't get them. sd_listen_fds(3).
+# Without such sockets ENV has no COUNT, and there is nothing to do. Programs that a node executes
+# don't get the sockets.
 module Skep
   class Swarm
     module Runtime
@@ -17,6 +18,7 @@ module Skep
         FIRST = 3
         WORDS = %w[LISTEN_FDS LISTEN_FDNAMES].freeze
         OURS = "SKEP_"
+        COUNT = "SKEP_LISTEN_FDS"
         private_constant :WORDS, :OURS
 
         class Missing < Skep::Error
@@ -27,8 +29,8 @@ module Skep
         end
 
         class << self
-          # Ours are those that came for this very process.
-          # Raises Missing where there are none.
+          # Takes the sockets that were passed to this process, and to none before it. Raises
+          # Missing if they aren't open.
           def take(env = ENV, pid: Process.pid) #: (?untyped, ?pid: Integer) -> void
             given = env["LISTEN_PID"].to_i == pid ? WORDS.to_h { |word| [word, env[word]] } : {}
             raise Missing.new(count: given[WORDS.first]) unless given.empty? || open?(given)
@@ -39,7 +41,7 @@ module Skep
             shut
           end
 
-          # Without making as many objects as somebody has written there.
+          # Makes no more objects than there are sockets, whatever the number says.
           def open?(given)
             count = Integer(given[WORDS.first] || "0", 10)
             count >= 0 && count.times.all? do |index|
@@ -50,17 +52,17 @@ module Skep
           end
           private :open?
 
-          def count(env = ENV) = env["#{OURS}LISTEN_FDS"].to_i #: (?untyped) -> Integer
+          def count(env = ENV) = env[COUNT].to_i #: (?untyped) -> Integer
 
           def ios(env = ENV) #: (?untyped) -> Array[IO]
             Array.new(count(env)) { |index| IO.for_fd(FIRST + index, autoclose: false) }
-          rescue SystemCallError # somebody has closed one
+          rescue SystemCallError # one has been closed
             []
           end
 
           def redirects = ios.to_h { |io| [io.fileno, io] } #: () -> Hash[Integer, IO]
 
-          # Whoever this process executes gets none of them, unless it is told to.
+          # Closes them in programs that this process executes, except by `redirects`.
           def shut = ios.each { |io| io.close_on_exec = true } #: () -> void
 
           def announce(env = ENV) #: (?untyped) -> void

@@ -3,7 +3,7 @@
 # What a swarm occupies while it runs: its name on this host, and the page that its processes share.
 #
 #   resources = Resources.new(config)
-#   resources.occupy                # raises where the name is taken or can't be used (Runtime::NameLock)
+#   resources.occupy                # raises where the name is taken or can't be used (Supervisor::NameLock)
 #   resources.page                  # and resources.layout, who has which part of it
 #   resources.dump(state_file)        # for the next program,
 #   resources.inherit(state_file)     # which goes on with them in place of `occupy`
@@ -20,7 +20,7 @@ module Skep
         end
 
         def occupy #: () -> void
-          @name_lock = Runtime::NameLock.new(@config.control_path,
+          @name_lock = Supervisor::NameLock.new(@config.control_path,
                                              directory: @config.control_directory).take
           slots = @config.placement.size + @config.spares + 1 # one for the helper
           @layout = IPC::Scoreboard::Layout.new(nodes: Nodes::NodeTable.slots_for(slots),
@@ -42,7 +42,7 @@ module Skep
           @page = OS::SharedPage.open(state_file.take(state_file["page"], ::File, "r+b"),
                                       @layout.total)
           lock_file = state_file.take(state_file["name_lock"], ::File, "r+b")
-          @name_lock = Runtime::NameLock.new(@config.control_path).resume(lock_file)
+          @name_lock = Supervisor::NameLock.new(@config.control_path).resume(lock_file)
         end
 
         # USR1: the lock's file is made again if it was removed.

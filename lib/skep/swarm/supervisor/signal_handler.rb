@@ -16,7 +16,7 @@ module Skep
 
         def initialize(supervisor) #: (Supervisor) -> void
           @supervisor = supervisor
-          @repeated_stop = Runtime::RepeatedStop.new
+          @repeated_stop = Runtime::SelfPipe::RepeatedStop.new
         end
 
         def obey(name) #: (String) -> void

@@ -11,8 +11,8 @@ module Skep
       #   swarms.node("billing", "0")   # => what its status says of that node
       class Swarms
         def initialize(names, controls) #: (Array[String], Array[String]) -> void
-          @directory = Swarm::Definition::Config.run_directory
-          Swarm::Runtime::RunDirectory.new(@directory).check unless names.empty? && controls.any?
+          @directory = Swarm::Definition::RunDirectory.path
+          Swarm::Definition::RunDirectory.new(@directory).check unless names.empty? && controls.any?
           @seen = [*names.map { |name| socket(name) }, *controls].to_h { |path| [name(path), path] }
           @open = @seen.empty?
         end

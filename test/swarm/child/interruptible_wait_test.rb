@@ -17,7 +17,7 @@ class InterruptibleWaitTest < Skep::TestCase
   def setup
     super
     @over = false
-    @waiter = Skep::Swarm::InNode::InterruptibleWait.new(every: 10.0) { @over }
+    @waiter = Skep::Swarm::Child::InterruptibleWait.new(every: 10.0) { @over }
     @heartbeat = Heartbeat.new(0, Queue.new)
   end
 
@@ -28,12 +28,12 @@ class InterruptibleWaitTest < Skep::TestCase
 
   test "what is told wakes each thread that waits, and each is told once" do
     threads = waiting(3) { [wait, wait(0.01)] }
-    @waiter.tell
+    @waiter.notify
     assert_equal [[[], []]] * 3, ended(threads)
   end
 
   test "a thread that waits later is told, too, and once" do
-    @waiter.tell
+    @waiter.notify
     assert_equal [], wait
     assert_equal [[]], ended([Thread.new { wait }])
     reader, writer = IO.pipe
@@ -46,7 +46,7 @@ class InterruptibleWaitTest < Skep::TestCase
   test "the end wakes each thread that waits, and those that wait later" do
     threads = waiting(3) { wait }
     @over = true
-    @waiter.ring
+    @waiter.wake
     assert_equal [[]] * 3, ended(threads)
     assert_equal [], wait
   end
@@ -69,11 +69,11 @@ class InterruptibleWaitTest < Skep::TestCase
       waiting(1) { @waiter.until(@heartbeat) { true_now[index] } }.first
     end
     true_now[1] = true
-    @waiter.ring
+    @waiter.wake
     ended([threads[1]])
     assert_predicate threads[0], :alive?
     true_now[0] = true
-    @waiter.ring
+    @waiter.wake
     ended([threads[0]])
   end
 
@@ -84,23 +84,23 @@ class InterruptibleWaitTest < Skep::TestCase
 
   test "a ring doesn't end a wait for IOs or a time" do
     thread = waiting(1) { wait }.first
-    @waiter.ring
-    @waiter.ring
-    @waiter.tell
+    @waiter.wake
+    @waiter.wake
+    @waiter.notify
     assert_equal [[]], ended([thread])
     assert_equal [], wait(0.01)
   end
 
   test "what is told wakes each fiber that waits" do
     said = []
-    FiberLoop.run(-> { said << wait }, -> { said << wait }, -> { @waiter.tell })
+    FiberLoop.run(-> { said << wait }, -> { said << wait }, -> { @waiter.notify })
     assert_equal [[], []], said
   end
 
   test "a thread that is killed while it waits keeps nobody awake" do
     thread = waiting(1) { wait }.first
     thread.kill.join
-    @waiter.tell
+    @waiter.notify
     assert_equal [], wait
     before = @heartbeat.ticks
     wait(0.01)
@@ -115,7 +115,7 @@ class InterruptibleWaitTest < Skep::TestCase
     end.first
     @heartbeat.told.pop
     thread.kill.join
-    @waiter.tell
+    @waiter.notify
     assert_equal [], wait
     before = @heartbeat.ticks
     wait(0.01)
@@ -126,11 +126,11 @@ class InterruptibleWaitTest < Skep::TestCase
 
   test "a ring without a descriptor left is heard by each wait, then and later" do
     threads = waiting(2) { wait }
-    without_descriptors { @waiter.tell }
+    without_descriptors { @waiter.notify }
     assert_equal [[]] * 2, ended(threads)
     thread = waiting(1) { wait(30) }.first
     assert_equal [], wait(0.01)
-    @waiter.tell
+    @waiter.notify
     assert_equal [[]], ended([thread])
   end
 

@@ -3,13 +3,13 @@
 require "test_helper"
 require "skep/swarm"
 
-class PreforkedChildTest < Skep::TestCase
+class ForkServerTest < Skep::TestCase
   test "a process forked ahead is not used if the kernel refuses its order's descriptor" do
     out, = run_program(<<~'RUBY')
       require "skep/swarm"
       Process::UID.change_privilege(65_534) if Process.uid.zero?
       loop = Skep::OS::EventLoop.new
-      preforked = Skep::Swarm::InMold::PreforkedChild.new(loop) { |order| fork { IO.select([order]) } }
+      preforked = Skep::Swarm::InMold::ForkServer::PreforkedChild.new(loop) { |order| fork { IO.select([order]) } }
       preforked.soon
       loop.turn(1)
       hog, hogged = UNIXSocket.pair

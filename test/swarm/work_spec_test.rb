@@ -4,7 +4,7 @@ require "test_helper"
 require "skep/swarm"
 
 class WorkSpecTest < Skep::TestCase
-  WorkSpec = Skep::Swarm::Definition::WorkSpec
+  WorkSpec = Skep::Swarm::WorkSpec
   Source = Struct.new(:handler, :ran) do
     def errors = []
     def facts = {}

@@ -2,8 +2,8 @@
 
 require "socket"
 
-# The right to a swarm's name on this host, held as a file lock:
-# the kernel gives it back when the holder dies, whoever it has forked.
+# Holds a swarm's name on this host as a file lock. The kernel releases it when the supervisor dies,
+# whatever processes it has forked.
 #
 #   NameLock.new("/run/skep/billing.sock").take   # or raises NameTaken or PathUnusable
 #
@@ -14,23 +14,16 @@ require "socket"
 # process answers at the status socket, the name is taken. `restore` makes the removed file again.
 module Skep
   class Swarm
-    module Runtime
+    class Supervisor
       class NameLock
+        RunDirectory = Definition::RunDirectory
+        PathUnusable = RunDirectory::PathUnusable
+        private_constant :RunDirectory, :PathUnusable
+
         class NameTaken < Skep::Error
           def initialize(path:, pid:)
             super("a swarm already runs with control path #{path}#{pid && " (pid #{pid})"}: " \
                   "stop it with `skep stop`, or give this one another name or control path")
-          end
-
-          def exit_code = ExitCode::CONFIGURATION #: () -> Integer
-        end
-
-        class PathUnusable < Skep::Error
-          ADVICE = "name a path in a directory that can be written to"
-          private_constant :ADVICE
-
-          def initialize(path:, error:, what: "control path", advice: ADVICE)
-            super("the #{what} #{path} can't be used, #{error}: #{advice}")
           end
 
           def exit_code = ExitCode::CONFIGURATION #: () -> Integer

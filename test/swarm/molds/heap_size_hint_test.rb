@@ -29,9 +29,11 @@ class HeapSizeHintTest < Skep::TestCase
     assert_empty heap.requires
   end
 
-  test "gives nothing for a heap so small that it doesn't matter" do
+  test "keeps nothing for a heap so small that it doesn't matter" do
+    heap.remember(slots: 1_000_000, reshare: false)
     heap.remember(slots: 50_000, reshare: false)
     assert_empty heap.environment
+    assert_empty Dir.children(@directory)
   end
 
   test "loads skep/reshare first where it was asked for, and leaves the heap to it" do
@@ -42,16 +44,6 @@ class HeapSizeHintTest < Skep::TestCase
   test "leaves alone who has set the heap's slots" do
     heap.remember(slots: 1_000_000, reshare: false)
     assert_empty heap(env: { SLOTS => "5" }).environment
-  end
-
-  test "takes out of a mold's environment what was put there, and only that" do
-    heap.remember(slots: 1_000_000, reshare: false)
-    env = { "HOME" => "/" }.merge(heap.environment)
-    Skep::Swarm::InMold::HeapSizeHint.leave(env)
-    assert_equal({ "HOME" => "/" }, env)
-    theirs = { SLOTS => "5" }
-    Skep::Swarm::InMold::HeapSizeHint.leave(theirs)
-    assert_equal({ SLOTS => "5" }, theirs)
   end
 
   test "believes nothing of another file's, nor what is no record" do
@@ -98,7 +90,7 @@ class HeapSizeHintTest < Skep::TestCase
   end
 
   test "goes without where it can't write" do
-    missing = Skep::Swarm::InMold::HeapSizeHint.new("swarm.rb", directory: "/proc/nowhere", env: {})
+    missing = Skep::Swarm::Molds::HeapSizeHint.new("swarm.rb", directory: "/proc/nowhere", env: {})
     assert_nil missing.remember(slots: 1, reshare: true)
     assert_empty missing.requires
   end
@@ -106,6 +98,6 @@ class HeapSizeHintTest < Skep::TestCase
   private
 
   def heap(file = "swarm.rb", env: {})
-    Skep::Swarm::InMold::HeapSizeHint.new(file, directory: @directory, env:)
+    Skep::Swarm::Molds::HeapSizeHint.new(file, directory: @directory, env:)
   end
 end

@@ -5,8 +5,8 @@ require "tmpdir"
 require "skep/swarm"
 
 class RunDirectoryTest < Skep::TestCase
-  RunDirectory = Skep::Swarm::Runtime::RunDirectory
-  PathUnusable = Skep::Swarm::Runtime::NameLock::PathUnusable
+  RunDirectory = Skep::Swarm::Definition::RunDirectory
+  PathUnusable = Skep::Swarm::Definition::RunDirectory::PathUnusable
   Stat = Struct.new(:uid)
 
   def setup

@@ -6,7 +6,7 @@ require "tmpdir"
 require "skep/swarm"
 
 class NameLockTest < Skep::TestCase
-  NameLock = Skep::Swarm::Runtime::NameLock
+  NameLock = Skep::Swarm::Supervisor::NameLock
 
   def setup
     @directory = Dir.mktmpdir("skep")
@@ -115,18 +115,18 @@ class NameLockTest < Skep::TestCase
     File.write(precious, "the only copy")
     [[:symlink, "is a symbolic link"], [:link, "was made by somebody else"]].each do |how, why|
       File.public_send(how, precious, "#{@path}.lock")
-      error = assert_raises(NameLock::PathUnusable) { NameLock.new(@path).take }
+      error = assert_raises(Skep::Swarm::Definition::RunDirectory::PathUnusable) { NameLock.new(@path).take }
       assert_includes error.message, why
       File.unlink("#{@path}.lock")
     end
     File.mkfifo("#{@path}.lock")
-    assert_raises(NameLock::PathUnusable) { NameLock.new(@path).take }
+    assert_raises(Skep::Swarm::Definition::RunDirectory::PathUnusable) { NameLock.new(@path).take }
     assert_equal "the only copy", File.read(precious)
   end
 
   test "says what keeps a path from being used" do
     Dir.mkdir(@path)
-    error = assert_raises(NameLock::PathUnusable) { NameLock.new(@path).take }
+    error = assert_raises(Skep::Swarm::Definition::RunDirectory::PathUnusable) { NameLock.new(@path).take }
     assert_includes error.message, "it is a directory"
   end
 

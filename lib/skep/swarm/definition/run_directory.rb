@@ -1,0 +1,126 @@
+# frozen_string_literal: true
+
+require "etc"
+require "fileutils"
+
+# The directory of a swarm's status socket, its lock and its heap size hint. Only its owner may be
+# able to replace files in it. Another user could answer in the swarm's place, or make the
+# supervisor overwrite files of its own user.
+#
+#   RunDirectory.path                                   # => "/run/skep"
+#   RunDirectory.new("/run/skep").use                   # makes it if needed; or raises PathUnusable
+#   RunDirectory.new("/run/skep").check                 # for a client: it may be missing
+#   RunDirectory.new("/srv/app/tmp", named: true).use   # `control:` names a path in it
+#
+# It must belong to this user or to root. Others may write to it only with the sticky bit, which
+# protects the files of other users. A symbolic link is refused. The directory of a `control:` path
+# may be a link, and its group may write: both are common in an application's own directories, and
+# the user has named that path.
+module Skep
+  class Swarm
+    module Definition
+      class RunDirectory
+        # The file or directory can't be used.
+        class PathUnusable < Skep::Error
+          ADVICE = "name a path in a directory that can be written to"
+          private_constant :ADVICE
+
+          def initialize(path:, error:, what: "control path", advice: ADVICE)
+            super("the #{what} #{path} can't be used, #{error}: #{advice}")
+          end
+
+          def exit_code = ExitCode::CONFIGURATION #: () -> Integer
+        end
+
+        # SKEP_RUN_DIR is set, and empty: the socket would be in the root directory.
+        class Missing < Skep::Error
+          def initialize
+            super("SKEP_RUN_DIR is empty: set it to the directory of the status socket, " \
+                  "or unset it")
+          end
+
+          def exit_code = ExitCode::CONFIGURATION #: () -> Integer
+        end
+
+        MODE = 0o700
+        ADVICE = "make it yours with mode 0700, or name another by SKEP_RUN_DIR"
+        private_constant :MODE, :ADVICE
+
+        # Returns the directory of status sockets: /run/skep for root, else $XDG_RUNTIME_DIR/skep,
+        # else /tmp/skep-UID.
+        #: (?env: untyped, ?uid: Integer) -> String
+        def self.path(env: ENV, uid: Process.uid)
+          named = env["SKEP_RUN_DIR"]
+          raise Missing if named == ""
+          return named if named
+          return "/run/skep" if uid.zero?
+
+          session = env["XDG_RUNTIME_DIR"].to_s # its specification: empty is the same as unset
+          session.empty? ? "/tmp/skep-#{uid}" : File.join(session, "skep")
+        end
+
+        # Returns true if this process may trust the owner of a file. Root trusts every owner if it
+        # only asks: the socket of a service is in a directory of its user.
+        def self.trusted?(stat, asking: false) #: (File::Stat, ?asking: bool) -> bool
+          [0, Process.euid].include?(stat.uid) || (asking && Process.euid.zero?)
+        end
+
+        def initialize(path, named: false) #: (String, ?named: bool) -> void
+          @path = path
+          @named = named
+        end
+
+        # Makes the directory if it is missing, and returns its path.
+        def use #: () -> String
+          make
+          inspect_it(asking: false)
+          @path
+        rescue SystemCallError => e
+          refuse(e.message.sub(/ @ .*/, "").downcase)
+        end
+
+        # Returns its path, which may be missing, for a process that only asks swarms there.
+        def check #: () -> String
+          inspect_it(asking: true)
+          @path
+        rescue Errno::ENOENT, Errno::ENOTDIR
+          @path
+        rescue SystemCallError => e
+          refuse(e.message.sub(/ @ .*/, "").downcase)
+        end
+
+        private
+
+        def make
+          FileUtils.mkdir_p(File.dirname(@path))
+          Dir.mkdir(@path, MODE)
+        rescue Errno::EEXIST
+          nil
+        end
+
+        def inspect_it(asking:)
+          stat = @named ? File.stat(@path) : File.lstat(@path)
+          refuse("it is a symbolic link") if stat.symlink?
+          refuse("it is no directory") unless stat.directory?
+          refuse("it belongs to #{user(stat.uid)}") unless RunDirectory.trusted?(stat, asking:)
+          refuse("#{writers(stat)} can write to it") if exposed?(stat)
+        end
+
+        def exposed?(stat) = (stat.mode & (@named ? 0o002 : 0o022)).positive? && !stat.sticky?
+        def writers(stat) = (stat.mode & 0o002).zero? ? "its group" : "everybody"
+
+        def user(uid)
+          "user #{Etc.getpwuid(uid).name}"
+        rescue ArgumentError # one without a name
+          "user #{uid}"
+        end
+
+        def refuse(error)
+          advice = @named ? "name another path with control:" : ADVICE
+          what = @named ? "directory of the control path" : "run directory"
+          raise PathUnusable.new(what:, path: @path, error:, advice:)
+        end
+      end
+    end
+  end
+end

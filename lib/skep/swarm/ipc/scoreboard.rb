@@ -1,0 +1,286 @@
+# frozen_string_literal: true
+
+require "json"
+
+# The page in shared memory on which processes and their threads report themselves.
+#
+#   layout = Scoreboard::Layout.new(nodes: 4, threads: 5)     # where each writes
+#   heartbeat = Scoreboard::Heartbeat.new(page, layout.of(3, thread: 2))   # a thread's writer
+#   reader = Scoreboard::Reader.new(page, layout)             # the supervisor's side
+#   Scoreboard::MemorySample.leave(page, layout.memory(3))    # a node's count of its own pages
+#
+# Each cell has one writer, so there is no lock. A node can write anything there: the readers accept
+# whatever they find.
+module Skep
+  class Swarm
+    module IPC
+      module Scoreboard
+        # Assigns the cells: one for each process, one for each of its threads; and at the end of
+        # the page one for each process' memory sample.
+        #
+        #   layout = Layout.new(nodes: 4, threads: 5)
+        #   layout.total                 # => 28, the cells that the page must hold
+        #   layout.of(3)                 # => 18, the cell of the process with page index 3
+        #   layout.of(3, thread: 2)      # => 20, the cell of its second worker thread
+        #   layout.memory(3)             # => 27, the cell of its memory sample
+        class Layout
+          BUSY_UNTIL = 2 # monotonic nanoseconds until which no beat is due
+          DONE = 3       # messages or items done since boot
+          HELD_SINCE = 4 # monotonic nanoseconds since when something is in flight; 0: nothing is
+          ILL_SINCE = 5  # monotonic nanoseconds of an `unhealthy!` without progress since; 0: none
+          AT = 6         # which part of what is in flight was given out last, plus 1; 0: all of it
+
+          attr_reader :nodes #: Integer
+          attr_reader :threads #: Integer
+
+          def initialize(nodes:, threads:) #: (nodes: Integer, threads: Integer) -> void
+            @nodes = nodes
+            @threads = threads
+          end
+
+          def total = @nodes * (2 + threads) #: () -> Integer
+
+          def of(node, thread: 0) #: (Integer, ?thread: Integer) -> Integer
+            if thread > threads || node >= @nodes
+              raise ArgumentError, "no cell for thread #{thread} of node #{node}"
+            end
+
+            (node * (1 + threads)) + thread
+          end
+
+          def memory(node) = (@nodes * (1 + threads)) + node #: (Integer) -> Integer
+
+          # The cells of a process and of all its threads.
+          def all(node) = (of(node)..of(node, thread: threads)) #: (Integer) -> Range[Integer]
+        end
+
+        # Writes one cell: that its thread makes progress, until when no beat is due, what it has in
+        # flight, and whether it is unhealthy.
+        #
+        #   heartbeat.beat                       # progress
+        #   heartbeat.tick                       # alive: waiting for something to do
+        #   heartbeat.busy(120) { … }            # no beat is due during the block
+        #   heartbeat.hold("orders/0/17-42"); heartbeat.at(25); heartbeat.hold(nil)
+        #
+        # A beat takes nanoseconds and no system call.
+        class Heartbeat
+          MOST = (2**63) - 2
+          private_constant :MOST
+
+          def initialize(page, cell) #: (OS::SharedPage, Integer) -> void
+            @page = page
+            @cell = cell
+            @excuses = {}
+            @lock = Mutex.new
+          end
+
+          # Reports that the thread waits and has nothing to make progress with. Leaves its health
+          # as it is.
+          def tick = @page.beat(@cell) #: () -> void
+
+          # Reports progress. Progress makes the thread healthy again.
+          def beat #: () -> void
+            mark_healthy if @ill
+            @page.beat(@cell)
+          end
+
+          # No beat is due for so many seconds; with a block, until it returns. Of several at a time
+          # the longest counts. A call without a block replaces the last call without one.
+          def busy(seconds) #: (Numeric) ?{ () -> untyped } -> untyped
+            seconds = Messages.seconds(seconds, "busy(for:) takes")
+            token = block_given? ? Object.new : :declared
+            excuse { @excuses[token] = OS.now + seconds }
+            return unless block_given?
+
+            begin
+              yield
+            ensure
+              excuse { @excuses.delete(token) }
+              beat
+            end
+          end
+
+          # Reports progress, and the part of what is in flight that was just given out; nil: all.
+          def at(number) #: (Integer?) -> void
+            Messages.whole(number, "at takes nil or") unless place?(number)
+            mark_healthy if @ill
+            @page.mark(@cell, Layout::AT, number ? number + 1 : 0)
+          end
+
+          # For C that does the same as `at` while the thread is healthy: the cell's address, and
+          # the words to write and to check. nil where pages have no address.
+          def spot #: () -> [Integer, Integer, Integer]?
+            (address = @page.address(@cell)) && [address, Layout::AT, Layout::ILL_SINCE]
+          end
+
+          # Writes what is in flight. The thread has to make progress with it from here on. nil or
+          # empty: nothing is in flight.
+          def hold(text) #: (String?) -> void
+            text = Messages.text(text, "in_hand takes")
+            @page.set(@cell, Layout::HELD_SINCE, text.to_s.empty? ? 0 : nanoseconds(OS.now))
+            label(text)
+          end
+
+          # Writes what is in flight only for the report of a crash.
+          def label(text) #: (String?) -> void
+            text = Messages.text(text, "in_hand takes").to_s
+            @page.set(@cell, Layout::AT, 0)
+            @page.write(@cell, text.byteslice(0, OS::SharedPage::BLOB).scrub(""))
+          end
+
+          # Returns the number of items done in all.
+          def count(number) #: (Integer) -> Integer
+            Messages.whole(number, "count takes")
+            beat
+            @page.add(@cell, Layout::DONE, number)
+          end
+
+          # The thread can't work until it beats or is marked healthy.
+          def mark_unhealthy #: () -> void
+            return if @ill
+
+            @ill = true
+            @page.set(@cell, Layout::ILL_SINCE, nanoseconds(OS.now))
+          end
+
+          def mark_healthy #: () -> void
+            @ill = false
+            @page.set(@cell, Layout::ILL_SINCE, 0)
+          end
+
+          private
+
+          def place?(number)
+            NilClass === number || (Integer === number && number.between?(0, MOST))
+          end
+
+          def excuse
+            @lock.synchronize do
+              yield
+              @page.set(@cell, Layout::BUSY_UNTIL, nanoseconds(@excuses.each_value.max || 0))
+            end
+          end
+
+          def nanoseconds(seconds) = [(seconds * 1e9).to_i, 0].max
+        end
+
+        # A thread's last heartbeat: its cell, its number (0: the process itself), when it was, and
+        # until when no beat is due. Monotonic seconds.
+        ThreadStatus = Struct.new(:cell, :thread, :at, :busy_until)
+
+        # Reads what the threads of a node have written.
+        #
+        #   reader.of(node)          # => [ThreadStatus, …]: the process, and each thread at work
+        #   reader.ill_since(node)   # => of an `unhealthy!` without progress since; or nil
+        #   reader.in_hand(node, 2)  # => ["orders/0/17-42 at 25", …], thread 2's first
+        #   reader.held(node)        # => [["orders/0/17-42", 25], …]
+        #   reader.weight(node)      # => when it counted its pages, and the result; nil: not yet
+        class Reader
+          def initialize(page, layout) #: (OS::SharedPage, Layout) -> void
+            @page = page
+            @layout = layout
+          end
+
+          # A worker thread with nothing in flight is left out: it owes no progress.
+          def of(node) #: (Nodes::NodeProcess) -> Array[ThreadStatus]
+            own, *others = *@layout.all(node.page_index)
+            at_work = others.filter_map do |cell|
+              held_since = seconds(cell, Layout::HELD_SINCE)
+              status(cell, cell - own, held_since) if held_since.positive?
+            end
+            [status(own, 0, node.ready_at || 0.0), *at_work]
+          end
+
+          def ill_since(node) #: (Nodes::NodeProcess) -> Float?
+            times = @layout.all(node.page_index).map { |cell| seconds(cell, Layout::ILL_SINCE) }
+            times.select(&:positive?).min
+          end
+
+          def in_hand(node, thread = 0) #: (Nodes::NodeProcess, ?Integer) -> Array[String]
+            held(node, thread).map { |held| CrashSuspects.name(*held) }
+          end
+
+          # Returns each item's name, and the part of it that was given out last, if it is known.
+          #: (Nodes::NodeProcess, ?Integer) -> Array[[String, Integer?]]
+          def held(node, thread = 0)
+            own = @layout.of(node.page_index)
+            all = [own + thread, *@layout.all(node.page_index)].uniq
+            all.filter_map do |cell|
+              text = @page.read(cell).to_s.scrub
+              [text, at(cell)] unless text.empty?
+            end
+          end
+
+          #: (Nodes::NodeProcess) -> [Float, Hash[String, untyped]]?
+          def weight(node) = MemorySample.find(@page, @layout.memory(node.page_index))
+
+          private
+
+          def status(cell, thread, since)
+            at = [seconds(cell, OS::SharedPage::BEAT), since].max
+            ThreadStatus.new(cell, thread, at, seconds(cell, Layout::BUSY_UNTIL))
+          end
+
+          def at(cell)
+            part = @page.get(cell, Layout::AT)
+            part.zero? ? nil : part - 1
+          end
+
+          def seconds(cell, word) = @page.get(cell, word) / 1e9
+        end
+
+        # A node's count of its own pages. The kernel looks at every page for it, 17 ms for a
+        # gigabyte, so the node does it when the supervisor asks, and the supervisor's loop never
+        # waits for it.
+        #
+        #   MemorySample.of_self             # => {"rss" => …, "pss" => …, "seconds" => …}
+        #   MemorySample.leave(page, cell)   # in the node: writes it to the page
+        #   MemorySample.find(page, cell)    # in the supervisor: [when, what]; {}: it couldn't,
+        #                                    # nil: there is nothing, or nothing valid
+        #
+        # "seconds" is the processor time that the count took. Without /proc, or without a free
+        # descriptor to open a file with, a sample is {}.
+        module MemorySample
+          BYTES = %w[rss pss uss shared swap anonymous].freeze
+          MOST = 2**53 # bytes
+          CLOCK = Process::CLOCK_THREAD_CPUTIME_ID
+          private_constant :MOST, :CLOCK
+
+          class << self
+            def of_self #: () -> Hash[String, untyped]
+              began = Process.clock_gettime(CLOCK)
+              memory = OS::Memory.of or return {}
+              anonymous = OS::Statm.of&.anonymous or return {}
+              seconds = Process.clock_gettime(CLOCK) - began
+              { **memory.to_h.transform_keys(&:to_s), "anonymous" => anonymous,
+                "seconds" => seconds }
+            end
+
+            def leave(page, cell) #: (OS::SharedPage, Integer) -> void
+              page.write(cell, JSON.generate([OS.now, of_self]))
+            end
+
+            #: (OS::SharedPage, Integer) -> [Float, Hash[String, untyped]]?
+            def find(page, cell)
+              text = page.read(cell) or return
+              at, plain = JSON.parse(text.scrub)
+              return unless at.is_a?(Float) && at.between?(0.0, OS.now) && plain.is_a?(Hash)
+
+              [at, plain.empty? ? {} : read(plain)]
+            rescue JSON::ParserError, ArgumentError, KeyError, TypeError, FloatDomainError
+              nil # a node can write anything there
+            end
+
+            # Returns a sample as numbers within bounds. Raises ArgumentError, KeyError, TypeError
+            # or FloatDomainError if it isn't one.
+            #: (Hash[String, untyped]) -> Hash[String, untyped]
+            def read(plain)
+              bytes = BYTES.to_h { |name| [name, Integer(plain.fetch(name)).clamp(0, MOST)] }
+              { **bytes, "seconds" => Float(plain.fetch("seconds")).clamp(0.0, 60.0) }
+            end
+          end
+        end
+      end
+    end
+  end
+end
