@@ -79,7 +79,8 @@ module Skep
         order = @facts.slice("order", "bytes")
         return @answer.call({ error: no_chaos }) unless @supervisor.config.chaos
 
-        node.channel.post("chaos", order) if node&.ready?
+        valid = Swarm::IPC::Messages::TO_NODE.valid?("chaos", order)
+        node.channel.post("chaos", order) if valid && node&.ready?
         @answer.call({ done: "chaos" })
       end
 

@@ -46,7 +46,24 @@ class MessagesTest < Skep::TestCase
     ["ask", {}], ["ask", { "number" => 2**70 }],
     ["unknown", {}], ["exited", { "page_index" => 1, "pid" => 1 }]
   ].freeze
-  private_constant :DURATIONS, :BAD_WORK, :BAD_FRAMES
+  FORK = { "page_index" => 0, "node" => 0, "task" => 0, "mold" => 1, "placed" => true,
+           "suspects" => [] }.freeze
+  # What a mold, a node and the supervisor may not send either.
+  BAD_ELSEWHERE = {
+    "TO_MOLD" => [["load", { "mold" => 1 }], ["prepare", { "options" => [] }], ["exited", {}],
+                  ["fork", { **FORK, "page_index" => -1 }], ["fork", { **FORK, "task" => "0" }],
+                  ["fork", { **FORK, "spare" => 1 }], ["fork", { **FORK, "placed" => nil }],
+                  ["fork", { **FORK, "suspects" => [{ "in_hand" => "x" }] }]],
+    "FROM_MOLD" => [["loaded", { "name" => "a" }], ["ready", { "seconds" => "1" }],
+                    ["forked", { "page_index" => 0, "pid" => nil }], ["fork", FORK],
+                    ["exited", { "page_index" => 0, "pid" => 1, "exitstatus" => "0" }]],
+    "TO_NODE" => [["stop", {}], ["become_mold", { "mold" => "1" }],
+                  ["suspects", { "added" => 1 }], ["suspects", { "dropped" => [["x"]] }],
+                  ["step_in", { "node" => 0 }],
+                  ["event", { "name" => "x", "facts" => 1 }], ["answer", { "number" => 1 }],
+                  ["chaos", { "order" => 1 }], ["ready", {}]]
+  }.freeze
+  private_constant :DURATIONS, :BAD_WORK, :BAD_FRAMES, :FORK, :BAD_ELSEWHERE
 
   def setup
     super
@@ -75,6 +92,40 @@ class MessagesTest < Skep::TestCase
       frame = Swarm::IPC::Channel::Message.new(type, fields, [])
       assert_raises(Messages::Invalid) { Messages::FROM_NODE.incoming(frame) }
     end
+  end
+
+  BAD_ELSEWHERE.each do |name, frames|
+    table = Messages.const_get(name)
+
+    frames.each_with_index do |(type, fields), i|
+      test "refuses bad message #{i} from #{table.from} to #{table.to}, a #{type}" do
+        frame = Swarm::IPC::Channel::Message.new(type, fields, [])
+        assert_raises(Messages::Invalid) { table.incoming(frame) }
+        refute table.valid?(type, fields)
+      end
+    end
+  end
+
+  test "takes the fields of a table, and no others" do
+    frame = Swarm::IPC::Channel::Message.new("fork", { **FORK, "more" => 1 }, [:socket], 40)
+    read = Messages::TO_MOLD.incoming(frame)
+    assert_equal({ **FORK, "spare" => nil }, read.facts)
+    assert_equal ["fork", [:socket], 40], [read.type, read.ios, read.bytes]
+  end
+
+  test "knows what a crash suspect is, as the supervisor sends it" do
+    suspects = Swarm::IPC::CrashSuspects.new
+    suspects.record_crash([["orders/0/17-42", 25], ["a", nil]], 3, 1.5)
+    plain = JSON.parse(JSON.generate(suspects.to_plain))
+    frame = Swarm::IPC::Channel::Message.new("suspects", { "added" => plain }, [])
+    assert_equal plain, Messages::TO_NODE.incoming(frame)["added"]
+  end
+
+  test "has every message that is sent, and no other" do
+    lib = File.expand_path("../../../lib/skep", __dir__)
+    code = Dir.glob("#{lib}/{swarm,watch}/**/*.rb").map { |file| File.read(file) }.join
+    sent = code.gsub(/^\s*#.*/, "").scan(/\b(?:post|report(?:\.call)?)\(\s*"(\w+)"/).flatten
+    assert_equal Messages::ALL.flat_map(&:types).uniq.sort, sent.uniq.sort
   end
 
   test "passes on what is fit, as plain data" do
