@@ -118,9 +118,9 @@ module Skep
     # A source answers `errors`, `facts`, `threads` and `run(child, handler)`. A source with its own
     # handler answers `handler`, too, and needs no block (docs/work.md).
     class WorkSpec
-      attr_reader :nodes #: Integer?
-      attr_reader :source #: untyped
-      attr_reader :handler #: Proc?
+      attr_reader :nodes #: Integer?, how many do this work; nil: as many as the swarm has
+      attr_reader :source #: untyped, nil for a plain block
+      attr_reader :handler #: Proc?, the block
 
       def initialize(source, nodes, handler) #: (untyped, Integer?, Proc?) -> void
         @source = source
@@ -128,6 +128,7 @@ module Skep
         @handler = handler || (source.handler if source.respond_to?(:handler))
       end
 
+      # Returns the number of worker threads of a node that does this work.
       def threads = @source ? @source.threads : 1 #: () -> Integer
 
       # Returns what the supervisor knows of this work: plain data, without secrets.

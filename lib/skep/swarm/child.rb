@@ -377,6 +377,7 @@ module Skep
           ios if ios.first.wait_readable(seconds)
         end
       end
+      private_constant :InterruptibleWait
     end
   end
 end

@@ -17,7 +17,7 @@ class InterruptibleWaitTest < Skep::TestCase
   def setup
     super
     @over = false
-    @waiter = Skep::Swarm::Child::InterruptibleWait.new(every: 10.0) { @over }
+    @waiter = Skep::Swarm::Child.const_get(:InterruptibleWait).new(every: 10.0) { @over }
     @heartbeat = Heartbeat.new(0, Queue.new)
   end
 
