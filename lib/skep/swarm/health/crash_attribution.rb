@@ -30,7 +30,6 @@ module Skep
           @node_pool = node_pool
           @scoreboard = scoreboard
           @events = events
-          @suspects = IPC::CrashSuspects.new
           @charged = {}.compare_by_identity
           events.subscribe(:node_lost) { |event| record_crash(event.subject) }
           events.subscribe(:node_died, :node_exited) do |event|
@@ -38,10 +37,14 @@ module Skep
           end
         end
 
-        def dump = @suspects.dump #: () -> Array[Hash[String, untyped]]
-        def restore(plain) = @suspects.restore(plain) #: (Array[Hash[String, untyped]]) -> void
-        def to_a = @suspects.to_a #: () -> Array[IPC::CrashSuspects::Suspect]
-        def to_plain = @suspects.to_plain #: () -> Array[Hash[String, untyped]]
+        # Most swarms never have a suspect.
+        def to_a = @suspects ? @suspects.to_a : [] #: () -> Array[IPC::CrashSuspects::Suspect]
+        def to_plain = to_a.map(&:to_plain) #: () -> Array[Hash[String, untyped]]
+        alias dump to_plain
+
+        def restore(plain) #: (Array[Hash[String, untyped]]) -> void
+          suspects.restore(plain) if plain.any?
+        end
 
         def record_crash(node) #: (Nodes::NodeProcess) -> void
           accuse(node) if CRASHES.include?(node.reason)
@@ -51,7 +54,7 @@ module Skep
           accuse(node) if CRASHES.include?(node.reason) || !ours?(exit)
           charged = @charged.delete(node) or return
 
-          told = @suspects.set_exit(charged, [exit.to_s, *node.reason].join(", "))
+          told = suspects.set_exit(charged, [exit.to_s, *node.reason].join(", "))
           @events.publish(:work_suspected, node, level: :warn, in_hand: told.map(&:to_s),
                                             crashes: told.map(&:crashes).max, alone: told.one?)
           pass_on("added" => told.map(&:to_plain))
@@ -66,24 +69,29 @@ module Skep
         # Deaths whose cause is known are no crash loop.
         def judged(frame) #: (IPC::Channel::Message) -> void
           keys = frame["suspects"]
-          return forgive(@suspects.forgive(keys, OS.now)) if frame["guilty"]
+          return forgive(suspects.forgive(keys, OS.now)) if frame["guilty"]
 
-          pass_on("dropped" => keys) if @suspects.clear(keys).any?
+          drop(keys)
         end
 
         # There is new code: what the old one died of says nothing of it.
         def forget #: () -> void
-          keys = @suspects.to_a.map(&:key)
-          pass_on("dropped" => keys) if @suspects.clear(keys).any?
+          drop(@suspects.to_a.map(&:key)) if @suspects
         end
 
         private
+
+        def suspects = @suspects ||= IPC::CrashSuspects.new
+
+        def drop(keys)
+          pass_on("dropped" => keys) if suspects.clear(keys).any?
+        end
 
         def accuse(node)
           return if @node_pool.stopping? || @charged.key?(node)
 
           held = @scoreboard.held(node)
-          @charged[node] = @suspects.record_crash(held, node.id, OS.now) if held.any?
+          @charged[node] = suspects.record_crash(held, node.id, OS.now) if held.any?
         end
 
         # Could this be how one ends that we have told to?
