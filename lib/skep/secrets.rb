@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# What must not be read in logs, status, metrics and errors: values by their names, and passwords
-# within text by its shape.
+# Finds what must not appear in logs, status, metrics and errors: values by their names, and
+# passwords in text by the text's shape.
 #
 #   Secrets.name?("sasl.password")                      # => true
 #   Secrets.hide("redis://u:p@ss/word@host", "***")     # => "redis://u:***@host"

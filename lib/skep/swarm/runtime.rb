@@ -4,7 +4,8 @@
 #
 # SelfPipe makes signals readable. OrphanGuard ends molds and nodes whose supervisor has died.
 # Privileges and SocketActivation change what a node runs as, and which sockets it inherits.
-# Persisted keeps facts over an upgrade.
+# EventBus, StateMachine and Persisted serve the supervisor's components: they publish facts, change
+# state by a table, and keep facts over an upgrade.
 module Skep
   class Swarm
     module Runtime
