@@ -4,11 +4,19 @@
 # the start that fails on it is the last one.
 require_relative "scenario"
 
+# Only the size of a large heap is kept.
+SOURCE = <<~RUBY
+  Skep.swarm "large", nodes: 3 do |swarm|
+    swarm.preload { $kept = Array.new(300_000) { Object.new } }
+    swarm.work { |child| child.ready!; child.wait until child.stopping? }
+  end
+RUBY
+
 Scenario.play do
   skip "this Ruby's molds are given no heap beforehand" if RUBY_VERSION >= "3.2"
 
   little = "Process.setrlimit(:AS, 1 << 30)" # bytes of addresses
-  first = run_swarm(IDLE, before: little)
+  first = run_swarm(SOURCE, before: little)
   first.await("node_ready", times: 3)
   must("end with 0") { first.stop.success? }
 
