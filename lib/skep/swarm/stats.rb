@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "skep/swarm/runtime/persisted"
-
 # Figures about a swarm's life: durations, recovery times, totals of work.
 #
 # Histogram is log-linear and can be merged; WorkTotals adds what nodes say that they have done;
@@ -126,9 +124,6 @@ module Skep
       #
       # What the names mean only the work knows.
       class WorkTotals
-        include Runtime::Persisted
-
-        KEPT = %i[past handled].freeze
         MOST = 64 # names that one work may have
         private_constant :MOST
 
@@ -158,8 +153,13 @@ module Skep
           Histogram.merge(all).to_plain if all.any?
         end
 
-        # By an older skep: it knew of no times.
-        def restore(plain) = super({ "handled" => {}, **plain }) #: (Hash[String, untyped]) -> self
+        #: () -> Hash[String, untyped]
+        def dump = { "past" => @past, "handled" => @handled }
+
+        def restore(plain) #: (Hash[String, untyped]) -> self
+          @past, @handled = plain.fetch("past"), plain.fetch("handled", {})
+          self
+        end
 
         def inspect = "#<#{self.class} #{@past}>" #: () -> String
 
@@ -183,10 +183,6 @@ module Skep
       # One that was never ready takes nothing away by its end, nor one that is replaced while it
       # works.
       class RecoveryTimes
-        include Runtime::Persisted
-
-        KEPT = %i[lost].freeze
-
         def initialize #: () -> void
           @lost = {}
           @histogram = Histogram.new
@@ -208,11 +204,13 @@ module Skep
 
         def to_plain = @histogram.to_plain #: () -> Hash[String, untyped]
 
-        def dump = { **super, "histogram" => to_plain } #: () -> Hash[String, untyped]
+        #: () -> Hash[String, untyped]
+        def dump = { "lost" => @lost, "histogram" => to_plain }
 
         def restore(plain) #: (Hash[String, untyped]) -> self
-          @histogram.merge(plain["histogram"])
-          super
+          @lost = plain.fetch("lost")
+          @histogram.merge(plain.fetch("histogram"))
+          self
         end
 
         def inspect = "#<#{self.class} #{@histogram.count}>" #: () -> String

@@ -95,10 +95,10 @@ module Skep
           end
 
           ALL = {
-            nodes: count(-> { OS::CpuTime.count }, from: 1, to: 100_000),
+            nodes: count(-> { OS::Cgroup.processors }, from: 1, to: 100_000),
             spares: count(0, to: 10_000),
             boot_timeout: seconds(60.0),
-            boot_parallel: count(-> { OS::CpuTime.count }, from: 1),
+            boot_parallel: count(-> { OS::Cgroup.processors }, from: 1),
             liveness_timeout: seconds(30.0),
             stop_timeout: seconds(30.0),
             kill_timeout: seconds(5.0),

@@ -37,7 +37,7 @@ module Skep
           @loop.run
         ensure
           @preforked_child.discard
-          OS::ProcessGroup.kill_others
+          OS::ProcessTree::ProcessGroup.kill_others
         end
 
         private
@@ -71,7 +71,7 @@ module Skep
         end
 
         def forked(frame, socket)
-          OS::ForkProbe.check
+          OS::ProcessTree::ForkProbe.check
           pid = fork { |control| live(frame, socket, control) }
           socket.close # so that there is a descriptor for the pidfd
           OS::Pidfd.open(pid)
@@ -225,7 +225,7 @@ module Skep
 
           # If it fails, the mold forks each node when it is asked to.
           def make
-            OS::ForkProbe.check
+            OS::ProcessTree::ForkProbe.check
             @order, theirs = IPC::Channel.pair
             @pidfd = OS::Pidfd.open(pid = @fork.call(theirs))
             @watch = @loop.watch(@pidfd.to_io) { exited }
@@ -254,7 +254,7 @@ module Skep
         # Each node stops itself. Those that don't are killed at orphan_timeout, with all processes
         # of their group. If the mold left at once, a node that has executed another program would
         # stay, and so would the processes of a node that dies at that moment. If the mold is killed
-        # all the same, each node ends itself (OS::ParentDeathWatch).
+        # all the same, each node ends itself (OS::ProcessTree::ParentDeathWatch).
         class OrphanedNodes
           # children: ForkServer removes each that it has reaped.
           #: (OS::EventLoop, Hash, Runtime::OrphanGuard) -> void

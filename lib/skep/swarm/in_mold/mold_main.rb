@@ -186,10 +186,10 @@ module Skep
         end
 
         def preload
-          OS::HeapPageSlab.install if @config.reshare # later boots do it before the file
+          OS::Memory::HeapPageSlab.install if @config.reshare # later boots do it before the file
           %i[preload warm].each { |name| run_hooks(name) }
           @signals.reinstall # the application may have replaced the handlers
-          OS::ParentDeathWatch.renew
+          OS::ProcessTree::ParentDeathWatch.renew
         end
 
         # Loads once what every helper serves with.

@@ -229,6 +229,9 @@ module Skep
           exitstatus ? "exit status #{exitstatus}" : "status unknown"
         end
       end
+
+      # The reason of an exit by KILL that the kernel's OOM killer sent.
+      ExitStatus::OOM = "oom"
     end
   end
 end

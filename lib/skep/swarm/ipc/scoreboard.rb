@@ -250,7 +250,7 @@ module Skep
             def of_self #: () -> Hash[String, untyped]
               began = Process.clock_gettime(CLOCK)
               memory = OS::Memory.of or return {}
-              anonymous = OS::Statm.of&.anonymous or return {}
+              anonymous = OS::Memory::Statm.of&.anonymous or return {}
               seconds = Process.clock_gettime(CLOCK) - began
               { **memory.to_h.transform_keys(&:to_s), "anonymous" => anonymous,
                 "seconds" => seconds }

@@ -10,7 +10,7 @@
 #   orphan_guard.clear_up            # in an orphaned node that is about to end
 #   orphan_guard.promote_to_mold     # in a node that becomes a mold: => its OrphanGuard
 #
-# OS::ParentDeathWatch does it. A node also leads a process group of its own, which ends with it.
+# OS::ProcessTree::ParentDeathWatch does it. A node also leads a process group of its own, which ends with it.
 # oom_score_adj makes the kernel's OOM killer prefer nodes, then molds, then the supervisor
 # (docs/orphans.md).
 module Skep
@@ -32,7 +32,7 @@ module Skep
 
         # oom: the supervisor's OomScore. slack: shorter in a mold that was a node, so that it ends
         # its nodes before its own mold ends it.
-        def initialize(supervisor_pid: Process.ppid, supervisor: nil, oom: OS::OomScore.adjustment,
+        def initialize(supervisor_pid: Process.ppid, supervisor: nil, oom: OS::Memory::OomScore.adjustment,
                        slack: SLACK)
           @supervisor_pid, @supervisor, @oom, @slack = supervisor_pid, supervisor, oom, slack
           @parent, @mold = Process.ppid, Process.pid
@@ -71,13 +71,13 @@ module Skep
           at_exit do
             next unless Process.pid == node
 
-            @supervisor&.alive? ? OS::ProcessGroup.kill_others : clear_up
+            @supervisor&.alive? ? OS::ProcessTree::ProcessGroup.kill_others : clear_up
           end
         end
 
         # In a node that becomes a mold: ends the processes that it started as a node.
         def promote_to_mold #: () -> OrphanGuard
-          OS::ProcessGroup.kill_others
+          OS::ProcessTree::ProcessGroup.kill_others
           @own&.close
           OrphanGuard.new(supervisor_pid: @supervisor_pid, supervisor: @supervisor, oom: @oom,
                           slack: @slack / 2)
@@ -86,7 +86,7 @@ module Skep
 
         # In an orphan: ends its group, and that of its mold if no other process is left to do it.
         def clear_up #: () -> void
-          OS::ProcessGroup.kill_others
+          OS::ProcessTree::ProcessGroup.kill_others
           @own&.kill_leftover_group
         end
 
@@ -96,17 +96,17 @@ module Skep
         def mark = ENV[OWNER] = Process.pid.to_s
 
         # The parent of a mold is the supervisor, or the mold that it came of.
-        def hold_on(seconds) = OS::ParentDeathWatch.watch(@parent, @supervisor_pid, seconds:)
+        def hold_on(seconds) = OS::ProcessTree::ParentDeathWatch.watch(@parent, @supervisor_pid, seconds:)
 
         def bind
           Process.setpgid(0, 0)
-          OS::ParentDeathWatch.watch(@mold, @supervisor_pid, seconds: patience, mold_group: @own)
+          OS::ProcessTree::ParentDeathWatch.watch(@mold, @supervisor_pid, seconds: patience, mold_group: @own)
           raise_oom_score(NODE_OOM)
           mark
         end
 
         def raise_oom_score(by)
-          OS::OomScore.adjustment = @oom + by if @oom
+          OS::Memory::OomScore.adjustment = @oom + by if @oom
         end
       end
     end

@@ -43,14 +43,14 @@ module Skep
           user ? Process.initgroups(user.name, gid) : Process.groups = [gid]
           Process::GID.change_privilege(gid)
           Process::UID.change_privilege(user.uid) if user
-          OS::ParentDeathWatch.renew # the kernel forgets it when the user changes
+          OS::ProcessTree::ParentDeathWatch.renew # the kernel forgets it when the user changes
         end
 
         # A core as large as the system allows.
         def allow_core
           most = Process.getrlimit(:CORE).last
           Process.setrlimit(:CORE, most, most)
-          OS::Prctl.dumpable!
+          OS::ProcessTree::Prctl.dumpable!
         end
 
         def wanted
