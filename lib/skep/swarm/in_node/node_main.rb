@@ -97,7 +97,7 @@ module Skep
 
         def work
           @swarm.__hooks(:on_boot).each { |hook| hook.call(@child) }
-          OS::ProcessTree::ParentDeathWatch.renew # a hook may have changed user, or replaced the handler
+          OS::ProcessTree::ParentDeathWatch.renew # a hook may have changed user or handler
           task = spare? ? step_in : @birth["task"]
           @swarm.tasks.fetch(task).run(@child) unless @child.stopping?
         end

@@ -10,9 +10,9 @@
 #   orphan_guard.clear_up            # in an orphaned node that is about to end
 #   orphan_guard.promote_to_mold     # in a node that becomes a mold: => its OrphanGuard
 #
-# OS::ProcessTree::ParentDeathWatch does it. A node also leads a process group of its own, which ends with it.
-# oom_score_adj makes the kernel's OOM killer prefer nodes, then molds, then the supervisor
-# (docs/orphans.md).
+# OS::ProcessTree::ParentDeathWatch does it. A node also leads a process group of its own, which
+# ends with it. oom_score_adj makes the kernel's OOM killer prefer nodes, then molds, then the
+# supervisor (docs/orphans.md).
 module Skep
   class Swarm
     module Runtime
@@ -96,11 +96,14 @@ module Skep
         def mark = ENV[OWNER] = Process.pid.to_s
 
         # The parent of a mold is the supervisor, or the mold that it came of.
-        def hold_on(seconds) = OS::ProcessTree::ParentDeathWatch.watch(@parent, @supervisor_pid, seconds:)
+        def hold_on(seconds)
+          OS::ProcessTree::ParentDeathWatch.watch(@parent, @supervisor_pid, seconds:)
+        end
 
         def bind
           Process.setpgid(0, 0)
-          OS::ProcessTree::ParentDeathWatch.watch(@mold, @supervisor_pid, seconds: patience, mold_group: @own)
+          OS::ProcessTree::ParentDeathWatch.watch(@mold, @supervisor_pid, seconds: patience,
+                                                                         mold_group: @own)
           raise_oom_score(NODE_OOM)
           mark
         end
