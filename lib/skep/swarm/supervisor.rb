@@ -139,7 +139,7 @@ module Skep
         return if @lifecycle.stopped?
 
         @lifecycle.finish
-        @boot.over
+        @boot.over unless @node_pool&.ever_ready?
         @mold_pool.release { loop.stop }
       end
 
@@ -363,7 +363,6 @@ end
 require "skep/swarm/supervisor/observers"
 require "skep/swarm/supervisor/orphan_reaper"
 require "skep/swarm/supervisor/boot_monitor"
-require "skep/swarm/supervisor/signal_handler"
 require "skep/swarm/supervisor/lifecycle"
 require "skep/swarm/supervisor/process_setup"
 require "skep/swarm/supervisor/name_lock"

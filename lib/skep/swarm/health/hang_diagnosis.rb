@@ -39,7 +39,6 @@ module Skep
           @liveness = LivenessPolicy.new(timeout: config.liveness_timeout)
           @events = events
           @cases = {}.compare_by_identity
-          events.subscribe(:node_lost) { |event| report(event.subject) }
         end
 
         #: (Nodes::NodeProcess, Symbol, IPC::Scoreboard::ThreadStatus?) -> void
@@ -48,6 +47,7 @@ module Skep
           node.channel.post("backtraces", { "hung" => true })
           found = Diagnosis.new(verdict, facts(node, verdict, sign, state))
           @cases[node] = found
+          @subscription ||= @events.subscribe(:node_lost) { |event| report(event.subject) }
           execute_later(node, @config.kill_timeout - patience(sign))
           return conclude(node) if state&.stopped?
 
@@ -105,6 +105,7 @@ module Skep
 
         def report(node)
           found = @cases.delete(node) or return
+          @subscription = @events.unsubscribe(@subscription) if @cases.empty?
           node.slot.last_hang = { pid: node.pid, at: OS.now, why: reason(found.verdict),
                                   **found.facts }
           @events.publish(EVENTS.fetch(found.verdict), node, level: :error, **found.facts)

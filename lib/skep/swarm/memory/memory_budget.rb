@@ -11,26 +11,25 @@ module Skep
   class Swarm
     module Memory
       class MemoryBudget
-        # bytes: nil for no budget; pause: seconds between two sums at least.
+        # pause: seconds between two sums at least.
         def initialize(node_pool, cgroup_memory, bytes, pause:, events:)
           @pause = pause
           @node_pool = node_pool
           @events = events
-          bytes = cgroup_memory.within(:memory_budget, bytes)
-          @judge = bytes && MemoryBudgetPolicy.new(budget: bytes)
+          @judge = MemoryBudgetPolicy.new(budget: cgroup_memory.within(:memory_budget, bytes))
           @next_at = 0.0
           @total = 0
         end
 
         # Seconds in which growth at that rate, bytes a second, would use up half of what is left.
         def reach(rate) #: (Float) -> Float
-          return Float::INFINITY unless @judge && rate.positive?
+          return Float::INFINITY unless rate.positive?
 
           [(@judge.budget - @total) / rate / 2, @pause].max
         end
 
         def look(now, &renew) #: (Float) { (Nodes::NodeProcess, Symbol) -> bool } -> void
-          return if @judge.nil? || now < @next_at
+          return if now < @next_at
 
           @next_at = now + @pause
           @going = nil unless @going && @node_pool.memory_monitor.recycler.under_way?(@going)

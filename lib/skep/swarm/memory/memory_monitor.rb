@@ -83,6 +83,8 @@ module Skep
           longest = @limited ? MemoryLimitPolicy::LONGEST : STILL
           longest = [longest, LOOK * @node_pool.slots.size].max
           @limit = MemoryLimitPolicy.new(limit:, longest:)
+          return unless config.memory_budget
+
           @budget = MemoryBudget.new(@node_pool, @cgroup_memory, config.memory_budget,
                                      pause: longest / 10, events: @events)
         end
@@ -101,7 +103,7 @@ module Skep
           node.node_memory.seen(resident, now)
           verdict = judge(node, node.node_memory, now)
           @cgroup_memory.look(now)
-          @budget.look(now) { |victim, deed| renew(victim, "memory_budget", deed) }
+          @budget&.look(now) { |victim, deed| renew(victim, "memory_budget", deed) }
           verdict.is_a?(Float) ? pause(verdict, node.node_memory, now) : AGAIN
         end
 
@@ -115,7 +117,7 @@ module Skep
         # record.
         def pause(seconds, node_memory, now)
           if @limited
-            [seconds, @budget.reach(node_memory.rate), answer(node_memory, now)].min
+            [seconds, @budget&.reach(node_memory.rate), answer(node_memory, now)].compact.min
           else
             [[2 * (now - node_memory.born_at), AGAIN].max, @limit.longest].min
           end

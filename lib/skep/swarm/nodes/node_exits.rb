@@ -68,8 +68,7 @@ module Skep
 
         def record_exit(node, status) #: (NodeProcess, IPC::ExitStatus) -> void
           announce_loss(node)
-          oom = !node.killed? && @cgroup_memory.oom?(status)
-          node.killed_by = IPC::ExitStatus::OOM if oom
+          node.killed_by = IPC::ExitStatus::OOM if oom?(node, status)
           standing = remove(node, status)
           publish_exit(node, status) if node.pid
           node.slot.exit_recorded unless standing == :held
@@ -90,7 +89,7 @@ module Skep
         # Sees to what follows a node that has been removed.
         def follow_up(node, standing) #: (NodeProcess, Symbol) -> void
           slot = node.slot
-          return @replacements.promoted(slot) if standing == :held
+          return promote(slot) if standing == :held
 
           @boots.cancel(slot) # a launch that was to come early
           @replacements.failed(slot) if slot.replacement
@@ -123,11 +122,20 @@ module Skep
 
         private
 
+        # The slot is its successor's alone.
+        def promote(slot)
+          slot.replacement ? @replacements.promoted(slot) : slot.node.place
+        end
+
         def lost(node)
           announce_loss(node)
           return if @lifecycle.stopping? || node.slot.replacement
 
           @restarter.restart_early(node) if node.slot.work?
+        end
+
+        def oom?(node, status)
+          status.signal == "KILL" && !node.killed? && @cgroup_memory.oom?(status)
         end
 
         # Its last messages come before its exit.

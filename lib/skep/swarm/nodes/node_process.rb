@@ -46,7 +46,6 @@ module Skep
         attr_reader :exit_status #: IPC::ExitStatus?, how it has ended
         attr_reader :asked_at #: Float
         attr_reader :ready_at #: Float?
-        attr_reader :unhealthy_reports #: Health::UnhealthyReports
         attr_accessor :end_watch, :watches
         attr_accessor :node_memory #: Memory::NodeMemory?, from its readiness on
 
@@ -60,7 +59,6 @@ module Skep
           @work = {}
           @work_bytes = 0
           @said = {}
-          @unhealthy_reports = Health::UnhealthyReports.new
         end
 
         # Of one that is neither booting nor on its way out.
@@ -74,11 +72,14 @@ module Skep
         def restore(plain, pidfd) #: (Hash[String, untyped], OS::Pidfd) -> self
           @state = plain["state"].to_sym
           @pidfd = pidfd
-          @unhealthy_reports.restore(plain["unhealthy_reports"])
+          unhealthy_reports.restore(plain["unhealthy_reports"])
           super(plain)
         end
 
         def listens_to(channel) = @channel = channel #: (IPC::Connection) -> void
+
+        #: () -> Health::UnhealthyReports
+        def unhealthy_reports = @unhealthy_reports ||= Health::UnhealthyReports.new
 
         def id = slot.id #: () -> Integer
         def label = slot.label #: () -> (Integer | String), what events call it
