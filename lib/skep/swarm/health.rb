@@ -11,7 +11,6 @@ module Skep
   end
 end
 
-require "skep/swarm/health/restart_policy"
 require "skep/swarm/health/liveness_policy"
 require "skep/swarm/health/unhealthy_reports"
 require "skep/swarm/health/crash_attribution"

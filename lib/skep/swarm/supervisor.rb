@@ -33,10 +33,9 @@ module Skep
         @overrides = overrides
         @observers = Observers.new([@event_counter = EventCounter.new, *observers])
         @lifecycle = Lifecycle.new
-        default = Definition::Config::Options::ALL[:boot_timeout].value
         @events = Runtime::EventBus.new
         subscribe
-        @boot = BootMonitor.new(self, overrides["boot_timeout"] || default)
+        @boot = BootMonitor.new(self)
       end
 
       # Runs the swarm to its end and returns the exit code.
@@ -126,7 +125,10 @@ module Skep
       def reap = @process_setup.orphan_reaper.reap #: () -> void
 
       # How long a mold may take to be ready.
-      def boot_limit = @boot.limit
+      def boot_limit #: () -> Float
+        default = Definition::Config::Options::ALL[:boot_timeout].value
+        2 * (config&.boot_timeout || @overrides["boot_timeout"] || default)
+      end
 
       # There is no swarm to run: says why, ends what there is and exits with that code.
       def fail(sentence, exit_code = ExitCode::FAILED)
@@ -259,7 +261,7 @@ module Skep
         @process_setup = ProcessSetup.new(self, program: @launcher.program?, ours: method(:ours),
                                                 forked: disown)
         @mold_pool = Molds::MoldPool.new(@launcher, loop:, events:, disown:, lifecycle: @lifecycle,
-                                                    boot_limit: @boot.method(:limit),
+                                                    boot_limit: method(:boot_limit),
                                                     oom: method(:oom?))
         @own_processes = OwnProcesses.new(self, @mold_pool)
         @process_setup.take

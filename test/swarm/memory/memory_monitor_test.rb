@@ -122,7 +122,8 @@ class MemoryMonitorTest < Skep::TestCase
     around = Skep::Swarm::Memory::CgroupMemory.new(Group.new(nil, nil, nil, 0, 0.0), events:)
     @weights = {}.compare_by_identity
     @memory_monitor = Skep::Swarm::Memory::MemoryMonitor.new(
-      @node_pool, config, around, loop: @loop, events:, weights: @weights.method(:[])
+      @node_pool, config, around, loop: @loop, events:, weights: @weights.method(:[]),
+      restart_policy: Skep::Swarm::Nodes::RestartPolicy.new(config)
     )
     @node_pool.memory_monitor = @memory_monitor
     @node_pool.slots.map { |slot| slot.node = Node.new(slot, @pid, Skep::OS.now, nil, [], []) }

@@ -97,7 +97,8 @@ class RecyclerTest < Skep::TestCase
     config = Skep::Swarm::Definition::Config.new("a", options)
     slots = Array.new(size) { |id| Slot.new(id) }
     @node_pool = NodePool.new(slots, [], Retired.new([]))
-    @recycler = Skep::Swarm::Memory::Recycler.new(@node_pool, config, loop: @loop)
+    restart_policy = Skep::Swarm::Nodes::RestartPolicy.new(config)
+    @recycler = Skep::Swarm::Memory::Recycler.new(@node_pool, config, loop: @loop, restart_policy:)
     slots.map { |slot| slot.node = Node.new(slot, :ready, []) }
   end
 

@@ -10,6 +10,7 @@ class BootMonitorTest < Skep::TestCase
     def file = "swarm.rb"
     def stopping? = stopping
     def loop = self
+    def boot_limit = 2.0
     def after(_, &block) = self.timer = block
     def fail(sentence, _) = sentences << sentence
   end
@@ -23,7 +24,7 @@ class BootMonitorTest < Skep::TestCase
 
   def sentences(stopping)
     supervisor = Supervisor.new(stopping, nil, [], Skep::Swarm::Runtime::EventBus.new)
-    Skep::Swarm::Supervisor::BootMonitor.new(supervisor, 1.0).watch
+    Skep::Swarm::Supervisor::BootMonitor.new(supervisor).watch
     supervisor.timer.call
     supervisor.sentences.size
   end

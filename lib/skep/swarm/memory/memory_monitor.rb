@@ -27,14 +27,14 @@ module Skep
         attr_reader :recycler #: Recycler
 
         # weights: tells when a node has counted its pages, and what it counted, if it has.
-        def initialize(node_pool, config, cgroup_memory, loop:, events:, weights:)
+        def initialize(node_pool, config, cgroup_memory, loop:, events:, weights:, restart_policy:)
           @node_pool = node_pool
           @loop = loop
           @events = events
           @weights = weights
           @rest = config.liveness_timeout * REST
           @cgroup_memory = cgroup_memory
-          @recycler = Recycler.new(node_pool, config, loop:)
+          @recycler = Recycler.new(node_pool, config, loop:, restart_policy:)
           @sampling_schedule = SamplingSchedule.new(loop) { |node, now| look(node, now) }
           @lifetime = config.max_lifetime && MaxLifetimePolicy.new(config.max_lifetime)
           appoint_judges(config)
@@ -98,7 +98,9 @@ module Skep
 
         # Returns the seconds until the next look.
         def look(node, now)
-          resident = OS::Memory::Statm.of(node.pid) or return AGAIN # its end is about to be told
+          return STILL if @node_pool.stopping?
+
+          resident = OS::Memory::Statm.of(node.pid) or return AGAIN # it is about to be removed
           hear(node)
           node.node_memory.seen(resident, now)
           verdict = judge(node, node.node_memory, now)

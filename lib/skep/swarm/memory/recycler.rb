@@ -3,7 +3,7 @@
 # Nodes that are to make way for new ones though they work: a few at a time, each once its successor
 # is ready.
 #
-#   recycler = Recycler.new(node_pool, config, loop:)
+#   recycler = Recycler.new(node_pool, config, loop:, restart_policy:)
 #   recycler.ask(node, "memory_limit")       # false: it is under way, or to wait
 #   recycler.at_once(node, "memory_limit")   # it can't wait for its successor
 #
@@ -16,12 +16,13 @@ module Skep
         PART = 20 # of the swarm's nodes one in so many is renewed at a time, and one at least
         private_constant :PART
 
-        #: (Nodes::NodePool, Definition::Config, loop: OS::EventLoop) -> void
-        def initialize(node_pool, config, loop:)
+        #: (Nodes::NodePool, Definition::Config, loop: OS::EventLoop,
+        #:  restart_policy: Nodes::RestartPolicy) -> void
+        def initialize(node_pool, config, loop:, restart_policy:)
           @node_pool = node_pool
           @config = config
           @loop = loop
-          @policy = Health::RestartPolicy.new(config)
+          @policy = restart_policy
           @queue = []
           @going = 0
           @begun = Hash.new { |all, id| all[id] = [] } # when, by slot id

@@ -271,7 +271,7 @@ module Skep
 
           @exited_at.shift if @exited_at.size > REMEMBERED
           @exited_at << OS.now
-          start_in(Health::RestartPolicy.new(@config).delay(@exited_at, OS.now))
+          start_in(Nodes::RestartPolicy.new(@config).delay(@exited_at, OS.now))
         end
 
         def start_in(seconds)

@@ -270,7 +270,7 @@ module Skep
           node.mold.live? ? @exits.follow(node) : @exits.adopt(node)
           @liveness_monitor.watch(node)
           @memory_monitor.resume(node, node_memory)
-          @restarter.clear_crash_loop_later(node)
+          @restarter.clear_crash_loop_later(node) if node.slot.looping?
         end
 
         private
@@ -288,7 +288,8 @@ module Skep
                                                           &@hang_diagnosis.method(:open))
           @cgroup_memory = Memory::CgroupMemory.new(OS::Cgroup.of, events: @events)
           @memory_monitor = Memory::MemoryMonitor.new(self, @config, cgroup_memory, **shared,
-                                                      weights: scoreboard.method(:weight))
+                                                      weights: scoreboard.method(:weight),
+                                                      restart_policy: @restarter.policy)
           @exits = NodeExits.new(@config, @lifecycle, **shared,
                                  node_table:, scoreboard:, cgroup_memory:, boots:, replacements:,
                                  restarter: @restarter, grace: @grace)

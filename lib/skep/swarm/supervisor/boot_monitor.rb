@@ -3,9 +3,8 @@
 # Watches a swarm's first boot: it has come to nothing when no node is ready in time, or when none
 # of them can begin. Then the supervisor is told why.
 #
-#   boot = BootMonitor.new(supervisor, 60.0)   # boot_timeout, until the file has said its own
+#   boot = BootMonitor.new(supervisor)
 #   boot.watch                                 # from now on, and anew when it is configured
-#   boot.limit                                 # => 120.0, seconds that a mold may take too
 #   boot.over
 module Skep
   class Swarm
@@ -16,22 +15,16 @@ module Skep
         UNREADY = "#{SILENT}, and whether your work calls child.ready!"
         private_constant :BAD_NEWS, :SILENT, :UNREADY
 
-        def initialize(supervisor, seconds) #: (Supervisor, Float) -> void
+        def initialize(supervisor) #: (Supervisor) -> void
           @supervisor = supervisor
-          @limit = 2 * seconds
           @events = supervisor.events
           @subscriptions = [@events.subscribe(*BAD_NEWS) { look },
                             @events.subscribe(:node_ready) { |event| ready(event.subject) }]
         end
 
-        def limit #: () -> Float
-          config = @supervisor.config
-          config ? 2 * config.boot_timeout : @limit
-        end
-
         def watch #: () -> void
           @timer&.cancel
-          @timer = @supervisor.loop.after(limit) { overdue }
+          @timer = @supervisor.loop.after(@supervisor.boot_limit) { overdue }
         end
 
         # A node is ready, or the swarm ends.
@@ -66,7 +59,7 @@ module Skep
         def overdue
           return if @supervisor.stopping?
 
-          fail("no node was ready within #{limit.round(1)} s", UNREADY)
+          fail("no node was ready within #{@supervisor.boot_limit.round(1)} s", UNREADY)
         end
 
         def fail(what, otherwise = SILENT)

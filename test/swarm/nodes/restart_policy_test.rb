@@ -20,7 +20,7 @@ class RestartPolicyTest < Skep::TestCase
   end
 
   test "varies a wait by a fifth, and never past 30 s" do
-    policy = Skep::Swarm::Health::RestartPolicy.new(config({}))
+    policy = Skep::Swarm::Nodes::RestartPolicy.new(config({}))
     waits = Array.new(200) { policy.delay([0.0] * 6, 0.0) }
 
     assert_operator waits.min, :>=, 0.08
@@ -30,13 +30,13 @@ class RestartPolicyTest < Skep::TestCase
   end
 
   test "forgets deaths older than the window" do
-    policy = Skep::Swarm::Health::RestartPolicy.new(config({}))
+    policy = Skep::Swarm::Nodes::RestartPolicy.new(config({}))
 
     assert_in_delta 0.0, policy.delay([0.0] * 50, 60.1)
   end
 
   test "tells beforehand whether a death would be answered at once" do
-    policy = Skep::Swarm::Health::RestartPolicy.new(config({}))
+    policy = Skep::Swarm::Nodes::RestartPolicy.new(config({}))
     told = (0..6).map { |n| policy.at_once?([100.0] * n, 100.0) }
 
     assert_equal([true] * 5 + [false] * 2, told)
@@ -65,8 +65,8 @@ class RestartPolicyTest < Skep::TestCase
   def config(options) = Skep::Swarm::Definition::Config.new("a", options, tasks: [{}])
 
   def verdict(options, deaths: 1, clean: false, exitstatus: nil)
-    ending = Skep::Swarm::Health::RestartPolicy::Exited.new(deaths: [100.0] * deaths, clean:,
+    ending = Skep::Swarm::Nodes::RestartPolicy::Exited.new(deaths: [100.0] * deaths, clean:,
 exitstatus:)
-    Skep::Swarm::Health::RestartPolicy.new(config(options), random: Middle).verdict(ending, 100.0)
+    Skep::Swarm::Nodes::RestartPolicy.new(config(options), random: Middle).verdict(ending, 100.0)
   end
 end
