@@ -67,12 +67,6 @@ class RollingUpdateTest < Skep::TestCase
     assert_equal :failed, @update.state
   end
 
-  test "every state that it can get into is in the table, and all but three lead on" do
-    table = Skep::Swarm::Rollout::RollingUpdate::TRANSITIONS
-    assert_empty table.values.flat_map(&:values).uniq - table.keys
-    assert_equal %i[done failed rolled_back], table.select { |_, ways| ways.empty? }.keys
-  end
-
   private
 
   def slots = @parts.slots
@@ -84,4 +78,109 @@ class RollingUpdateTest < Skep::TestCase
       @ended << why
     end
   end
+end
+
+class ReloadTest < Skep::TestCase
+  Config = Skep::Swarm::Definition::Config
+  PLAIN = { "name" => "s", "options" => { "nodes" => 2 }, "events" => [],
+            "tasks" => [{ "facts" => { "kind" => "block" } }] }.freeze
+  private_constant :Config, :PLAIN
+
+  def setup
+    super
+    @parts = RolloutParts.new(1, 0)
+    @ended = []
+    @heard = []
+    events.subscribe(:code_adopted, :reload_ignored) { |event| @heard << [event.name, event.facts] }
+    @reload = Skep::Swarm::Rollout::Reload.new(read(PLAIN), read: method(:read),
+                                               **@parts.to_h) { |why| @ended << why }
+    @reload.start
+    @mold = @parts.mold_pool.asked.shift.last
+  end
+
+  def teardown
+    @parts.loop.close
+    super
+  end
+
+  test "tries one node of the new mold, then replaces the others" do
+    loaded
+    assert_equal [[:prepare, 1]], asked
+    mold_ready
+    assert_equal [:canary, @mold, 1], [@reload.state, request.mold, request.slot.id]
+    settle(true)
+    assert_equal [[:adopt, 1], [:retire, 0, true]], asked.drop(1)
+    assert_equal [:rolling, @mold, 0], [@reload.state, @parts.node_pool.mold, request.slot.id]
+    assert_equal [[:code_adopted, { plain: PLAIN }]], @heard
+    settle(true)
+    assert_equal [[nil], :done], [@ended, @reload.state]
+  end
+
+  test "rolls back where the canary can't begin" do
+    loaded
+    mold_ready
+    request.slot.failure = "no database"
+    settle(false)
+    assert_equal [:rolled_back, @parts.old], [@reload.state, @parts.node_pool.mold]
+    assert_equal [:retire, 1, false], asked.last
+    assert_equal ["the first node of the new mold could not begin: no database"], @ended
+  end
+
+  test "takes back what came of a mold that has ended" do
+    loaded
+    mold_ready
+    slot = request.slot
+    slot.node = RolloutParts.node(@mold, slot)
+    @mold.alive = false
+    events.announce(:mold_exited, @mold, exit_status: "SIGKILL")
+    assert_equal ["its mold ended, SIGKILL"], @ended
+    assert_equal [slot], @parts.node_pool.asked.drop(1).map(&:slot)
+    assert_equal [[:prepare, 1]], asked
+  end
+
+  test "tries another slot where the canary's was removed, or lost its node" do
+    loaded
+    mold_ready
+    request.slot.retired = true
+    @parts.slots[1].node = nil
+    settle(false)
+    assert_equal [:canary, 0], [@reload.state, request.slot.id]
+    request.slot.node = nil
+    settle(false)
+    assert_equal [:done, [nil]], [@reload.state, @ended]
+  end
+
+  test "a mold that can't load the file is the end of it" do
+    events.announce(:mold_load_rejected, @mold, message: "syntax", exit_code: 78)
+    events.announce(:mold_exited, @mold, exit_status: "exit 1")
+    assert_equal ["syntax"], @ended
+  end
+
+  test "what happens to other molds is not its concern" do
+    events.announce(:mold_exited, @parts.old, exit_status: "SIGKILL")
+    assert_equal :starting, @reload.state
+  end
+
+  test "refuses a file that this swarm's processes can't run" do
+    loaded("name" => "other")
+    assert_equal ["its name is other now: stop the swarm and start it anew"], @ended
+    assert_equal [[:retire, 1, false]], asked
+  end
+
+  test "names the options that take effect at the next start" do
+    loaded("options" => { "nodes" => 2, "stop_timeout" => 9 })
+    assert_equal [[:reload_ignored,
+                   { message: "stop_timeout changed: takes effect at the next start" }]], @heard
+    assert_equal [[:prepare, 1]], asked
+  end
+
+  private
+
+  def read(plain) = Config.new(plain["name"], plain["options"], tasks: plain["tasks"], events: [])
+  def events = @parts.events
+  def asked = @parts.mold_pool.asked
+  def request = @parts.node_pool.asked.first
+  def settle(succeeded) = @parts.node_pool.settle(succeeded)
+  def loaded(**new) = events.announce(:mold_loaded, @mold, plain: PLAIN.merge(new))
+  def mold_ready = events.publish(:mold_ready, @mold)
 end

@@ -173,6 +173,83 @@ module Skep
           @done.call("node #{slot.label} could not be replaced, and keeps its process: try again")
         end
       end
+
+      # New code beside the old: a new mold loads the swarm's file as it is now.
+      #
+      #   Reload.new(config, read:, **parts) { |why| … }.start   # nil: done; else a sentence
+      #
+      # What the file says of the swarm itself (nodes, timeouts) doesn't change: `reload_ignored`
+      # names the options that differ. The events that its blocks subscribe to do (Molds::Mold#events).
+      # Once the mold is adopted `code_adopted (plain)` is on the event bus.
+      class Reload < RollingUpdate
+        # read: makes a Definition::Config of what a mold has loaded.
+        #: (Definition::Config, read: ^(Hash[String, untyped]) -> Definition::Config, **untyped)
+        #:   { (String?) -> void } -> void
+        def initialize(config, read:, **parts, &done)
+          super("reload", **parts, &done)
+          @config = config
+          @read = read
+        end
+
+        def start #: () -> void
+          follow_mold
+          @mold = @mold_pool.start(candidate: true)
+        rescue SystemCallError => e # no process or descriptor to be had
+          roll_back("no new mold could be started: #{e.message}")
+        end
+
+        private
+
+        def mold_loaded(plain)
+          @plain = plain
+          new = @read.call(plain)
+          why = new.errors.first || unlike(new)
+          return roll_back(why) if why
+
+          warn_of(new)
+          @mold_pool.prepare(@mold)
+        end
+
+        def adopted = @events.announce(:code_adopted, @mold, plain: @plain)
+
+        # Returns why this swarm's processes can't run the new file, or nil.
+        def unlike(new)
+          if new.name != @config.name
+            return "its name is #{new.name} now: stop the swarm and start it anew"
+          end
+          if new.tasks.size != @config.tasks.size
+            return "it has #{new.tasks.size} works now, not #{@config.tasks.size}: start it anew"
+          end
+          if reordered?(new)
+            return "its works are in another order now, by which its nodes know them: " \
+                   "put them back, or stop the swarm and start it anew"
+          end
+
+          "it has more threads now: start it anew" if new.threads > @config.threads
+        end
+
+        # Returns true for the same kinds of work in another order. Blocks all look the same.
+        def reordered?(new)
+          before, now = [@config, new].map { |config| config.tasks.map { |task| task["facts"] } }
+          before != now && before.tally == now.tally
+        end
+
+        def warn_of(new)
+          changed = new.to_h.keys.reject { |key| new.to_h[key] == @config.to_h[key] }
+          changed += changed_counts(new)
+          return if changed.empty?
+
+          message = "#{changed.join(", ")} changed: takes effect at the next start"
+          @events.publish(:reload_ignored, level: :warn, message:)
+        end
+
+        def changed_counts(new)
+          new.tasks.each_index.filter_map do |work|
+            before, now = [@config, new].map { |config| config.tasks[work]["nodes"] }
+            "nodes of work #{work} (#{before || "none"} to #{now || "none"})" if before != now
+          end
+        end
+      end
     end
   end
 end
