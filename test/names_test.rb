@@ -7,11 +7,12 @@ class NamesTest < Skep::TestCase
   ROOT = File.expand_path("..", __dir__)
   # What they are called now: docs/decisions/names-of-the-swarm.md.
   CONSTANTS = %w[
-    Adoption Ancestry Blank Budgeting Caster Cells Endings FirstBoot Footprint Foundry Garbled
-    Guardian Handover Headroom HeldSignals Household Inquest Insistence Kept LastHeap Lifeline
-    Liveness Mischief Obstacle Offspring Premises Recasting Recoveries Registrar Remains Renewals
-    Reserve Resident Resumption Revival RollCall Scales Seat Slab Succession Surroundings Survey
-    Suspicions Tenure Terms Twin Undone Upkeep Vigil Watchman Weighing
+    Adoption Ancestry Blank Budgeting Caster Cells CpuTime Endings FileLocks FirstBoot Footprint
+    Foundry Garbled Guardian Handover Headroom HeldLocks HeldSignals Household Inquest Insistence
+    Kept LastHeap Lifeline Liveness Mischief Obstacle Offspring Premises Recasting Recoveries
+    Registrar Remains Renewals Reserve Resident Resumption Revival RollCall Scales Seat SelfPipes
+    SignalNumber Slab Succession Surroundings Survey Suspicions Tenure Terms Twin Undone Upkeep
+    Vigil Watchman Weighing
   ].freeze
   WORDS = %w[
     absolve ancestry caster first_boot footprint footprints foundry garbled hand_on handover
