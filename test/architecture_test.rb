@@ -20,9 +20,9 @@ class ArchitectureTest < Skep::TestCase
   }.freeze
   ROOT = File.expand_path("..", __dir__)
   # The folders of swarm, each of which may name those before it, and what is beside them.
-  FOLDERS = %w[Runtime Stats IPC Definition Health Memory InNode InMold Nodes Molds Upgrade
-               Rollout Supervisor].freeze
-  BESIDE = { "Child" => "InNode" }.freeze
+  FOLDERS = %w[Runtime Stats IPC Definition Health Memory Processes Nodes Molds Rollout
+               Supervisor].freeze
+  BESIDE = { "Child" => "Processes" }.freeze
   MOST_IN_A_CIRCLE = 6
   private_constant :Room, :ROOMS, :ROOT, :FOLDERS, :BESIDE, :MOST_IN_A_CIRCLE
 

@@ -17,7 +17,7 @@ return if defined?(HouseStyle) # YARD loads what .yardopts names each time it re
 # - A link from one guide to another leads to its page.
 module HouseStyle
   ORDINARY = %i[inspect to_s dup clone _dump _load].freeze
-  STAND_INS = { "Skep::Swarm::InNode::ThreadContext" => "Skep::Swarm::Child",
+  STAND_INS = { "Skep::Swarm::Processes::ThreadContext" => "Skep::Swarm::Child",
                 "Skep::Kafka::Testing::Child" => "Skep::Swarm::Child" }.freeze
   SIGNATURE = /^\s*#:\s?(.*)$/
   BEHIND = /\s#: (.+)$/

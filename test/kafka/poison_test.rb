@@ -101,7 +101,7 @@ module Skep
       def partition(position) = Place.new(["orders", 0], position)
 
       def poison
-        @poison ||= Poison.new(Swarm::InNode::KnownSuspects.new(@suspects.to_plain,
+        @poison ||= Poison.new(Swarm::Processes::KnownSuspects.new(@suspects.to_plain,
                                                   report: ->(*said) { @said << said }))
       end
 

@@ -71,8 +71,9 @@ Scenario.play do
   broken = other("broken") { |lib| File.write("#{lib}/swarm/nodes/slot.rb", "module Skep\n  )\n") }
   lacking = other("lacking") { |lib| File.write("#{lib}/version.rb", "require 'no_such_gem'\n") }
   newer = other("newer") do |lib|
-    text = File.read("#{lib}/swarm/upgrade/state_file.rb")
-    File.write("#{lib}/swarm/upgrade/state_file.rb", text.sub(/FORMAT = \d+/, "FORMAT = 999"))
+    file = "#{lib}/swarm/rollout/upgrade/state_file.rb"
+    text = File.read(file)
+    File.write(file, text.sub(/FORMAT = \d+/, "FORMAT = 999"))
     File.write("#{lib}/version.rb", "module Skep\n  VERSION = '99.9'\nend\n")
   end
   refuses(swarm, broken, /can't take over: .*slot\.rb/)
@@ -139,7 +140,7 @@ Scenario.play do
   last = run_swarm(SOURCE)
   last.await("node_ready", times: 2)
   nodes = pids(last)
-  able = "warn #{Skep::Swarm::Upgrade::ABLE.inspect}; "
+  able = "warn #{Skep::Swarm::Rollout::Upgrade::ABLE.inspect}; "
   liar = program("liar.rb", "#{able}exit(Process.ppid == #{last.pid})") # its trial's parent it is
   must("not answer") do
     ask(last, liar)

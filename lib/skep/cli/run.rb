@@ -81,7 +81,8 @@ module Skep
         require "skep"
         file = argument("FILE")
         ARGV.replace(@arguments)
-        Swarm::InNode::InlineRunner.new(file, overrides:, observers: [Watch::Log.new(output: out)])
+        observers = [Watch::Log.new(output: out)]
+        Swarm::Processes::InlineRunner.new(file, overrides:, observers:)
       end
     end
   end

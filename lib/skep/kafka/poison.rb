@@ -34,7 +34,7 @@ module Skep
       end
       private_constant :Case
 
-      def initialize(caution) #: (Swarm::InNode::KnownSuspects) -> void
+      def initialize(caution) #: (Swarm::Processes::KnownSuspects) -> void
         @caution = caution
       end
 

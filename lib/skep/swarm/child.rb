@@ -79,12 +79,12 @@ module Skep
       def busy(for:, &block) = heartbeat.busy(binding.local_variable_get(:for), &block)
 
       # Returns the child as the work's thread 1, 2 … sees it; 0: this child.
-      def lane(thread) #: (Integer) -> (Child | InNode::ThreadContext)
+      def lane(thread) #: (Integer) -> (Child | Processes::ThreadContext)
         return self if IPC::Messages.whole(thread, "lane takes", most: @threads).zero?
 
         @lanes[thread] ||= begin
           @heartbeats << (heartbeat = @heartbeat_of.call(thread))
-          InNode::ThreadContext.new(self, heartbeat)
+          Processes::ThreadContext.new(self, heartbeat)
         end
       end
 
@@ -109,8 +109,8 @@ module Skep
       def producer = @producer || raise(NoProducer) #: () -> untyped
 
       # Returns what other nodes had in flight when they crashed.
-      def caution #: () -> InNode::KnownSuspects
-        @lock.synchronize { @caution ||= InNode::KnownSuspects.new(@suspects, report: @report) }
+      def caution #: () -> Processes::KnownSuspects
+        @lock.synchronize { @caution ||= Processes::KnownSuspects.new(@suspects, report: @report) }
       end
 
       def beat_every = @waiter.every #: () -> Float, the seconds after which waiting beats

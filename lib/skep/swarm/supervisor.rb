@@ -53,7 +53,7 @@ module Skep
 
       # Continues the swarm of the program that was this process before; a trial only shows that it
       # could. What it can't restore ends as it would with any dead supervisor.
-      def resume(state_file) #: (Upgrade::StateFile) -> Integer
+      def resume(state_file) #: (Rollout::Upgrade::StateFile) -> Integer
         open
         restore(state_file)
         return 0 if state_file.trial?
@@ -65,7 +65,7 @@ module Skep
       # What an Upgrade asks of it.
 
       # All that the next program must know.
-      def dump(state_file) #: (Upgrade::StateFile) -> Hash[String, untyped]
+      def dump(state_file) #: (Rollout::Upgrade::StateFile) -> Hash[String, untyped]
         { "started_at" => started_at, "state" => state, "plain" => @plain,
           "signals" => state_file.signals.map { |io| state_file.lend(io) },
           "sockets" => Runtime::SocketActivation.ios.map { |io| state_file.lend(io) },
@@ -278,7 +278,7 @@ module Skep
         @resources = Resources.new(config)
         @resources.inherit(state_file)
         appoint(kept: state_file["node_pool"]["slots"].map { |slot| slot.values_at("id", "task") })
-        Upgrade::Restore.new(@node_pool, @mold_pool, state_file).run
+        Rollout::Upgrade::Restore.new(@node_pool, @mold_pool, state_file).run
       end
 
       def announce_upgrade(state_file)

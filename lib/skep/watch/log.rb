@@ -38,7 +38,8 @@ module Skep
       end
 
       # What was too much for its reader is written by the next program.
-      def dump(_state_file) = @outlet.dump #: (Swarm::Upgrade::StateFile) -> Hash[String, untyped]
+      #: (Swarm::Rollout::Upgrade::StateFile) -> Hash[String, untyped]
+      def dump(_state_file) = @outlet.dump
 
       def resumed(supervisor, kept, _state_file)
         @loop = supervisor.loop

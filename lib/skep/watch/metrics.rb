@@ -41,7 +41,7 @@ module Skep
       end
 
       # Serves at a socket that listens already, until it is closed. line: asks the supervisor.
-      def start(socket, line) #: (BasicSocket, Swarm::InNode::SupervisorQuery) -> Server
+      def start(socket, line) #: (BasicSocket, Swarm::Processes::SupervisorQuery) -> Server
         Server.new(App.new(Facts.new(line))).serve(socket)
       end
 

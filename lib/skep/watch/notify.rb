@@ -42,7 +42,7 @@ module Skep
         look_by(urgent? ? OS.now : @told_at + PAUSE)
       end
 
-      def dump(_state_file) #: (Swarm::Upgrade::StateFile) -> Hash[String, untyped]
+      def dump(_state_file) #: (Swarm::Rollout::Upgrade::StateFile) -> Hash[String, untyped]
         { "address" => @address, "watchdog" => @watchdog&.seconds, "ready" => @ready }
       end
 

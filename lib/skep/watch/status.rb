@@ -73,12 +73,12 @@ module Skep
       end
 
       # Nobody who asks or follows is to notice.
-      def dump(state_file) #: (Swarm::Upgrade::StateFile) -> Hash[String, untyped]
+      def dump(state_file) #: (Swarm::Rollout::Upgrade::StateFile) -> Hash[String, untyped]
         { "seq" => @seq, "server" => state_file.lend(@server), "identity" => @identity,
           "clients" => @clients.map { |client| client.dump(state_file) } }
       end
 
-      #: (Swarm::Supervisor, Hash, Swarm::Upgrade::StateFile) -> void
+      #: (Swarm::Supervisor, Hash, Swarm::Rollout::Upgrade::StateFile) -> void
       def resumed(supervisor, kept, state_file)
         return configured(supervisor) unless kept
 

@@ -25,7 +25,7 @@ class FakeChild
   def initialize(id: 0, swarm: "test", suspects: [], &told)
     @id = id
     report = ->(*said) { @told.call(*said) }
-    @caution = Skep::Swarm::InNode::KnownSuspects.new(suspects, report:)
+    @caution = Skep::Swarm::Processes::KnownSuspects.new(suspects, report:)
     @swarm = swarm
     @mold = 0
     @told = told || proc {}

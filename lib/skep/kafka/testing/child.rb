@@ -15,7 +15,7 @@ module Skep
         attr_reader :id #: Integer
         attr_reader :swarm #: String
         attr_reader :mold #: Integer
-        attr_reader :caution #: Swarm::InNode::KnownSuspects
+        attr_reader :caution #: Swarm::Processes::KnownSuspects
         attr_reader :events #: Array[[Symbol, Symbol, Hash[Symbol, untyped]]], name, level, facts
         attr_reader :produced #: Array[Produced], what was written by `producer`
         attr_reader :ats #: Array[Integer?], which part of a batch was at work
@@ -34,7 +34,7 @@ module Skep
             Array.new(7) { [] }
           @beats = @done = 0
           @hooks = []
-          @caution = Swarm::InNode::KnownSuspects.new([], report: ->(*) {})
+          @caution = Swarm::Processes::KnownSuspects.new([], report: ->(*) {})
           @producer = Outlet.new(@produced)
         end
 

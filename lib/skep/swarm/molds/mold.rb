@@ -8,7 +8,7 @@
 #   mold.exited                          # => IPC::ExitStatus
 #
 # MoldPool starts, retires and ends molds and alone writes their state; NodePool asks them for
-# nodes. The code that runs inside a mold is InMold::MoldMain.
+# nodes. The code that runs inside a mold is Processes::MoldMain.
 #
 # | state | what the mold does |
 # |---|---|

@@ -35,7 +35,7 @@ module Skep
             ours, theirs = IPC::Channel.pair
             pid = Process.spawn(@heap_size_hint.environment, *command, in: ::File::NULL,
                                 pgroup: true, close_others: true,
-                                **InMold::MoldMain.descriptors(theirs))
+                                **Processes::MoldMain.descriptors(theirs))
             theirs.close
             ours.post("load", { "mold" => number, "supervisor" => Process.pid })
             [pid, ours]
@@ -54,7 +54,7 @@ module Skep
 
           def command
             [RbConfig.ruby, "-I", LIBRARY, *@heap_size_hint.requires, "-rskep",
-             "-e", "Skep::Swarm::InMold::MoldMain.main", "--", @file, *@arguments]
+             "-e", "Skep::Swarm::Processes::MoldMain.main", "--", @file, *@arguments]
           end
         end
 
@@ -87,7 +87,7 @@ module Skep
             disown.call
             ours.close
             $stdin.reopen(::File::NULL)
-            InMold::MoldMain.serve(IPC::Channel.new(theirs), swarm: @swarm)
+            Processes::MoldMain.serve(IPC::Channel.new(theirs), swarm: @swarm)
           end
         end
       end
@@ -107,8 +107,8 @@ module Skep
       # RUBY_GC_HEAP_INIT_SLOTS. With `reshare`, skep/reshare places them itself.
       # The hint is a file in the run directory. It is read only if this user has written it.
       class HeapSizeHint
-        SLOTS = InMold::MoldMain::HEAP_SLOTS
-        GIVEN = InMold::MoldMain::HEAP_SLOTS_GIVEN
+        SLOTS = Processes::MoldMain::HEAP_SLOTS
+        GIVEN = Processes::MoldMain::HEAP_SLOTS_GIVEN
         HELPS = RUBY_VERSION < "3.2"
         WORTH = 200_000..1_000_000_000 # slots: with fewer a collection has little to copy
         ROOM = 1.1 # boot makes objects that it drops again

@@ -110,7 +110,7 @@ module Skep
         end
 
         # What the next program of the supervisor must know.
-        def dump(state_file) #: (Upgrade::StateFile) -> Hash[String, untyped]
+        def dump(state_file) #: (Rollout::Upgrade::StateFile) -> Hash[String, untyped]
           { "next" => @next, "exited_at" => @exited_at, "molds" => @molds.map { |mold|
             { "number" => mold.number, "pid" => mold.pid, "started_at" => mold.started_at,
               "retired" => mold.retired?, "pidfd" => state_file.lend(mold.pidfd),
@@ -118,7 +118,8 @@ module Skep
           } }
         end
 
-        def restore(plain, state_file) #: (Hash[String, untyped], Upgrade::StateFile) -> void
+        #: (Hash[String, untyped], Rollout::Upgrade::StateFile) -> void
+        def restore(plain, state_file)
           @next, @exited_at = plain.values_at("next", "exited_at")
           plain["molds"].each { |kept| resume(kept, state_file) }
         end

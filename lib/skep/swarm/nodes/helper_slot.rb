@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # The slot of the helper: a node that does no work but runs the users' event blocks, passes events
-# on and serves metrics (what runs in its process is InNode::HelperMain).
+# on and serves metrics (what runs in its process is Processes::HelperMain).
 #
 #   helper = HelperSlot.new(%w[node_died])
 #   helper.tell("node_died", facts)      # kept until there is a process to tell
@@ -32,7 +32,7 @@ module Skep
           @backlog.shift(BACKLOG).each { |name, facts| tell(name, facts) }
         end
 
-        def dump(state_file) #: (Upgrade::StateFile) -> Hash[String, untyped]
+        def dump(state_file) #: (Rollout::Upgrade::StateFile) -> Hash[String, untyped]
           { **super, "backlog" => @backlog, "all_events" => @all_events, "events" => @events }
         end
 

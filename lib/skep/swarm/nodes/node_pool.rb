@@ -236,7 +236,7 @@ module Skep
 
         # Carried over an upgrade.
 
-        def dump(state_file) #: (Upgrade::StateFile) -> Hash[String, untyped]
+        def dump(state_file) #: (Rollout::Upgrade::StateFile) -> Hash[String, untyped]
           { "mold" => mold.number, "node_table" => node_table.dump,
             "slots" => slots.map { |slot| slot.dump(state_file) },
             "helper" => @helper&.dump(state_file),

@@ -62,7 +62,7 @@ module Skep
         end
 
         # Of one that is neither booting nor on its way out.
-        def dump(state_file) #: (Upgrade::StateFile) -> Hash[String, untyped]
+        def dump(state_file) #: (Rollout::Upgrade::StateFile) -> Hash[String, untyped]
           { **super(), "page_index" => page_index, "mold" => mold.number, "state" => state,
                        "pidfd" => state_file.lend(pidfd), "socket" => state_file.lend(channel),
                        "channel" => channel.dump, "unhealthy_reports" => unhealthy_reports.dump,

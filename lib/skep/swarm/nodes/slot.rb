@@ -162,7 +162,7 @@ module Skep
         # What its work's facts take as JSON.
         def work_bytes = node ? node.work_bytes : @last_work_bytes.to_i #: () -> Integer
 
-        def dump(state_file) #: (Upgrade::StateFile) -> Hash[String, untyped]
+        def dump(state_file) #: (Rollout::Upgrade::StateFile) -> Hash[String, untyped]
           { **super(), "id" => id, "task" => task, "state" => @state,
                        "deaths" => deaths.dump, "causes" => @causes.dump,
                        "last_exit" => last_exit&.to_plain, "last_mold" => @last_mold&.number,

@@ -24,12 +24,12 @@ module Skep
         end
 
         # What each of them hands over, by its class.
-        def dump(state_file) #: (Upgrade::StateFile) -> Hash[String, untyped]
+        def dump(state_file) #: (Rollout::Upgrade::StateFile) -> Hash[String, untyped]
           @observers.to_h { |observer| [observer.class.name, observer.dump(state_file)] }
         end
 
         # The same in the next program.
-        def resumed(supervisor, state_file) #: (Supervisor, Upgrade::StateFile) -> void
+        def resumed(supervisor, state_file) #: (Supervisor, Rollout::Upgrade::StateFile) -> void
           kept = state_file["observers"]
           @observers.each { |one| one.resumed(supervisor, kept[one.class.name], state_file) }
         end
@@ -62,11 +62,11 @@ module Skep
 
         # What the next program's observer of this class must know: plain data, and numbers of
         # descriptors that it lends.
-        def dump(_state_file) = nil #: (Upgrade::StateFile) -> untyped
+        def dump(_state_file) = nil #: (Rollout::Upgrade::StateFile) -> untyped
 
         # In place of `configured`, where the supervisor goes on as another program: what was kept,
         # or nil. What is raised here ends the supervisor.
-        #: (Supervisor, untyped, Upgrade::StateFile) -> void
+        #: (Supervisor, untyped, Rollout::Upgrade::StateFile) -> void
         def resumed(supervisor, _kept, _state_file) = configured(supervisor)
 
         # USR1: open again what is written to.
@@ -103,9 +103,9 @@ module Skep
           @counts[name] += 1
         end
 
-        def dump(_state_file) = counts #: (Upgrade::StateFile) -> Hash[String, Integer]
+        def dump(_state_file) = counts #: (Rollout::Upgrade::StateFile) -> Hash[String, Integer]
 
-        #: (Supervisor, Hash?, Upgrade::StateFile) -> void
+        #: (Supervisor, Hash?, Rollout::Upgrade::StateFile) -> void
         def resumed(_supervisor, kept, _state_file)
           @counts.merge!(kept.to_h) { |_, now, before| now + before }
         end

@@ -36,7 +36,7 @@ module Skep
 
         # What has been signalled since the program before this one held signals back; nobody else
         # has those from here on.
-        def take_over(state_file) #: (Upgrade::StateFile) -> void
+        def take_over(state_file) #: (Rollout::Upgrade::StateFile) -> void
           raise Skep::Error, "no signal can be kept for its Ruby" if OS::SignalHandoff.refused?
 
           reader, writer = state_file["signals"].map { |number| state_file.take(number, IO) }
@@ -73,7 +73,7 @@ module Skep
         # looks for itself. Nor is XFSZ, which is no order: it is only caught, so that a file at the
         # limit of its size (ulimit -f) is an error of write(2), EFBIG, and doesn't end the
         # supervisor. As it isn't ignored, molds and nodes have the default.
-        SIGNALS = [*Upgrade::StateFile::SIGNALS, "CHLD", "XFSZ"].freeze
+        SIGNALS = [*Rollout::Upgrade::StateFile::SIGNALS, "CHLD", "XFSZ"].freeze
 
         def initialize(supervisor) #: (Supervisor) -> void
           @supervisor = supervisor

@@ -28,13 +28,13 @@ module Skep
           @page = OS::SharedPage.create(@layout.total)
         end
 
-        def dump(state_file) #: (Upgrade::StateFile) -> Hash[String, untyped]
+        def dump(state_file) #: (Rollout::Upgrade::StateFile) -> Hash[String, untyped]
           { "control" => @config.control_path, "nodes" => @layout.nodes,
             "threads" => @layout.threads, "page" => state_file.lend(@page),
             "name_lock" => state_file.lend(@name_lock) }
         end
 
-        def inherit(state_file) #: (Upgrade::StateFile) -> void
+        def inherit(state_file) #: (Rollout::Upgrade::StateFile) -> void
           refuse(state_file["control"]) unless @config.control_path == state_file["control"]
 
           @layout = IPC::Scoreboard::Layout.new(nodes: state_file["nodes"],

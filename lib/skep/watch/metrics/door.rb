@@ -22,11 +22,11 @@ module Skep
           supervisor.loop.after(0) { open } if @address # the swarm's own news come first
         end
 
-        def dump(state_file) #: (Swarm::Upgrade::StateFile) -> Integer?
+        def dump(state_file) #: (Swarm::Rollout::Upgrade::StateFile) -> Integer?
           @socket && state_file.lend(@socket)
         end
 
-        #: (Swarm::Supervisor, Integer?, Swarm::Upgrade::StateFile) -> void
+        #: (Swarm::Supervisor, Integer?, Swarm::Rollout::Upgrade::StateFile) -> void
         def resumed(supervisor, kept, state_file)
           return configured(supervisor) unless kept
 

@@ -23,7 +23,7 @@ module Skep
 
         attr_reader :took #: Float
 
-        def initialize(line) #: (Swarm::InNode::SupervisorQuery) -> void
+        def initialize(line) #: (Swarm::Processes::SupervisorQuery) -> void
           @line = line
           @lock = Mutex.new
           @took = 0.0

@@ -42,7 +42,7 @@ module Skep
         # It neither waits for an answer nor follows: it may be closed.
         def idle? = !waits? && !follows? #: () -> bool
 
-        def dump(state_file) #: (Swarm::Upgrade::StateFile) -> Hash[String, untyped]
+        def dump(state_file) #: (Swarm::Rollout::Upgrade::StateFile) -> Hash[String, untyped]
           { "socket" => state_file.lend(@socket), "request" => [@request].pack("m0"),
             "out" => [@out].pack("m0"), "answered" => @answered, "follows" => @follows,
             "leaving" => @leaving }

@@ -8,7 +8,7 @@
 # restarts the work.
 module Skep
   class Swarm
-    module InNode
+    module Processes
       class InlineRunner
         attr_reader :failures #: Array[String]
         attr_reader :config #: Definition::Config

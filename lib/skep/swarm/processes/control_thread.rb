@@ -11,7 +11,7 @@
 # if it was told to, and is ended after orphan_timeout; both with status 3.
 module Skep
   class Swarm
-    module InNode
+    module Processes
       class ControlThread
         FORCED = ExitCode::FORCED
         ORPHANED = ExitCode::ORPHANED

@@ -9,7 +9,7 @@ class ForkServerTest < Skep::TestCase
       require "skep/swarm"
       Process::UID.change_privilege(65_534) if Process.uid.zero?
       loop = Skep::OS::EventLoop.new
-      preforked = Skep::Swarm::InMold::ForkServer::PreforkedChild.new(loop) { |order| fork { IO.select([order]) } }
+      preforked = Skep::Swarm::Processes::ForkServer::PreforkedChild.new(loop) { |order| fork { IO.select([order]) } }
       preforked.soon
       loop.turn(1)
       hog, hogged = UNIXSocket.pair

@@ -15,7 +15,7 @@
 # starts the mold.
 module Skep
   class Swarm
-    module InNode
+    module Processes
       class NodeMain
         SIGNALS = %w[TERM INT QUIT TSTP TTIN].freeze
         LAST_WORDS_SECONDS = 1.0

@@ -32,7 +32,7 @@ class SupervisorQueryTest < Skep::TestCase
   # The block tells what comes back for a question's number.
   def line_that
     line = nil
-    line = Skep::Swarm::InNode::SupervisorQuery.new(lambda { |type, facts|
+    line = Skep::Swarm::Processes::SupervisorQuery.new(lambda { |type, facts|
       assert_equal "ask", type
       yield(facts["number"]).each { |frame| line.hear(frame) }
     })

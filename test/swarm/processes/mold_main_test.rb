@@ -4,7 +4,7 @@ require "test_helper"
 require "skep/swarm"
 
 class MoldMainTest < Skep::TestCase
-  MoldMain = Skep::Swarm::InMold::MoldMain
+  MoldMain = Skep::Swarm::Processes::MoldMain
   SLOTS = "RUBY_GC_HEAP_INIT_SLOTS"
   private_constant :MoldMain, :SLOTS
 

@@ -12,7 +12,7 @@
 # from any thread.
 module Skep
   class Swarm
-    module InNode
+    module Processes
       class KnownSuspects
         # report: as Child's; plain: what was known at the fork.
         def initialize(plain, report:) #: (Array[Hash[String, untyped]]?, report: untyped) -> void

@@ -17,7 +17,7 @@ class StandbyWaitTest < Skep::TestCase
     report = ->(type, facts) { @said << [type, facts] }
     @child = Swarm::Child.new(id: nil, page_index: 0, swarm: "a", mold: 0, page: @page, layout:,
                               placed: false, report:)
-    @standby = Swarm::InNode::NodeMain::StandbyWait.new(@child, report:)
+    @standby = Swarm::Processes::NodeMain::StandbyWait.new(@child, report:)
   end
 
   def teardown

@@ -14,7 +14,7 @@ require "delegate"
 # thread that has something in flight beats for its lane through the plain child, too.
 module Skep
   class Swarm
-    module InNode
+    module Processes
       class ThreadContext < SimpleDelegator
         def initialize(child, heartbeat) #: (Child, IPC::Scoreboard::Heartbeat) -> void
           super(child)

@@ -64,7 +64,7 @@ class HelperMainTest < Skep::TestCase
 
   def run_with(blocks, service, *frames)
     child = Child.new
-    listener = Skep::Swarm::InNode::HelperMain.new(blocks, child, query: nil, service:)
+    listener = Skep::Swarm::Processes::HelperMain.new(blocks, child, query: nil, service:)
     frames.each { |one| listener.hear(one) }
     child.stop
     listener.run

@@ -9,7 +9,7 @@
 # A block that raises makes an event, and the next block runs all the same.
 module Skep
   class Swarm
-    module InNode
+    module Processes
       class HelperMain
         #: (Hash[String, Array[Proc]], Child, query: SupervisorQuery, ?service: untyped,
         #:  ?bridge: untyped) -> void

@@ -12,7 +12,7 @@
 # does then is NodeMain's; a node that becomes a mold goes on in MoldMain.
 module Skep
   class Swarm
-    module InMold
+    module Processes
       class ForkServer
         # finalizers: those that no child may run; shared: the page and its layout, for each node.
         #: (Swarm, Definition::Config, **untyped) -> void
@@ -114,7 +114,7 @@ module Skep
         def fork
           Runtime::SelfPipe.with_inherited_handlers do
             Process.fork do
-              signals = Runtime::SelfPipe.new(InNode::NodeMain::SIGNALS, inherited: @signals)
+              signals = Runtime::SelfPipe.new(Processes::NodeMain::SIGNALS, inherited: @signals)
               @orphan_guard.adopt_as_node
               [@signals, @preforked_child].each(&:disown)
               [@loop, @channel].each(&:close)
@@ -128,14 +128,14 @@ module Skep
 
         def control(signals)
           @finalizers.disarm
-          InNode::ControlThread.new(signals:, orphan_guard: @orphan_guard,
+          Processes::ControlThread.new(signals:, orphan_guard: @orphan_guard,
                                     orphan_timeout: @config.orphan_timeout).start
         end
 
         # Returns the exit status of a node.
         def live(frame, socket, control)
           channel = IPC::Channel.new(socket)
-          node = InNode::NodeMain.new(@swarm, frame.facts, channel:, config: @config, control:,
+          node = Processes::NodeMain.new(@swarm, frame.facts, channel:, config: @config, control:,
                                                            **@shared)
           status = node.run
           status == :become_mold ? become_mold(node, channel, control) : status

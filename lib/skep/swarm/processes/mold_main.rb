@@ -3,7 +3,7 @@
 # A mold's own process: loads the swarm file, preloads the application and warms it up. Then
 # ForkServer serves the supervisor until the channel ends.
 #
-#   ruby -rskep -e Skep::Swarm::InMold::MoldMain.main   # its channel is descriptor 3, or the first
+#   ruby -rskep -e Skep::Swarm::Processes::MoldMain.main   # channel: descriptor 3, or the first
 #                                             # after those of socket activation
 #
 # | the supervisor sends | the mold does, and answers |
@@ -18,7 +18,7 @@
 # with its supervisor.
 module Skep
   class Swarm
-    module InMold
+    module Processes
       class MoldMain
         # See Molds::HeapSizeHint.
         HEAP_SLOTS = "RUBY_GC_HEAP_INIT_SLOTS"
@@ -103,7 +103,7 @@ module Skep
         # Serves the supervisor until it closes the channel.
         def run #: () -> void
           @orphan_guard = Runtime::OrphanGuard.new
-          @signals = Runtime::SelfPipe.new(InNode::NodeMain::SIGNALS)
+          @signals = Runtime::SelfPipe.new(Processes::NodeMain::SIGNALS)
           serve_forks if prepared?
         end
 

@@ -1,0 +1,7 @@
+# frozen_string_literal: true
+
+desc "Write docs/internals/event_bus.md, who publishes what and who hears it"
+task :event_bus do
+  require_relative "event_bus_page"
+  File.write(EventBusPage::PATH, EventBusPage.text)
+end
