@@ -29,6 +29,7 @@ CONNECTION = '$server = TCPServer.new("127.0.0.1", 0); ' \
 THREAD = "$thread = Thread.new { Thread.stop }"
 
 Scenario.play do
+  skip("it takes the C extension") unless Skep::OS.native?
   swarm = run_swarm(format(WARM, more: "nil"))
   became = swarm.await("node_became_mold")
   swarm.await("refork_finished")

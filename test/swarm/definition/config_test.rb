@@ -42,6 +42,13 @@ class ConfigTest < Skep::TestCase
                  config.warnings
   end
 
+  test "warns of a refork where no process but a child can be watched" do
+    warnings = config({ refork_after: 100 }).warnings
+
+    assert_equal Skep::OS::Pidfd.native?, warnings.empty?
+    assert_match(/refork_after has no effect here/, warnings.first) if warnings.any?
+  end
+
   test "takes addresses that nobody must be asked for" do
     %w[127.0.0.1:9394 [::1]:0 [::]:9394 localhost:80 unix:/run/billing.metrics].each do |good|
       assert_empty config({ metrics: good }).errors

@@ -221,6 +221,7 @@ module Skep
           check_tasks
           check_log
           check_spares
+          check_refork
         end
 
         def check_name
@@ -247,6 +248,13 @@ module Skep
           return unless spares.to_i.positive? && restart == :never
 
           @warnings << "spares has no effect with restart :never: none of them ever steps in"
+        end
+
+        # A mold that was a node is no child of the supervisor.
+        def check_refork
+          return if refork_after.nil? || OS::Pidfd.native?
+
+          @warnings << "refork_after has no effect here: it takes Linux and skep's C extension"
         end
 
         def check_log
