@@ -39,6 +39,15 @@ class StandbyWaitTest < Skep::TestCase
     assert @child.take_place
   end
 
+  test "a spare that was ready in on_boot is ready once it has a slot" do
+    assert @standby.hold_back?("ready")
+    refute @standby.hold_back?("event")
+    @standby.hear(Message.new("step_in", { "node" => 3, "task" => 1 }))
+    @standby.wait
+    assert_equal %w[spare stepped_in ready], Array.new(3) { @said.pop.first }
+    refute @standby.hold_back?("ready")
+  end
+
   test "ends its wait when it is to stop, and outlives a slot that it is given then" do
     waiting = Thread.new { @standby.wait }
     assert_equal ["spare", {}], @said.pop

@@ -176,7 +176,7 @@ module Skep
 
         # Reports also how many messages a full channel has dropped, as soon as there is room.
         def report(type, facts)
-          return if forked?
+          return if forked? || @standby&.hold_back?(type)
 
           may_drop = DROPPABLE.include?(type)
           sent = @control.post(type, facts, may_drop:)
@@ -207,6 +207,13 @@ module Skep
             @orders.push([frame["node"], frame["task"]]) if frame.type == "step_in"
           end
 
+          # `ready!` in on_boot is reported once the spare has a slot.
+          def hold_back?(type) #: (String) -> bool
+            return false if @given || type != "ready"
+
+            @ready_early = true
+          end
+
           def wait #: () -> Integer?
             @child.on_stop { @orders.push([]) }
             @report.call("spare", {})
@@ -222,7 +229,9 @@ module Skep
           def step_in(id, task)
             ENV["SKEP_NODE_ID"] = id.to_s
             @child.__assign(id)
+            @given = true
             @report.call("stepped_in", {})
+            @report.call("ready", {}) if @ready_early
             task
           end
         end
