@@ -7,18 +7,20 @@ class NamesTest < Skep::TestCase
   ROOT = File.expand_path("..", __dir__)
   # What they are called now: docs/decisions/names-of-the-swarm.md.
   CONSTANTS = %w[
-    Adoption Ancestry Blank Budgeting Caster Cells CpuTime Endings FileLocks FirstBoot Footprint
-    Foundry Garbled Guardian Handover Headroom HeldLocks HeldSignals Household Inquest Insistence
-    Kept LastHeap Lifeline Liveness Mischief Obstacle Offspring Premises Recasting Recoveries
-    Registrar Remains Renewals Reserve Resident Resumption Revival RollCall Scales Seat SelfPipes
-    SignalNumber Slab Succession Surroundings Survey Suspicions Tenure Terms Twin Undone Upkeep
-    Vigil Watchman Weighing
+    Adoption Ancestry Blank Budgeting CanaryRollout Caster Cells CpuTime Endings FileLocks
+    FirstBoot Footprint Foundry Garbled Guardian Handover Headroom HeldLocks HeldSignals Household
+    InMold InNode Inquest Insistence Kept LastHeap Lifeline Liveness Mischief MoldMessages
+    MoldRestarts NodeRegistry Obstacle Offspring Premises Recasting Recoveries Registrar Remains
+    Renewals Reserve Resident Resumption Revival RobustLocks RollCall RollingRestart Scales Seat
+    SelfPipes SignalNumber Slab SlotClaim SlotLock Succession Surroundings Survey Suspicions Tenure
+    Terms Twin Undone Upgradable Upkeep Vigil Watchman Weighing
   ].freeze
   WORDS = %w[
-    absolve ancestry caster first_boot footprint footprints foundry garbled hand_on handover
-    headroom held_signals household inquest insistence last_heap mischief offspring recasting
-    registrar resumption roll_call seats succession surroundings suspicions testify twin twins
-    upkeep vigil watchman weighing
+    absolve ancestry canary_rollout caster first_boot footprint footprints foundry garbled hand_on
+    handover headroom held_signals household in_mold in_node inquest insistence last_heap mischief
+    mold_messages node_registry offspring recasting registrar resumption robust_locks roll_call
+    rolling_restart seats slot_claim slot_lock succession surroundings suspicions testify twin
+    twins upkeep vigil watchman weighing
   ].freeze
   EVENTS = %w[
     mold_garbled mold_refused node_deaf node_done node_garbled node_leaking node_left option_idle
