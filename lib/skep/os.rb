@@ -19,7 +19,22 @@ module Skep
     # Returns monotonic seconds: the clock of each `now` and `deadline` in skep.
     #
     #: () -> Float
-    def self.now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    def self.now = @machine.now
+
+    # What skep runs on. Returns another machine only within #run_on.
+    #
+    #: () -> Machine
+    def self.machine = @machine
+
+    # Runs the block on that machine: for simulations, in a process without other threads.
+    #
+    #: (Machine) { () -> untyped } -> untyped
+    def self.run_on(machine)
+      before, @machine = @machine, machine
+      yield
+    ensure
+      @machine = before
+    end
 
     # Returns both ends of a pipe, or raises without leaving an open descriptor. IO.pipe itself,
     # interrupted by an exception from another thread (Timeout), closes descriptors that their IOs
@@ -67,6 +82,7 @@ end
 require "skep/version"
 require "skep/error"
 require "skep/os/errors"
+require "skep/os/machine"
 require "skep/os/pidfd"
 require "skep/os/event_loop"
 require "skep/os/shared_page"

@@ -82,7 +82,7 @@ module Skep
         #
         #: (?vmstat: String) -> Integer?
         def oom_kills(vmstat: "/proc/vmstat")
-          File.read(vmstat)[/^oom_kill (\d+)/, 1]&.to_i
+          OS.machine.read(vmstat)[/^oom_kill (\d+)/, 1]&.to_i
         rescue Errno::ENOENT, Errno::EMFILE, Errno::ENFILE
           nil
         end
@@ -97,7 +97,7 @@ module Skep
         # Returns the directory of the process' group and the top of its hierarchy, for version 1
         # of this controller and for version 2; [nil, nil] for a version without such a group.
         def places(pid, controller, proc)
-          groups = groups(File.read("#{proc}/#{pid}/cgroup"), controller)
+          groups = groups(OS.machine.read("#{proc}/#{pid}/cgroup"), controller)
           mounts = File.readlines("#{proc}/self/mountinfo").map { |line| Mount.of(line) }
           %i[v1 v2].map do |version|
             mount = mounts.find { |one| one.of?(version, controller) }

@@ -26,7 +26,7 @@ module Skep
   module OS
     class EventLoop
       #: (?poller: Poller) -> void
-      def initialize(poller: Poller.new)
+      def initialize(poller: OS.machine.poller)
         @poller = poller
         @timers = TimerQueue.new
         @stopped = false

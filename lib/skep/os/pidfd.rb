@@ -36,13 +36,13 @@ module Skep
       # Raises Errno::ESRCH when there is no such process.
       #
       #: (Integer pid) -> Pidfd
-      def self.open(pid) = new(pid)
+      def self.open(pid) = OS.machine.pidfd(pid)
 
       # Wraps a pidfd received over a UNIX socket (SCM_RIGHTS). The pidfd owns the io and closes it.
       # `pid` is the sender's word.
       #
       #: (IO, Integer pid) -> Pidfd
-      def self.adopt(io, pid) = new(pid, io)
+      def self.adopt(io, pid) = OS.machine.pidfd(pid, io)
 
       # Returns true if these are the kernel's pidfds, not the fallback's.
       #

@@ -33,7 +33,7 @@ module Skep
       class << self
         #: (Integer pid) -> ProcessState?
         def of(pid)
-          tids = Dir.children("/proc/#{pid}/task").map(&:to_i)
+          tids = OS.machine.children("/proc/#{pid}/task").map(&:to_i)
           tasks = [pid, *(tids - [pid])].first(MOST).filter_map { |tid| ThreadState.of(pid, tid) }
           new(tasks, threads: tids.size, rss: rss(pid), tracer: tracer(pid)).freeze if tasks.any?
         rescue SystemCallError
@@ -53,7 +53,7 @@ module Skep
         #
         #: (String path) -> String?
         def read(path)
-          File.read(path)
+          OS.machine.read(path)
         rescue SystemCallError
           nil
         end

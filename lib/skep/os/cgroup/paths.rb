@@ -40,7 +40,7 @@ module Skep
           private
 
           def read(path)
-            File.read(path)
+            OS.machine.read(path)
           rescue SystemCallError
             nil # The group is gone, the kernel lacks it, or no descriptor is left.
           end

@@ -22,11 +22,11 @@ module Skep
         # Returns true if this system has these counters.
         #
         #: () -> bool
-        def self.known? = File.exist?("/proc/self/statm")
+        def self.known? = OS.machine.exist?("/proc/self/statm")
 
         #: (?Integer pid) -> Statm?
         def self.of(pid = Process.pid)
-          _size, resident, shared = File.read("/proc/#{pid}/statm").split.first(3).map(&:to_i)
+          _size, resident, shared = OS.machine.read("/proc/#{pid}/statm").split.first(3).map(&:to_i)
           new(rss: resident * PAGE, anonymous: (resident - shared) * PAGE) if resident&.positive?
         rescue Errno::ENOENT, Errno::ESRCH, Errno::EMFILE, Errno::ENFILE
           nil # Dead, or no descriptor is left.

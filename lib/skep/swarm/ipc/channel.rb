@@ -52,7 +52,7 @@ module Skep
 
         # Returns a channel, and the socket for the process at its other end.
         def self.pair(**how) #: (**untyped) -> [Channel, UNIXSocket]
-          ours, theirs = UNIXSocket.pair
+          ours, theirs = OS.machine.socket_pair
           [new(ours, **how), theirs]
         end
 
@@ -211,7 +211,7 @@ module Skep
         end
 
         def write_frame(bytes, ios, give)
-          rights = ios.any? ? [Socket::AncillaryData.unix_rights(*ios)] : []
+          rights = ios.any? ? [OS.machine.rights(ios)] : []
           sent = @socket.sendmsg_nonblock(bytes, 0, nil, *rights, exception: false)
           return @full = true if sent == :wait_writable
 
