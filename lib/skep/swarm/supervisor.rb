@@ -26,9 +26,12 @@ module Skep
       attr_reader :event_counter #: EventCounter
       attr_reader :events #: Runtime::EventBus
 
-      # overrides: options that the command line sets over the file's.
-      def initialize(launcher, overrides: {}, observers: [], arguments: nil)
+      # overrides: options that the command line sets over the file's; process_setup: makes what
+      # this process takes on to be a supervisor, as ProcessSetup does.
+      def initialize(launcher, overrides: {}, observers: [], arguments: nil,
+                     process_setup: ProcessSetup)
         @arguments = arguments
+        @setup_of = process_setup
         @launcher = launcher
         @overrides = overrides
         @observers = Observers.new([@event_counter = EventCounter.new, *observers])
@@ -258,8 +261,8 @@ module Skep
         @started_at = OS.now
         @loop = OS::EventLoop.new
         disown = method(:disown)
-        @process_setup = ProcessSetup.new(self, program: @launcher.program?, ours: method(:ours),
-                                                forked: disown)
+        @process_setup = @setup_of.new(self, program: @launcher.program?, ours: method(:ours),
+                                             forked: disown)
         @mold_pool = Molds::MoldPool.new(@launcher, loop:, events:, disown:, lifecycle: @lifecycle,
                                                     boot_limit: method(:boot_limit),
                                                     oom: method(:oom?))
