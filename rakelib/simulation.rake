@@ -1,0 +1,23 @@
+# frozen_string_literal: true
+
+# The supervisor on a made-up clock and kernel, through any order of events (test/simulation).
+
+def simulation(*arguments)
+  ruby "-w", "-Ilib", "-Itest", "test/simulation/command.rb", *arguments.map(&:to_s)
+end
+
+desc "Run so many seeds of the simulation, 10,000 by default"
+task(:simulation, %i[seeds first] => :compile) do |_, given|
+  simulation("seeds", given.fetch(:seeds, 10_000), given.fetch(:first, 1))
+end
+
+desc "Replay a seed of the simulation, and cut it down if it breaks a law"
+task("simulation:seed", [:seed] => :compile) { |_, given| simulation("seed", given.fetch(:seed)) }
+
+desc "Plant mutations in the supervisor: the simulation must find each"
+task("simulation:mutations", [:name] => :compile) { |_, given|
+ simulation("mutations", *given.to_a) }
+
+desc "Show what lines of the supervisor so many seeds don't reach"
+task("simulation:coverage", [:seeds] => :compile) { |_, given|
+ simulation("coverage", given.fetch(:seeds, 2_000)) }

@@ -1,0 +1,108 @@
+# frozen_string_literal: true
+
+require "skep/swarm"
+
+# All that the simulation knows of names within lib/skep/swarm: who renames there mends it here.
+module Simulation
+  module Adapter
+    Swarm = Skep::Swarm
+    Layout = Swarm::IPC::Scoreboard::Layout
+    private_constant :Swarm, :Layout
+
+    class << self
+      # What the processes' side uses.
+
+      def channel(socket) = Swarm::IPC::Channel.new(socket)
+
+      def beat(world, node, time)
+        world.page.set(cell(world, node), Skep::OS::SharedPage::BEAT, (time * 1e9).to_i)
+      end
+
+      def ill(world, node, ill)
+        time = ill ? (world.kernel.now * 1e9).to_i : 0
+        world.page.set(cell(world, node), Layout::ILL_SINCE, time)
+      end
+
+      def hold(world, node, text)
+        world.page.write(cell(world, node), text)
+        world.page.set(cell(world, node), Layout::HELD_SINCE, (world.kernel.now * 1e9).to_i)
+      end
+
+      def measure(world, node)
+        rss = node.process.pages * 4096
+        plain = { rss:, pss: rss, uss: rss - (9_000 * 4096), shared: 9_000 * 4096, swap: 0,
+                  anonymous: rss - (9_000 * 4096), seconds: 0.001 }
+        world.page.write(world.layout.memory(node.page_index),
+JSON.generate([world.kernel.now, plain]))
+      end
+
+      # The supervisor, from outside.
+
+      def supervisor(...) = Swarm::Supervisor.new(...)
+      def observer = Swarm::Supervisor::Observer
+      def signal_handler(supervisor) = Swarm::Supervisor::SignalHandler.new(supervisor)
+      def resources(supervisor) = supervisor.instance_variable_get(:@resources)
+      def page(supervisor) = resources(supervisor).page
+      def layout(supervisor) = resources(supervisor).layout
+      def stopping?(supervisor) = supervisor.stopping?
+      def started?(supervisor) = !supervisor.node_pool.nil?
+      def timers(supervisor) = supervisor.loop.inspect[/timers=(\d+)/, 1].to_i
+
+      # What it keeps.
+
+      def slots(supervisor) = supervisor.node_pool.slots
+      def all_slots(supervisor) = supervisor.node_pool.all
+      def spare_slots(supervisor) = supervisor.node_pool.spare_slots
+      def nodes(supervisor) = supervisor.node_pool.node_table.nodes
+      def molds(supervisor) = supervisor.instance_variable_get(:@mold_pool).molds
+      def current_mold(supervisor) = supervisor.node_pool.mold
+
+      # One of booting, ready, quiet, spare, stopping, waiting, dead.
+      def status(slot) = slot.status
+
+      # The pids of a slot's processes, the holder's first.
+      def pids(slot) = slot.nodes.map(&:pid)
+
+      # Those of the processes that have, or had, the slot of this number.
+      def pids_of(supervisor, id) = nodes(supervisor).select { |node| node.id == id }.map(&:pid)
+
+      # Is something under way that changes the swarm: a restart, a reload, a replacement?
+      def changing?(supervisor)
+        pool = supervisor.node_pool
+        hidden(supervisor.changes, :@under_way) || pool.replacements.any? || pool.boots.any?
+      end
+
+      # Records that should be empty once nothing goes on, by name.
+      def records(supervisor)
+        pool = supervisor.node_pool
+        ready = pool.node_table.nodes.select(&:ready?)
+        { "nodes that are watched" => hidden(pool.liveness_monitor, :@watched).keys - ready,
+          "nodes that are suspect" => hidden(pool.liveness_monitor, :@suspects).keys - ready,
+          "diagnoses" => hidden(pool.hang_diagnosis, :@cases).keys,
+          "charged" => hidden(pool.crash_attribution, :@charged).keys,
+          "sampled" => hidden(pool.memory_monitor, :@sampling_schedule, :@due).keys - ready,
+          "recycled" => hidden(pool.memory_monitor.recycler, :@queue) }
+      end
+
+      def recycling(supervisor) = hidden(supervisor.node_pool.memory_monitor.recycler, :@going)
+
+      def command(supervisor, name, *arguments)
+        case name
+        when :restart, :reload then supervisor.changes.public_send(name, *arguments) { |_why| nil }
+        when :scale then supervisor.changes.scale(*arguments)
+        when :status then JSON.generate(supervisor.snapshot)
+        when :stop then supervisor.stop
+        when :quiet then supervisor.quiet
+        end
+      end
+
+      private
+
+      def cell(world, node) = world.layout.of(node.page_index)
+
+      def hidden(object, *names)
+        names.reduce(object) { |held, name| held.instance_variable_get(name) }
+      end
+    end
+  end
+end

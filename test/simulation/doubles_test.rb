@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "simulation/world"
+
+# What the simulation puts in place of real objects has their methods, and each takes what the real
+# one takes.
+class SimulationDoublesTest < Skep::TestCase
+  Supervisor = Skep::Swarm::Supervisor
+  MoldLauncher = Skep::Swarm::Molds::MoldLauncher
+  SOCKET = %i[to_io fileno closed? close sendmsg_nonblock recvmsg_nonblock wait_readable].freeze
+  private_constant :Supervisor, :MoldLauncher, :SOCKET
+
+  { Simulation::Kernel => Skep::OS::Machine, Simulation::Poller => Skep::OS::EventLoop::Poller,
+    Simulation::Pidfd => Skep::OS::Pidfd, Simulation::Setup => Supervisor::ProcessSetup,
+    Simulation::Reaper => Supervisor::OrphanReaper,
+    Simulation::Launcher => MoldLauncher::Exec }.each do |double, real|
+    test "#{double} has the methods of #{real}" do
+      assert_stands_for double, real, own_methods(real)
+    end
+  end
+
+  test "a simulated socket has the methods of a real one that a channel calls" do
+    assert_stands_for Simulation::Socket, UNIXSocket, SOCKET
+  end
+
+  test "both launchers have the same methods" do
+    assert_equal own_methods(MoldLauncher::Exec).sort, own_methods(MoldLauncher::Fork).sort
+  end
+
+  test "a simulated setup is made as a real one is" do
+    assert_equal kinds(Supervisor::ProcessSetup.instance_method(:initialize)),
+                 kinds(Simulation::SetupOf.instance_method(:new))
+  end
+
+  private
+
+  def assert_stands_for(double, real, names)
+    refute_empty names
+    assert_empty names - double.public_instance_methods
+    assert_equal(names.to_h { |name| [name, kinds(real.instance_method(name))] },
+                 names.to_h { |name| [name, kinds(double.instance_method(name))] })
+  end
+
+  # Those that its class defines, its fallback or its C.
+  def own_methods(real)
+    owners = real.ancestors.take_while { |owner| owner != Object }
+    owners.flat_map { |owner| owner.public_instance_methods(false) }.uniq - %i[inspect]
+  end
+
+  # How many arguments, and which keywords.
+  def kinds(method)
+    method.parameters.map { |kind, name| kind.start_with?("key") ? [kind, name] : kind }
+          .reject { |kind| kind == :block }
+  end
+end

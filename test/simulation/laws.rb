@@ -1,0 +1,187 @@
+# frozen_string_literal: true
+
+require "simulation/adapter"
+require "simulation/restart_laws"
+require "simulation/settled"
+
+# What must hold in each run, whatever happens: looked at with each event that the supervisor tells,
+# after each turn of its loop, when faults are over and all has settled, and at its end.
+module Simulation
+  class Laws
+    SETTLE = 150.0 # seconds after the last fault
+    # What a stop may take beside its own timeouts: for a forced end, the molds, and orphans.
+    END_SECONDS = 2.0 + 1.0 + 5.0 + 1.5
+    private_constant :SETTLE, :END_SECONDS
+
+    def initialize(world)
+      @world = world
+      @kernel = world.kernel
+      @restarts = RestartLaws.new(world)
+      @settled = Settled.new(world)
+    end
+
+    # Is there nothing to be waited for any more?
+    def stopping? = !@stop_at.nil? || @over || Adapter.stopping?(@world.supervisor)
+
+    # A signal is about to be sent to it.
+    def signalled(name)
+      return unless %w[TERM INT QUIT].include?(name)
+
+      @forced_at ||= @kernel.now if name == "QUIT" || @stop_at
+      @stop_at ||= @kernel.now
+      nil
+    end
+
+    def calm = @calm_at = @kernel.now
+    def forgiven = @restarts.forgiven
+    def born(node) = @restarts.born(node)
+
+    def recorded(name, facts)
+      @restarts.recorded(name, facts)
+      case name
+      when "swarm_stopping" then @stopping_at ||= @kernel.now
+      when "swarm_forced" then @told_forced = true
+      when "crash_loop" then @crash_loop = true
+      when "supervisor_error" then @kernel.violate("supervisor_error: #{error(facts)}")
+      when "node_ready" then ready(facts)
+      when "node_died", "node_exited" then died(facts)
+      when "supervisor_late" then @kernel.frozen_at = nil
+      when "node_hung" then check_hung(facts)
+      when "node_unkillable" then check_unkillable(facts)
+      end
+    end
+
+    def each_turn
+      check_overdue
+      check_pairs if Adapter.started?(@world.supervisor)
+    end
+
+    # Is all as it should be?
+    def settled?
+      why = @settled.lacks(@world.supervisor) or return true
+      return false unless @kernel.now - @calm_at > SETTLE + @kernel.pause_seconds
+
+      @kernel.violate("not settled after #{SETTLE} s: #{why}")
+      true
+    end
+
+    def after_the_end
+      @over = true
+      processes = @kernel.processes.each_value
+      left = processes.select { |process| process.running? && !process.dying? }
+      zombies = processes.select { |process| process.zombie? && process.orphan? }
+      none("processes without an owner", left)
+      none("not reaped", zombies)
+      none("open descriptors", @kernel.open.keys)
+      check_force
+      check_code(@world.code)
+    end
+
+    private
+
+    def options = @world.options
+    def none(what, left) = left.any? && @kernel.violate("#{what}: #{left.inspect}")
+    def actor(facts) = @kernel.processes[facts[:pid]].actor
+
+    def error(facts)
+      lines = facts[:backtrace].to_a.grep(/skep/).first(2)
+      [facts[:error], *lines.map { |line| line[%r{skep/.*}] }].join(" ")
+    end
+
+    # Before it gives up.
+    def ready(facts)
+      @ever_ready = true unless facts[:node] == "helper" || Adapter.stopping?(@world.supervisor)
+    end
+
+    def died(facts)
+      return unless facts[:reason] && facts["signal"]
+
+      @killed = true if @stopping_at
+      check_told(facts) if facts[:reason] == "stop_timeout"
+    end
+
+    # Nobody who works is taken for hung, whoever was paused. Of a pause of all processes while it
+    # slept the supervisor can't know.
+    def check_hung(facts)
+      return if actor(facts).ever_silent? || frozen_lately?
+
+      @kernel.violate("node #{facts[:node]} works and is taken for hung")
+    end
+
+    def frozen_lately?
+      @kernel.frozen_at && @kernel.now - @kernel.frozen_at < options["liveness_timeout"] + 0.1
+    end
+
+    # Nobody is killed at stop_timeout who wasn't told to stop. The helper is told last.
+    def check_told(facts)
+      node = actor(facts)
+      return if !node.is_a?(Node) || node.helper? || node.told_to_stop? || node.ever_silent?
+      return if node.deaf? || @world.schedule.events.any? { |_, kind| kind == :no_buffers }
+
+      @kernel.violate("node #{facts[:node]} is killed at stop_timeout, and wasn't told to stop")
+    end
+
+    # Nobody who is dead is taken for unkillable.
+    def check_unkillable(facts)
+      return if @kernel.processes[facts[:pid]].running?
+
+      @kernel.violate("node #{facts[:node]} is dead and is taken for unkillable")
+    end
+
+    # Two processes at work for a slot: only while one of them is the other's successor.
+    def check_pairs
+      working = @world.nodes.each_key.select { |node| node.working? && !node.helper? }
+      return if working.size < 2
+
+      working.group_by(&:slot).each { |id, nodes| check_pair(id, nodes) if nodes.size > 1 }
+    end
+
+    def check_pair(id, nodes)
+      known = Adapter.pids_of(@world.supervisor, id)
+      strangers = nodes.map { |node| node.process.pid } - known
+      strangers.pop(known.count(nil)) # its mold hasn't reported it yet
+      return if nodes.size == 2 && strangers.empty?
+
+      @kernel.violate("slot #{id} has #{nodes.size} working nodes, of which it knows #{known}")
+    end
+
+    # A stop ends within its timeouts.
+    def check_overdue
+      return unless @stop_at && !@overdue
+
+      seconds = options["stop_timeout"] + (2 * options["kill_timeout"]) + END_SECONDS
+      return unless @kernel.now - @stop_at > seconds + @kernel.pause_seconds
+
+      @overdue = true
+      @kernel.violate("it hasn't ended #{seconds.round(1)} s after the stop")
+    end
+
+    def check_force
+      return if @forced_at.nil? || @told_forced
+      return unless @kernel.now - @forced_at > 0.2 + @kernel.pause_seconds
+
+      @kernel.violate("a second signal, or QUIT, didn't force")
+    end
+
+    def check_code(code)
+      why = case code
+            when 0 then "it was forced" if @told_forced
+            when 1, 75, 78 then "a node was ready" if @ever_ready && @kernel.pause_seconds.zero?
+            when 2 then "nothing was forced or killed" unless forced?
+            when 4 then "there was no crash loop" unless @crash_loop || may_end?
+            else "that is none"
+      end
+      why ||= "nobody asked it to stop" if code&.zero? && !@stop_at && !may_end?
+      @kernel.violate("exit code #{code.inspect}, but #{why}") if why
+    end
+
+    # Nodes that can't be told from those that are killed at stop_timeout: their mold is stuck.
+    def forced?
+      late = @stopping_at && @kernel.now - @stopping_at >= options["stop_timeout"]
+      @told_forced || @killed || @forced_at || late
+    end
+
+    # May the work end by itself?
+    def may_end? = options["restart"] != "always" || options["restart_never_status"]
+  end
+end

@@ -1,0 +1,149 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require "tmpdir"
+
+# Bugs planted in the supervisor, each of which the simulation must find: a file of lib, the text
+# that is replaced and what replaces it. A text that isn't there, or is there twice, fails: whoever
+# changes such a line says here what the same bug would look like now.
+module Simulation
+  module Mutations
+    SEEDS = 5_000
+    STEP = 250
+    # Lines are found whatever their indentation.
+    Patch = Struct.new(:file, :from, :to) do
+      def pattern = Regexp.new(from.lines.map { |line| Regexp.escape(line.strip) }.join("\\n\\s*"))
+    end
+
+    def self.patch(file, from, to) = Patch.new("skep/swarm/#{file}.rb", from, to)
+
+    # Two lines change places.
+    def self.swap(file, one, other) = patch(file, "#{one}\n#{other}", "#{other}\n#{one}")
+    private_class_method :patch, :swap
+
+    ALL = {
+      "an exit is counted twice, as that of the next process" =>
+        [patch("nodes/node_registry", "if node&.pid == pid", "if node")],
+      "a death counts twice" =>
+        [patch("nodes/restart_history", "times << now", "times.push(now, now)")],
+      "a successor is forgotten after its mold's death" =>
+        [patch("nodes/node_registry", "node_table.of(mold).each {",
+               "node_table.of(mold).reject { |one| one == one.slot.successor }.each {")],
+      "a queued successor waits for a mold that has died" =>
+        [patch("nodes/boot_queue", "{ |boot| boot.mold = nil if boot.mold == mold }", "{ nil }")],
+      "a scale-down during a rolling restart brings a slot back" =>
+        [patch("nodes/replacements", " || slot.given_up?", ""),
+         patch("nodes/boot_queue", "return if slot.given_up?\n\nslot.wait unless slot.live?",
+               "slot.wait unless slot.live?"),
+         patch("rollout/rolling_restart", "slot.given_up? || !slot.live?", "!slot.live?")],
+      "a deadline isn't shifted after a pause" =>
+        [patch("health/liveness_policy", "def since(time) = [time, @back_at].max",
+               "def since(time) = time")],
+      "a kill is sent after the reap" =>
+        [swap("nodes/node_exits", "node.pidfd.kill_leftover_group",
+              "status = node.pidfd.wait(timeout: 0)")],
+      "a mold's group is killed after the reap" =>
+        [swap("molds/mold", "@pidfd.kill_leftover_group",
+              "exit = IPC::ExitStatus.of(@pidfd.wait(timeout: 0))")],
+      "who waits to boot is forgotten when another is ready" =>
+        [patch("nodes/node_registry", "spares.consider(node.slot)\n@boots.start_next",
+               "spares.consider(node.slot)")],
+      "a crash loop isn't slowed down" =>
+        [patch("health/restart_policy", "excess.positive? ? backoff(excess - 1) : 0.0", "0.0")],
+      "a successor takes over without a word to its replacement" =>
+        [patch("nodes/node_exits", "@node_registry.replacements.promoted(slot)", "nil")],
+      "a successor's death leaves its replacement under way" =>
+        [patch("nodes/node_exits", "@node_registry.replacements.failed(slot)", "nil")],
+      "what is left at stop_timeout isn't killed" =>
+        [patch("nodes/node_pool", '{ force("stop_timeout") }', "{ nil }")],
+      "a second TERM doesn't force" =>
+        [patch("supervisor/signal_handler", "again ? @supervisor.force(name) :", "again ? nil :")],
+      "a mold that dies isn't started again" =>
+        [patch("molds/mold_pool", "unless mold.trial || mold.retired?",
+               "unless mold.number.positive? || mold.retired?")],
+      "a node that never boots isn't killed" =>
+        [patch("nodes/boot_queue", 'node.pidfd ? node.kill("boot_timeout") : node.mold.kill',
+               "node.mold.kill unless node.pidfd")],
+      "liveness is looked at once" =>
+        [patch("health/liveness_monitor", "return if @watched.empty?\n\nlook_by",
+               "return if @watched.size < 2\n\nlook_by")],
+      "a dead node's channel stays open" =>
+        [patch("nodes/node_process", "[@channel, @pidfd].compact.each(&:close)",
+               "[@pidfd].compact.each(&:close)")],
+      "a dead node's timers go on" =>
+        [patch("nodes/node_process", "[@boot_timer, @end_watch, *@watches]",
+               "[@boot_timer, @end_watch]")],
+      "a fork that was refused isn't tried again" =>
+        [patch("nodes/node_registry", ": @boots.later(slot, FORK_RETRY)", ": nil")],
+      "a node that is forked during a stop isn't told to stop" =>
+        [patch("nodes/node_registry", "node.stop if @node_pool.stopping?", "nil")],
+      "the swarm ends without its helper" =>
+        [patch("nodes/node_pool", "return @helper.stop_last if @helper&.live?", "")],
+      "a forced end counts as a clean one" =>
+        [patch("supervisor/lifecycle", "FORCED if @forced || killed", "FORCED if killed")],
+      "a mold that hangs at the end isn't killed" =>
+        [patch("molds/mold_pool", "loop.after(RELEASE_SECONDS) { kill }", "")],
+      "a recycled node's turn is never over" =>
+        [patch("memory/recycler", "@going -= 1", "")],
+      "a slot waits for a process that can't be killed" =>
+        [patch("nodes/node_exits", "@loop.after(2 * @config.kill_timeout)",
+               "@loop.after(200 * @config.kill_timeout)")],
+      "a spare's offer that nobody takes is forgotten" =>
+        [patch("spares/spare_pool", "step_in(claimant, slot) : @node_registry.boots.enqueue(slot)",
+               "step_in(claimant, slot) : nil")],
+      "a reload that fails keeps its mold" =>
+        [patch("rollout/canary_rollout", "@mold_pool.retire(@mold) if @mold&.live?", "")],
+      "what a mold had to say ends with it" =>
+        [patch("molds/mold_pool", "mold.channel.drain", "")]
+    }.freeze
+
+    class << self
+      # names: parts of their names; none: all of them.
+      def run(names)
+        chosen = ALL.select { |name, _| names.empty? || names.any? { |part| name.include?(part) } }
+        missed = chosen.reject { |name, patches| found?(name, patches) }
+        puts "#{chosen.size - missed.size} of #{chosen.size} mutations found"
+        missed.empty? && chosen.any?
+      end
+
+      private
+
+      def found?(name, patches)
+        seed, what, seconds = hunt(patches)
+        puts format("%-62s %s", name,
+seed ? "seed %5d, %4.0f s: %s" % [seed, seconds, what[0, 60]] : "NOT FOUND")
+        $stdout.flush
+        !seed.nil?
+      end
+
+      # In a Ruby whose lib is changed: what else loads the file is none of it.
+      def hunt(patches)
+        Dir.mktmpdir("skep-mutation") do |folder|
+          patches.each { |patch| plant(folder, patch) }
+          program = ["test/simulation/command.rb", "hunt", SEEDS, STEP].map(&:to_s)
+          text = IO.popen(
+[RbConfig.ruby, "-I#{folder}", "-Ilib", "-Itest", *program, err: File::NULL], &:read)
+          seed, seconds, what = text.lines.last.to_s.chomp.split(" ", 3)
+          sound!(Integer(seed)) if seed
+          seed && [Integer(seed), what.to_s, Float(seconds)]
+        end
+      end
+
+      # The mutation is to blame, and nothing else.
+      def sound!(seed)
+        what = Campaign.verdict(Schedule.of(seed)) or return
+        raise "seed #{seed} breaks a law without any mutation: #{what}"
+      end
+
+      def plant(folder, patch)
+        text = File.read("#{folder}/#{patch.file}") if File.exist?("#{folder}/#{patch.file}")
+        text ||= File.read("lib/#{patch.file}")
+        count = text.scan(patch.pattern).size
+        raise "#{patch.file}: #{patch.from.inspect} is there #{count} times" unless count == 1
+
+        FileUtils.mkdir_p(File.dirname("#{folder}/#{patch.file}"))
+        File.write("#{folder}/#{patch.file}", text.sub(patch.pattern) { patch.to })
+      end
+    end
+  end
+end

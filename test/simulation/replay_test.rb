@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "simulation/shrink"
+
+class SimulationReplayTest < Skep::TestCase
+  SEEDS = 1..60
+  # What a seed comes to, without what is of this process.
+  PROGRAM = <<~RUBY
+    $LOAD_PATH << "#{File.expand_path("..", __dir__)}"
+    require "simulation/campaign"
+    GC.disable if ARGV.include?("uncollected")
+    Array.new(ARGV.size) { Object.new } # other objects have other ids and places
+    Integer(ARGV[0]).upto(Integer(ARGV[1])) do |seed|
+      world = Simulation::World.new(Simulation::Schedule.of(seed)).run
+      told = world.log.map do |time, name, facts|
+        [time, name, facts.slice(:node, :mold, :reason, "signal")]
+      end
+      p [seed, world.code, world.kernel.turns, world.violations, told]
+    end
+  RUBY
+  private_constant :SEEDS, :PROGRAM
+
+  test "a seed comes to the same in each process, whatever its hashes' seed and its collector" do
+    runs = [replay(SEEDS.first, SEEDS.last), replay(SEEDS.first, SEEDS.last, "uncollected")]
+    assert_equal SEEDS.size, runs.first.lines.size
+    assert_equal(*runs)
+  end
+
+  test "a schedule that breaks a law is cut down to the events that it takes" do
+    events = (1..9).map { |number| [number * 1.0, :die, number] }
+    schedule = Simulation::Schedule.new(1, { "nodes" => 4 }, events, 10)
+    shrink = Simulation::Shrink.new(schedule) do |one|
+      "slot #{one.events.size} is lost" if ([[3.0, :die, 3], [7.0, :die, 7]] - one.events).empty?
+    end
+    least = shrink.least
+    assert_equal [[3.0, :die, 3], [7.0, :die, 7]], least.events
+    assert_equal 1, least.options["nodes"]
+    assert_nil Simulation::Shrink.new(schedule) { nil }.least
+  end
+
+  test "a hundred seeds break no law" do
+    found = Simulation::Campaign.new(1..100, workers: 1).run
+    assert_empty found
+  end
+
+  private
+
+  def replay(*arguments)
+    out, err, status = run_program(PROGRAM, arguments.map(&:to_s))
+    assert_predicate status, :success?, err
+    out
+  end
+end

@@ -1,0 +1,91 @@
+# frozen_string_literal: true
+
+require "simulation/adapter"
+
+# Restarts are within the policy: none comes too early after a crash, and no more deaths count than
+# there were.
+module Simulation
+  class RestartLaws
+    LEAST = 0.08 # seconds: the first backoff, less its jitter
+    MOST = 24.0
+    LATE = 15.0 # seconds by which a death may be told late
+    CRASHES = [nil, "hung", "boot_timeout"].freeze
+    private_constant :LEAST, :MOST, :LATE, :CRASHES
+
+    def initialize(world)
+      @world = world
+      @kernel = world.kernel
+      @deaths = Hash.new { |all, id| all[id] = [] }
+      @replacing = {}
+      @unforked = []
+    end
+
+    # Crashes whose cause is known don't count any more.
+    def forgiven = @deaths = Hash.new { |_, _| [] }
+
+    def recorded(name, facts)
+      id = facts[:node]
+      case name
+      when "node_died", "node_exited" then died(id, facts)
+      when "swarm_scaled" then @deaths.clear
+      when "node_replacing" then @replacing[id] = true
+      when "replacement_failed", "node_replaced" then excuse(id)
+      when "fork_failed" then @unforked << [@kernel.now, id]
+      when "mold_died" then 2.times { @unforked << [@kernel.now, nil] } # a slot's two at most
+      when "node_waiting", "crash_loop" then check_count(id, facts[:deaths])
+      end
+    end
+
+    # A node has been forked.
+    def born(node)
+      return if node.slot.nil? || @replacing.delete(node.slot) || options["spares"].positive?
+
+      last, = @deaths[node.slot].last
+      excess = last && (crashes(node.slot) - options["restarts"])
+      return unless excess&.positive?
+
+      seconds = @kernel.now - last
+      return if seconds >= [LEAST * (2**[excess - 1, 20].min), MOST].min
+
+      @kernel.violate("slot #{node.slot} restarted after #{seconds.round(3)} s, " \
+                      "#{excess} deaths over its limit")
+    end
+
+    private
+
+    def options = @world.options
+
+    # Of the last one's kind.
+    def crashes(id)
+      last, kind = @deaths[id].last
+      @deaths[id].count do |time, other|
+        other == kind && time > last - options["restarts_within"]
+      end
+    end
+
+    def died(id, facts)
+      return unless id.is_a?(Integer) && CRASHES.include?(facts[:reason])
+
+      @deaths[id] << [@kernel.now, facts[:at]]
+    end
+
+    # A successor's death, or that of one that was to go, is no crash.
+    def excuse(id)
+      @deaths[id].pop if @deaths[id].last&.first == @kernel.now
+    end
+
+    def check_count(id, count)
+      return unless id.is_a?(Integer) # a spare's place has had others
+
+      since = @kernel.now - options["restarts_within"] - LATE
+      dead = @kernel.processes.each_value.count { |process| dead_of?(process, id, since) }
+      dead += @unforked.count { |time, node| (node.nil? || node == id) && time > since }
+      @kernel.violate("#{count} deaths of node #{id} count, #{dead} died") if count > dead
+    end
+
+    def dead_of?(process, id, since)
+      node = process.actor
+      node.is_a?(Node) && node.place == id && (process.dying? || process.died_at.to_f > since)
+    end
+  end
+end

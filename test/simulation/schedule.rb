@@ -1,0 +1,155 @@
+# frozen_string_literal: true
+
+# What a seed stands for: the options of a swarm, and what happens to it. Plain data, so that it
+# can be printed, cut down and run again.
+#
+#   schedule = Schedule.of(42)
+#   schedule.options    # => { "nodes" => 2, … }
+#   schedule.events     # => [[3.25, :die, 0, "SEGV"], …], by time
+module Simulation
+  Schedule = Struct.new(:seed, :options, :events, :seconds) do
+    def without(index) = dup.tap { |less| less.events = events[0...index] + events[index + 1..] }
+    def with_option(name, value) = dup.tap { |other| other.options = { **options, name => value } }
+
+    def to_s
+      lines = events.map do |time, *event|
+        words = event.map { |one| one.is_a?(Symbol) ? one.to_s : one.inspect }
+        format("  %8.3f s  %s", time, words.join(" "))
+      end
+      ["seed #{seed}, #{options.map { |name, value|
+ "#{name} #{value.inspect}" }.join(", ")}", *lines].join("\n")
+    end
+  end
+
+  class << Schedule
+    SIGNALS = %w[SEGV KILL ABRT TERM].freeze
+    # How often each is drawn.
+    NODE_EVENTS = {
+      die: 6, exit: 4, hang: 4, stop_process: 2, deaf: 2, leave_never: 1, babble: 1, complain: 2,
+      well: 1, grow: 3, stay: 2, slow_stop: 2, unkillable: 2, warm: 3, hold: 1, oom: 1, say: 2
+    }.freeze
+    WINDOWS = {
+      boot_fault: 6, slow: 4, refuse_forks: 2, late_reports: 2, no_reports: 1, double_reports: 1,
+      mold_fault: 2, no_descriptors: 1, no_buffers: 1, no_molds: 1, twice: 1, unfit: 1, new_file: 2
+    }.freeze
+    MOLD_EVENTS = { mold_die: 5, mold_exit: 1, mold_hang: 3, mold_babble: 1, mold_deaf: 1,
+mold_stop_process: 1 }.freeze
+    ORDERS = { hup: 3, usr2: 4, scale: 5, restart: 3, status: 1, quiet: 1, ttin: 1, usr1: 1,
+chld: 1 }.freeze
+    ENDS = { term: 3, int: 1, force: 1, twice: 1 }.freeze
+    KINDS = { node: 10, window: 5, mold: 3, order: 5, pause: 2 }.freeze
+    private_constant :SIGNALS, :NODE_EVENTS, :WINDOWS, :MOLD_EVENTS, :ORDERS, :ENDS, :KINDS
+
+    def of(seed)
+      random = Random.new(seed)
+      options = options(random)
+      seconds = 1 + (random.rand**2 * 25)
+      events = []
+      (1 + random.rand(9)).times do
+        events << event(random, instant(random, seconds, events.last&.first))
+      end
+      events << [instant(random, seconds), :end, draw(random, ENDS)] if random.rand(5).zero?
+      new(seed, options, events.sort_by.with_index { |event, index| [event.first, index] }, seconds)
+    end
+
+    private
+
+    def draw(random, weights)
+      at = random.rand(weights.each_value.sum)
+      weights.each { |one, weight| (at -= weight).negative? and return one }
+    end
+
+    # Half of all come within the first seconds, where the swarm boots; a third right after another.
+    def instant(random, seconds, last = nil)
+      return (last + (random.rand**2 * 0.6)).round(3) if last && chance(random, 3)
+
+      (random.rand**1.5 * seconds).round(3)
+    end
+
+    def chance(random, parts) = random.rand(parts).zero?
+
+    def options(random)
+      { "nodes" => 1 + random.rand(4), "spares" => one_of(random, 0, 0, 0, 1, 2),
+        "boot_timeout" => one_of(random, 1.0, 3.0), "boot_parallel" => 1 + random.rand(3),
+        "liveness_timeout" => one_of(random, 1.0, 2.0, 5.0),
+        "stop_timeout" => one_of(random, 0.5, 2.0, 4.0), "kill_timeout" => one_of(random, 0.3, 1.0),
+        "restart" => one_of(random, *%w[always always always always on_failure never]),
+        "restarts" => random.rand(5), "restarts_within" => one_of(random, 3.0, 10.0),
+        "on_crash_loop" => one_of(random, *%w[keep_trying keep_trying keep_trying stop]),
+        **rare(random) }
+    end
+
+    def one_of(random, *all) = all.sample(random:)
+
+    def rare(random)
+      { "restart_never_status" => (3 if chance(random, 12)),
+        "memory_limit" => ("64M" if chance(random, 3)),
+        "memory_budget" => ("120M" if chance(random, 6)),
+        "max_lifetime" => (6.0 if chance(random, 6)), "refork_after" => (100 if chance(random, 3)),
+        "core" => (true if chance(random, 8)), "helper" => (true if chance(random, 4)),
+        "works" => (2 if chance(random, 6)) }.compact
+    end
+
+    def event(random, time)
+      case draw(random, KINDS)
+      when :node then [time, *node_event(random)]
+      when :window then [time, *window(random)]
+      when :mold then [time, *mold_event(random)]
+      when :order then [time, *order(random)]
+      when :pause then [time, :pause, (random.rand**2 * 12).round(3), random.rand(2).zero?]
+      end
+    end
+
+    # Of which slot: its number, or a spare's from 100 on, or the helper's.
+    def target(random) = [0, 0, 1, 1, 2, 3, 100, 101, 200].sample(random:)
+
+    def node_event(random)
+      event = draw(random, NODE_EVENTS)
+      detail = case event
+               when :die then SIGNALS.sample(random:)
+               when :exit then [0, 0, 1, 3].sample(random:)
+               when :hang then [nil, nil, 0.5, 3.0].sample(random:)
+               when :complain then 1 + random.rand(4)
+               when :grow then [20, 60, 200].sample(random:)
+               when :slow_stop then [1.0, 3.0, 6.0].sample(random:)
+               when :unkillable then [1.0, 8.0].sample(random:)
+               when :say then %i[work joined event judged guilty ask ready healthy].sample(random:)
+               when :stop_process then [nil, 2.0].sample(random:)
+      end
+      [event, target(random), *detail]
+    end
+
+    # What goes on for some seconds.
+    def window(random)
+      event = draw(random, WINDOWS)
+      detail = case event
+               when :boot_fault then [%i[die exit clean never fail refuse].sample(random:),
+1 + random.rand(8)]
+               when :slow then [%i[boot fork forked load warm].sample(random:),
+(random.rand**2 * 6).round(2)]
+               when :mold_fault then [%i[load prepare].sample(random:),
+%i[never die crash refuse].sample(random:)]
+               when :new_file then %i[name works threads order options events].sample(random:)
+               when :late_reports then [(random.rand * 4).round(2)]
+      end
+      [event, (0.2 + (random.rand**2 * 8)).round(2), *detail]
+    end
+
+    def mold_event(random)
+      event = draw(random, MOLD_EVENTS)
+      detail = { mold_die: SIGNALS.sample(random:), mold_exit: random.rand(2),
+mold_hang: [nil, 1.0, 4.0].sample(random:) }[event]
+      [event, *detail]
+    end
+
+    def order(random)
+      case (event = draw(random, ORDERS))
+      when :hup, :usr2, :ttin, :usr1, :chld then [:signal, event.to_s.upcase]
+      when :scale then [:command, :scale, [1, 2, 3, 4, 0, 2_000].sample(random:)]
+      when :restart then [:command, :restart, random.rand(3)]
+      when :status then %i[command status]
+      when :quiet then [:signal, "TSTP"]
+      end
+    end
+  end
+end

@@ -1,0 +1,108 @@
+# frozen_string_literal: true
+
+require "simulation/adapter"
+
+# Says what a swarm lacks that has had time to settle: each slot has a ready node, one mold is left,
+# and nothing that has gone is remembered, watched or open.
+#
+#   Settled.new(world).lacks(supervisor)   # => "slots [[0, :waiting, []]]", or nil
+module Simulation
+  class Settled
+    # Timers of the swarm, and of each of its processes.
+    TIMERS = 6
+    private_constant :TIMERS
+
+    def initialize(world)
+      @world = world
+      @kernel = world.kernel
+    end
+
+    def lacks(supervisor)
+      return "it hasn't booted" unless Adapter.started?(supervisor)
+
+      slots(supervisor) || molds(supervisor) || strangers(supervisor) || records(supervisor) ||
+        descriptors(supervisor) || timers(supervisor)
+    end
+
+    private
+
+    def options = @world.options
+
+    def slots(supervisor)
+      slots = Adapter.all_slots(supervisor)
+      left = Adapter.nodes(supervisor) - slots.flat_map(&:nodes)
+      return "nodes of no slot: #{left.inspect}" if left.any?
+
+      lame = slots.reject { |slot| steady?(slot) }
+      return if lame.empty?
+
+      "slots #{lame.map { |slot| [slot.label, Adapter.status(slot), Adapter.pids(slot)] }}"
+    end
+
+    def steady?(slot)
+      return done?(slot) unless slot.node
+
+      process = @kernel.processes[Adapter.pids(slot).first]
+      fine = slot.spare? ? %i[spare] : %i[ready quiet]
+      slot.successor.nil? && fine.include?(Adapter.status(slot)) &&
+        process&.running? && process.actor.well?
+    end
+
+    def done?(slot)
+      return false if slot.helper? || Adapter.status(slot) != :dead
+
+      options["restart"] != "always" || options["restart_never_status"]
+    end
+
+    # One whose nodes could not be replaced goes on beside the current one.
+    def molds(supervisor)
+      return "a change is under way" if Adapter.changing?(supervisor)
+
+      current = Adapter.current_mold(supervisor)
+      used = [current, *Adapter.nodes(supervisor).map(&:mold)]
+      molds = Adapter.molds(supervisor)
+      "molds #{molds.inspect}" unless molds.include?(current) && (molds - used).empty?
+    end
+
+    def strangers(supervisor)
+      known = [*Adapter.nodes(supervisor), *Adapter.molds(supervisor)].map(&:pid)
+      strangers = @kernel.processes.each_value.select do |process|
+        process.running? && !known.include?(process.pid) && !forgotten?(process)
+      end
+      "processes #{strangers.inspect}" if strangers.any?
+    end
+
+    # A node whose mold dies before it has reported it, and that doesn't hear of it, is known by
+    # nobody until the supervisor's end.
+    def forgotten?(process)
+      node = process.actor
+      process.orphan? && node.is_a?(Node) && (node.deaf? || !node.awake?)
+    end
+
+    def records(supervisor)
+      name, left = Adapter.records(supervisor).find { |_, some| some.any? }
+      return "#{name}: #{left.inspect}" if name
+
+      going = Adapter.recycling(supervisor)
+      "recycling #{going}" unless going.zero?
+    end
+
+    # A pidfd and a channel for each process, signals and commands.
+    def descriptors(supervisor)
+      count = processes(supervisor)
+      watched, open = @kernel.poller.size, @kernel.open.size
+      return if [watched, open] == [2 + (2 * count)] * 2
+
+      "#{watched} descriptors watched, #{open} open, for #{count} processes"
+    end
+
+    def timers(supervisor)
+      count, timers = processes(supervisor), Adapter.timers(supervisor)
+      "#{timers} timers for #{count} processes" if timers > TIMERS * (1 + count)
+    end
+
+    def processes(supervisor)
+      Adapter.nodes(supervisor).size + Adapter.molds(supervisor).size
+    end
+  end
+end

@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+require "simulation/campaign"
+
+# Cuts a schedule that breaks a law down to what it takes: as few events, and as plain options, as
+# break the same law.
+#
+#   Shrink.new(Schedule.of(42)).least   # => a Schedule; run it again and it breaks the law
+module Simulation
+  class Shrink
+    PLAIN = {
+      "spares" => 0, "restart" => "always", "on_crash_loop" => "keep_trying", "works" => nil,
+      "helper" => nil, "core" => nil, "refork_after" => nil, "max_lifetime" => nil,
+      "memory_budget" => nil, "memory_limit" => nil, "restart_never_status" => nil, "nodes" => 1,
+      "boot_parallel" => 3, "restarts" => 4, "boot_timeout" => 3.0, "liveness_timeout" => 5.0,
+      "stop_timeout" => 4.0, "kill_timeout" => 1.0
+    }.freeze
+    private_constant :PLAIN
+
+    attr_reader :law, :runs
+
+    # The block returns what a schedule breaks, or nil.
+    def initialize(schedule, &verdict)
+      @verdict = verdict || Campaign.method(:verdict)
+      @schedule = schedule
+      @runs = 0
+      @law = law_of(schedule)
+    end
+
+    def least
+      return unless @law
+
+      before = nil
+      before, @schedule = @schedule, plainer(fewer(@schedule)) until before == @schedule
+      @schedule
+    end
+
+    private
+
+    def fewer(schedule)
+      (schedule.events.size - 1).downto(0).reduce(schedule) do |least, index|
+        better(least, least.without(index))
+      end
+    end
+
+    def plainer(schedule)
+      PLAIN.reduce(schedule) do |plain, (name, value)|
+        plain.options[name] == value ? plain : better(plain, plain.with_option(name, value))
+      end
+    end
+
+    def better(schedule, other) = law_of(other) == @law ? other : schedule
+
+    # Which law it breaks: what is said without its numbers.
+    def law_of(schedule)
+      @runs += 1
+      @verdict.call(schedule)&.gsub(/\d+/, "0")&.slice(0, 40)
+    end
+  end
+end

@@ -1,0 +1,335 @@
+# frozen_string_literal: true
+
+require "tmpdir"
+require "simulation/kernel"
+require "simulation/actors"
+require "simulation/setup"
+require "simulation/schedule"
+require "simulation/laws"
+
+# One run of a schedule: a real supervisor on a made-up machine, from its first mold to its exit
+# code.
+#
+#   world = World.new(Schedule.of(42))
+#   world.run
+#   world.violations   # => [[1012.5, "slot 0 has two working nodes"], …]
+#   world.log          # => [[1000.2, "node_forked", { node: 0, … }], …]
+module Simulation
+  class World
+    LOOK = 0.5 # seconds between two looks whether all has settled
+    MESSAGES = {
+      work: ["work", { "facts" => { "totals" => { "a" => 1 } } }], ask: ["ask", { "number" => 1 }],
+      joined: ["joined", { "joined" => true, "facts" => { "partitions" => 3 } }],
+      event: ["event", { "name" => "hello", "level" => "info", "facts" => { "node" => 9 } }],
+      judged: ["judged", { "suspects" => [["orders/0/1", nil]], "guilty" => false }],
+      guilty: ["judged", { "suspects" => [["orders/0/1", nil]], "guilty" => true }],
+      ready: ["ready"], healthy: ["healthy"]
+    }.freeze
+    private_constant :LOOK, :MESSAGES
+
+    attr_reader :kernel, :schedule, :log, :code, :nodes, :failures
+    attr_accessor :setup, :mold
+
+    def initialize(schedule)
+      @schedule = schedule
+      @kernel = Kernel.new(Random.new(schedule.seed))
+      @windows = []
+      @nodes = {}.compare_by_identity
+      @counts = Hash.new(0)
+      @log = []
+      @laws = Laws.new(self)
+      @kernel.turn_over = method(:turn_over)
+      @kernel.awake = method(:beat)
+      @kernel.child_ended = -> { setup&.signal("CHLD") }
+    end
+
+    def run
+      before = srand(schedule.seed)
+      plan
+      Skep::OS.run_on(@kernel) { @code = supervise }
+      @laws.after_the_end
+      self
+    rescue StandardError, SystemStackError => e
+      lines = e.backtrace.grep(%r{lib/skep}).first(3).map { |line| line[%r{skep/.*}] }
+      @kernel.violate("#{e.class}: #{e.message} #{lines}")
+      self
+    ensure
+      srand(before)
+    end
+
+    # Where the swarm's name is locked, in this process.
+    def self.directory
+      return @directory if @owner == Process.pid
+
+      @owner = Process.pid
+      memory = "/dev/shm" if File.writable?("/dev/shm")
+      @directory = Dir.mktmpdir("skep-simulation", memory)
+      at_exit { remove }
+      @directory
+    end
+
+    def self.remove
+      FileUtils.rm_rf(@directory) if @owner == Process.pid
+    end
+
+    def violations = @kernel.violations
+    def supervisor = @supervisor
+
+    # What the actors ask.
+
+    def dice(*key) = Random.new(key.reduce(schedule.seed) { |sum, one| (sum * 1_000_003) + one })
+    def page = @page ||= Adapter.page(@supervisor)
+    def layout = @layout ||= Adapter.layout(@supervisor)
+    def beat_every = options["liveness_timeout"] / 2.5
+    def options = schedule.options
+
+    # The number of a node among those of its slot.
+    def count_node(label) = @counts[label.hash_key] += 1
+
+    # What the swarm file says.
+    def file
+      tasks = Array.new(options["works"] || 1) do |work|
+        { "nodes" => (options["works"] ? 1 + (work % 2) : nil), "threads" => 1, "errors" => [],
+"facts" => { "kind" => "block", "topics" => ["t#{work}"] } }
+      end
+      tasks.first["nodes"] = nil
+      changed({ "name" => "simulated", "options" => plain_options, "tasks" => tasks,
+                "events" => options["helper"] ? %w[node_died node_ready] : [] })
+    end
+
+    # A file that a reload finds otherwise than the first mold did.
+    def changed(file)
+      first = file["tasks"].first
+      case windows(:new_file).last&.last
+      when :name then file["name"] = "another"
+      when :works then file["tasks"] += [first]
+      when :threads then first["threads"] = 2
+      when :order then file["tasks"] = file["tasks"].rotate
+      when :options then file["options"]["kill_timeout"] = 0.7
+      when :events then file["events"] = %w[node_died]
+      end
+      file
+    end
+
+    def slowness(what) = windows(:slow).sum { |_, _, kind, seconds| kind == what ? seconds : 0.0 }
+    def report_delay = windows(:late_reports).sum { |_, _, seconds| seconds }
+    def fork_refused? = windows(:refuse_forks).any?
+    def twice? = windows(:twice).any?
+    def unfit? = windows(:unfit).any?
+    def mold_fault(step) = windows(:mold_fault).find { |_, _, at, _| at == step }&.last
+
+    # How often an exit is reported.
+    def reports
+      return 0 if windows(:no_reports).any?
+
+      windows(:double_reports).any? ? 2 : 1
+    end
+
+    # As many boots fail as the window says.
+    def boot_fault(_node)
+      window = windows(:boot_fault).find { |one| one.last.positive? } or return
+      window[-1] -= 1
+      window[2]
+    end
+
+    def born(node)
+      @nodes[node] = true
+      @laws.born(node)
+    end
+
+    def gone(node) = @nodes.delete(node)
+
+    # What is the launcher's: Molds::MoldLauncher's methods.
+
+    def file_name = "simulated.rb"
+
+    def start_mold(number)
+      raise Errno::EAGAIN, "fork(2)" if windows(:no_molds).any?
+
+      ours, theirs = @kernel.socket_pair
+      process = @kernel.spawn(:supervisor)
+      @mold = Mold.new(self, process, theirs.in_flight.receive.call(process), number:)
+      theirs.close
+      channel = Adapter.channel(ours)
+      channel.post("load", { "mold" => number, "supervisor" => 1 })
+      [process.pid, channel]
+    end
+
+    def recorded(name, facts)
+      @log << [@kernel.now, name, facts]
+      @laws.recorded(name, facts)
+    end
+
+    # The faults are over.
+    def calm? = @calm
+
+    private
+
+    def plan
+      @kernel.at(Kernel::START) { nil }
+      schedule.events.each { |time, *event| @kernel.at(Kernel::START + time) { apply(*event) } }
+      @kernel.at(Kernel::START + schedule.seconds) { calm_down }
+    end
+
+    def supervise
+      recorder = Recorder.new(self)
+      @supervisor = Adapter.supervisor(Launcher.new(self), observers: [recorder],
+process_setup: SetupOf.new(self))
+      @supervisor.run
+    end
+
+    def plain_options
+      names = %w[helper works]
+      { **options.except(*names), "title" => false, "control" => "#{World.directory}/s.sock" }
+    end
+
+    # Nodes beat whatever the supervisor does: it finds the page as it is when it wakes.
+    def beat
+      now, frozen = @kernel.now, @kernel.frozen_seconds
+      @nodes.each_key { |node| node.beat(now, frozen) }
+    end
+
+    def turn_over
+      @nodes.delete_if { |node, _| !node.process.running? }
+      @laws.each_turn
+    end
+
+    def windows(kind)
+      return [] if @windows.empty?
+
+      @windows.select { |one, until_then| one == kind && until_then > @kernel.now }
+    end
+
+    # Nothing new goes wrong; what is wrong already stays so.
+    def calm_down
+      @calm = true
+      @windows.clear
+      @kernel.out_of_descriptors = @kernel.no_buffers = false
+      @laws.calm
+      look
+    end
+
+    def look
+      return if @laws.stopping?
+      return finish if @laws.settled?
+
+      @kernel.after(LOOK) { look }
+    end
+
+    def finish
+      @laws.signalled("TERM") || setup&.signal("TERM")
+    end
+
+    # An event of the schedule.
+    def apply(kind, *details)
+      case kind
+      when :signal then @laws.signalled(*details) || setup&.signal(*details)
+      when :command then Adapter.started?(@supervisor) && setup&.command(*details)
+      when :end then order_end(*details)
+      when :pause then @kernel.pause(details[0], all: details[1])
+      when :no_descriptors, :no_buffers then lack(kind, *details)
+      when /\Amold_(?!fault)/ then mold && harm_mold(kind, *details)
+      when *Schedule::WINDOW_KINDS then @windows << [kind, @kernel.now + details.shift, *details]
+      else node_at(details.shift)&.then { |node| harm_node(node, kind, *details) }
+      end
+    end
+
+    def order_end(how)
+      names = { term: %w[TERM], int: %w[INT], force: %w[QUIT], twice: %w[TERM TERM] }.fetch(how)
+      names.each_with_index do |name, index|
+        @kernel.after(index * 0.4) { @laws.signalled(name) || setup&.signal(name) }
+      end
+    end
+
+    def lack(kind, seconds)
+      set = kind == :no_buffers ? :no_buffers= : :out_of_descriptors=
+      @kernel.public_send(set, true)
+      @kernel.after(seconds) { @kernel.public_send(set, false) }
+    end
+
+    # The youngest process of a slot.
+    def node_at(target)
+      @nodes.each_key.select { |node| node.process.running? && place(node) == target }.last
+    end
+
+    def place(node)
+      return 200 if node.helper?
+
+      node.slot || (100 + (node.number % 2))
+    end
+
+    def harm_mold(kind, *details)
+      process = mold.process
+      case kind
+      when :mold_die then process.signal(details[0]) if process.running?
+      when :mold_exit then process.exit(details[0])
+      when :mold_hang then mold.hang(*details)
+      when :mold_stop_process then process.signal("STOP")
+      when :mold_babble then mold.babble
+      when :mold_deaf then mold.close_channel
+      end
+    end
+
+    def complain(node, times)
+      times.times do |count|
+        later = count * options["liveness_timeout"] * 0.2
+        @kernel.after(later) { node.complain("ill") if node.process.running? }
+      end
+    end
+
+    def harm_node(node, kind, *details)
+      process = node.process
+      case kind
+      when :die then process.signal(details[0])
+      when :exit then node.leave(details[0])
+      when :hang then node.hang(*details)
+      when :stop_process
+        process.signal("STOP")
+        details[0] && @kernel.after(details[0]) { process.signal("CONT") }
+      when :deaf then node.be_deaf
+      when :leave_never then node.leave_never
+      when :babble then node.babble
+      when :complain then complain(node, details[0])
+      when :well then node.be_well
+      when :grow then process.pages += details[0] * 256
+      when :stay then node.stay_when_told
+      when :slow_stop then node.stop_in(details[0])
+      when :unkillable then process.dies_after = details[0]
+      when :warm then node.get_warm
+      when :hold then node.hold("orders/0/1")
+      when :say
+        @laws.forgiven if details[0] == :guilty
+        node.say(*MESSAGES.fetch(details[0])) unless details[0] == :ready && !node.ready?
+      when :oom
+        @kernel.oom_kills += 1
+        process.signal("KILL")
+      end
+    end
+  end
+
+  Schedule::WINDOW_KINDS = %i[boot_fault slow refuse_forks late_reports no_reports double_reports
+mold_fault no_molds twice unfit new_file].freeze
+
+  # What Molds::MoldLauncher's classes are to the supervisor.
+  class Launcher
+    def initialize(world)
+      @world = world
+    end
+
+    def file = @world.file_name
+    def program? = false
+    def start(number, disown: nil) = @world.start_mold(number)
+    def warmed(slots:, reshare:) = nil
+    def failed = nil
+  end
+
+  # Writes down what the supervisor tells.
+  class Recorder < Adapter.observer
+    def initialize(world)
+      super()
+      @world = world
+    end
+
+    def event(name, _level, facts) = @world.recorded(name, facts)
+  end
+end
