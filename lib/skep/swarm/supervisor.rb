@@ -225,8 +225,7 @@ module Skep
 
       def mold_ready(mold)
         @node_pool.pass_on_events if mold.passes_on?
-        return if mold.candidate?
-        return finish if stopping?
+        return if mold.candidate? || stopping? # the nodes have their time to end
 
         @lifecycle.run
         @node_pool.mold = mold

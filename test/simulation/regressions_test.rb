@@ -1,0 +1,31 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "simulation/campaign"
+
+# Bugs that the simulation has found, each by the least that showed it.
+class SimulationRegressionsTest < Skep::TestCase
+  OPTIONS = { "nodes" => 3, "spares" => 0, "boot_timeout" => 3.0, "boot_parallel" => 3,
+              "liveness_timeout" => 5.0,
+              "stop_timeout" => 4.0, "kill_timeout" => 1.0, "restart" => "always", "restarts" => 4,
+              "restarts_within" => 10.0, "on_crash_loop" => "keep_trying" }.freeze
+  private_constant :OPTIONS
+
+  test "a mold that is ready while the swarm stops doesn't cut the nodes' time short" do
+    world = simulate([0.6, :slow_stop, 0, 3.0], [2.8, :mold_die, "SEGV"], [2.88, :end, :term])
+    assert_equal 0, world.code
+    assert_equal 3, count(world, "node_exited")
+  end
+
+  private
+
+  def simulate(*events, options: {}, seed: 1, seconds: 5.0)
+    schedule = Simulation::Schedule.new(seed, { **OPTIONS, **options }, events, seconds)
+    world = Simulation::World.new(schedule).run
+    assert_empty world.violations
+    world
+  end
+
+  def facts(world, event) = world.log.filter_map { |_, name, facts| facts if name == event }
+  def count(world, event) = facts(world, event).size
+end
