@@ -17,6 +17,13 @@ class SimulationRegressionsTest < Skep::TestCase
     assert_equal 3, count(world, "node_exited")
   end
 
+  test "a slot that waits to boot is booted after the fork of another's successor was refused" do
+    world = simulate([0.43, :signal, "USR2"], [0.526, :mold_die, "KILL"],
+                     [0.773, :refuse_forks, 0.68],
+                     options: { "nodes" => 4, "boot_parallel" => 1, "helper" => true }, seed: 1_627)
+    assert_equal 1, count(world, "restart_failed")
+  end
+
   private
 
   def simulate(*events, options: {}, seed: 1, seconds: 5.0)

@@ -358,6 +358,7 @@ module Skep
           return @boots.later(slot, FORK_RETRY) unless slot.live?
 
           @replacements.failed(slot) if slot.replacement
+          @boots.start_next # what waits for its turn to boot
         end
 
         # No slot is to have a process any more.
