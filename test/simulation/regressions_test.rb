@@ -24,6 +24,12 @@ class SimulationRegressionsTest < Skep::TestCase
     assert_equal 1, count(world, "restart_failed")
   end
 
+  test "a dead node isn't said to have closed its channel where its mold is stuck" do
+    world = simulate([0.686, :mold_stop_process], [3.4, :die, 1, "SEGV"])
+    assert_equal 0, count(world, "node_channel_closed")
+    assert_equal [nil], facts(world, "node_died").map { |death| death[:reason] }
+  end
+
   private
 
   def simulate(*events, options: {}, seed: 1, seconds: 5.0)

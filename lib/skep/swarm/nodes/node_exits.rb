@@ -154,8 +154,10 @@ module Skep
         end
 
         # It runs on and can't be told anything: it has closed all its descriptors, or executed
-        # another program.
+        # another program. If it has exited its mold hasn't reported that yet.
         def unreachable(node)
+          return if node.exited?
+
           @events.publish(:node_channel_closed, node, level: :error)
           node.kill("channel_closed")
           await_report(node)

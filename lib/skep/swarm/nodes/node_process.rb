@@ -87,6 +87,8 @@ module Skep
         def event_facts = { node: label, mold: mold.number, pid: } #: () -> Hash
         def helper? = slot.helper? #: () -> bool
         def live? = LIVE.include?(@state) #: () -> bool
+        # Returns true if its process has ended, be it that its mold hasn't reported that yet.
+        def exited? = !@pidfd.nil? && !@pidfd.closed? && !@pidfd.alive? #: () -> bool
         def ready? = %i[ready quiet spare].include?(@state) #: () -> bool, heartbeats are due
         def joined? = @joined ? true : false #: () -> bool
         def boot_seconds = @ready_at && (@ready_at - (@took_slot_at || @asked_at)) #: () -> Float?
