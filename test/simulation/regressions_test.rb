@@ -30,6 +30,13 @@ class SimulationRegressionsTest < Skep::TestCase
     assert_equal [nil], facts(world, "node_died").map { |death| death[:reason] }
   end
 
+  test "a slot whose successor dies while its node becomes a mold gets another" do
+    world = simulate([1.0, :slow_stop, 2, 3.0], [2.0, :warm, 2], [3.0, :die, 2, "SEGV"],
+                     options: { "refork_after" => 100 })
+    assert_equal 1, count(world, "refork_failed")
+    assert_equal 0, count(world, "supervisor_error")
+  end
+
   private
 
   def simulate(*events, options: {}, seed: 1, seconds: 5.0)

@@ -77,7 +77,7 @@ module Skep
 
         def ending(slot)
           RestartPolicy::Exited.new(deaths: slot.deaths.times, clean: slot.clean?,
-                                    exitstatus: slot.last_exit.exitstatus)
+                                    exitstatus: slot.last_exit&.exitstatus)
         end
 
         # How long the policy lets a slot wait, and at least so many seconds.
