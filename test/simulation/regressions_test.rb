@@ -37,6 +37,11 @@ class SimulationRegressionsTest < Skep::TestCase
     assert_equal 0, count(world, "supervisor_error")
   end
 
+  test "a node that its mold never reported isn't ready" do
+    world = simulate([0.1, :slow, 3.0, :forked, 4.0], [2.5, :mold_die, "KILL"])
+    assert_empty(facts(world, "node_ready").select { |ready| ready[:pid].nil? })
+  end
+
   private
 
   def simulate(*events, options: {}, seed: 1, seconds: 5.0)

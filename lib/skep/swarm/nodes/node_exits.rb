@@ -55,10 +55,10 @@ module Skep
           node.end_watch = watch
         end
 
-        # A node that the mold hadn't reported yet is taken for lost: the end of its channel will
-        # tell it so.
+        # A node that the mold hadn't reported yet is lost: the end of its channel ends it, and what
+        # it has said isn't heard.
         def adopt(node) #: (NodeProcess) -> void
-          return record_exit(node, IPC::ExitStatus.new) unless node.pidfd
+          return lose(node) unless node.pidfd
           return await_report(node) unless node.pidfd.watchable? || node.channel.open?
           return unless node.pidfd.watchable?
 
@@ -121,6 +121,11 @@ module Skep
         end
 
         private
+
+        def lose(node)
+          node.channel.close
+          record_exit(node, IPC::ExitStatus.new)
+        end
 
         # The slot is its successor's alone.
         def promote(slot)
