@@ -42,6 +42,11 @@ class SimulationRegressionsTest < Skep::TestCase
     assert_empty(facts(world, "node_ready").select { |ready| ready[:pid].nil? })
   end
 
+  test "a mold that is restarted while a reload adopts another isn't wanted" do
+    simulate([11.1, :mold_hang], [13.43, :signal, "HUP"], [24.0, :signal, "HUP"],
+             options: { "nodes" => 1 }, seed: 13_699, seconds: 25.0)
+  end
+
   private
 
   def simulate(*events, options: {}, seed: 1, seconds: 5.0)

@@ -226,6 +226,7 @@ module Skep
       def mold_ready(mold)
         @node_pool.pass_on_events if mold.passes_on?
         return if mold.candidate? || stopping? # the nodes have their time to end
+        return @mold_pool.retire(mold, in_use: false) if @node_pool.mold # a rollout was faster
 
         @lifecycle.run
         @node_pool.mold = mold
