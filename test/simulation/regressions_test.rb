@@ -47,6 +47,11 @@ class SimulationRegressionsTest < Skep::TestCase
              options: { "nodes" => 1 }, seed: 13_699, seconds: 25.0)
   end
 
+  test "a retired mold goes when the fork of its last node is refused" do
+    simulate([0.078, :refuse_forks, 6.29], [2.218, :signal, "HUP"],
+             options: { "nodes" => 1, "helper" => true }, seed: 27, seconds: 8.0)
+  end
+
   private
 
   def simulate(*events, options: {}, seed: 1, seconds: 5.0)

@@ -181,6 +181,7 @@ module Skep
           node = node_table[page_index] or return
           @exits.remove(node, IPC::ExitStatus.new)
           retry_fork(node.slot, error)
+          announce_unused(node.mold)
         end
 
         def node_exited(page_index, pid, exit) #: (Integer, Integer, IPC::ExitStatus) -> void
@@ -321,8 +322,12 @@ module Skep
         end
 
         def exit_recorded(node)
-          @events.announce(:mold_unused, node.mold) if node_table.of(node.mold).empty?
+          announce_unused(node.mold)
           check_drained if stopping?
+        end
+
+        def announce_unused(mold)
+          @events.announce(:mold_unused, mold) if node_table.of(mold).empty?
         end
 
         # There is a helper from here on, and these events are for it. The code of a new mold may
