@@ -52,6 +52,13 @@ class SimulationRegressionsTest < Skep::TestCase
              options: { "nodes" => 1, "helper" => true }, seed: 27, seconds: 8.0)
   end
 
+  test "a node's successor takes over where no descriptor is left to make the node a mold" do
+    world = simulate([0.64, :warm, 1], [0.75, :no_descriptors, 2.9],
+                     options: { "refork_after" => 100 }, seed: 49_856)
+    assert_equal 1, count(world, "refork_failed")
+    assert_equal 0, count(world, "supervisor_error")
+  end
+
   private
 
   def simulate(*events, options: {}, seed: 1, seconds: 5.0)

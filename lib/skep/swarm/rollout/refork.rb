@@ -43,6 +43,9 @@ module Skep
             node_fact(event.name, event.facts) if event.subject.equal?(@node)
           end
           node.retire_to_mold(@number, theirs)
+        rescue SystemCallError => e # no descriptor is left: the successor takes over all the same
+          node.retire
+          roll_back("there is no channel for a mold: #{e.message}")
         end
 
         # What becomes of the node is seen to even if the refork has failed by then.
