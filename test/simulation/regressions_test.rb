@@ -59,6 +59,14 @@ class SimulationRegressionsTest < Skep::TestCase
     assert_equal 0, count(world, "supervisor_error")
   end
 
+  test "the status of a node that dies with its mold isn't lost, whatever is handled first" do
+    (1..7).each do |seed|
+      world = simulate([0.4, :pause, 8.1, false], [1.4, :mold_exit, 1], [1.5, :exit, 1, 7],
+                       options: { "boot_timeout" => 30.0 }, seed:, seconds: 12.0)
+      assert_equal [7], facts(world, "node_died").map { |death| death["exitstatus"] }
+    end
+  end
+
   private
 
   def simulate(*events, options: {}, seed: 1, seconds: 5.0)

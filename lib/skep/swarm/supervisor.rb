@@ -125,7 +125,8 @@ module Skep
         @observers.each_guarded(&:reopen)
       end
 
-      def reap = @process_setup.orphan_reaper.reap #: () -> void
+      # Once all that has come is handled: a mold that has ended may have reported nodes before.
+      def reap = loop.after(0) { @process_setup.orphan_reaper.reap } #: () -> void
 
       # How long a mold may take to be ready.
       def boot_limit #: () -> Float
@@ -168,7 +169,7 @@ module Skep
       def subscribe
         events.subscribe { |event| @observers.event(event.name.to_s, event.level, event.facts) }
         # The next node comes first, then the processes that the last one left.
-        events.subscribe(*NODE_ENDS) { loop.after(0) { reap } }
+        events.subscribe(*NODE_ENDS) { reap }
         subscribe_to_pool
         subscribe_to_molds
       end
@@ -290,7 +291,7 @@ module Skep
         events.publish(:upgrade_finished, pid: Process.pid, skep: VERSION, ruby: RUBY_VERSION,
                                           from: state_file["skep"],
                                           seconds: (OS.now - state_file["written_at"]).round(3))
-        loop.after(0) { reap } # processes that have ended since
+        reap # processes that have ended since
       end
 
       def keep_on
