@@ -67,6 +67,14 @@ class SimulationRegressionsTest < Skep::TestCase
     end
   end
 
+  test "a dead node is taken neither for hung nor for unkillable where its mold is stuck" do
+    options = { "liveness_timeout" => 2.0 }
+    world = simulate([0.7, :mold_hang], [1.0, :die, 1, "KILL"], options:)
+    assert_equal 0, count(world, "node_hung")
+    world = simulate([1.06, :deaf, 2], [1.6, :mold_hang], options:)
+    assert_equal 0, count(world, "node_unkillable")
+  end
+
   private
 
   def simulate(*events, options: {}, seed: 1, seconds: 5.0)

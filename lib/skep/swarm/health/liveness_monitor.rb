@@ -31,7 +31,7 @@ module Skep
           @suspects = {}.compare_by_identity
           @looked_at = OS.now
           events.subscribe(:node_ready, :spare_ready) { |event| watch(event.subject) }
-          events.subscribe(:node_removed) { |event| forget(event.subject) }
+          events.subscribe(:node_lost, :node_removed) { |event| forget(event.subject) }
         end
 
         def watch(node) #: (Nodes::NodeProcess) -> void

@@ -101,6 +101,8 @@ module Skep
         # a disk. Its slot doesn't wait for that.
         def expect_exit(node) #: (NodeProcess) -> void
           node.watches << @loop.after(2 * @config.kill_timeout) do
+            next if node.exited?
+
             @events.publish(:node_unkillable, node, level: :error)
             record_exit(node, IPC::ExitStatus.new)
           end
