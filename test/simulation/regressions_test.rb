@@ -75,6 +75,12 @@ class SimulationRegressionsTest < Skep::TestCase
     assert_equal 0, count(world, "node_unkillable")
   end
 
+  test "a slot whose first fork is refused while it is to be replaced gets one process" do
+    world = simulate([0.559, :refuse_forks, 0.5], [0.733, :signal, "USR2"],
+                     options: { "nodes" => 1, "boot_parallel" => 1 }, seed: 1_468)
+    assert_equal 1, count(world, "node_forked")
+  end
+
   private
 
   def simulate(*events, options: {}, seed: 1, seconds: 5.0)

@@ -360,9 +360,8 @@ module Skep
           @events.publish(:fork_failed, slot, level: :error, error:, seconds: FORK_RETRY)
           return check_drained if stopping?
 
-          return @boots.later(slot, FORK_RETRY) unless slot.live?
-
           @replacements.failed(slot) if slot.replacement
+          @boots.later(slot, FORK_RETRY) unless slot.live?
           @boots.start_next # what waits for its turn to boot
         end
 
