@@ -81,6 +81,12 @@ class SimulationRegressionsTest < Skep::TestCase
     assert_equal 1, count(world, "node_forked")
   end
 
+  test "a spare that says it is ready before it has a slot isn't" do
+    world = simulate([2.25, :say, 100, :ready], options: { "spares" => 2 })
+    assert_equal 0, count(world, "supervisor_error")
+    assert_equal 3, count(world, "node_ready")
+  end
+
   private
 
   def simulate(*events, options: {}, seed: 1, seconds: 5.0)

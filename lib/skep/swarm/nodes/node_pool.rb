@@ -198,6 +198,8 @@ module Skep
         # Reported by nodes.
 
         def node_ready(node) #: (NodeProcess) -> void
+          return if node.state == :spare # it has no slot to be ready for
+
           node.ready(OS.now)
           node.slot.ready
           @ever_ready = true unless node.helper?
