@@ -87,6 +87,12 @@ class SimulationRegressionsTest < Skep::TestCase
     assert_equal 3, count(world, "node_ready")
   end
 
+  test "a node that died before a stop isn't said to be killed at its end" do
+    world = simulate([0.813, :mold_stop_process], [1.316, :die, 0, "ABRT"], [1.709, :end, :term],
+                     options: { "nodes" => 1, "stop_timeout" => 0.5 })
+    assert_equal [nil], facts(world, "node_died").map { |death| death[:reason] }
+  end
+
   private
 
   def simulate(*events, options: {}, seed: 1, seconds: 5.0)

@@ -206,6 +206,8 @@ module Skep
 
         # Ends it at once, for a reason that its exit will be reported with.
         def kill(reason, signal = :KILL) #: (String, ?Symbol) -> void
+          return if exited? # by itself: that isn't reported yet
+
           @reason = reason if @reason.nil? || @retired
           @when_killed&.call(self) if signal == :KILL && !killed?
           @killed = true if signal == :KILL
