@@ -23,19 +23,18 @@ module Simulation
 
     ALL = {
       "an exit is counted twice, as that of the next process" =>
-        [patch("nodes/node_registry", "if node&.pid == pid", "if node")],
+        [patch("nodes/node_pool", "if node&.pid == pid", "if node")],
       "a death counts twice" =>
-        [patch("nodes/restart_history", "times << now", "times.push(now, now)")],
+        [patch("nodes/slot", "times << now", "times.push(now, now)")],
       "a successor is forgotten after its mold's death" =>
-        [patch("nodes/node_registry", "node_table.of(mold).each {",
+        [patch("nodes/node_pool", "node_table.of(mold).each {",
                "node_table.of(mold).reject { |one| one == one.slot.successor }.each {")],
       "a queued successor waits for a mold that has died" =>
         [patch("nodes/boot_queue", "{ |boot| boot.mold = nil if boot.mold == mold }", "{ nil }")],
       "a scale-down during a rolling restart brings a slot back" =>
-        [patch("nodes/replacements", " || slot.given_up?", ""),
-         patch("nodes/boot_queue", "return if slot.given_up?\n\nslot.wait unless slot.live?",
-               "slot.wait unless slot.live?"),
-         patch("rollout/rolling_restart", "slot.given_up? || !slot.live?", "!slot.live?")],
+        [patch("nodes/replacements", "!slot.live? || slot.retired?", "!slot.live?"),
+         patch("rollout/rolling_update", "return true if slot.retired? || !slot.live?",
+               "return true if !slot.live?")],
       "a deadline isn't shifted after a pause" =>
         [patch("health/liveness_policy", "def since(time) = [time, @back_at].max",
                "def since(time) = time")],
@@ -44,23 +43,25 @@ module Simulation
               "status = node.pidfd.wait(timeout: 0)")],
       "a mold's group is killed after the reap" =>
         [swap("molds/mold", "@pidfd.kill_leftover_group",
-              "exit = IPC::ExitStatus.of(@pidfd.wait(timeout: 0))")],
+              "exit_status = IPC::ExitStatus.of(@pidfd.wait(timeout: 0))")],
       "who waits to boot is forgotten when another is ready" =>
-        [patch("nodes/node_registry", "spares.consider(node.slot)\n@boots.start_next",
-               "spares.consider(node.slot)")],
+        [patch("nodes/node_pool",
+               "@replacements.ready(node) if node.slot.replacement\n@boots.start_next",
+               "@replacements.ready(node) if node.slot.replacement")],
       "a crash loop isn't slowed down" =>
-        [patch("health/restart_policy", "excess.positive? ? backoff(excess - 1) : 0.0", "0.0")],
+        [patch("nodes/restarter", "excess.positive? ? backoff(excess - 1) : 0.0", "0.0")],
       "a successor takes over without a word to its replacement" =>
-        [patch("nodes/node_exits", "@node_registry.replacements.promoted(slot)", "nil")],
+        [patch("nodes/node_exits",
+               "slot.replacement ? @replacements.promoted(slot) : slot.node.place",
+               "slot.node.place")],
       "a successor's death leaves its replacement under way" =>
-        [patch("nodes/node_exits", "@node_registry.replacements.failed(slot)", "nil")],
+        [patch("nodes/node_exits", "@replacements.failed(slot) if slot.replacement", "nil")],
       "what is left at stop_timeout isn't killed" =>
-        [patch("nodes/node_pool", '{ force("stop_timeout") }', "{ nil }")],
+        [patch("nodes/node_pool", '{ kill_all("stop_timeout") }', "{ nil }")],
       "a second TERM doesn't force" =>
-        [patch("supervisor/signal_handler", "again ? @supervisor.force(name) :", "again ? nil :")],
+        [patch("supervisor/process_setup", "again ? @supervisor.force(name) :", "again ? nil :")],
       "a mold that dies isn't started again" =>
-        [patch("molds/mold_pool", "unless mold.trial || mold.retired?",
-               "unless mold.number.positive? || mold.retired?")],
+        [patch("molds/mold_pool", "restart unless mold.candidate? || retired", "nil")],
       "a node that never boots isn't killed" =>
         [patch("nodes/boot_queue", 'node.pidfd ? node.kill("boot_timeout") : node.mold.kill',
                "node.mold.kill unless node.pidfd")],
@@ -74,13 +75,13 @@ module Simulation
         [patch("nodes/node_process", "[@boot_timer, @end_watch, *@watches]",
                "[@boot_timer, @end_watch]")],
       "a fork that was refused isn't tried again" =>
-        [patch("nodes/node_registry", ": @boots.later(slot, FORK_RETRY)", ": nil")],
+        [patch("nodes/node_pool", "@boots.later(slot, FORK_RETRY) unless slot.live?", "nil")],
       "a node that is forked during a stop isn't told to stop" =>
-        [patch("nodes/node_registry", "node.stop if @node_pool.stopping?", "nil")],
+        [patch("nodes/node_pool", "node.stop if stopping?", "nil")],
       "the swarm ends without its helper" =>
         [patch("nodes/node_pool", "return @helper.stop_last if @helper&.live?", "")],
       "a forced end counts as a clean one" =>
-        [patch("supervisor/lifecycle", "FORCED if @forced || killed", "FORCED if killed")],
+        [patch("supervisor/lifecycle", "return ExitCode::FORCED if killed?", "")],
       "a mold that hangs at the end isn't killed" =>
         [patch("molds/mold_pool", "loop.after(RELEASE_SECONDS) { kill }", "")],
       "a recycled node's turn is never over" =>
@@ -88,11 +89,10 @@ module Simulation
       "a slot waits for a process that can't be killed" =>
         [patch("nodes/node_exits", "@loop.after(2 * @config.kill_timeout)",
                "@loop.after(200 * @config.kill_timeout)")],
-      "a spare's offer that nobody takes is forgotten" =>
-        [patch("spares/spare_pool", "step_in(claimant, slot) : @node_registry.boots.enqueue(slot)",
-               "step_in(claimant, slot) : nil")],
+      "a spare that has stepped in isn't followed by another" =>
+        [patch("nodes/spare_pool", "@boots.enqueue(spare_slot)", "nil")],
       "a reload that fails keeps its mold" =>
-        [patch("rollout/canary_rollout", "@mold_pool.retire(@mold) if @mold&.live?", "")],
+        [patch("rollout/rolling_update", "retire(@mold) if @mold&.live?", "")],
       "what a mold had to say ends with it" =>
         [patch("molds/mold_pool", "mold.channel.drain", "")]
     }.freeze
