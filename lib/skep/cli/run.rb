@@ -61,11 +61,11 @@ module Skep
       end
 
       def resume
-        state_file = Swarm::Upgrade::StateFile.read(options[:handed_over])
+        state_file = Swarm::Rollout::Upgrade::StateFile.read(options[:handed_over])
         return supervisor.resume(state_file) unless state_file.trial?
 
         supervisor([]).resume(state_file).tap do |code|
-          err.puts(Swarm::Upgrade::ABLE) if code.zero?
+          err.puts(Swarm::Rollout::Upgrade::ABLE) if code.zero?
         end
       end
 

@@ -61,6 +61,7 @@ module Skep
         restore(state_file)
         return 0 if state_file.trial?
 
+        @boot.over
         announce_upgrade(state_file)
         keep_on {}
       end
@@ -88,7 +89,7 @@ module Skep
         @lifecycle.stop(asked: reason.nil?, outcome: reason)
         return if stopping
 
-        events.publish(:swarm_stopping, signal:, reason:)
+        events.publish(:swarm_stopping, signal:, reason: reason&.to_s)
         @node_pool ? @node_pool.stop : finish
       end
 
@@ -370,6 +371,7 @@ require "skep/swarm/supervisor/observers"
 require "skep/swarm/supervisor/orphan_reaper"
 require "skep/swarm/supervisor/boot_monitor"
 require "skep/swarm/supervisor/lifecycle"
+require "skep/swarm/supervisor/signal_handler"
 require "skep/swarm/supervisor/process_setup"
 require "skep/swarm/supervisor/name_lock"
 require "skep/swarm/supervisor/resources"

@@ -40,6 +40,15 @@ class RollingUpdateTest < Skep::TestCase
     assert_equal ["node 2 could not be replaced, and keeps its process: try again"], @ended
   end
 
+  test "waits where something else replaces a slot's node" do
+    @parts.node_pool.replacing(slots[1])
+    update.start
+    assert_empty asked
+    @parts.node_pool.replaced(slots[1])
+    3.times { settle(true) }
+    assert_equal [nil], @ended
+  end
+
   test "drops slots that are removed meanwhile" do
     update.start
     slots[2].retired = true
@@ -148,6 +157,17 @@ class ReloadTest < Skep::TestCase
     request.slot.node = nil
     settle(false)
     assert_equal [:done, [nil]], [@reload.state, @ended]
+  end
+
+  test "a mold that has died isn't adopted, even if no slot was left to try" do
+    loaded
+    mold_ready
+    @parts.slots.each { |slot| slot.node = nil }
+    @mold.alive = false
+    settle(false)
+    assert_equal :canary, @reload.state
+    events.announce(:mold_exited, @mold, exit_status: "SIGSEGV")
+    assert_equal [:rolled_back, ["its mold ended, SIGSEGV"]], [@reload.state, @ended]
   end
 
   test "a mold that can't load the file is the end of it" do

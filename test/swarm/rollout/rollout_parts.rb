@@ -20,7 +20,7 @@ class RolloutParts
     def retire_to_mold(_number, socket) = self.socket = socket
   end
 
-  Slot = Struct.new(:id, :node, :retired, :load, :failure) do
+  Slot = Struct.new(:id, :node, :retired, :load, :failure, :successor) do
     def label = id
     def helper? = id.nil?
     def live? = !node.nil?
@@ -42,9 +42,17 @@ class RolloutParts
       @slots = slots
       @mold = mold
       @asked = []
+      @replacing = {}.compare_by_identity
     end
 
     def all = slots
+    def replacing?(slot) = @replacing.key?(slot)
+    def when_replaced(slot, &block) = @replacing[slot] = block
+    def cancel_replacement(slot, reason) = asked << Request.new(slot, reason, :cancelled)
+
+    # Another replacement of the slot is in progress, until `replaced`.
+    def replacing(slot) = @replacing[slot] = nil
+    def replaced(slot) = @replacing.delete(slot)&.call
     def stopping? = stopping ? true : false
     def load(slot) = slot.load
     def node_table = self

@@ -54,6 +54,12 @@ module Skep
           @watches = []
         end
 
+        # By when it must be able to fork.
+        def boot_timer=(timer) #: (OS::EventLoop::Timer) -> void
+          @boot_timer&.cancel
+          @boot_timer = timer
+        end
+
         def event_facts = { mold: number, pid: } #: () -> Hash
         def live? = @state != :dead #: () -> bool
         def ready? = @state == :ready #: () -> bool
@@ -119,7 +125,7 @@ module Skep
         # Closes what belonged to it and returns how it ended. Call when its pidfd is readable.
         def exited #: () -> IPC::ExitStatus
           change(:exited)
-          @watches.each(&:cancel)
+          [*@boot_timer, *@watches].each(&:cancel)
           @pidfd.kill_leftover_group
           exit_status = IPC::ExitStatus.of(@pidfd.wait(timeout: 0))
           [@channel, @pidfd].each(&:close)

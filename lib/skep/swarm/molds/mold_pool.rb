@@ -18,7 +18,7 @@
 # | mold_booting, mold_ready, mold_died, … | docs/events.md |
 # | mold_loaded (plain) | it has loaded the swarm's file and waits for `prepare` |
 # | mold_load_rejected (message, exit_code) | it can't load the file, or prepare |
-# | mold_exited (exit_status) | it has ended, however it did |
+# | mold_exited (exit_status) | it has ended, however it did; NodePool#mold_exited adopts its nodes |
 # | fork_reported (page_index, pid, pidfd) | it has forked a node |
 # | fork_refused (page_index, error) | it can't fork this node |
 # | exit_reported (page_index, pid, exit_status) | a node of it has ended |
@@ -75,7 +75,12 @@ module Skep
           add(number, pid, channel, OS.now, pidfd:, candidate: true)
         end
 
-        def prepare(mold) = mold.prepare(@config, @page, @layout) #: (Mold) -> void
+        # The file may allow it more time to boot than was known before it was loaded.
+        def prepare(mold) #: (Mold) -> void
+          limit_boot(mold)
+          mold.prepare(@config, @page, @layout)
+        end
+
         def adopt(mold) = mold.adopt #: (Mold) -> void
 
         # Nothing is forked from it any more. in_use: it has nodes left.
@@ -132,9 +137,14 @@ module Skep
           mold = Mold.new(number, pid, connection, now, **rest)
           @molds << mold
           mold.watches << @loop.watch(mold.pidfd.to_io) { exited(mold) }
-          mold.watches << @loop.after(@boot_limit.call) { mold.kill unless mold.booted? }
+          limit_boot(mold)
           connection.listen
           mold
+        end
+
+        def limit_boot(mold)
+          left = mold.started_at + @boot_limit.call - OS.now
+          mold.boot_timer = @loop.after([left, 0].max) { mold.kill unless mold.booted? }
         end
 
         # A mold whose channel ends can't be asked for anything any more.

@@ -50,7 +50,7 @@ module Skep
           watch = @loop.watch(node.pidfd.to_io) do
             watch.cancel
             lost(node)
-            expect_report(node)
+            expect_report(node) if node.live?
           end
           node.end_watch = watch
         end
@@ -68,6 +68,8 @@ module Skep
 
         def record_exit(node, status) #: (NodeProcess, IPC::ExitStatus) -> void
           announce_loss(node)
+          return unless node.live? # it had said that it is a mold now
+
           node.killed_by = IPC::ExitStatus::OOM if oom?(node, status)
           standing = remove(node, status)
           publish_exit(node, status) if node.pid
@@ -136,7 +138,7 @@ module Skep
 
         def lost(node)
           announce_loss(node)
-          return if @lifecycle.stopping? || node.slot.replacement
+          return if !node.live? || @lifecycle.stopping? || node.slot.replacement
 
           @restarter.restart_early(node) if node.slot.work?
         end

@@ -101,7 +101,8 @@ module Skep
 
         def failed(node, frame)
           node.slot.failure = frame["sentence"]
-          node.slot.refusal = frame["sentence"] if frame["refused"]
+          # A successor's refusal is its replacement's failure: the slot has a node that works.
+          node.slot.refusal = frame["sentence"] if frame["refused"] && node == node.slot.node
           node.slot.refusal_code = frame["exit_code"]
           @events.publish(:node_failed, node, level: :error, error: frame["sentence"],
                                               backtrace: frame["backtrace"])

@@ -95,6 +95,16 @@ module Skep
           stopping? ? done&.call(false) : @replacements.begin(slot, reason, **how, &done)
         end
 
+        # Ends the successor that a slot is to get: its node stays.
+        def cancel_replacement(slot, reason) #: (Slot, String) -> void
+          return unless slot.replacement
+
+          slot.successor ? slot.successor.kill(reason) : @replacements.failed(slot)
+        end
+
+        # Runs the block once the replacement that the slot has is over.
+        def when_replaced(slot, &) = @replacements.when_over(slot, &)
+
         # Is the slot's node being replaced, or about to be?
         def replacing?(slot) = !slot.replacement.nil? #: (Slot) -> bool
 
@@ -131,7 +141,7 @@ module Skep
         def stop #: () -> void
           finish_slots
           node_table.nodes.each { |node| node.stop unless node.helper? }
-          @stop_timers = @grace.give_all(node_table) { kill_all("stop_timeout") }
+          @stop_timers = @grace.give_all(node_table) { stop_timed_out }
           check_drained
         end
 
@@ -314,13 +324,21 @@ module Skep
         def subscribe
           @events.subscribe { |event| @helper&.tell(event.name.to_s, event.facts) }
           @events.subscribe(:launch_failed) do |event|
-            event.subject.died("boot", OS.now, @config.restarts_within)
+            slot = event.subject
+            slot.died("boot", OS.now, @config.restarts_within) unless slot.live?
             retry_fork(event.subject, event.facts[:error])
           end
           @events.subscribe(:node_ready) { |event| recovery_times.ready(event.subject, OS.now) }
           @events.subscribe(:node_lost) { |event| recovery_times.lost(event.subject, OS.now) }
           @events.subscribe(:node_removed) { |event| totals.keep_of(event.subject) }
           @events.subscribe(:exit_recorded) { |event| exit_recorded(event.subject) }
+        end
+
+        # A helper that is still there has cost no node anything.
+        def stop_timed_out
+          return kill_all("stop_timeout") if node_table.work?
+
+          node_table.nodes.each { |node| node.kill("stop_timeout") }
         end
 
         def exit_recorded(node)
@@ -342,7 +360,7 @@ module Skep
 
         # What a node that has just been forked must know.
         def admit(node)
-          return node.kill("forced") if @lifecycle.killed?
+          return node.kill("forced") if @lifecycle.killed? || node.killed?
           return if node.helper?
 
           node.quiet if @lifecycle.quiet?

@@ -30,7 +30,7 @@ module Skep
           dead: {}
         }.freeze
 
-        KEPT = %i[pid asked_at ready_at took_slot_at joined work work_bytes said].freeze
+        KEPT = %i[pid quiet asked_at ready_at took_slot_at joined work work_bytes said].freeze
         LIVE = %i[booting ready quiet stopping spare].freeze
         private_constant :LIVE
 
@@ -209,8 +209,10 @@ module Skep
           return if exited? # by itself: that isn't reported yet
 
           @reason = reason if @reason.nil? || @retired
-          @when_killed&.call(self) if signal == :KILL && !killed?
           @killed = true if signal == :KILL
+          return unless @pid # NodePool kills it when it is forked
+
+          expect_exit if signal == :KILL
           @pidfd&.signal(signal)
         rescue Errno::ESRCH # it went by itself first
           nil
@@ -234,6 +236,13 @@ module Skep
         end
 
         def inspect = "#<#{self.class} #{label} #{state} pid=#{pid.inspect}>" #: () -> String
+
+        private
+
+        def expect_exit
+          @when_killed&.call(self)
+          @when_killed = nil
+        end
       end
 
       # The processes there are, by their index on the page.

@@ -6,6 +6,7 @@
 #   replacements.begin(slot, "restart") { |ok| … }   # called once, at its end
 #   replacements.ready(node)      # a successor can work: the old one is stopped
 #   replacements.promoted(slot)   # the old one has gone: its successor holds the slot
+#   replacements.when_over(slot) { … }
 #   replacements.failed(slot)     # the successor can't be had: the old one works on
 #
 # A slot has one at a time. Where the old one goes by itself before its successor is forked there is
@@ -14,7 +15,7 @@ module Skep
   class Swarm
     module Nodes
       class Replacements
-        Replacement = Struct.new(:reason, :on_retire, :done)
+        Replacement = Struct.new(:reason, :on_retire, :done, :waiting)
 
         def initialize(grace, boots:, events:)
           @grace = grace
@@ -40,10 +41,18 @@ module Skep
           replace(slot, reason, **how, &done)
         end
 
-        # A node is ready; should it be a successor its predecessor is to finish.
+        # Runs the block once the replacement that the slot has is over, well or not.
+        def when_over(slot, &block) #: (Slot) { () -> void } -> void
+          slot.replacement.waiting << block
+        end
+
+        # A node of a slot with a replacement is ready. If it is the successor, the old node is
+        # stopped; if that has exited before, the replacement is complete.
         def ready(node) #: (NodeProcess) -> void
           slot = node.slot
-          return unless node == slot.successor && slot.replacement
+          return if node.reason # it is being ended itself
+          return complete(slot) if node == slot.node && !slot.replacing?
+          return unless node == slot.successor
 
           retire(slot.node, slot.replacement.reason, &slot.replacement.on_retire)
         end
@@ -56,9 +65,10 @@ module Skep
           @grace.give(node)
         end
 
+        # The old node has exited. A successor that isn't ready yet has still to prove itself.
         def promoted(slot) #: (Slot) -> void
           slot.node.place
-          over(slot, true, :node_replaced, :info)
+          complete(slot) if slot.node.ready?
         end
 
         def failed(slot) #: (Slot) -> void
@@ -70,24 +80,31 @@ module Skep
         def abandon #: () -> void
           @over = true
           slots, @slots = @slots.keys, {}.compare_by_identity
-          slots.each { |slot| slot.end_replacement.done&.call(false) }
+          slots.map(&:end_replacement).each { |replacement| settle(replacement, false) }
         end
 
         private
 
         def replace(slot, reason, mold: nil, on_retire: nil, &done)
           @slots[slot] = true
-          slot.replace(Replacement.new(reason, on_retire, done))
+          slot.replace(Replacement.new(reason, on_retire, done, []))
           slot.failure = nil
           @events.publish(:node_replacing, slot, reason:)
           @boots.enqueue(slot, mold:)
         end
 
+        def complete(slot) = over(slot, true, :node_replaced, :info)
+
         def over(slot, succeeded, event, level)
           replacement = slot.end_replacement or return
           @slots.delete(slot)
           @events.publish(event, slot, level:, reason: replacement.reason)
+          settle(replacement, succeeded)
+        end
+
+        def settle(replacement, succeeded)
           replacement.done&.call(succeeded)
+          replacement.waiting.each(&:call)
         end
       end
 

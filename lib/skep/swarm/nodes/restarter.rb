@@ -70,7 +70,7 @@ module Skep
         def certain?(slot, node)
           slot.running? && slot.node == node && node.ready? && node.reason.nil? &&
             @config.restart == :always && @config.restart_never_status.nil? &&
-            @policy.at_once?(slot.deaths.times, OS.now)
+            @policy.at_once?(slot.deaths.times("work"), OS.now)
         end
 
         def refused?(slot) = slot.refusal && @config.restart != :never

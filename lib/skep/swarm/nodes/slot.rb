@@ -23,7 +23,7 @@ module Skep
         # | waiting | has none; one is queued, or due after a backoff |
         # | starting | has a process that boots |
         # | running | has one that works |
-        # | restarting | its process has died, how isn't known yet; the next one is forked already |
+        # | restarting | its process has died, how isn't known yet; the next is launched or queued |
         # | replacing | has a process that is to be replaced, or its successor, too |
         # | finished | is to have none any more: its work has ended, or the swarm stops |
         # | retired | is removed |
@@ -82,6 +82,7 @@ module Skep
         def waiting? = @state == :waiting #: () -> bool
         def running? = @state == :running #: () -> bool
         def restarting? = @state == :restarting #: () -> bool
+        def replacing? = @state == :replacing #: () -> bool
         def retired? = @state == :retired #: () -> bool
         def event_facts = { node: label, mold: mold&.number, pid: } #: () -> Hash
 
@@ -280,7 +281,8 @@ module Skep
         # So many of the last at work count no more: what caused them is known.
         def forgive(number) = @times["work"].pop(number) #: (Integer) -> void
 
-        def times = @times.fetch(@last) #: () -> Array[Float]
+        # kind: "boot" or "work"; the one of the last death, if it isn't given.
+        def times(kind = @last) = @times.fetch(kind) #: (?String) -> Array[Float]
       end
 
       # How often a slot got a new process, by what had ended the one before.

@@ -78,23 +78,32 @@ module Skep
           end
         end
 
+        # Only the mold of a Reload loads a file.
+        def mold_loaded(_plain) = nil
+
         def try_canary
           slot = @node_pool.slots.select(&:live?).min_by { |one| @node_pool.load(one) }
           return adopt unless slot
+          return wait(slot) { try_canary unless over? } if @node_pool.replacing?(slot)
 
           @node_pool.replace(slot, @reason, mold: @mold) do |replaced|
             canary_settled(slot, replaced) unless over?
           end
         end
 
-        # A slot that was removed, or whose node has exited meanwhile, has tried nothing.
+        # A slot that was removed, or whose node has exited meanwhile, has tried nothing. A dead
+        # mold is followed by mold_exited.
         def canary_settled(slot, replaced)
+          return unless @mold.live?
           return try_again if slot.retired? || !slot.live?
           return roll_back(stillborn(slot)) unless replaced
 
           change(:replaced)
           judge(slot)
         end
+
+        # Something else replaces this slot's node: its limit of memory, or its age.
+        def wait(slot, &) = @node_pool.when_replaced(slot, &)
 
         def try_again
           change(:retry)
@@ -122,16 +131,22 @@ module Skep
           @mold_pool.retire(mold, in_use: @node_pool.node_table.of(mold).any?)
         end
 
-        # Those of its nodes that there are already are replaced by the old mold's.
         def roll_back(why)
           return if over?
 
           change(:refuse)
           @events.unsubscribe(@subscription)
-          slots = @node_pool.slots.select { |slot| @mold && slot.live? && slot.node.mold == @mold }
-          slots.each { |slot| @node_pool.replace(slot, @reason) }
+          replace_nodes_of(@mold) if @mold
           retire(@mold) if @mold&.live?
           @done.call(why)
+        end
+
+        # Its nodes make way for nodes of the mold that stays; those that boot are ended.
+        def replace_nodes_of(mold)
+          @node_pool.slots.select(&:live?).each do |slot|
+            @node_pool.cancel_replacement(slot, @reason) if slot.successor&.mold == mold
+            @node_pool.replace(slot, @reason) if slot.node.mold == mold
+          end
         end
 
         def stillborn(slot)
@@ -148,7 +163,10 @@ module Skep
 
         def replace_next
           @left.shift while @left.any? && renewed?(@left.first)
-          slot = @left.shift or return finish
+          slot = @left.first or return finish
+          return wait(slot) { replace_next } if @node_pool.replacing?(slot)
+
+          @left.shift
           @node_pool.replace(slot, @reason) do |replaced|
             renewed = replaced || (renewed?(slot) && !@node_pool.stopping?)
             renewed ? replace_next : give_up(slot)
