@@ -77,9 +77,9 @@ JSON.generate([world.kernel.now, plain]))
         pool = supervisor.node_pool
         ready = pool.node_table.nodes.select(&:ready?)
         { "nodes that are watched" => hidden(pool.liveness_monitor, :@watched).keys - ready,
-          "nodes that are suspect" => hidden(pool.liveness_monitor, :@suspects).keys - ready,
-          "diagnoses" => hidden(pool.hang_diagnosis, :@cases).keys,
-          "charged" => hidden(pool.crash_attribution, :@charged).keys,
+          "nodes that are overdue" => hidden(pool.liveness_monitor, :@hung_at).keys - ready,
+          "diagnoses" => hidden(pool.hang_diagnosis, :@diagnoses).keys,
+          "recorded crashes" => hidden(pool.crash_attribution, :@recorded).keys,
           "sampled" => hidden(pool.memory_monitor, :@sampling_schedule, :@due).keys - ready,
           "recycled" => hidden(pool.memory_monitor.recycler, :@queue) }
       end

@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
-# Whether a node is alive and well, and why one isn't.
+# Detects nodes that hang or report that they are unhealthy, and finds what crashes nodes.
 #
-# LivenessMonitor looks at the scoreboard; LivenessPolicy and UnhealthyPolicy judge; HangDiagnosis
-# finds out where a node is stuck.
+# LivenessMonitor reads the scoreboard. LivenessPolicy and UnhealthyPolicy decide whether a node has
+# failed. HangDiagnosis reports what a failed node was doing and ends it. CrashAttribution records
+# which items were in flight when nodes crashed.
 module Skep
   class Swarm
     module Health

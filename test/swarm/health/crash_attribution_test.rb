@@ -93,7 +93,7 @@ class CrashAttributionTest < Skep::TestCase
   test "forgets what was done, and tells so" do
     hold(0, "a")
     @crash_attribution.set_exit(@nodes[0], ExitStatus.new(nil, "SEGV"))
-    2.times { judged([["a", nil]], guilty: false) }
+    2.times { resolve([["a", nil]], guilty: false) }
     assert_empty @crash_attribution.to_plain
     assert_equal [["suspects", { "dropped" => [["a", nil]] }]], @nodes[2].sent.drop(1)
   end
@@ -112,7 +112,7 @@ class CrashAttributionTest < Skep::TestCase
     @node_pool.slots.each { |slot| 3.times { |n| slot.deaths.add("work", n.to_f, within: 60.0) } }
     hold(0, "a")
     2.times { @crash_attribution.set_exit(@nodes[0], ExitStatus.new(nil, "SEGV")) }
-    2.times { judged([["a", nil]], guilty: true) }
+    2.times { resolve([["a", nil]], guilty: true) }
     assert_equal [[0.0], [0.0, 1.0, 2.0], [0.0, 1.0, 2.0]],
                  (@node_pool.slots.map { |slot| slot.deaths.times })
     assert_equal 2, @crash_attribution.to_plain.first["crashes"]
@@ -145,7 +145,7 @@ class CrashAttributionTest < Skep::TestCase
     heartbeat.at(at) if at
   end
 
-  def judged(keys, guilty:)
-    @crash_attribution.judged({ "suspects" => keys, "guilty" => guilty })
+  def resolve(keys, guilty:)
+    @crash_attribution.resolve({ "suspects" => keys, "guilty" => guilty })
   end
 end

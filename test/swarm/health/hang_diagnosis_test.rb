@@ -47,7 +47,7 @@ class HangDiagnosisTest < Skep::TestCase
 
   test "tells all in one event, then ends the node, gently first" do
     Swarm::IPC::Scoreboard::Heartbeat.new(@page, @layout.of(0, thread: 2)).hold("a job")
-    hang_diagnosis.open(@node, :hung, sign(2))
+    hang_diagnosis.start(@node, :hung, status(2))
     assert_equal ["backtraces"], @node.done
     hang_diagnosis.add_backtraces(@node, THREADS)
     name, facts = @told.first
@@ -59,7 +59,7 @@ class HangDiagnosisTest < Skep::TestCase
   end
 
   test "doesn't wait for ever for an answer, and tells it when it comes late" do
-    hang_diagnosis.open(@node, :hung, sign(0))
+    hang_diagnosis.start(@node, :hung, status(0))
     turn_until { @node.terminated? }
     refute @told.first.last.key?(:threads)
     hang_diagnosis.add_backtraces(@node, THREADS)
@@ -68,7 +68,7 @@ class HangDiagnosisTest < Skep::TestCase
   end
 
   test "tells what is known of a node that ends meanwhile" do
-    hang_diagnosis.open(@node, :hung, sign(0))
+    hang_diagnosis.start(@node, :hung, status(0))
     2.times { @events.announce(:node_lost, @node) }
     assert_equal [:node_hung], @told.map(&:first)
     refute_predicate @node, :terminated?
@@ -80,7 +80,7 @@ class HangDiagnosisTest < Skep::TestCase
   end
 
   test "leaves a core where one is wanted, even of a stopped node" do
-    hang_diagnosis(core: true).open(@node, :hung, sign(0))
+    hang_diagnosis(core: true).start(@node, :hung, status(0))
     hang_diagnosis.add_backtraces(@node, THREADS)
     turn_until { @node.done.include?(:KILL) }
     assert_equal %i[TERM ABRT CONT KILL], @node.done.last(4)
@@ -88,7 +88,7 @@ class HangDiagnosisTest < Skep::TestCase
 
   test "tells why an unhealthy node is ended" do
     @node.unhealthy_reports.add("no database", 1.0)
-    hang_diagnosis.open(@node, :lasting, nil)
+    hang_diagnosis.start(@node, :lasting, nil)
     hang_diagnosis.add_backtraces(@node, THREADS)
     name, facts = @told.first
     assert_equal [:node_unhealthy, :lasting, "no database"],
@@ -111,7 +111,7 @@ class HangDiagnosisTest < Skep::TestCase
     end
   end
 
-  def sign(thread)
+  def status(thread)
     Swarm::IPC::Scoreboard::ThreadStatus.new(@layout.of(0, thread:), thread,
                                                     Skep::OS.now - 0.3, 0.0)
   end

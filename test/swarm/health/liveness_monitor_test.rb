@@ -19,8 +19,8 @@ class LivenessMonitorTest < Skep::TestCase
     @page = Skep::OS::SharedPage.create(@layout.total)
     @loop = Skep::OS::EventLoop.new
     @told = []
-    @looks = 0
-    @judged = []
+    @checks = 0
+    @failed_nodes = []
     @liveness_monitor = liveness_monitor
   end
 
@@ -32,8 +32,8 @@ class LivenessMonitorTest < Skep::TestCase
 
   test "takes who is silent for hung, once" do
     @liveness_monitor.watch(node(0))
-    turn_until { @judged.any? }
-    assert_equal [[0, :hung, 0]], @judged
+    turn_until { @failed_nodes.any? }
+    assert_equal [[0, :hung, 0]], @failed_nodes
     assert_match(/timers=0/, @loop.inspect)
   end
 
@@ -42,16 +42,16 @@ class LivenessMonitorTest < Skep::TestCase
     @liveness_monitor.watch(node)
     Swarm::IPC::Scoreboard::Heartbeat.new(@page, @layout.of(0, thread: 1)).hold("a job")
     beat(node)
-    turn_until { @judged.any? }
-    assert_equal [[0, :hung, 1]], @judged
+    turn_until { @failed_nodes.any? }
+    assert_equal [[0, :hung, 1]], @failed_nodes
   end
 
   test "leaves alone who beats, and looks seldom" do
     node = node(0)
     @liveness_monitor.watch(node)
     beat(node)
-    turn_until { @looks == 5 }
-    assert_empty @judged
+    turn_until { @checks == 5 }
+    assert_empty @failed_nodes
   end
 
   test "has one timer for a thousand nodes, and looks at all of them at once" do
@@ -59,18 +59,18 @@ class LivenessMonitorTest < Skep::TestCase
     nodes.each { |node| @liveness_monitor.watch(node) }
     nodes.each { |node| beat_once(node) }
     assert_match(/timers=1/, @loop.inspect)
-    turn_until { @looks == 1 }
+    turn_until { @checks == 1 }
     assert_match(/timers=1/, @loop.inspect)
   end
 
   test "judges nobody at a look that comes late" do
     @liveness_monitor.watch(node(0))
     IO.select(nil, nil, nil, TIMEOUT * 1.5) # away
-    turn_until { @looks == 1 }
+    turn_until { @checks == 1 }
     assert_equal [:supervisor_late], @told.map(&:first)
-    assert_empty @judged
-    turn_until { @judged.any? }
-    assert_equal [[0, :hung, 0]], @judged
+    assert_empty @failed_nodes
+    turn_until { @failed_nodes.any? }
+    assert_equal [[0, :hung, 0]], @failed_nodes
   end
 
   test "tells of complaints, and ends who repeats them" do
@@ -78,20 +78,20 @@ class LivenessMonitorTest < Skep::TestCase
     @liveness_monitor.watch(node)
     3.times do |times|
       beat_once(node)
-      @liveness_monitor.complains(node, "no database", node.ready_at + (times * TIMEOUT / 8))
+      @liveness_monitor.report_unhealthy(node, "no database", node.ready_at + (times * TIMEOUT / 8))
     end
-    assert_equal [[0, :repeated, nil]], @judged
+    assert_equal [[0, :repeated, nil]], @failed_nodes
     assert_equal [1, 2, 3], @told.map { |_, facts| facts[:reports] }
-    @liveness_monitor.complains(node, "no database")
+    @liveness_monitor.report_unhealthy(node, "no database")
     assert_equal 3, @told.size
   end
 
   test "forgets complaints that are taken back" do
     node = node(0)
     @liveness_monitor.watch(node)
-    2.times { @liveness_monitor.complains(node, "no database") }
-    @liveness_monitor.recovers(node)
-    @liveness_monitor.recovers(node)
+    2.times { @liveness_monitor.report_unhealthy(node, "no database") }
+    @liveness_monitor.report_healthy(node)
+    @liveness_monitor.report_healthy(node)
     assert_equal %i[node_unhealthy node_unhealthy node_healthy], @told.map(&:first)
     refute_predicate node.unhealthy_reports, :any?
   end
@@ -100,8 +100,8 @@ class LivenessMonitorTest < Skep::TestCase
     node = node(0)
     @liveness_monitor.watch(node)
     @liveness_monitor.forget(node)
-    turn_until { @looks == 1 }
-    assert_empty @judged
+    turn_until { @checks == 1 }
+    assert_empty @failed_nodes
   end
 
   private
@@ -111,10 +111,10 @@ class LivenessMonitorTest < Skep::TestCase
     scoreboard = Swarm::IPC::Scoreboard::Reader.new(@page, @layout)
     events = Skep::Swarm::Runtime::EventBus.new
     events.subscribe { |event| @told << [event.name, event.facts] }
-    events.subscribe(:liveness_checked) { @looks += 1 }
+    events.subscribe(:liveness_checked) { @checks += 1 }
     Swarm::Health::LivenessMonitor.new(config, loop: @loop, scoreboard:,
-                                               events:) do |node, verdict, sign|
-      @judged << [node.page_index, verdict, sign&.thread]
+                                               events:) do |node, failure, status|
+      @failed_nodes << [node.page_index, failure, status&.thread]
     end
   end
 

@@ -8,55 +8,55 @@ class LivenessPolicyTest < Skep::TestCase
   private_constant :LivenessPolicy
 
   test "waits as long as a silence may last" do
-    assert_in_delta 10.0, verdict([0, 100.0], now: 120.0)
+    assert_in_delta 10.0, decide([0, 100.0], now: 120.0)
   end
 
   test "takes too long a silence for a hang" do
-    assert_equal 0, verdict([0, 100.0], now: 130.0).thread
+    assert_equal 0, decide([0, 100.0], now: 130.0).thread
   end
 
   test "believes what was declared" do
-    assert_in_delta 50.0, verdict([0, 100.0, 200.0], now: 150.0)
-    assert_equal 0, verdict([0, 100.0, 200.0], now: 200.0).thread
+    assert_in_delta 50.0, decide([0, 100.0, 200.0], now: 150.0)
+    assert_equal 0, decide([0, 100.0, 200.0], now: 200.0).thread
   end
 
   test "gives who was excused no less than a silence may last anyhow" do
-    assert_in_delta 20.0, verdict([0, 100.0, 105.0], now: 110.0)
+    assert_in_delta 20.0, decide([0, 100.0, 105.0], now: 110.0)
   end
 
   test "finds the thread that is hung, whoever beats" do
-    assert_equal 2, verdict([0, 129.0], [1, 128.0], [2, 99.0], now: 130.0).thread
+    assert_equal 2, decide([0, 129.0], [1, 128.0], [2, 99.0], now: 130.0).thread
   end
 
   test "excuses no thread by what another has declared" do
-    assert_equal 1, verdict([0, 100.0, 500.0], [1, 100.0], now: 130.0).thread
+    assert_equal 1, decide([0, 100.0, 500.0], [1, 100.0], now: 130.0).thread
   end
 
   test "looks again when the first of them would be overdue" do
-    assert_in_delta 5.0, verdict([0, 120.0], [1, 105.0], [2, 100.0, 190.0], now: 130.0)
+    assert_in_delta 5.0, decide([0, 120.0], [1, 105.0], [2, 100.0, 190.0], now: 130.0)
   end
 
   test "knows for how long somebody has owed a sign" do
-    sign = verdict([0, 100.0, 120.0], now: 131.5)
-    assert_in_delta 1.5, liveness.overdue(sign, 131.5)
+    status = decide([0, 100.0, 120.0], now: 131.5)
+    assert_in_delta 1.5, liveness.overdue(status, 131.5)
   end
 
   test "gives who is overdue a moment, and the longer the later it looks itself" do
-    patience = [0.0, 0.1, 2.0, 60.0].map { |late| liveness.patience(late) }
-    assert_equal [0.02, 1.0, 20.0, 30.0], patience
+    grace = [0.0, 0.1, 2.0, 60.0].map { |late| liveness.grace(late) }
+    assert_equal [0.02, 1.0, 20.0, 30.0], grace
   end
 
   test "knows when it was away itself" do
-    assert_equal [false, true], [2.9, 3.0].map { |late| liveness.slept?(late) }
+    assert_equal [false, true], [2.9, 3.0].map { |late| liveness.paused?(late) }
   end
 
   private
 
   def liveness = LivenessPolicy.new(timeout: 30.0)
 
-  # Each sign: thread, at, busy until.
-  def verdict(*scoreboard, now:)
+  # Each status: thread, at, busy until.
+  def decide(*scoreboard, now:)
     scoreboard = scoreboard.map { |thread, at, busy = 0.0| Skep::Swarm::IPC::Scoreboard::ThreadStatus.new(10 + thread, thread, at, busy) }
-    liveness.verdict(scoreboard, now)
+    liveness.decide(scoreboard, now)
   end
 end

@@ -5,23 +5,23 @@ require "skep/swarm"
 
 class UnhealthyPolicyTest < Skep::TestCase
   test "ends nobody for one report" do
-    assert_in_delta 30.0, verdict([100.0], 100.0, 100.0)
+    assert_in_delta 30.0, decide([100.0], 100.0, 100.0)
   end
 
   test "ends nobody for a report that was taken back by progress" do
-    assert_nil verdict([100.0], nil, 200.0)
+    assert_nil decide([100.0], nil, 200.0)
   end
 
   test "ends who says it three times" do
-    assert_equal :repeated, verdict([100.0, 104.0, 108.0], 100.0, 108.0)
+    assert_equal :repeated, decide([100.0, 104.0, 108.0], 100.0, 108.0)
   end
 
   test "ends who says it three times although it makes progress between" do
-    assert_equal :repeated, verdict([100.0, 104.0, 108.0], nil, 108.0)
+    assert_equal :repeated, decide([100.0, 104.0, 108.0], nil, 108.0)
   end
 
   test "counts reports close to each other as one" do
-    assert_in_delta 29.7, verdict([100.0, 100.1, 100.2, 100.3], 100.0, 100.3)
+    assert_in_delta 29.7, decide([100.0, 100.1, 100.2, 100.3], 100.0, 100.3)
     assert_equal 2, health.count([100.0, 101.0, 102.0, 103.0, 104.0], 104.0)
   end
 
@@ -30,20 +30,20 @@ class UnhealthyPolicyTest < Skep::TestCase
   end
 
   test "forgets reports of more than a timeout ago" do
-    assert_nil verdict([100.0, 110.0, 130.5], nil, 130.5)
+    assert_nil decide([100.0, 110.0, 130.5], nil, 130.5)
   end
 
   test "ends who says it once and then neither works nor takes it back" do
-    assert_in_delta 0.5, verdict([100.0], 100.0, 129.5)
-    assert_equal :lasting, verdict([100.0], 100.0, 130.0)
+    assert_in_delta 0.5, decide([100.0], 100.0, 129.5)
+    assert_equal :lasting, decide([100.0], 100.0, 130.0)
   end
 
   test "needs no report that came through to see that an illness lasts" do
-    assert_equal :lasting, verdict([], 100.0, 130.0)
+    assert_equal :lasting, decide([], 100.0, 130.0)
   end
 
   private
 
   def health = Skep::Swarm::Health::UnhealthyPolicy.new(timeout: 30.0)
-  def verdict(...) = health.verdict(...)
+  def decide(...) = health.decide(...)
 end

@@ -25,9 +25,9 @@ class PersistedTest < Skep::TestCase
   test "what an absence excused" do
     pause_compensation = Swarm::Health::PauseCompensation.new
     scoreboard = [Swarm::IPC::Scoreboard::ThreadStatus.new(3, 0, 1.0, 20.0)]
-    pause_compensation.over(5.0, 15.0, scoreboard)
+    pause_compensation.extend_deadlines(5.0, 15.0, scoreboard)
     claimant = Swarm::Health::PauseCompensation.new.restore(passed_on(pause_compensation.dump))
-    assert_equal pause_compensation.excuse(scoreboard.first), claimant.excuse(scoreboard.first)
+    assert_equal pause_compensation.apply(scoreboard.first), claimant.apply(scoreboard.first)
     assert_same_facts pause_compensation, claimant
   end
 

@@ -1,34 +1,32 @@
 # frozen_string_literal: true
 
-# How a node that is hung or unhealthy ends: first what it was doing is found out, then it is ended,
-# gently, then by force.
+# Reports what a hung or unhealthy node was doing, then ends it: TERM first, KILL later.
 #
 #   hang_diagnosis = HangDiagnosis.new(config, loop:, scoreboard:, events:)
-#   hang_diagnosis.open(node, :hung, sign)         # LivenessMonitor's verdict
-#   hang_diagnosis.add_backtraces(node, threads)   # its own backtraces have come
+#   hang_diagnosis.start(node, :hung, status)      # LivenessMonitor found that the node hangs
+#   hang_diagnosis.add_backtraces(node, threads)   # the node has sent its backtraces
 #
 # | when | what |
 # |---|---|
-# | at once | the kernel is asked what it does (OS::ProcessState), and it for its backtraces |
-# | it answers, or a second is over, or half of kill_timeout | the event, and TERM |
-# | it answers later | its backtraces are an event of their own, and in the status |
-# | kill_timeout after it was overdue | KILL; with `core: true` ABRT, KILL a kill_timeout later |
+# | at once | reads the kernel's view of the process (OS::ProcessState), requests its backtraces |
+# | backtraces arrive, or 1 s or half of kill_timeout is over | publishes the event, sends TERM |
+# | backtraces arrive later | publishes node_backtraces, adds them to the status |
+# | kill_timeout after the missed deadline | KILL; with `core: true` ABRT, and KILL after another |
 #
-# A stopped process can't answer, and isn't waited for. Of a node that ends before, what is known is
-# published.
-# It never waits: what doesn't come in time isn't told.
+# A process stopped by a signal can't send its backtraces, so its event is published at once. If the
+# node dies first, the event has what is known by then. Nothing here blocks the supervisor's loop.
 module Skep
   class Swarm
     module Health
       class HangDiagnosis
-        # Where a thread never lets Ruby's lock go it is handed on ten times a second, and an answer
-        # takes it some four times.
-        TESTIMONY_SECONDS = 1.0
-        MOST_PATIENCE = 0.05
+        # A thread that never releases the GVL loses it every 100 ms, and the control thread needs
+        # about four turns to send its backtraces.
+        BACKTRACE_SECONDS = 1.0
+        MAX_OVERDUE = 0.05
         EVENTS = { hung: :node_hung, repeated: :node_unhealthy, lasting: :node_unhealthy }.freeze
-        private_constant :TESTIMONY_SECONDS, :MOST_PATIENCE, :EVENTS
+        private_constant :BACKTRACE_SECONDS, :MAX_OVERDUE, :EVENTS
 
-        Diagnosis = Struct.new(:verdict, :facts, :timer)
+        Diagnosis = Struct.new(:failure, :facts, :timer)
         private_constant :Diagnosis
 
         #: (Definition::Config, **untyped) -> void
@@ -38,55 +36,59 @@ module Skep
           @scoreboard = scoreboard
           @liveness = LivenessPolicy.new(timeout: config.liveness_timeout)
           @events = events
-          @cases = {}.compare_by_identity
+          @diagnoses = {}.compare_by_identity
         end
 
+        # failure: :hung, or :repeated or :lasting of UnhealthyPolicy. status: of the hung thread.
         #: (Nodes::NodeProcess, Symbol, IPC::Scoreboard::ThreadStatus?) -> void
-        def open(node, verdict, sign)
+        def start(node, failure, status)
           state = node.pid && OS::ProcessState.of(node.pid)
           node.channel.post("backtraces", { "hung" => true })
-          found = Diagnosis.new(verdict, facts(node, verdict, sign, state))
-          @cases[node] = found
-          @subscription ||= @events.subscribe(:node_lost) { |event| report(event.subject) }
-          execute_later(node, @config.kill_timeout - patience(sign))
-          return conclude(node) if state&.stopped?
+          diagnosis = Diagnosis.new(failure, facts(node, failure, status, state))
+          @diagnoses[node] = diagnosis
+          @subscription ||= @events.subscribe(:node_lost) { |event| publish(event.subject) }
+          kill_later(node, @config.kill_timeout - overdue_seconds(status))
+          return finish(node) if state&.stopped?
 
-          found.timer = @loop.after(testimony_seconds) { conclude(node) }
-          node.watches << found.timer
+          diagnosis.timer = @loop.after(backtrace_seconds) { finish(node) }
+          node.watches << diagnosis.timer
         end
 
         #: (Nodes::NodeProcess, Array[Hash[String, untyped]]) -> void
         def add_backtraces(node, threads)
-          found = @cases[node] or return add_late_backtraces(node, threads)
-          found.facts[:threads] = threads
-          found.timer.cancel
-          conclude(node)
+          diagnosis = @diagnoses[node] or return add_late_backtraces(node, threads)
+          diagnosis.facts[:threads] = threads
+          diagnosis.timer.cancel
+          finish(node)
         end
 
-        def open?(node) = @cases.key?(node) #: (Nodes::NodeProcess) -> bool
+        # Returns true until the node's event is published.
+        def running?(node) = @diagnoses.key?(node) #: (Nodes::NodeProcess) -> bool
 
         private
 
-        # What it took to be sure is no time of its own.
-        def patience(sign)
-          most = [MOST_PATIENCE, @config.kill_timeout / 10].min
-          sign ? @liveness.overdue(sign, OS.now).clamp(0.0, most) : 0.0
+        # kill_timeout counts from the deadline that the node missed, so the time that it took to
+        # detect the hang is subtracted.
+        def overdue_seconds(status)
+          most = [MAX_OVERDUE, @config.kill_timeout / 10].min
+          status ? @liveness.overdue(status, OS.now).clamp(0.0, most) : 0.0
         end
 
-        def testimony_seconds = [TESTIMONY_SECONDS, @config.kill_timeout / 2].min
-        def reason(verdict) = verdict == :hung ? "hung" : "unhealthy"
+        def backtrace_seconds = [BACKTRACE_SECONDS, @config.kill_timeout / 2].min
+        def reason(failure) = failure == :hung ? "hung" : "unhealthy"
 
-        def facts(node, verdict, sign, state)
-          thread = sign&.thread
-          { beat_age: sign && (OS.now - sign.at).round(3), thread: thread&.positive? ? thread : nil,
-            in_hand: @scoreboard.in_hand(node, thread || 0), **complaint(node, verdict),
+        def facts(node, failure, status, state)
+          thread = status&.thread
+          { beat_age: status && (OS.now - status.at).round(3),
+            thread: thread&.positive? ? thread : nil,
+            in_hand: @scoreboard.in_hand(node, thread || 0), **unhealthy_facts(node, failure),
             **(state ? state.to_plain : {}) }.compact
         end
 
-        def complaint(node, verdict)
-          return {} if verdict == :hung
+        def unhealthy_facts(node, failure)
+          return {} if failure == :hung
 
-          { verdict:, reason: node.unhealthy_reports.reason,
+          { verdict: failure, reason: node.unhealthy_reports.reason,
             reports: node.unhealthy_reports.times.size }
         end
 
@@ -97,32 +99,32 @@ module Skep
           @events.publish(:node_backtraces, node, threads:)
         end
 
-        def conclude(node)
-          found = @cases[node] or return
-          report(node)
-          node.terminate(reason(found.verdict))
+        def finish(node)
+          diagnosis = @diagnoses[node] or return
+          publish(node)
+          node.terminate(reason(diagnosis.failure))
         end
 
-        def report(node)
-          found = @cases.delete(node) or return
-          @subscription = @events.unsubscribe(@subscription) if @cases.empty?
-          node.slot.last_hang = { pid: node.pid, at: OS.now, why: reason(found.verdict),
-                                  **found.facts }
-          @events.publish(EVENTS.fetch(found.verdict), node, level: :error, **found.facts)
+        def publish(node)
+          diagnosis = @diagnoses.delete(node) or return
+          @subscription = @events.unsubscribe(@subscription) if @diagnoses.empty?
+          failure, facts = diagnosis.failure, diagnosis.facts
+          node.slot.last_hang = { pid: node.pid, at: OS.now, why: reason(failure), **facts }
+          @events.publish(EVENTS.fetch(failure), node, level: :error, **facts)
         end
 
-        def execute_later(node, seconds)
-          reason = reason(@cases[node].verdict)
+        def kill_later(node, seconds)
+          reason = reason(@diagnoses[node].failure)
           node.watches << @loop.after(seconds) do
             next node.kill(reason) unless @config.core
 
-            dump(node, reason)
+            dump_core(node, reason)
             node.watches << @loop.after(@config.kill_timeout) { node.kill(reason) }
           end
         end
 
-        # A stopped process dumps once it is let go on, before any instruction of its own.
-        def dump(node, reason)
+        # CONT: a stopped process dumps its core as soon as it continues, before it runs any code.
+        def dump_core(node, reason)
           node.kill(reason, :ABRT)
           node.kill(reason, :CONT)
         end

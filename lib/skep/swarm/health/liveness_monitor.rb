@@ -1,74 +1,76 @@
 # frozen_string_literal: true
 
-# Looks at the nodes' signs of life when, and only when, one of them could be overdue, and asks
-# LivenessPolicy and UnhealthyPolicy what it means.
+# Checks the nodes' heartbeats on the scoreboard, and calls its block for each node that
+# LivenessPolicy or UnhealthyPolicy considers failed.
 #
-#   monitor = LivenessMonitor.new(config, loop:, scoreboard:, events:) { |node, verdict, sign| … }
-#   monitor.watch(node)              # done for each that gets ready
-#   monitor.complains(node, reason)  # it has said `unhealthy!`
+#   monitor = LivenessMonitor.new(config, loop:, scoreboard:, events:) { |node, failure, status| … }
+#   monitor.watch(node)                      # called for each node that becomes ready
+#   monitor.report_unhealthy(node, reason)   # the node has called `unhealthy!`
 #
-# The block is called once a node, with :hung, :repeated or :lasting. After each look it announces
-# `liveness_checked` with the time and whether the supervisor was paused before. One timer serves
-# all nodes. It is set to the first instant at which a silence would be too long; if the loop is
-# awake for something else, the look is done from half of that time on. Idle nodes, be they four or
-# a thousand, cost less than two wake-ups a liveness_timeout together.
+# The block is called once for a node, with :hung, :repeated or :lasting. After each check the
+# monitor announces `liveness_checked`, with the time and whether the supervisor was paused before.
+#
+# One timer serves all nodes. It fires when the first heartbeat could be overdue. If the loop is
+# awake anyway in the second half of that time, the check runs then. So idle nodes cost less than
+# two wake-ups in a liveness_timeout, whether there are four or a thousand.
 module Skep
   class Swarm
     module Health
       class LivenessMonitor
-        LEAST = 0.02 # seconds between two looks
-        private_constant :LEAST
+        MIN_INTERVAL = 0.02 # seconds between two checks
+        private_constant :MIN_INTERVAL
 
         #: (Definition::Config, **untyped)
         #:   { (Nodes::NodeProcess, Symbol, IPC::Scoreboard::ThreadStatus?) -> void } -> void
-        def initialize(config, loop:, scoreboard:, events:, &decide)
+        def initialize(config, loop:, scoreboard:, events:, &on_failure)
           @loop = loop
           @scoreboard = scoreboard
           @events = events
-          @decide = decide
-          appoint(config.liveness_timeout)
+          @on_failure = on_failure
+          build_policies(config.liveness_timeout)
           @watched = {}.compare_by_identity
-          @suspects = {}.compare_by_identity
-          @looked_at = OS.now
+          @hung_at = {}.compare_by_identity # of overdue nodes: when their grace period ends
+          @checked_at = OS.now
           events.subscribe(:node_ready, :spare_ready) { |event| watch(event.subject) }
           events.subscribe(:node_lost, :node_removed) { |event| forget(event.subject) }
         end
 
         def watch(node) #: (Nodes::NodeProcess) -> void
           @watched[node] = true
-          look_by(OS.now + @liveness.timeout)
+          check_by(OS.now + @liveness.timeout)
         end
 
-        # What its own absence has excused.
+        # The deadlines extended because the supervisor was paused.
         def dump = @pause_compensation.dump #: () -> Hash[String, untyped]
         def restore(plain) = @pause_compensation.restore(plain) #: (Hash[String, untyped]) -> void
 
         def forget(node) #: (Nodes::NodeProcess) -> void
           @watched.delete(node)
-          @suspects.delete(node)
+          @hung_at.delete(node)
         end
 
-        # Seconds since the node's last beat; nil before the first.
-        def age(node, now = OS.now) #: (Nodes::NodeProcess, ?Float) -> Float?
+        # Returns the seconds since the node's last heartbeat; since it was ready before the first.
+        def age(node, now = OS.now) #: (Nodes::NodeProcess, ?Float) -> Float
           [now - @scoreboard.of(node).first.at, 0.0].max
         end
 
-        # Why it says that it is unhealthy, unless it made progress since.
+        # Returns the reason of the last `unhealthy!`; nil if the node made progress since.
         #: (Nodes::NodeProcess) -> String?
-        def complaint(node)
+        def unhealthy_reason(node)
           @scoreboard.ill_since(node) && node.unhealthy_reports.reason
         end
 
-        def complains(node, reason, now = OS.now) #: (Nodes::NodeProcess, String, ?Float) -> void
+        #: (Nodes::NodeProcess, String, ?Float) -> void
+        def report_unhealthy(node, reason, now = OS.now)
           return unless @watched.key?(node)
 
           node.unhealthy_reports.add(reason, now)
           reports = @health.count(node.unhealthy_reports.times, now)
           @events.publish(:node_unhealthy, node, level: :warn, reason:, reports:)
-          look_by(now + [examine(node, now), @liveness.timeout].compact.min)
+          check_by(now + [check_node(node, now), @liveness.timeout].compact.min)
         end
 
-        def recovers(node) #: (Nodes::NodeProcess) -> void
+        def report_healthy(node) #: (Nodes::NodeProcess) -> void
           return unless node.unhealthy_reports.any?
 
           node.unhealthy_reports.clear
@@ -77,72 +79,74 @@ module Skep
 
         private
 
-        def appoint(timeout)
+        def build_policies(timeout)
           @liveness = LivenessPolicy.new(timeout:)
           @health = UnhealthyPolicy.new(timeout:)
           @pause_compensation = PauseCompensation.new
         end
 
-        def look_by(due)
+        def check_by(due)
           return if @timer&.pending? && @timer.deadline <= due
 
           @timer&.cancel
-          @timer = @loop.at(due, early: [(due - OS.now) / 2, 0].max) { look(due) }
+          @timer = @loop.at(due, early: [(due - OS.now) / 2, 0].max) { check(due) }
         end
 
-        def look(due)
+        def check(due)
           now = OS.now
           @watched.select! { |node, _| node.ready? }
-          notice_absence(now, now - due)
-          seconds = @watched.keys.map { |node| examine(node, now, now - due) }
-          @events.announce(:liveness_checked, now:, paused: @liveness.slept?(now - due))
-          @looked_at = now
+          compensate_pause(now, now - due)
+          seconds = @watched.keys.map { |node| check_node(node, now, now - due) }
+          @events.announce(:liveness_checked, now:, paused: @liveness.paused?(now - due))
+          @checked_at = now
           return if @watched.empty?
 
-          look_by(now + [[*seconds.compact, @liveness.timeout].min, LEAST].max)
+          check_by(now + [[*seconds.compact, @liveness.timeout].min, MIN_INTERVAL].max)
         end
 
-        # Have we been stopped, or so slow that the nodes may have been the same?
-        def notice_absence(now, late)
-          return unless @liveness.slept?(late)
+        # If this check comes so late that the supervisor was stopped or starved, the nodes may have
+        # been, too: extends their deadlines.
+        def compensate_pause(now, late)
+          return unless @liveness.paused?(late)
 
           statuses = @watched.keys.flat_map { |node| @scoreboard.of(node) }
-          @pause_compensation.over(@looked_at, now, statuses)
-          @suspects.clear
+          @pause_compensation.extend_deadlines(@checked_at, now, statuses)
+          @hung_at.clear
           @events.publish(:supervisor_late, nil, level: :warn, seconds: late.round(3))
         end
 
-        # Seconds until the next look; nil once its verdict is reached.
-        def examine(node, now, late = 0.0)
-          alive = beats(node, now, late) or return
+        # Returns the seconds until the next check; nil if the node has failed.
+        def check_node(node, now, late = 0.0)
+          seconds = check_heartbeats(node, now, late) or return
           ill_since = @scoreboard.ill_since(node)&.then { |time| @pause_compensation.since(time) }
-          verdict = @health.verdict(node.unhealthy_reports.times, ill_since, now)
-          return decide(node, verdict, nil) if verdict.is_a?(Symbol)
+          health = @health.decide(node.unhealthy_reports.times, ill_since, now)
+          return fail_node(node, health, nil) if health.is_a?(Symbol)
 
-          recover(node, now) unless ill_since
-          [alive, verdict].compact.min
+          clear_old_reports(node, now) unless ill_since
+          [seconds, health].compact.min
         end
 
-        # One that is overdue is suspect first, for a moment.
-        def beats(node, now, late)
-          scoreboard = @scoreboard.of(node).map { |sign| @pause_compensation.excuse(sign) }
-          verdict = @liveness.verdict(scoreboard, now)
-          return verdict.tap { @suspects.delete(node) } if verdict.is_a?(Float)
+        # An overdue node has a short grace period before it is considered hung.
+        def check_heartbeats(node, now, late)
+          statuses = @scoreboard.of(node).map { |status| @pause_compensation.apply(status) }
+          liveness = @liveness.decide(statuses, now)
+          return liveness.tap { @hung_at.delete(node) } if liveness.is_a?(Float)
 
-          convicted_at = @suspects[node] ||= now + @liveness.patience(late)
-          convicted_at > now ? convicted_at - now : decide(node, :hung, verdict)
+          hung_at = @hung_at[node] ||= now + @liveness.grace(late)
+          hung_at > now ? hung_at - now : fail_node(node, :hung, liveness)
         end
 
-        def decide(node, verdict, sign)
+        def fail_node(node, failure, status)
           forget(node)
-          @decide.call(node, verdict, sign)
+          @on_failure.call(node, failure, status)
           nil
         end
 
-        # It made progress, and has said nothing bad for long enough.
-        def recover(node, now)
-          recovers(node) if node.unhealthy_reports.any? && @health.count(
-node.unhealthy_reports.times, now).zero?
+        # Called when the node has made progress: once its reports are too old to count, it is
+        # healthy.
+        def clear_old_reports(node, now)
+          reports = node.unhealthy_reports
+          report_healthy(node) if reports.any? && @health.count(reports.times, now).zero?
         end
       end
     end

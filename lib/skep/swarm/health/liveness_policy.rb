@@ -1,26 +1,24 @@
 # frozen_string_literal: true
 
-# Judges whether a node still makes progress. Pure: facts and a time in, a verdict out.
+# Decides whether a node still makes progress. Pure: takes facts and a time, returns a decision.
 #
 #   liveness = LivenessPolicy.new(timeout: 30.0)
-#   liveness.verdict([ThreadStatus.new(cell, 0, at, busy_until)], now)
-#   # => 10.0: fine, look again in so many seconds; or the ThreadStatus of the thread that is hung
-#   liveness.patience(0.003)   # => 0.03: how long who is overdue is given to prove the contrary
+#   liveness.decide([ThreadStatus.new(cell, 0, at, busy_until)], now)
+#   # => 10.0: no thread is overdue, check again in 10 s; or the ThreadStatus of the overdue thread
+#   liveness.grace(0.003)   # => 0.03: the grace period of an overdue node, in seconds
 #
-# A node is as alive as the worst of its threads: none excuses another.
+# A node hangs if any of its threads does, even if all others make progress.
 module Skep
   class Swarm
     module Health
       class LivenessPolicy
-        # How often a timeout who waits beats. Who then begins to work has all of it nevertheless.
+        # How often an idle node beats in a timeout. A handler that starts then still has the full
+        # timeout.
         BEATS = 2.5
-        LEAST_PATIENCE = 0.02
-        MISTRUST = 10
-        private_constant :LEAST_PATIENCE, :MISTRUST
+        MIN_GRACE = 0.02
+        LATENESS_FACTOR = 10
+        private_constant :MIN_GRACE, :LATENESS_FACTOR
 
-        # What is known of one thread: its cell, its number (0: the node's own), when it last made
-        # progress or got something to make progress with, and until when it owes none. Monotonic
-        # seconds; busy_until 0 where nothing was declared.
         attr_reader :timeout #: Float
 
         def initialize(timeout:) #: (timeout: Float) -> void
@@ -28,37 +26,38 @@ module Skep
         end
 
         #: (Array[ThreadStatus], Float) -> (Float | ThreadStatus)
-        def verdict(scoreboard, now)
-          first = scoreboard.min_by { |sign| deadline(sign) }
+        def decide(statuses, now)
+          first = statuses.min_by { |status| deadline(status) }
           left = deadline(first) - now
           left.positive? ? left : first
         end
 
-        # For how long has it owed a sign?
-        def overdue(sign, now) = now - deadline(sign) #: (ThreadStatus, Float) -> Float
+        # Returns the seconds since the thread's deadline.
+        def overdue(status, now) = now - deadline(status) #: (ThreadStatus, Float) -> Float
 
-        # Who looks too late has perhaps been stopped, together with those it looks at: the later,
-        # the longer they are given.
+        # A check that comes late may mean that the nodes were paused, too. So the later the check,
+        # the longer the grace period.
         #: (Float) -> Float
-        def patience(late) = [[late * MISTRUST, timeout].min, LEAST_PATIENCE].max
+        def grace(late) = [[late * LATENESS_FACTOR, timeout].min, MIN_GRACE].max
 
-        # So late that nothing of before counts?
-        def slept?(late) = late * MISTRUST >= timeout #: (Float) -> bool
+        # Returns true if a check comes so late that the supervisor must have been paused. Then the
+        # heartbeats from before the pause are not considered.
+        def paused?(late) = late * LATENESS_FACTOR >= timeout #: (Float) -> bool
 
         private
 
-        def deadline(sign) = [sign.at + timeout, sign.busy_until].max
+        def deadline(status) = [status.at + timeout, status.busy_until].max
       end
 
-      # What the supervisor's own absence excuses: while it was stopped, frozen or starved, its
-      # nodes may have been, too. Pure.
+      # Extends the nodes' deadlines after a pause of the supervisor. While the supervisor was
+      # stopped, frozen or starved, its nodes may have been, too. Pure.
       #
       #   pause_compensation = PauseCompensation.new
-      #   pause_compensation.over(from, now, statuses)   # it looked then, is back now, finds these
-      #   pause_compensation.excuse(sign)                # => the Sign, as it counts from now on
+      #   pause_compensation.extend_deadlines(from, back_at, statuses)
+      #   pause_compensation.apply(status)   # => the ThreadStatus with its deadlines extended
       #
-      # Nobody's silence began before it was back, and what a node had declared is owed that much
-      # later.
+      # No heartbeat counts as older than the end of the pause, and a `busy` declaration is extended
+      # by the length of the pause.
       class PauseCompensation
         include Runtime::Persisted
 
@@ -66,32 +65,35 @@ module Skep
 
         def initialize #: () -> void
           @back_at = 0.0
-          @longer = {}
+          @extended = {}
         end
 
-        def dump = { **super, "longer" => @longer.to_a } #: () -> Hash[String, untyped]
+        def dump = { **super, "extended" => @extended.to_a } #: () -> Hash[String, untyped]
 
         def restore(plain) #: (Hash[String, untyped]) -> self
-          @longer = plain["longer"].to_h
+          @extended = plain["extended"].to_h
           super
         end
 
+        # from: the last check before the pause. back_at: the first after it.
         #: (Float, Float, Array[IPC::Scoreboard::ThreadStatus]) -> void
-        def over(from, back_at, scoreboard)
-          @longer = scoreboard.filter_map do |sign|
-            owed = excuse(sign).busy_until
-            [sign.cell, [sign.busy_until, owed + back_at - from]] if owed > from
+        def extend_deadlines(from, back_at, statuses)
+          @extended = statuses.filter_map do |status|
+            busy_until = apply(status).busy_until
+            [status.cell, [status.busy_until, busy_until + back_at - from]] if busy_until > from
           end.to_h
           @back_at = back_at
         end
 
         #: (IPC::Scoreboard::ThreadStatus) -> IPC::Scoreboard::ThreadStatus
-        def excuse(sign)
-          declared, longer = @longer[sign.cell]
-          busy_until = declared == sign.busy_until ? longer : sign.busy_until
-          IPC::Scoreboard::ThreadStatus.new(sign.cell, sign.thread, since(sign.at), busy_until)
+        def apply(status)
+          declared, extended = @extended[status.cell]
+          busy_until = declared == status.busy_until ? extended : status.busy_until
+          IPC::Scoreboard::ThreadStatus.new(status.cell, status.thread, since(status.at),
+                                            busy_until)
         end
 
+        # Returns the time, or the end of the pause if that is later.
         def since(time) = [time, @back_at].max #: (Float) -> Float
       end
     end

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# What a node said of its health since it last was well.
+# The `unhealthy!` reports of a node since it was last healthy.
 #
 #   unhealthy_reports.add("database gone", now)
-#   unhealthy_reports.reason   # => "database gone", the last one's
+#   unhealthy_reports.reason   # => "database gone", of the last report
 #   unhealthy_reports.times    # => [now]
 module Skep
   class Swarm
@@ -36,31 +36,32 @@ module Skep
         end
       end
 
-      # Judges a node by what it says of itself (`child.unhealthy!`). Pure: facts and a time in, a
-      # verdict out.
+      # Decides whether a node is unhealthy, by its own reports (`child.unhealthy!`). Pure: takes
+      # facts and a time, returns a decision.
       #
       #   health = UnhealthyPolicy.new(timeout: 30.0)
-      #   health.verdict([100.0, 104.0, 108.0], nil, 108.0)   # => :repeated
-      #   health.verdict([100.0], 100.0, 130.0)               # => :lasting
-      #   health.verdict([100.0], 100.0, 120.0)               # => 10.0: look again in 10 s
-      #   health.verdict([100.0], nil, 120.0)                 # => nil: nothing to wait for
+      #   health.decide([100.0, 104.0, 108.0], nil, 108.0)   # => :repeated
+      #   health.decide([100.0], 100.0, 130.0)               # => :lasting
+      #   health.decide([100.0], 100.0, 120.0)               # => 10.0: check again in 10 s
+      #   health.decide([100.0], nil, 120.0)                 # => nil: the node is healthy
       #
-      # One complaint costs nobody its life: it takes REPORTS of them within a timeout, no two of
-      # which count when they are closer than SPACING of it, and no `healthy!` between; or one that
-      # for a whole timeout neither progress nor `healthy!` takes back.
+      # A single report doesn't make a node unhealthy. It is unhealthy after REPORTS reports within
+      # the timeout and no `healthy!` in between, or if for a whole timeout neither progress nor
+      # `healthy!` follows a report. Reports closer together than SPACING of the timeout count once.
       class UnhealthyPolicy
         REPORTS = 3
         SPACING = 0.1
 
         def initialize(timeout:) #: (timeout: Float) -> void
           @timeout = timeout
-          @spacing = timeout * SPACING * 0.9 # who complains in time isn't cheated by a clock's tick
+          # Nodes space their reports by SPACING; the tolerance is for differences between clocks.
+          @spacing = timeout * SPACING * 0.9
         end
 
-        # reports: when it complained since it last was healthy; ill_since: of the complaint that
-        # isn't taken back yet.
+        # reports: times since the node was last healthy. ill_since: time of the report that neither
+        # progress nor `healthy!` has followed.
         #: (Array[Float], Float?, Float) -> (:repeated | :lasting | Float | nil)
-        def verdict(reports, ill_since, now)
+        def decide(reports, ill_since, now)
           return :repeated if count(reports, now) >= REPORTS
           return unless ill_since
 
@@ -68,7 +69,7 @@ module Skep
           left.positive? ? left : :lasting
         end
 
-        # How many of them count now.
+        # Returns how many of the reports count now.
         def count(reports, now) #: (Array[Float], Float) -> Integer
           last = nil
           reports.count do |at|

@@ -58,10 +58,10 @@ module Skep
           when "failed" then failed(node, frame)
           when "joined" then joined(node, frame)
           when "work" then node.report(frame["facts"], frame.bytes)
-          when "unhealthy" then @pool.liveness_monitor.complains(node, frame["reason"])
-          when "healthy" then @pool.liveness_monitor.recovers(node)
+          when "unhealthy" then @pool.liveness_monitor.report_unhealthy(node, frame["reason"])
+          when "healthy" then @pool.liveness_monitor.report_healthy(node)
           when "backtraces" then @pool.hang_diagnosis.add_backtraces(node, frame["threads"])
-          when "judged" then @pool.crash_attribution.judged(frame)
+          when "judged" then @pool.crash_attribution.resolve(frame)
           end
         end
 

@@ -298,7 +298,7 @@ module Skep
           build_restarts(shared)
           @hang_diagnosis = Health::HangDiagnosis.new(@config, scoreboard:, **shared)
           @liveness_monitor = Health::LivenessMonitor.new(@config, scoreboard:, **shared,
-                                                          &@hang_diagnosis.method(:open))
+                                                          &@hang_diagnosis.method(:start))
           @cgroup_memory = Memory::CgroupMemory.new(OS::Cgroup.of, events: @events)
           @memory_monitor = Memory::MemoryMonitor.new(self, @config, cgroup_memory, **shared,
                                                       weights: scoreboard.method(:weight),

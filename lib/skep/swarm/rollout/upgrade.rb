@@ -241,7 +241,7 @@ module Skep
 
           def at_work?(node)
             node.ready? && node.pidfd && node.channel.open? && !node.channel.fds_in_flight? &&
-              !node.terminated? && node.reason.nil? && !@node_pool.hang_diagnosis.open?(node)
+              !node.terminated? && node.reason.nil? && !@node_pool.hang_diagnosis.running?(node)
           end
         end
       end

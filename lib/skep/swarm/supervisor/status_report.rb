@@ -77,7 +77,7 @@ module Skep
           ready = node if node&.ready?
           plain = slot.to_plain(memory: slot.pid && @node_pool.memory_monitor.memory(node),
                                 beat_age: ready && liveness.age(ready)&.round(3), done:,
-                                unhealthy: ready && liveness.complaint(ready))
+                                unhealthy: ready && liveness.unhealthy_reason(ready))
           return plain unless left_out.include?(slot)
 
           { **plain, work: { "done" => done, "left_out" => slot.work_bytes } }

@@ -28,7 +28,7 @@ module Skep
 
           # Of this document, of the page, and of the messages to molds and nodes: those of an older
           # skep get messages from a newer one.
-          FORMAT = 4
+          FORMAT = 5
 
           class Unreadable < Skep::Error
             def initialize(skep:, what:)
