@@ -84,7 +84,7 @@ JSON.generate([world.kernel.now, plain]))
           "recycled" => hidden(pool.memory_monitor.recycler, :@queue) }
       end
 
-      def recycling(supervisor) = hidden(supervisor.node_pool.memory_monitor.recycler, :@going)
+      def recycling(supervisor) = hidden(supervisor.node_pool.memory_monitor.recycler, :@running)
 
       def command(supervisor, name, *arguments)
         case name

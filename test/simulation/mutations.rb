@@ -85,7 +85,7 @@ module Simulation
       "a mold that hangs at the end isn't killed" =>
         [patch("molds/mold_pool", "loop.after(RELEASE_SECONDS) { kill }", "")],
       "a recycled node's turn is never over" =>
-        [patch("memory/recycler", "@going -= 1", "")],
+        [patch("memory/recycler", "@running -= 1", "")],
       "a slot waits for a process that can't be killed" =>
         [patch("nodes/node_exits", "@loop.after(2 * @config.kill_timeout)",
                "@loop.after(200 * @config.kill_timeout)")],

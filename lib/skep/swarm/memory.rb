@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
-# How much memory the nodes take, and what follows: limits, a budget, a greatest age.
+# Keeps the memory of nodes within `memory_limit` and `memory_budget`, and their age within
+# `max_lifetime`.
 #
-# MemoryMonitor looks; the policies judge; Recycler replaces.
+# MemoryMonitor samples the nodes. Policies decide (MemoryLimitPolicy, MemoryBudgetPolicy,
+# MaxLifetimePolicy), and Recycler replaces nodes. CgroupMemory reads the control group.
 module Skep
   class Swarm
     module Memory

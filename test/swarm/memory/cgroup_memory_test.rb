@@ -33,13 +33,13 @@ class CgroupMemoryTest < Skep::TestCase
 
   test "tells of pressure, and looks no more often than each ten seconds" do
     around = cgroup_memory(limit: 1000, current: 990)
-    3.times { |second| around.look(100.0 + second) }
+    3.times { |second| around.check(100.0 + second) }
     assert_equal [[:memory_pressure, :warn]], @told.map { |event| event.first(2) }
     @group.current = 100
-    around.look(110.0)
+    around.check(110.0)
     @group.current = 990
-    around.look(111.0)
-    around.look(120.0)
+    around.check(111.0)
+    around.check(120.0)
     assert_equal 2, @told.size
   end
 

@@ -8,62 +8,62 @@ class MemoryLimitPolicyTest < Skep::TestCase
   private_constant :MIB
 
   test "is content, and looks again, as long as all there is would fit" do
-    assert_in_delta 15.0, verdict(least: 100, most: 400)
+    assert_in_delta 15.0, decide(least: 100, most: 400)
   end
 
   test "looks often at a young node" do
-    assert_in_delta 1.5, verdict(least: 1, most: 2, age: 0.0)
-    assert_in_delta 3.0, verdict(least: 1, most: 2, age: 30.0)
+    assert_in_delta 1.5, decide(least: 1, most: 2, age: 0.0)
+    assert_in_delta 3.0, decide(least: 1, most: 2, age: 30.0)
   end
 
   test "looks seldom at one that keeps still, though it is young" do
-    assert_in_delta 0.5, verdict(least: 1, most: 2, age: 0.25, still: true)
-    assert_in_delta 8.0, verdict(least: 1, most: 2, age: 4.0, still: true)
-    assert_in_delta 15.0, verdict(least: 1, most: 2, age: 40.0, still: true)
+    assert_in_delta 0.5, decide(least: 1, most: 2, age: 0.25, still: true)
+    assert_in_delta 8.0, decide(least: 1, most: 2, age: 4.0, still: true)
+    assert_in_delta 15.0, decide(least: 1, most: 2, age: 40.0, still: true)
   end
 
   test "looks twice before a growing node could be at its limit" do
-    assert_in_delta 2.0, verdict(least: 100, most: 110, rate: 100)
-    assert_in_delta 0.25, verdict(least: 499, most: 500, rate: 100)
-    assert_in_delta 15.0, verdict(least: 100, most: 110, rate: -100)
+    assert_in_delta 2.0, decide(least: 100, most: 110, rate: 100)
+    assert_in_delta 0.25, decide(least: 499, most: 500, rate: 100)
+    assert_in_delta 15.0, decide(least: 100, most: 110, rate: -100)
   end
 
   test "replaces what is surely over, without a measurement" do
-    assert_equal :replace, verdict(least: 501, most: 501, measurable_in: 60.0)
+    assert_equal :replace, decide(least: 501, most: 501, measurable_in: 60.0)
   end
 
   test "stops at once what is half as much again over" do
-    assert_equal :stop, verdict(least: 751, most: 751)
+    assert_equal :stop, decide(least: 751, most: 751)
   end
 
   test "measures where shared pages make the difference" do
-    assert_equal :measure, verdict(least: 100, most: 600)
+    assert_equal :measure, decide(least: 100, most: 600)
   end
 
   test "doesn't measure more often than it may" do
-    assert_in_delta 4.0, verdict(least: 100, most: 600, measurable_in: 4.0)
-    assert_in_delta 15.0, verdict(least: 100, most: 600, measurable_in: Float::INFINITY)
+    assert_in_delta 4.0, decide(least: 100, most: 600, measurable_in: 4.0)
+    assert_in_delta 15.0, decide(least: 100, most: 600, measurable_in: Float::INFINITY)
   end
 
   test "without a limit only says when to look again" do
-    judge = Skep::Swarm::Memory::MemoryLimitPolicy.new(limit: nil, longest: 30.0)
+    policy = Skep::Swarm::Memory::MemoryLimitPolicy.new(limit: nil, longest: 30.0)
     facts = facts(least: 9_000, most: 9_000, rate: 100, age: 900.0)
-    assert_in_delta 30.0, judge.verdict(facts, 900.0)
+    assert_in_delta 30.0, policy.decide(facts, 900.0)
   end
 
   private
 
-  def verdict(**given)
+  def decide(**given)
     facts = facts(**given)
-    Skep::Swarm::Memory::MemoryLimitPolicy.new(limit: 500 * MIB).verdict(facts,
-                                                                         given.fetch(:age, 200.0))
+    Skep::Swarm::Memory::MemoryLimitPolicy.new(limit: 500 * MIB).decide(facts,
+                                                                        given.fetch(:age, 200.0))
   end
 
   # In MiB, MiB a second and seconds; the node was ready at 0.
   def facts(least:, most:, rate: 0, age: 200.0, measurable_in: 0.0,
             still: false)
     Skep::Swarm::Memory::MemoryLimitPolicy::Facts.new(
-      least: least * MIB, most: most * MIB, rate: rate * MIB, ready_at: 0.0,
+      uss_min: least * MIB, uss_max: most * MIB, rate: rate * MIB, ready_at: 0.0,
       measurable_at: age + measurable_in, still:
     )
   end

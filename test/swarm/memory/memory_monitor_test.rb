@@ -120,9 +120,9 @@ class MemoryMonitorTest < Skep::TestCase
     events = Skep::Swarm::Runtime::EventBus.new
     events.subscribe { |event| @told << [event.name, { level: event.level, **event.facts }] }
     around = Skep::Swarm::Memory::CgroupMemory.new(Group.new(nil, nil, nil, 0, 0.0), events:)
-    @weights = {}.compare_by_identity
+    @samples = {}.compare_by_identity
     @memory_monitor = Skep::Swarm::Memory::MemoryMonitor.new(
-      @node_pool, config, around, loop: @loop, events:, weights: @weights.method(:[]),
+      @node_pool, config, around, loop: @loop, events:, samples: @samples.method(:[]),
       restart_policy: Skep::Swarm::Nodes::RestartPolicy.new(config)
     )
     @node_pool.memory_monitor = @memory_monitor
@@ -134,7 +134,7 @@ class MemoryMonitorTest < Skep::TestCase
   def measured(node, mib)
     anonymous = Skep::OS::Memory::Statm.of(@pid).anonymous
     bytes = { "rss" => mib, "pss" => mib, "uss" => mib, "shared" => 0, "swap" => 0 }
-    @weights[node] = [Skep::OS.now, { **bytes.transform_values { |value| value * MIB },
+    @samples[node] = [Skep::OS.now, { **bytes.transform_values { |value| value * MIB },
                                       "anonymous" => anonymous, "seconds" => 0.001 }]
   end
 

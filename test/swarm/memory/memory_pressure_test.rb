@@ -36,6 +36,6 @@ class MemoryPressureTest < Skep::TestCase
   private
 
   def look(now, stalled: nil, current: nil, limit: nil)
-    @pressure.verdict(stalled:, current:, limit:, now:)
+    @pressure.check(stalled:, current:, limit:, now:)
   end
 end

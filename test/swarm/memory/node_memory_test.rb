@@ -3,12 +3,12 @@
 require "test_helper"
 require "skep/swarm"
 
-class FootprintTest < Skep::TestCase
+class NodeMemoryTest < Skep::TestCase
   test "takes for private what has come since it was ready, before it is measured" do
     node_memory = born(rss: 500, anonymous: 450)
-    assert_equal [0, 500], [node_memory.least, node_memory.most]
+    assert_equal [0, 500], [node_memory.uss_min, node_memory.uss_max]
     node_memory.seen(resident(600, 550), 11.0)
-    assert_equal [100, 600], [node_memory.least, node_memory.most]
+    assert_equal [100, 600], [node_memory.uss_min, node_memory.uss_max]
     refute_predicate node_memory, :measured?
   end
 
@@ -16,28 +16,28 @@ class FootprintTest < Skep::TestCase
     node_memory = born(rss: 500, anonymous: 450)
     node_memory.measured(memory(uss: 200, anonymous: 460), 12.0)
     node_memory.seen(resident(600, 550), 13.0)
-    assert_equal [290, 600], [node_memory.least, node_memory.most]
+    assert_equal [290, 600], [node_memory.uss_min, node_memory.uss_max]
     node_memory.seen(resident(100, 50), 14.0)
-    assert_equal 0, node_memory.least
+    assert_equal 0, node_memory.uss_min
   end
 
   test "isn't moved by pages that a write makes private, before they are measured" do
     node_memory = born(rss: 500, anonymous: 450)
     node_memory.measured(memory(uss: 60, anonymous: 450), 12.0)
     node_memory.seen(resident(500, 450), 13.0)
-    assert_equal 60, node_memory.least
+    assert_equal 60, node_memory.uss_min
     node_memory.measured(memory(uss: 200, anonymous: 450), 14.0)
-    assert_equal 200, node_memory.least
+    assert_equal 200, node_memory.uss_min
   end
 
   test "remembers what it had in its first seconds, at the most" do
     node_memory = born(rss: 500, anonymous: 450)
-    assert_equal 0, node_memory.fresh
+    assert_equal 0, node_memory.baseline_uss
     node_memory.measured(memory(uss: 70, anonymous: 450), 12.0)
     node_memory.seen(resident(500, 440), 14.0)
-    assert_equal 70, node_memory.fresh
+    assert_equal 70, node_memory.baseline_uss
     node_memory.measured(memory(uss: 700, anonymous: 900), 21.0)
-    assert_equal 70, node_memory.fresh
+    assert_equal 70, node_memory.baseline_uss
   end
 
   test "knows how fast it grew, at the fastest of some looks" do
@@ -54,7 +54,7 @@ class FootprintTest < Skep::TestCase
   test "is asked again after a pause where the node couldn't count its pages" do
     node_memory = born
     node_memory.measured({}, 10.5) # nobody has asked
-    node_memory.ask(11.0)
+    node_memory.requested(11.0)
     node_memory.measured({}, 10.5) # what was left before
     assert_equal Float::INFINITY, node_memory.facts.measurable_at
     node_memory.measured({}, 12.0)
@@ -66,7 +66,7 @@ class FootprintTest < Skep::TestCase
   test "may be measured again after a thousand times what it took" do
     node_memory = born
     assert_in_delta 10.0, node_memory.facts.measurable_at
-    node_memory.ask(11.0)
+    node_memory.requested(11.0)
     assert_equal Float::INFINITY, node_memory.facts.measurable_at
     assert_in_delta 0.5, node_memory.waited(11.5)
     node_memory.measured(memory(seconds: 0.02), 12.0)
@@ -80,7 +80,7 @@ class FootprintTest < Skep::TestCase
   test "is measured once at least, and then at ages that double, but each five minutes" do
     node_memory = born
     assert node_memory.stale?(10.0)
-    node_memory.ask(10.0)
+    node_memory.requested(10.0)
     refute node_memory.stale?(11.0)
     node_memory.measured(memory, 12.0)
     refute node_memory.stale?(13.9)
@@ -93,7 +93,7 @@ class FootprintTest < Skep::TestCase
   test "is left alone for longer while it keeps still" do
     mib = 1 << 20
     node_memory = Skep::Swarm::Memory::NodeMemory.new(resident(100, 90), now: 10.0, rest: 60.0)
-    node_memory.ask(11.0)
+    node_memory.requested(11.0)
     node_memory.measured(memory, 12.0)
     assert_nil node_memory.waited(12.0)
     assert_predicate node_memory, :still?
@@ -106,11 +106,11 @@ class FootprintTest < Skep::TestCase
 
   test "learns nothing from what was counted before" do
     node_memory = born
-    node_memory.ask(11.0)
+    node_memory.requested(11.0)
     node_memory.measured(memory(uss: 70), 10.0) # by who had its slot before it was born
     refute_predicate node_memory, :measured?
     node_memory.measured(memory(uss: 80), 12.0)
-    node_memory.ask(13.0)
+    node_memory.requested(13.0)
     node_memory.measured(memory(uss: 80), 12.0)
     assert_in_delta 0.5, node_memory.waited(13.5)
   end

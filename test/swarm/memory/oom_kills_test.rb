@@ -26,28 +26,28 @@ class OomKillsTest < Skep::TestCase
 
   test "names no other end" do
     @group.oom_kills = 8
-    refute @kills.name?(Skep::Swarm::IPC::ExitStatus.new(nil, "TERM"))
-    refute @kills.name?(Skep::Swarm::IPC::ExitStatus.new(1, nil))
+    refute @kills.match?(Skep::Swarm::IPC::ExitStatus.new(nil, "TERM"))
+    refute @kills.match?(Skep::Swarm::IPC::ExitStatus.new(1, nil))
     assert killed?
   end
 
   test "forgets those that nobody was found for, but not at once" do
     @group.oom_kills = 8
-    @kills.forget
+    @kills.expire
     assert killed?
     @group.oom_kills = 9
-    2.times { @kills.forget }
+    2.times { @kills.expire }
     refute killed?
   end
 
   test "names none where nothing is counted, or not any more" do
     @group.oom_kills = nil
     refute killed?
-    refute Skep::Swarm::Memory::OomKills.new(@group).tap(&:forget).name?(exit_by_kill)
+    refute Skep::Swarm::Memory::OomKills.new(@group).tap(&:expire).match?(exit_by_kill)
   end
 
   private
 
-  def killed? = @kills.name?(exit_by_kill)
+  def killed? = @kills.match?(exit_by_kill)
   def exit_by_kill = Skep::Swarm::IPC::ExitStatus.new(nil, "KILL")
 end

@@ -35,7 +35,7 @@ class RecyclerTest < Skep::TestCase
 
   test "renews one after the other" do
     nodes = swarm(3)
-    assert_equal([true] * 3, nodes.map { |node| @recycler.ask(node, "max_lifetime") })
+    assert_equal([true] * 3, nodes.map { |node| @recycler.recycle(node, "max_lifetime") })
     assert_equal [[0, "max_lifetime"]], begun
     @node_pool.begun.last.last.call(true)
     @node_pool.begun.last.last.call(false)
@@ -43,14 +43,14 @@ class RecyclerTest < Skep::TestCase
   end
 
   test "renews several at a time where there are many" do
-    swarm(60).each { |node| @recycler.ask(node, "max_lifetime") }
+    swarm(60).each { |node| @recycler.recycle(node, "max_lifetime") }
     assert_equal [0, 1, 2], begun.map(&:first)
   end
 
   test "doesn't ask twice" do
     nodes = swarm(2)
-    nodes.each { |node| @recycler.ask(node, "max_lifetime", patient: false) }
-    refute @recycler.ask(nodes[1], "memory_limit", patient: false)
+    nodes.each { |node| @recycler.recycle(node, "max_lifetime", throttle: false) }
+    refute @recycler.recycle(nodes[1], "memory_limit", throttle: false)
   end
 
   test "leaves alone who is being replaced, has ended, or doesn't hold its slot" do
@@ -58,34 +58,34 @@ class RecyclerTest < Skep::TestCase
     node.slot.successor = other
     other.state = :stopping
     third.slot.node = nil
-    assert_equal([false] * 3, [node, other, third].map { |one| @recycler.ask(one, "x") })
+    assert_equal([false] * 3, [node, other, third].map { |one| @recycler.recycle(one, "x") })
     assert_empty begun
   end
 
   test "lets a slot wait that was renewed too often of late" do
     node = swarm(1, restarts: 2).first
     answers = Array.new(4) do
-      asked = @recycler.ask(node, "memory_limit")
+      asked = @recycler.recycle(node, "memory_limit")
       asked.tap { @node_pool.begun.last.last.call(true) if asked }
     end
     assert_equal [true, true, true, false], answers
-    assert @recycler.ask(node, "max_lifetime", patient: false)
+    assert @recycler.recycle(node, "max_lifetime", throttle: false)
   end
 
   test "knows who is to go" do
     nodes = swarm(2)
-    nodes.each { |node| @recycler.ask(node, "max_lifetime") }
-    refute @recycler.under_way?(nodes[0]), "its replacement is the node pool's, which has none here"
-    assert @recycler.under_way?(nodes[1])
+    nodes.each { |node| @recycler.recycle(node, "max_lifetime") }
+    refute @recycler.recycling?(nodes[0]), "its replacement is the node pool's, which has none here"
+    assert @recycler.recycling?(nodes[1])
     nodes[0].state = :stopping
-    assert @recycler.under_way?(nodes[0])
+    assert @recycler.recycling?(nodes[0])
     nodes[0].state = :dead
-    refute @recycler.under_way?(nodes[0])
+    refute @recycler.recycling?(nodes[0])
   end
 
   test "stops at once, whoever follows" do
     node = swarm(1).first
-    @recycler.at_once(node, "memory_limit")
+    @recycler.stop_now(node, "memory_limit")
     assert_equal [[0, "memory_limit"]], begun
     assert_equal [[0, "memory_limit"]], @node_pool.replacements.all
     assert_equal 1, node.watches.size

@@ -124,7 +124,7 @@ class PersistedTest < Skep::TestCase
     (1..40).each { |turn| node_memory.seen(resident(10 + turn), 100.0 + (turn * 20)) }
     node_memory.measured({ "rss" => 9, "pss" => 8, "uss" => 7, "shared" => 6, "swap" => 0,
                            "anonymous" => 5, "seconds" => 0.1 }, 800.0)
-    node_memory.ask(801.0)
+    node_memory.requested(801.0)
     node_memory
   end
 end

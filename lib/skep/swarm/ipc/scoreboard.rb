@@ -174,7 +174,7 @@ module Skep
         #   reader.ill_since(node)   # => of an `unhealthy!` without progress since; or nil
         #   reader.in_hand(node, 2)  # => ["orders/0/17-42 at 25", …], thread 2's first
         #   reader.held(node)        # => [["orders/0/17-42", 25], …]
-        #   reader.weight(node)      # => when it counted its pages, and the result; nil: not yet
+        #   reader.memory_sample(node)   # => time and result of its last page count, or nil
         class Reader
           def initialize(page, layout) #: (OS::SharedPage, Layout) -> void
             @page = page
@@ -212,7 +212,7 @@ module Skep
           end
 
           #: (Nodes::NodeProcess) -> [Float, Hash[String, untyped]]?
-          def weight(node) = MemorySample.find(@page, @layout.memory(node.page_index))
+          def memory_sample(node) = MemorySample.find(@page, @layout.memory(node.page_index))
 
           private
 

@@ -1,48 +1,48 @@
 # frozen_string_literal: true
 
-# The memory around the swarm: what its control group allows, whether it runs short, and whom the
-# kernel has killed for it.
+# The memory of the swarm's control group: its limit, memory pressure and OOM kills.
 #
 #   cgroup_memory = CgroupMemory.new(OS::Cgroup.of, events: bus)
-#   cgroup_memory.within(:memory_limit, 8 << 30)   # => no more than the group allows
-#   cgroup_memory.look(now)                        # cheap, and made at most each 10 seconds
-#   cgroup_memory.oom?(exit)                       # was that an OOM kill?
+#   cgroup_memory.within(:memory_limit, 8 << 30)   # => no more than the control group allows
+#   cgroup_memory.check(now)                       # reads the pressure, every 10 seconds at most
+#   cgroup_memory.oom?(exit)                       # returns true for an OOM kill
 module Skep
   class Swarm
     module Memory
       class CgroupMemory
-        PAUSE = 10.0
-        PART = 0.95 # of what the group allows: past it the kernel is about to kill
+        CHECK_EVERY = 10.0
+        USABLE = 0.95 # share of the group's limit; close to the limit the kernel kills processes
         LOWERED = "its control group allows less, the kernel would kill first"
-        private_constant :PAUSE, :PART, :LOWERED
+        private_constant :CHECK_EVERY, :USABLE, :LOWERED
 
         def initialize(cgroup, events:) #: (untyped, events: Runtime::EventBus) -> void
           @cgroup = cgroup
           @events = events
           @kills = OomKills.new(cgroup)
           @pressure = MemoryPressure.new
-          @next_at = 0.0
+          @check_at = 0.0
         end
 
-        def oom?(exit) = @kills.name?(exit) #: (IPC::ExitStatus) -> bool
+        def oom?(exit) = @kills.match?(exit) #: (IPC::ExitStatus) -> bool
 
-        # An option's bytes, and a word if they are more than can be had.
+        # Returns an option's bytes, lowered to what the control group allows. Publishes
+        # memory_lowered if they are.
         def within(option, bytes) #: (Symbol, Integer?) -> Integer?
           allowed = [@cgroup&.limit, @cgroup&.high].compact.min
-          return bytes unless bytes && allowed && bytes > allowed * PART
+          return bytes unless bytes && allowed && bytes > allowed * USABLE
 
-          lower = (allowed * PART).floor
+          lower = (allowed * USABLE).floor
           @events.publish(:memory_lowered, level: :warn, option:, bytes: lower, asked: bytes,
                                            cgroup: allowed, message: LOWERED)
           lower
         end
 
-        def look(now) #: (Float) -> void
-          return if now < @next_at
+        def check(now) #: (Float) -> void
+          return if now < @check_at
 
-          @next_at = now + PAUSE
-          @kills.forget
-          short = @pressure.verdict(**facts, now:)
+          @check_at = now + CHECK_EVERY
+          @kills.expire
+          short = @pressure.check(**facts, now:)
           @events.publish(:memory_pressure, level: :warn, **short) if short
         end
 
@@ -59,70 +59,69 @@ module Skep
         end
       end
 
-      # Judges whether memory runs short around the swarm. It remembers the last look and touches
-      # nothing.
+      # Detects memory pressure. It keeps the last sample, and reads nothing itself.
       #
       #   pressure = MemoryPressure.new
-      #   pressure.verdict(stalled: 1.5, current: 900, limit: 1000, now: 10.0)
-      #   # => nil, or once at the beginning of a shortage { stalled: 0.12, current: …, limit: … }
+      #   pressure.check(stalled: 1.5, current: 900, limit: 1000, now: 10.0)
+      #   # => { stalled: 0.12, current: …, limit: … } when the pressure begins, else nil
       #
-      # Short is where processes have waited for memory for a tenth of the time since the last look
-      # (PSI, https://docs.kernel.org/accounting/psi.html), or where the control group is nearly
+      # There is pressure if processes were stalled on memory for a tenth of the time since the last
+      # sample (PSI, https://docs.kernel.org/accounting/psi.html), or if the control group is nearly
       # full.
       class MemoryPressure
         STALLED = 0.1
         FULL = 0.95
         private_constant :STALLED, :FULL
 
-        # stalled: seconds of waiting so far, nil: not counted; current and limit in bytes, nil:
-        # none.
+        # stalled: total seconds that processes were stalled, nil where the kernel doesn't count
+        # them. current and limit: in bytes, nil where there are none.
         #: (stalled: Float?, current: Integer?, limit: Integer?, now: Float)
         #:   -> Hash[Symbol, untyped]?
-        def verdict(stalled:, current:, limit:, now:)
-          part = part(stalled, now)
+        def check(stalled:, current:, limit:, now:)
+          share = stalled_share(stalled, now)
           @stalled, @at = stalled, now
-          was, @short = @short, part >= STALLED || full?(current, limit)
-          { stalled: part.round(3), current:, limit: }.compact if @short && !was
+          was, @short = @short, share >= STALLED || full?(current, limit)
+          { stalled: share.round(3), current:, limit: }.compact if @short && !was
         end
 
         private
 
-        def part(stalled, now)
+        def stalled_share(stalled, now)
           stalled && @stalled && now > @at ? (stalled - @stalled) / (now - @at) : 0.0
         end
 
         def full?(current, limit) = current && limit ? current >= limit * FULL : false
       end
 
-      # Tells which of the processes that were killed by KILL were killed for want of memory.
+      # Finds out which SIGKILLs were OOM kills.
       #
       #   kills = OomKills.new(OS::Cgroup.of)
-      #   kills.name?(exit)    # is this one of them? Call once for each end that wasn't ours
-      #   kills.forget         # those that nobody was found for were no nodes
+      #   kills.match?(exit)   # call once for each exit that the supervisor didn't cause
+      #   kills.expire         # kills counted long ago were of other processes
       #
-      # The kernel tells neither the dead nor their parent why. It counts its kills, those of the
-      # control group or of the whole machine, and counts before it kills: as many deaths by KILL as
-      # it has counted were its doing.
+      # The kernel doesn't report to a parent why its child was killed. But it counts its OOM kills,
+      # of the control group or of the whole machine, before it kills. So each counted kill explains
+      # one exit by SIGKILL.
       class OomKills
         include Runtime::Persisted
 
-        KEPT = %i[named seen].freeze
+        KEPT = %i[matched seen].freeze
 
         def initialize(cgroup) #: (untyped) -> void
           @cgroup = cgroup
-          @named = @seen = count
+          @matched = @seen = count
         end
 
-        def name?(exit) #: (IPC::ExitStatus) -> bool
-          return false unless exit.signal == "KILL" && @named && (count || 0) > @named
+        def match?(exit) #: (IPC::ExitStatus) -> bool
+          return false unless exit.signal == "KILL" && @matched && (count || 0) > @matched
 
-          @named += 1
+          @matched += 1
           true
         end
 
-        # Kills counted since the call before last are too old to be a node's whose end comes now.
-        def forget #: () -> void
-          @named, @seen = [@named, @seen].max, count if @named
+        # Drops the kills that were counted before the last call: exits that come now are later.
+        def expire #: () -> void
+          @matched, @seen = [@matched, @seen].max, count if @matched
         end
 
         private

@@ -1,45 +1,54 @@
 # frozen_string_literal: true
 
-# Adds up the swarm's memory now and then, and says whose end would bring it back into its budget.
+# Compares the memory of the whole swarm with `memory_budget`, and picks the node to replace if it
+# is exceeded.
 #
 #   memory_budget = MemoryBudget.new(node_pool, cgroup_memory, 4 << 30, pause: 1.0, events:)
-#   memory_budget.look(now) { |node, deed| … }     # :replace or :stop that one; true if it is done
+#   memory_budget.check(now) { |node, action| … }   # action: :replace or :stop; the block returns
+#                                                   # true if it took that action
 #
-# The sum is that of PSS, found without counting a page: what molds have in memory, and what nodes
-# have of their own. (What a node shares it shares with its mold.)
+# The total approximates the PSS of all processes without counting their pages: the resident memory
+# of the molds plus the private memory of the nodes. What a node shares, it shares with its mold.
 module Skep
   class Swarm
     module Memory
       class MemoryBudget
-        # pause: seconds between two sums at least.
+        # pause: minimum seconds between two checks.
         def initialize(node_pool, cgroup_memory, bytes, pause:, events:)
           @pause = pause
           @node_pool = node_pool
           @events = events
-          @judge = MemoryBudgetPolicy.new(budget: cgroup_memory.within(:memory_budget, bytes))
-          @next_at = 0.0
+          @policy = MemoryBudgetPolicy.new(budget: cgroup_memory.within(:memory_budget, bytes))
+          @check_at = 0.0
           @total = 0
         end
 
-        # Seconds in which growth at that rate, bytes a second, would use up half of what is left.
-        def reach(rate) #: (Float) -> Float
+        # Returns the seconds in which growth at this rate, in bytes a second, uses half of what is
+        # left of the budget.
+        def seconds_left(rate) #: (Float) -> Float
           return Float::INFINITY unless rate.positive?
 
-          [(@judge.budget - @total) / rate / 2, @pause].max
+          [(@policy.budget - @total) / rate / 2, @pause].max
         end
 
-        def look(now, &renew) #: (Float) { (Nodes::NodeProcess, Symbol) -> bool } -> void
-          return if now < @next_at
+        def check(now, &recycle) #: (Float) { (Nodes::NodeProcess, Symbol) -> bool } -> void
+          return if now < @check_at
 
-          @next_at = now + @pause
-          @going = nil unless @going && @node_pool.memory_monitor.recycler.under_way?(@going)
+          @check_at = now + @pause
+          @leaving = nil unless @leaving && recycling?(@leaving)
           nodes = node_memories
           @total = total(nodes)
-          deed, node = @judge.verdict(total: @total, nodes: shares(nodes), going: @going)
-          deed ? act(deed, node, @total, &renew) : (@told = false if @total <= @judge.budget)
+          action, node = @policy.decide(total: @total, nodes: shares(nodes), leaving: @leaving)
+          action ? act(action, node, @total, &recycle) : reset_report
         end
 
         private
+
+        def recycling?(node) = @node_pool.memory_monitor.recycler.recycling?(node)
+
+        def reset_report
+          @reported = false if @total <= @policy.budget
+        end
 
         def node_memories
           @node_pool.node_table.nodes.to_h { |node| [node, node.node_memory] }.compact
@@ -47,53 +56,54 @@ module Skep
 
         def total(nodes)
           molds = nodes.keys.map { |node| node.mold.pid }.uniq
-          molds.sum { |pid| OS::Memory::Statm.of(pid)&.rss || 0 } + nodes.each_value.sum(&:least)
+          molds.sum { |pid| OS::Memory::Statm.of(pid)&.rss || 0 } + nodes.each_value.sum(&:uss_min)
         end
 
-        # One that is on its way out gives nothing back by being asked again.
+        # Nodes that are being replaced or stopped already don't count: their memory will be free.
         def shares(nodes)
-          nodes.select { |node, _| node.ready? && node.slot.node == node }.transform_values do |one|
-            MemoryBudgetPolicy::NodeShare.new(private: one.least, fresh: one.fresh)
+          nodes = nodes.select { |node, _| node.ready? && node.slot.node == node }
+          nodes.transform_values do |memory|
+            MemoryBudgetPolicy::NodeShare.new(uss: memory.uss_min, baseline: memory.baseline_uss)
           end
         end
 
-        def act(deed, node, total)
-          return futile(total) if deed == :futile
-          return unless yield(node, deed)
+        def act(action, node, total)
+          return report_too_small(total) if action == :too_small
+          return unless yield(node, action)
 
-          @going = node
+          @leaving = node
           @events.publish(:swarm_over_budget, node,
-                          level: :warn, bytes: total, budget: @judge.budget,
-                          uss: node.node_memory.least, at_once: deed == :stop)
+                          level: :warn, bytes: total, budget: @policy.budget,
+                          uss: node.node_memory.uss_min, at_once: action == :stop)
         end
 
-        def futile(total)
-          return if @told
+        def report_too_small(total)
+          return if @reported
 
-          @told = true
-          @events.publish(:budget_too_small, level: :warn, bytes: total, budget: @judge.budget)
+          @reported = true
+          @events.publish(:budget_too_small, level: :warn, bytes: total, budget: @policy.budget)
         end
       end
 
-      # Judges whether a swarm has too much memory, and whose end would give most of it back.
-      # Pure: facts in, a verdict out.
+      # Decides whether the swarm exceeds its budget, and which node to replace. Pure: takes facts,
+      # returns a decision.
       #
       #   policy = MemoryBudgetPolicy.new(budget: 4 << 30)
-      #   policy.verdict(total: 5 << 30, nodes: { node => NodeShare.new(…) }, going: nil)
-      #   # => nil: it has not, or one that was picked is still going
-      #   # => [:replace, node], or [:stop, node] where nothing is to be waited for
-      #   # => [:futile, nil]: a node's end would give back no more than its successor takes
+      #   policy.decide(total: 5 << 30, nodes: { node => NodeShare.new(…) }, leaving: nil)
+      #   # => nil: within the budget, or the last node picked hasn't ended yet
+      #   # => [:replace, node], or [:stop, node] if the excess is too large to wait for a successor
+      #   # => [:too_small, nil]: no replacement would free more than its successor uses
       #
-      # A node is picked by what is its own (USS), not by what it sees (RSS): of what it shares
-      # nothing comes back.
+      # It compares nodes by their private memory (USS), not by resident memory (RSS): shared memory
+      # isn't freed when a node ends.
       class MemoryBudgetPolicy
-        # private: bytes of its own; fresh: what it had when it was young, as its successor will.
-        NodeShare = Struct.new(:private, :fresh, keyword_init: true) do
-          def gain = private - fresh #: () -> Integer
+        # uss: private bytes now. baseline: when the node was young, as its successor will be.
+        NodeShare = Struct.new(:uss, :baseline, keyword_init: true) do
+          def gain = uss - baseline #: () -> Integer
         end
 
-        HARD = 1.25 # times the budget
-        WORTH = 3.0 # a node must give back that part of what it has, or all that is too much
+        HARD = 1.25 # times the budget: the node is stopped before its successor is ready
+        WORTH = 3.0 # a replacement must free a third of the node's memory, or the whole excess
         private_constant :HARD, :WORTH
 
         attr_reader :budget #: Integer
@@ -102,13 +112,13 @@ module Skep
           @budget = budget
         end
 
-        # going: the node that was picked before, until it has gone.
-        def verdict(total:, nodes:, going: nil)
+        # leaving: the node picked last, until it has ended.
+        def decide(total:, nodes:, leaving: nil)
           return if total <= budget
-          return (total > hard ? [:stop, going] : nil) if going
+          return (total > hard ? [:stop, leaving] : nil) if leaving
 
           node, share = nodes.max_by { |_, one| one.gain }
-          return [:futile, nil] unless share && worth?(share, total - budget)
+          return [:too_small, nil] unless share && worth?(share, total - budget)
 
           [total > hard ? :stop : :replace, node]
         end
@@ -118,7 +128,7 @@ module Skep
         def hard = budget * HARD
 
         def worth?(share, excess)
-          share.gain.positive? && (share.gain >= excess || share.gain * WORTH >= share.private)
+          share.gain.positive? && (share.gain >= excess || share.gain * WORTH >= share.uss)
         end
       end
     end

@@ -1,58 +1,59 @@
 # frozen_string_literal: true
 
-# Keeps nodes young and lean: those that have too much memory, or have lived long enough, make way
-# for new ones.
+# Samples the memory of nodes, and replaces nodes that exceed `memory_limit`, `memory_budget` or
+# `max_lifetime`.
 #
-#   monitor = MemoryMonitor.new(node_pool, config, cgroup_memory, loop:, events:, weights: …)
-#   monitor.watch(node)            # from its readiness to its end
-#   monitor.memory(node)           # => what is known of it, for `skep status`; counts nothing
+#   monitor = MemoryMonitor.new(node_pool, config, cgroup_memory, loop:, events:, samples: …)
+#   monitor.watch(node)            # from node_ready to its exit
+#   monitor.memory(node)           # => its memory for `skep status`; measures nothing
 #
-# A node counts its own pages and leaves the sum on the page (IPC::Scoreboard::MemorySample), for
-# the next look: nobody is woken by it.
-# MemoryLimitPolicy, MemoryBudgetPolicy and MaxLifetimePolicy judge; SamplingSchedule says when to
-# look; Recycler acts.
+# A node counts its own pages when asked, and writes the result to the shared page
+# (IPC::Scoreboard::MemorySample). The monitor reads it at the next look, so the answer doesn't wake
+# the supervisor. SamplingSchedule decides when to look. MemoryLimitPolicy, MemoryBudgetPolicy and
+# MaxLifetimePolicy decide what to do, and Recycler does it.
 module Skep
   class Swarm
     module Memory
       class MemoryMonitor
         FIRST = 0.25      # seconds from readiness to the first look
-        AGAIN = 1.0       # between looks at one that has been judged
-        ANSWER = 0.25     # from a question that matters to the look for its answer
-        REST = 2          # liveness_timeouts between two measurements of one that keeps still
+        AGAIN = 1.0       # until the next look after a decision
+        ANSWER = 0.25     # until the look for the result of a measurement that matters
+        REST = 2          # liveness_timeouts between two measurements of a node that doesn't grow
         STILL = 30.0      # between looks where nothing is limited
-        LOOK = 0.03       # for each node: looks take 30 µs, and a thousandth of a processor
-        LATE = 10.0       # until one that is too old is asked for again
+        LOOK = 0.03       # for each node: a look takes 30 µs, so all take 0.1% of a processor
+        LATE = 10.0       # until the next attempt to replace a node that is too old
         private_constant :FIRST, :AGAIN, :ANSWER, :REST, :STILL, :LOOK, :LATE
 
         attr_reader :recycler #: Recycler
 
-        # weights: tells when a node has counted its pages, and what it counted, if it has.
-        def initialize(node_pool, config, cgroup_memory, loop:, events:, weights:, restart_policy:)
+        # samples: called with a node, returns the time and the result of its last page count; nil
+        # if there is none.
+        def initialize(node_pool, config, cgroup_memory, loop:, events:, samples:, restart_policy:)
           @node_pool = node_pool
           @loop = loop
           @events = events
-          @weights = weights
+          @samples = samples
           @rest = config.liveness_timeout * REST
           @cgroup_memory = cgroup_memory
           @recycler = Recycler.new(node_pool, config, loop:, restart_policy:)
           @sampling_schedule = SamplingSchedule.new(loop) { |node, now| look(node, now) }
           @lifetime = config.max_lifetime && MaxLifetimePolicy.new(config.max_lifetime)
-          appoint_judges(config)
+          build_policies(config)
           events.subscribe(:node_ready) { |event| watch(event.subject) }
         end
 
         def watch(node) #: (Nodes::NodeProcess) -> void
           return if node.helper?
 
-          expect_end(node, @lifetime.part) if @lifetime
-          begin_weighing(node)
+          check_lifetime(node, @lifetime.part) if @lifetime
+          start_sampling(node)
         end
 
-        # One that the program before has watched; node_memory: what that knew of it, if it did.
+        # Continues to watch a node after an upgrade. node_memory: as dumped; nil if there was none.
         def resume(node, node_memory) #: (Nodes::NodeProcess, Hash[String, untyped]?) -> void
           return watch(node) unless node_memory
 
-          expect_end(node, @lifetime.part) if @lifetime
+          check_lifetime(node, @lifetime.part) if @lifetime
           node.node_memory = NodeMemory.restore(node_memory)
           node.watches << @sampling_schedule.watch(node, FIRST)
         end
@@ -60,24 +61,24 @@ module Skep
         def memory(node) #: (Nodes::NodeProcess?) -> Hash[Symbol, untyped]?
           return unless node&.node_memory
 
-          hear(node)
+          read_sample(node)
           node.node_memory.to_plain(OS.now)
         end
 
         private
 
-        def begin_weighing(node)
+        def start_sampling(node)
           return unless OS::Memory::Statm.known?
 
-          resident = OS::Memory::Statm.of(node.pid) # nil, too, where no descriptor is left
-          return node.watches << @loop.after(AGAIN) { begin_weighing(node) } unless resident
+          resident = OS::Memory::Statm.of(node.pid) # nil without a free descriptor
+          return node.watches << @loop.after(AGAIN) { start_sampling(node) } unless resident
 
           node.node_memory = NodeMemory.new(resident, sharers: @node_pool.slots.size, rest: @rest,
                                                       now: OS.now)
           node.watches << @sampling_schedule.watch(node, FIRST)
         end
 
-        def appoint_judges(config)
+        def build_policies(config)
           limit = @cgroup_memory.within(:memory_limit, config.memory_limit)
           @limited = limit || config.memory_budget
           longest = @limited ? MemoryLimitPolicy::LONGEST : STILL
@@ -89,96 +90,96 @@ module Skep
                                      pause: longest / 10, events: @events)
         end
 
-        def expect_end(node, part)
-          verdict = @lifetime.verdict(ready_at: node.ready_at, part:, now: OS.now)
-          @recycler.ask(node, "max_lifetime", patient: false) if verdict == :replace
-          seconds = verdict == :replace ? LATE : verdict # if it can't be renewed now, then later
-          node.watches << @loop.after(seconds) { expect_end(node, part) }
+        def check_lifetime(node, part)
+          decision = @lifetime.decide(ready_at: node.ready_at, part:, now: OS.now)
+          @recycler.recycle(node, "max_lifetime", throttle: false) if decision == :replace
+          seconds = decision == :replace ? LATE : decision # the recycler may refuse for now
+          node.watches << @loop.after(seconds) { check_lifetime(node, part) }
         end
 
         # Returns the seconds until the next look.
         def look(node, now)
           return STILL if @node_pool.stopping?
 
-          resident = OS::Memory::Statm.of(node.pid) or return AGAIN # it is about to be removed
-          hear(node)
+          resident = OS::Memory::Statm.of(node.pid) or return AGAIN # it has died
+          read_sample(node)
           node.node_memory.seen(resident, now)
-          verdict = judge(node, node.node_memory, now)
-          @cgroup_memory.look(now)
-          @budget&.look(now) { |victim, deed| renew(victim, "memory_budget", deed) }
-          verdict.is_a?(Float) ? pause(verdict, node.node_memory, now) : AGAIN
+          decision = check_limit(node, node.node_memory, now)
+          @cgroup_memory.check(now)
+          @budget&.check(now) { |picked, action| recycle(picked, "memory_budget", action) }
+          decision.is_a?(Float) ? pause(decision, node.node_memory, now) : AGAIN
         end
 
-        # What it has counted, since it was last looked at.
-        def hear(node)
-          at, plain = @weights.call(node)
+        # Reads the node's last page count.
+        def read_sample(node)
+          at, plain = @samples.call(node)
           node.node_memory.measured(plain, at) if at
         end
 
-        # Where nothing is limited a node is looked at when it is three times as old: for the
-        # record.
+        # Without a limit the samples are only for the status, and the next look at a node is at
+        # three times its age.
         def pause(seconds, node_memory, now)
           if @limited
-            [seconds, @budget&.reach(node_memory.rate), answer(node_memory, now)].compact.min
+            [seconds, @budget&.seconds_left(node_memory.rate),
+             answer(node_memory, now)].compact.min
           else
             [[2 * (now - node_memory.born_at), AGAIN].max, @limit.longest].min
           end
         end
 
-        # Of one that keeps still nothing is awaited that would change anything.
+        # The result for a node that doesn't grow can wait until the next regular look.
         def answer(node_memory, now)
           waited = node_memory.waited(now)
           waited.nil? || node_memory.still? ? Float::INFINITY : [waited, ANSWER].max
         end
 
-        def judge(node, node_memory, now)
-          verdict = @limit.verdict(node_memory.facts, now)
-          ask(node, now) if verdict == :measure || node_memory.stale?(now)
-          act(node, verdict)
-          verdict == :measure ? @limit.verdict(node_memory.facts, now) : verdict
+        def check_limit(node, node_memory, now)
+          decision = @limit.decide(node_memory.facts, now)
+          request_measurement(node, now) if decision == :measure || node_memory.stale?(now)
+          act(node, decision)
+          decision == :measure ? @limit.decide(node_memory.facts, now) : decision
         end
 
-        def ask(node, now)
-          node.node_memory.ask(now)
+        def request_measurement(node, now)
+          node.node_memory.requested(now)
           node.channel.post("measure")
         end
 
-        def act(node, verdict)
-          return unless %i[replace stop].include?(verdict)
-          return unless renew(node, "memory_limit", verdict)
+        def act(node, decision)
+          return unless %i[replace stop].include?(decision)
+          return unless recycle(node, "memory_limit", decision)
 
-          @events.publish(:node_over_limit, node, level: :warn, uss: node.node_memory.least,
-                                             limit: @limit.limit, at_once: verdict == :stop)
+          @events.publish(:node_over_limit, node, level: :warn, uss: node.node_memory.uss_min,
+                                             limit: @limit.limit, at_once: decision == :stop)
         end
 
-        # Has anything come of it?
-        def renew(node, reason, deed)
-          return @recycler.ask(node, reason) if deed == :replace
-          return false if node.node_memory.condemned?
+        # Returns true if the node is going to be replaced or stopped.
+        def recycle(node, reason, action)
+          return @recycler.recycle(node, reason) if action == :replace
+          return false if node.node_memory.stopping?
 
-          node.node_memory.condemn
-          @recycler.at_once(node, reason)
+          node.node_memory.stopping!
+          @recycler.stop_now(node, reason)
           true
         end
       end
 
-      # Looks at nodes' memory when it is time to, many at a time.
+      # Calls its block for each node when a look at the node is due.
       #
       #   schedule = SamplingSchedule.new(loop) { |node, now| seconds }   # until the next look
-      #   watch = sampling_schedule.watch(node, 0.25)   # for the first time in so many seconds
-      #   watch.cancel                       # no more: it has ended
+      #   watch = schedule.watch(node, 0.25)   # the first look is due in 0.25 s
+      #   watch.cancel                         # the node has ended
       #
-      # One timer for all of them. A look is made from half of its time on, where the loop is awake:
-      # for another node, for a sign of life that is due (Health::LivenessMonitor), for whatever. So
-      # a still swarm sleeps. No turn makes more than a slice of many looks, so that nothing is held
-      # up.
+      # One timer serves all nodes. If the loop is awake anyway in the second half of a pause, for
+      # another node or for a liveness check, the look is made then. So an idle swarm sleeps. A turn
+      # of the loop makes SLICE looks at most, so that it delays nothing else.
       class SamplingSchedule
         Watch = Struct.new(:sampling_schedule, :node) do
           def cancel = sampling_schedule.forget(node) #: () -> void
         end
 
-        SLICE = 50 # looks a turn, each some 20 microseconds
-        EARLY = 0.5 # of its time
+        SLICE = 50 # looks in a turn, 20 µs each
+        EARLY = 0.5 # of the pause
         private_constant :Watch, :SLICE, :EARLY
 
         #: (OS::EventLoop) { (Nodes::NodeProcess, Float) -> Float } -> void
@@ -199,7 +200,7 @@ module Skep
 
         private
 
-        # From when on it may be looked at, and when it must.
+        # Stores when the look may be made at the earliest, and at the latest.
         def plan(node, now, seconds)
           @due[node] = [now + (seconds * EARLY), now + seconds]
         end
@@ -215,17 +216,17 @@ module Skep
         end
 
         def turn
-          open = due(OS.now)
-          open.first(SLICE).each { |node| look(node) if @due.key?(node) }
+          nodes = due(OS.now)
+          nodes.first(SLICE).each { |node| look(node) if @due.key?(node) }
         ensure
-          open && open.size > SLICE ? @timer = @loop.after(0) { turn } : wake
+          nodes && nodes.size > SLICE ? @timer = @loop.after(0) { turn } : wake
         end
 
-        # Those first that can wait least. Not by `select`: of a Hash that compares by identity it
-        # leaks 176 bytes in Ruby 3.1.
+        # Returns the nodes whose look may be made, the most urgent first. Doesn't use Hash#select,
+        # which leaks 176 bytes a call in Ruby 3.1 for a Hash that compares by identity.
         def due(now)
-          open = @due.filter_map { |node, (from, at)| [at, node] if from <= now }
-          open.sort_by(&:first).map(&:last)
+          found = @due.filter_map { |node, (from, at)| [at, node] if from <= now }
+          found.sort_by(&:first).map(&:last)
         end
 
         def look(node)

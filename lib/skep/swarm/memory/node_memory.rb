@@ -1,36 +1,36 @@
 # frozen_string_literal: true
 
-# What is known of one node's memory: what was measured, what was seen since, and how it went.
+# The memory of one node: the last measurement, what changed since, and the history for the status.
 #
 #   node_memory = NodeMemory.new(resident, sharers: 4, now:)
-#   node_memory.seen(resident, now)       # cheap, at each look
-#   node_memory.measured(plain, now)      # what the node counted of itself, now and then; or {}
-#   node_memory.least; node_memory.most   # bytes between which its USS is
-#   node_memory.to_plain                  # for `skep status`
+#   node_memory.seen(resident, now)      # at each look; cheap
+#   node_memory.measured(plain, now)     # the node has counted its pages; {} if it couldn't
+#   node_memory.uss_min                  # lower bound of its USS in bytes; uss_max is the upper
+#   node_memory.to_plain                 # for `skep status`
 #
-# A page that is made is private, and one that a write makes private was counted before. So what
-# anonymous memory has grown by since it was measured, USS has grown by at least. It only remembers.
+# A new anonymous page is private, and a shared page that becomes private by a write was anonymous
+# before. So since a measurement USS has grown by at least as much as anonymous memory has.
 module Skep
   class Swarm
     module Memory
       class NodeMemory
         include Runtime::Persisted
 
-        KEPT = %i[born_at measurable_at seen_at cost rates fresh memory measured_at
-                  refresh_at decay_at condemned rest grown asked_at].freeze
-        COST = 1000.0    # all measurements together may take the thousandth part of a processor
-        PAUSE = 1.0..60.0 # and they are a tenth of its age apart at least, within these seconds
-        REFRESH = 300.0  # and so many seconds apart at most, once it is that old
+        KEPT = %i[born_at measurable_at seen_at cost rates baseline_uss memory measured_at
+                  refresh_at decay_at stopping rest grown asked_at].freeze
+        COST = 1000.0    # measurements of all nodes may use a thousandth of a processor
+        PAUSE = 1.0..60.0 # bounds of the minimum pause between two, a tenth of the node's age
+        REFRESH = 300.0  # maximum seconds between two, once the node is that old
         RATES = 8
         YOUNG = 10.0     # seconds
-        STILL = 1 << 20  # bytes: less is what waiting itself takes
+        STILL = 1 << 20  # bytes: an idle node grows by less
         private_constant :COST, :PAUSE, :REFRESH, :RATES, :YOUNG, :STILL
 
-        attr_reader :born_at #: Float, when it was first seen
+        attr_reader :born_at #: Float, time of the first sample
         attr_reader :decay #: Array[Hash], private and shared bytes at ages that double
 
-        # sharers: how many processes are measured, each of which may cost its part; rest: seconds
-        # between two measurements at least while it keeps still.
+        # sharers: number of nodes that share the processor time for measurements. rest: minimum
+        # seconds between two measurements while the node doesn't grow.
         def initialize(resident, now:, sharers: 1, rest: 0.0)
           @born_at = @measurable_at = @seen_at = now
           @rest = rest
@@ -38,7 +38,7 @@ module Skep
           @cost = COST * sharers
           @rates = []
           @decay = []
-          @fresh = least
+          @baseline_uss = uss_min
         end
 
         def dump #: () -> Hash[String, untyped]
@@ -57,28 +57,29 @@ module Skep
           super
         end
 
-        # For MemoryLimitPolicy.
+        # Returns the facts for MemoryLimitPolicy.
         def facts #: () -> MemoryLimitPolicy::Facts
-          MemoryLimitPolicy::Facts.new(least:, most:, rate:, ready_at: @born_at,
+          MemoryLimitPolicy::Facts.new(uss_min:, uss_max:, rate:, ready_at: @born_at,
                                        measurable_at:, still: grown < STILL)
         end
 
-        # What it has in memory, shared or not; the USS is no more.
-        def most = @resident.rss #: () -> Integer
+        # Returns an upper bound of the USS: resident memory, shared or not.
+        def uss_max = @resident.rss #: () -> Integer
 
-        # What is surely private; the USS is no less. (Before it is measured: what came since.)
-        def least #: () -> Integer
+        # Returns a lower bound of the USS: the last measurement, plus the growth since. Before the
+        # first measurement it is the growth since the first sample.
+        def uss_min #: () -> Integer
           uss, anonymous = @memory&.values_at("uss", "anonymous") || [0, @first.anonymous]
           [uss + @resident.anonymous - anonymous, 0].max
         end
 
-        # Have its pages been counted?
+        # Returns true once the node has counted its pages.
         def measured? = !@memory.nil? #: () -> bool
 
-        # What it had of its own when it was young, at the most: what a successor will have.
-        attr_reader :fresh #: Integer
+        # The highest USS while the node was young, which a successor will use, too.
+        attr_reader :baseline_uss #: Integer
 
-        # The fastest growth of the last looks, bytes a second.
+        # Returns the fastest growth of the last RATES looks, in bytes a second.
         def rate = @rates.max || 0.0 #: () -> Float
 
         def seen(resident, now) #: (OS::Memory::Statm, Float) -> void
@@ -88,18 +89,18 @@ module Skep
           @rates.shift if @rates.size > RATES
           @resident = resident
           @seen_at = now
-          ripen(now)
+          update_baseline(now)
         end
 
-        # It has been asked; nothing more is asked before it answers.
-        def ask(now) = @asked_at = now #: (Float) -> void
+        # The node was asked to count its pages. It isn't asked again before it has answered.
+        def requested(now) = @asked_at = now #: (Float) -> void
 
-        # For how many seconds has an answer been owed? nil: none is.
+        # Returns the seconds since the open request; nil if there is none.
         def waited(now) = @asked_at && (now - @asked_at) #: (Float) -> Float?
 
-        # plain: "rss", "pss", "uss", "shared", "swap", "anonymous" in bytes,
-        # "seconds" that it took to count. What isn't newer than what is known changes nothing.
-        # Empty: the node couldn't count its pages, and is asked again after a pause.
+        # plain: "rss", "pss", "uss", "shared", "swap", "anonymous" in bytes, and the "seconds" that
+        # the count took; {} if the node couldn't count its pages, then it is asked again after a
+        # pause. Ignores a result that isn't newer than the last.
         def measured(plain, now) #: (Hash[String, untyped], Float) -> void
           return unmeasured(now) if plain.empty?
           return if now <= (@measured_at || @born_at)
@@ -108,35 +109,35 @@ module Skep
           @memory = plain
           @measured_at = now
           @measurable_at = now + [plain["seconds"] * @cost, pause(now)].max
-          ripen(now)
-          remember(now)
+          update_baseline(now)
+          record_decay(now)
         end
 
-        # Is it time to measure it, be it only for the record?
+        # Returns true if a measurement is due, even if only for the status.
         def stale?(now) #: (Float) -> bool
           now >= measurable_at && (@memory.nil? || now >= @refresh_at)
         end
 
-        # Has it as much as when it was measured?
+        # Returns true if its memory is about the same as at the last measurement.
         def still? #: () -> bool
           measured? && (@resident.anonymous - @memory["anonymous"]).abs < STILL &&
             (@resident.rss - @memory["rss"]).abs < STILL
         end
 
-        # It is being stopped, whatever comes.
-        def condemn = @condemned = true #: () -> void
-        def condemned? = @condemned ? true : false #: () -> bool
+        # The node is being stopped without waiting for a successor.
+        def stopping! = @stopping = true #: () -> void
+        def stopping? = @stopping ? true : false #: () -> bool
 
-        # Bytes as far as known now: measured so many seconds ago, and what was seen since. What
-        # isn't known before the first time is nil.
+        # Returns the bytes now, estimated from the last measurement, and the seconds since it. They
+        # are nil before the first measurement.
         def to_plain(now) #: (Float) -> Hash[Symbol, untyped]
           age = (now - @measured_at).round(3) if measured?
-          { rss: most, **parts, measured: age, decay: }
+          { rss: uss_max, **parts, measured: age, decay: }
         end
 
         private
 
-        # Bytes, since the look before.
+        # Returns the bytes that it grew between the last two looks.
         def grown = @grown || 0
 
         def measurable_at
@@ -148,8 +149,8 @@ module Skep
         def parts
           return { pss: nil, uss: nil, shared: nil, swap: nil } unless measured?
 
-          uss = [least, most].min
-          { pss: [@memory["pss"] + uss - @memory["uss"], uss].max, uss:, shared: most - uss,
+          uss = [uss_min, uss_max].min
+          { pss: [@memory["pss"] + uss - @memory["uss"], uss].max, uss:, shared: uss_max - uss,
             swap: @memory["swap"] }
         end
 
@@ -160,13 +161,13 @@ module Skep
           @measurable_at = now + pause(now)
         end
 
-        def ripen(now)
-          @fresh = [@fresh, least].max if now - @born_at < YOUNG
+        def update_baseline(now)
+          @baseline_uss = [@baseline_uss, uss_min].max if now - @born_at < YOUNG
         end
 
         def pause(now) = ((now - @born_at) / 10).clamp(PAUSE)
 
-        def remember(now)
+        def record_decay(now)
           age = [now - @born_at, PAUSE.min].max
           @refresh_at = now + [age, REFRESH].min
           return if @decay_at && now < @decay_at

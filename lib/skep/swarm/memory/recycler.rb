@@ -1,20 +1,20 @@
 # frozen_string_literal: true
 
-# Nodes that are to make way for new ones though they work: a few at a time, each once its successor
-# is ready.
+# Replaces running nodes that use too much memory or are too old, a few at a time. Each is stopped
+# only once its successor is ready.
 #
 #   recycler = Recycler.new(node_pool, config, loop:, restart_policy:)
-#   recycler.ask(node, "memory_limit")       # false: it is under way, or to wait
-#   recycler.at_once(node, "memory_limit")   # it can't wait for its successor
+#   recycler.recycle(node, "memory_limit")    # false: already being replaced, or throttled
+#   recycler.stop_now(node, "memory_limit")   # without waiting for the successor
 #
-# A slot whose nodes are asked for again and again waits longer and longer, as after deaths: what is
-# wrong with one is wrong with the next.
+# A slot whose nodes are recycled again and again waits longer each time, with the same backoff as
+# after crashes: the successor is likely to have the same problem.
 module Skep
   class Swarm
     module Memory
       class Recycler
-        PART = 20 # of the swarm's nodes one in so many is renewed at a time, and one at least
-        private_constant :PART
+        SHARE = 20 # one in 20 of the swarm's nodes is replaced at a time, at least one
+        private_constant :SHARE
 
         #: (Nodes::NodePool, Definition::Config, loop: OS::EventLoop,
         #:  restart_policy: Nodes::RestartPolicy) -> void
@@ -24,84 +24,87 @@ module Skep
           @loop = loop
           @policy = restart_policy
           @queue = []
-          @going = 0
-          @begun = Hash.new { |all, id| all[id] = [] } # when, by slot id
-          @later = {}
+          @running = 0
+          @started = Hash.new { |all, id| all[id] = [] } # times, by slot id
+          @not_before = {} # time of the next replacement, by slot id
         end
 
-        # patient: let a slot wait that was renewed too often of late.
-        def ask(node, reason, patient: true) #: (Nodes::NodeProcess, String, ?patient: bool) -> bool
-          return false if !open?(node) || under_way?(node)
-          return false if patient && OS.now < @later.fetch(node.id, 0.0)
+        # Queues a replacement. throttle: refuse while the slot's backoff lasts. Returns false if it
+        # is refused.
+        #: (Nodes::NodeProcess, String, ?throttle: bool) -> bool
+        def recycle(node, reason, throttle: true)
+          return false if !replaceable?(node) || recycling?(node)
+          return false if throttle && OS.now < @not_before.fetch(node.id, 0.0)
 
-          remember(node.id) if patient
+          back_off(node.id) if throttle
           @queue << [node, reason]
-          ask_next
+          start_next
           true
         end
 
-        # Since when a slot is not to be renewed again.
-        def dump = { "begun" => @begun.to_a, "later" => @later.to_a } #: () -> Hash[String, untyped]
+        #: () -> Hash[String, untyped]
+        def dump = { "started" => @started.to_a, "not_before" => @not_before.to_a }
 
         def restore(plain) #: (Hash[String, untyped]) -> void
-          @begun.update(plain["begun"].to_h)
-          @later = plain["later"].to_h
+          @started.update(plain["started"].to_h)
+          @not_before = plain["not_before"].to_h
         end
 
-        # Is it to go, or about to be asked to?
-        def under_way?(node) #: (Nodes::NodeProcess) -> bool
+        # Returns true if the node is being replaced, or its replacement is queued.
+        def recycling?(node) #: (Nodes::NodeProcess) -> bool
           node.live? && (node.retired? || @queue.any? { |queued, _| queued == node } ||
             @node_pool.replacing?(node.slot))
         end
 
-        # Stops it now. What doesn't end within kill_timeout is killed: its memory is wanted.
-        def at_once(node, reason) #: (Nodes::NodeProcess, String) -> void
-          return if @node_pool.stopping? # it has been told to, and has as long as any other
+        # Stops the node now, and kills it after kill_timeout: its memory must be freed soon.
+        def stop_now(node, reason) #: (Nodes::NodeProcess, String) -> void
+          return if @node_pool.stopping? # the node is stopping with the swarm
 
-          @node_pool.replace(node.slot, reason) if open?(node)
+          @node_pool.replace(node.slot, reason) if replaceable?(node)
           @node_pool.terminate(node, reason) unless node.state == :stopping
           node.watches << @loop.after(@config.kill_timeout) { node.kill(reason) }
         end
 
         private
 
-        # Does it hold its slot, and is nobody to take that over?
-        def open?(node)
+        # Returns true if the node works in its slot and has no successor yet.
+        def replaceable?(node)
           node.ready? && node.slot.node == node && !node.slot.successor && !@node_pool.stopping?
         end
 
-        def remember(id)
+        def back_off(id)
           now = OS.now
-          times = @begun[id]
+          times = @started[id]
           times.shift while times.any? && times.first <= now - @config.restarts_within
-          @later[id] = now + @policy.delay(times << now, now)
+          @not_before[id] = now + @policy.delay(times << now, now)
         end
 
-        def limit = [@node_pool.slots.size / PART, 1].max
+        def limit = [@node_pool.slots.size / SHARE, 1].max
 
-        def ask_next
-          begin_one(*@queue.shift) while @queue.any? && @going < limit
+        def start_next
+          start(*@queue.shift) while @queue.any? && @running < limit
         end
 
-        def begin_one(node, reason)
-          return unless open?(node)
+        def start(node, reason)
+          return unless replaceable?(node)
 
-          @going += 1
+          @running += 1
           @node_pool.replace(node.slot, reason) do
-            @going -= 1
-            ask_next
+            @running -= 1
+            start_next
           end
         end
       end
 
-      # Judges whether a node has lived long enough. Pure: facts and a time in, a verdict out.
+      # Decides whether a node has reached `max_lifetime`. Pure: takes facts and a time, returns a
+      # decision.
       #
-      #   judge = MaxLifetimePolicy.new(3600.0)
-      #   part = judge.part                               # drawn once for each life, 0.9 to 1.1
-      #   judge.verdict(ready_at: 10.0, part: 1.05, now: 1000.0)
+      #   policy = MaxLifetimePolicy.new(3600.0)
+      #   part = policy.part                              # random, 0.9 to 1.1, drawn once a node
+      #   policy.decide(ready_at: 10.0, part: 1.05, now: 1000.0)
       #   # => 2790.0: seconds left, or :replace
       #
-      # Lives differ by up to a tenth either way, so that nodes forked together don't end together.
+      # The jitter spreads the replacement of nodes that were forked together.
       class MaxLifetimePolicy
         JITTER = 0.1
         private_constant :JITTER
@@ -114,7 +117,7 @@ module Skep
         def part = 1 + (JITTER * ((2 * @random.rand) - 1)) #: () -> Float
 
         #: (ready_at: Float, part: Float, now: Float) -> (Float | :replace)
-        def verdict(ready_at:, part:, now:)
+        def decide(ready_at:, part:, now:)
           left = ready_at + (@seconds * part) - now
           left.positive? ? left : :replace
         end

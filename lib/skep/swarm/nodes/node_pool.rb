@@ -301,7 +301,7 @@ module Skep
                                                           &@hang_diagnosis.method(:start))
           @cgroup_memory = Memory::CgroupMemory.new(OS::Cgroup.of, events: @events)
           @memory_monitor = Memory::MemoryMonitor.new(self, @config, cgroup_memory, **shared,
-                                                      weights: scoreboard.method(:weight),
+                                                      samples: scoreboard.method(:memory_sample),
                                                       restart_policy: @restarter.policy)
           @exits = NodeExits.new(@config, @lifecycle, **shared,
                                  node_table:, scoreboard:, cgroup_memory:, boots:, replacements:,

@@ -26,7 +26,7 @@ module Skep
         def start #: () -> void
           follow_mold
           @veterans = @node_pool.slots.filter_map(&:node)
-          weigh(@veterans)
+          request_measurement(@veterans)
           @node_pool.replace(@node.slot, @reason, on_retire: method(:become_mold)) do |replaced|
             roll_back("node #{@node.label} has no successor") unless replaced
             roll_back("node #{@node.label} ended before it was a mold") if replaced && @mold.nil?
@@ -69,7 +69,7 @@ module Skep
             reports = canary.unhealthy_reports
             next roll_back("its first node isn't well: #{reports.reason}") if reports.any?
 
-            weigh([canary, *@veterans.select(&:live?)])
+            request_measurement([canary, *@veterans.select(&:live?)])
             later(WEIGHING_SECONDS, slot, canary) { compare(canary) }
           end
         end
@@ -91,12 +91,12 @@ module Skep
         end
 
         # They count their pages themselves; the loop doesn't wait for that.
-        def weigh(nodes) = nodes.each { |node| node.channel.post("measure") }
+        def request_measurement(nodes) = nodes.each { |node| node.channel.post("measure") }
 
         # What a node has counted; nil where it hasn't yet.
         def facts(node)
           known = node.node_memory
-          CanaryPolicy::Facts.new(known.most, known.least) if known&.measured?
+          CanaryPolicy::Facts.new(known.uss_max, known.uss_min) if known&.measured?
         end
 
         # Judges the first node of a warm mold by its memory. Pure: facts in, verdict out.
