@@ -2,26 +2,26 @@
 
 require "skep/threads"
 
-# One supervisor and its nodes, described by a block.
+# Describes a swarm: one supervisor, and the processes that do the work.
 #
 #   swarm = Skep.swarm("billing", nodes: 4, stop_timeout: 20) do |swarm|
-#     swarm.preload { require "app" }            # once, in the mold, before the warmup
-#     swarm.on_boot { |child| Database.connect } # in each child, before it is ready
+#     swarm.preload { require "app" }            # once in the mold, before the warmup
+#     swarm.on_boot { |child| Database.connect } # in each node, before it is ready
 #     swarm.work { |child| child.ready!; until child.stopping? … child.beat … end }
 #   end
-#   exit swarm.run                               # or leave this line out and `skep run FILE`
+#   exit swarm.run                               # not needed with `skep run FILE`
 #
-# The object only remembers what it was told; `Supervisor`, `NodePool` and `MoldPool` keep the
-# processes, `MoldMain`, `NodeMain` and `Child` are the same seen from inside them.
+# This object only holds the description. `Supervisor`, `NodePool` and `MoldPool` manage the
+# processes. `MoldMain`, `NodeMain` and `Child` run inside them.
 module Skep
   class Swarm
     HOOKS = %i[preload warm on_boot on_exit].freeze
     private_constant :HOOKS
 
-    attr_reader :name #: String, what it is called
-    attr_reader :options #: Hash[Symbol, untyped], as they were given, unchecked
-    attr_reader :tasks #: Array[WorkSpec], the kinds of work it was given
-    attr_reader :listeners #: Hash[String, Array[Proc]], by event
+    attr_reader :name #: String
+    attr_reader :options #: Hash[Symbol, untyped], as given; Definition::Config checks them
+    attr_reader :tasks #: Array[WorkSpec], the kinds of work
+    attr_reader :listeners #: Hash[String, Array[Proc]], blocks by event name
 
     def initialize(name, **options) #: (String, **untyped) { (Swarm) -> void } -> void
       @name = name.to_s
@@ -32,33 +32,33 @@ module Skep
       yield self if block_given?
     end
 
-    # Runs once in the mold, before the warmup: load the application here.
+    # Runs once in the mold, before the warmup. Load the application here.
     def preload(&block) = hook(:preload, block) #: () { () -> void } -> void
 
-    # Runs in the mold after every preload: fill caches, compile templates.
+    # Runs in the mold after all preload blocks. Fill caches and compile templates here.
     def warm(&block) = hook(:warm, block) #: () { () -> void } -> void
 
-    # Runs in each child before its work: open what can't cross a fork.
+    # Runs in each node before its work. Open connections and start threads here: they don't
+    # survive a fork.
     def on_boot(&block) = hook(:on_boot, block) #: () { (Child) -> void } -> void
 
-    # Runs in each child after its work.
+    # Runs in each node after its work.
     def on_exit(&block) = hook(:on_exit, block) #: () { (Child) -> void } -> void
 
-    # Runs in the helper process at each such event (docs/events.md), with its facts.
+    # Runs in the helper process for each event of that name, with its facts (docs/events.md).
     def on(event, &block) #: (Symbol) { (Hash[String, untyped]) -> void } -> void
       @listeners[event.to_s] << block
     end
 
-    # Gives the swarm work: a plain block, or a source and a handler.
-    # `nodes` is how many do this work.
+    # Adds a kind of work: a plain block, or a source and its handler. nodes: the number of nodes
+    # for it, by default that of the swarm.
     #: (?untyped, ?nodes: Integer?) { (*untyped) -> void } -> void
     def work(source = nil, nodes: nil, &handler)
       @tasks << WorkSpec.new(source, nodes, handler)
     end
 
-    # Becomes the supervisor of this swarm, blocks until it has ended and returns the exit code.
-    # Under `skep run` the file's own `run` is where its loading ends:
-    # the supervisor is elsewhere already.
+    # Runs the supervisor of this swarm in this process and returns the exit code. Under `skep run`
+    # the supervisor is another process, so this call only ends the loading of the file.
     def run #: () -> Integer
       throw Definition::Loader::LOADED if Definition::Loader.loading?
 
@@ -70,7 +70,7 @@ module Skep
 
     def __hooks(name) = @hooks.fetch(name) #: (Symbol) -> Array[Proc]
 
-    # All a supervisor must know, as plain data.
+    # Returns what the supervisor needs to know, as plain data.
     def __to_plain #: () -> Hash[String, untyped]
       IPC::PlainData.of("name" => name, "options" => options,
                "tasks" => tasks.map(&:to_plain), "events" => listeners.keys)
@@ -78,26 +78,29 @@ module Skep
 
     def inspect = "#<Skep::Swarm #{name} tasks=#{tasks.size}>" #: () -> String
 
-    # Who watches a swarm: log, status, metrics and the like put their makers in here when loaded.
-    @watchers = []
+    # Factories of Supervisor::Observer. Log, status and metrics add theirs when they are loaded.
+    @observer_factories = []
 
     class << self
-      # The block makes one for each supervisor.
-      def watch_with(&maker) = @watchers << maker #: () { () -> untyped } -> void
-      def observers = @watchers.map(&:call) #: () -> Array[untyped], new ones, for a supervisor
+      # Registers an observer. The block is called once for each supervisor.
+      #: () { () -> untyped } -> void
+      def watch_with(&factory) = @observer_factories << factory
 
-      # What the helper serves with: `prepare(config)` is called in the mold, `start(socket, line)`
-      # in the helper, and `close` of what that returns at its end.
+      # Returns new observers for a supervisor.
+      def observers = @observer_factories.map(&:call) #: () -> Array[untyped]
+
+      # Registers the metrics server of the helper. `prepare(config)` is called in the mold, and
+      # `start(socket, line)` in the helper. That returns an object whose `close` is called at exit.
       def serve_with(service) = @service = service #: (untyped) -> void
       attr_reader :service #: untyped, see serve_with
 
-      # Whom the helper passes every event on to: `wanted?` is asked in the mold once the
-      # application is loaded, `tell(name, facts)` is called in the helper.
+      # Registers a receiver of all events in the helper. `wanted?` is called in the mold once the
+      # application is loaded, `tell(name, facts)` in the helper for each event.
       def pass_on_with(bridge) = @bridge = bridge #: (untyped) -> void
       attr_reader :bridge #: untyped, see pass_on_with
 
-      # Who runs the sources of this process' nodes, so that an application's framework may stand
-      # around their handlers: `call(source, child, handler)` ends in `source.run(child, …)`.
+      # Registers a wrapper around the sources' `run`, with which a framework wraps their handlers.
+      # `call(source, child, handler)` must call `source.run(child, handler)`.
       def run_with(runner) = @runner = runner #: (untyped) -> void
       attr_reader :runner #: untyped, see run_with
     end
@@ -115,10 +118,10 @@ module Skep
     #   swarm.work { |child| … }                              # a block runs as it is
     #   swarm.work(source, nodes: 2) { |batch, child| … }     # a source feeds the handler
     #
-    # A source answers `errors`, `facts`, `threads` and `run(child, handler)`. A source with its own
-    # handler answers `handler`, too, and needs no block (docs/work.md).
+    # A source responds to `errors`, `facts`, `threads` and `run(child, handler)`. If it responds to
+    # `handler`, too, no block is needed (docs/work.md).
     class WorkSpec
-      attr_reader :nodes #: Integer?, how many do this work; nil: as many as the swarm has
+      attr_reader :nodes #: Integer?, the number of nodes; nil: that of the swarm
       attr_reader :source #: untyped, nil for a plain block
       attr_reader :handler #: Proc?, the block
 
@@ -131,7 +134,7 @@ module Skep
       # Returns the number of worker threads of a node that does this work.
       def threads = @source ? @source.threads : 1 #: () -> Integer
 
-      # Returns what the supervisor knows of this work: plain data, without secrets.
+      # Returns what the supervisor needs to know of this work, as plain data without secrets.
       def to_plain #: () -> Hash[String, untyped]
         { "nodes" => nodes, "threads" => threads, "errors" => errors,
           "facts" => @source ? @source.facts : { "kind" => "block" } }
@@ -156,7 +159,7 @@ module Skep
       end
     end
 
-    # Raised by child.producer if no source has lent one.
+    # Raised by child.producer outside the handler of a Kafka source.
     class NoProducer < Skep::Error
       def initialize #: () -> void
         super("child.producer is lent by a Kafka source to its handler, on the child that the " \
@@ -166,8 +169,8 @@ module Skep
     end
   end
 
-  # Describes a swarm; see Skep::Swarm.
-  # Nothing runs until `run`, or until `skep run` has loaded the file.
+  # Describes a swarm, see Skep::Swarm. Nothing runs before `run`, or before `skep run` has loaded
+  # the file.
   def self.swarm(name, **options, &block) #: (String, **untyped) { (Swarm) -> void } -> Swarm
     Swarm.new(name, **options, &block).tap { |swarm| Swarm::Definition::Loader.found(swarm) }
   end

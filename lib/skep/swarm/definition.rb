@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# What the user has declared: a swarm's options and where its status socket is.
+# Reads and checks what the user has declared.
 #
-# Config is the checked whole, with the table of options. Loader finds the swarm in a file.
-# RunDirectory is the directory of status sockets.
+# Config checks all options and has the table of them. Loader loads a swarm file. RunDirectory is
+# the directory of status sockets.
 module Skep
   class Swarm
     module Definition

@@ -1,39 +1,38 @@
 # frozen_string_literal: true
 
-# Figures about a swarm's life: durations, recovery times, totals of work.
+# Statistics of a swarm for its status and metrics.
 #
-# Histogram is log-linear and can be merged; WorkTotals adds what nodes say that they have done;
-# RecoveryTimes measures how long slots were without a node that works.
+# Histogram is log-linear, and histograms of several nodes can be merged. WorkTotals adds up what
+# nodes report as done. RecoveryTimes measures how long slots are without a working node.
 module Skep
   class Swarm
     module Stats
-      # How long many things took, in little memory: each time is kept to two digits, rounded up, so
-      # that what is said of them is 5 % wrong at most. Those of several nodes can be added up.
+      # A log-linear histogram of durations. It keeps two digits of each duration, rounded up, so a
+      # quantile is off by 5% at most.
       #
       #   histogram = Histogram.new
-      #   histogram.add(1_234_567)             # nanoseconds: one more in the bucket of 1.3 ms
-      #   histogram.quantile(0.99)             # => 0.00125, seconds; nil where there is none
+      #   histogram.add(1_234_567)             # nanoseconds: counted in the bucket of 1.3 ms
+      #   histogram.quantile(0.99)             # => 0.00125, seconds; nil if it is empty
       #   histogram.to_plain                   # => count, sum, p50, p99, buckets: [[0.0013, 1], …]
       #   Histogram.merge([plain, plain])      # => Histogram
       #
-      # A bucket [0.0013, 1] has what took more than 1.2 ms and no more than 1.3. There are 90 of
-      # those from 1 ms to 10 ms, as many from 10 ms to 100 ms, and so on: 901 at most, a few dozen
-      # as a rule. What takes less than 1 µs counts as 1 µs, what takes more than 10,000 s as 10,000
-      # s. Nothing is ever taken out. For one thread at a time.
+      # The bucket [0.0013, 1] counts durations above 1.2 ms, up to 1.3 ms. Each power of ten has 90
+      # buckets, so there are 901 at most, usually a few dozen. Durations below 1 µs count as 1 µs,
+      # above 10,000 s as 10,000 s. Counts never decrease. It isn't thread-safe.
       class Histogram
         LEAST, MOST = 1_000, 10**13 # nanoseconds
         FINEST = 100
         BUCKETS = 1_000
-        GREATEST = 10**18 # of a plain one: seconds, and how many
+        GREATEST = 10**18 # of seconds and counts in plain data
         private_constant :LEAST, :MOST, :FINEST, :BUCKETS, :GREATEST
 
         class << self
-          # What all of these plain ones come to.
+          # Returns the sum of histograms, each as plain data.
           def merge(plain) #: (Array[Hash[String, untyped]]) -> Histogram
             plain.each_with_object(new) { |one, all| all.merge(one) }
           end
 
-          # Is it a plain one, whoever says so? Then it can be added up with any number of others.
+          # Returns true if a value from another process is a valid histogram, which `merge` takes.
           def plain?(value) #: (untyped) -> bool
             return false unless value.is_a?(Hash) && number?(value["sum"]) && count?(value["count"])
 
@@ -42,11 +41,11 @@ module Skep
               buckets.sum(&:last) == value["count"]
           end
 
-          # The upper end of the bucket for so many nanoseconds.
+          # Returns the upper bound of the bucket for a duration in nanoseconds.
           def bucket(nanoseconds) #: (Integer) -> Integer
-            taken = nanoseconds.clamp(LEAST, MOST)
-            width = width(taken)
-            (taken + width - 1) / width * width
+            nanoseconds = nanoseconds.clamp(LEAST, MOST)
+            width = width(nanoseconds)
+            (nanoseconds + width - 1) / width * width
           end
 
           def number?(value)
@@ -61,7 +60,7 @@ module Skep
           end
           private :number?, :count?, :bucket?
 
-          # How much is in one bucket there.
+          # Returns the width of the bucket for a duration in nanoseconds.
           def width(nanoseconds) #: (Integer) -> Integer
             width = FINEST
             width *= 10 while nanoseconds > width * 100
@@ -90,11 +89,11 @@ module Skep
           end
         end
 
-        # That part of them took no longer than so many seconds.
-        def quantile(part, sorted = @buckets.sort) #: (Float, ?Array[[Integer, Integer]]) -> Float?
+        # Returns the seconds that this share of the durations doesn't exceed.
+        def quantile(share, sorted = @buckets.sort) #: (Float, ?Array[[Integer, Integer]]) -> Float?
           return if count.zero?
 
-          left = (part * count).ceil.clamp(1, count)
+          left = (share * count).ceil.clamp(1, count)
           bucket, = sorted.find { |_, number| (left -= number) <= 0 }
           (bucket - (Histogram.width(bucket) / 2)) / 1e9
         end
@@ -113,51 +112,51 @@ module Skep
         def nanoseconds(seconds) = (seconds * 1e9).round
       end
 
-      # What the nodes of each kind of work have done in all, over the lives of all of them: their
-      # works tell "totals", a name and a number each, and "handler", how long things took
-      # (Histogram's plain ones), and what one last told is kept when it ends.
+      # Totals of each kind of work, over all nodes that exist and have existed. Nodes report
+      # "totals", numbers by name, and "handler", a Histogram as plain data. When a node ends, its
+      # last report is added to the past.
       #
       #   totals = WorkTotals.new
-      #   totals.keep_of(node)            # it has ended
-      #   totals.of(0, live)              # => { "messages" => 1234 }: of work 0, with these nodes
-      #   totals.handler(0, live)         # => Histogram's plain one of the same; nil: none was told
+      #   totals.add_exited(node)
+      #   totals.of(0, live)         # => { "messages" => 1234 }: of work 0, with these live nodes
+      #   totals.handler(0, live)    # => its Histogram as plain data; nil if none was reported
       #
-      # What the names mean only the work knows.
+      # The names belong to the work. WorkTotals only adds the numbers.
       class WorkTotals
-        MOST = 64 # names that one work may have
+        MOST = 64 # names of one kind of work
         private_constant :MOST
 
         def initialize #: () -> void
           @past = {}
-          @handled = {}
+          @handlers = {}
         end
 
-        def keep_of(node) #: (Nodes::NodeProcess) -> void
+        def add_exited(node) #: (Nodes::NodeProcess) -> void
           return unless node.task
 
           task = node.task.to_s
-          @past[task] = add(@past.fetch(task, {}), told(node))
-          @handled[task] = handler(node.task, [node])
+          @past[task] = add(@past.fetch(task, {}), reported(node))
+          @handlers[task] = handler(node.task, [node])
         end
 
         #: (Integer, Array[Nodes::NodeProcess]) -> Hash[String, Numeric]
         def of(task, nodes)
-          now = nodes.select { |node| node.task == task }.map { |node| told(node) }
+          now = nodes.select { |node| node.task == task }.map { |node| reported(node) }
           now.reduce(@past.fetch(task.to_s, {})) { |sum, one| add(sum, one) }
         end
 
         #: (Integer, Array[Nodes::NodeProcess]) -> Hash[String, untyped]?
         def handler(task, nodes)
           now = nodes.select { |node| node.task == task }.map { |node| node.work["handler"] }
-          all = [@handled[task.to_s], *now].compact
+          all = [@handlers[task.to_s], *now].compact
           Histogram.merge(all).to_plain if all.any?
         end
 
         #: () -> Hash[String, untyped]
-        def dump = { "past" => @past, "handled" => @handled }
+        def dump = { "past" => @past, "handlers" => @handlers }
 
         def restore(plain) #: (Hash[String, untyped]) -> self
-          @past, @handled = plain.fetch("past"), plain.fetch("handled", {})
+          @past, @handlers = plain.fetch("past"), plain.fetch("handlers", {})
           self
         end
 
@@ -165,23 +164,23 @@ module Skep
 
         private
 
-        # Checked when it came (IPC::Messages).
-        def told(node) = node.work["totals"] || {}
+        # IPC::Messages has checked it when it arrived.
+        def reported(node) = node.work["totals"] || {}
 
         def add(sum, one) = sum.merge(one) { |_, before, more| before + more }.first(MOST).to_h
       end
 
-      # How long slots were without a node that works: from the notice of an end to the readiness of
-      # who follows, however many tries that takes.
+      # Measures how long slots are without a working node: from the exit of a node until the next
+      # node of its slot is ready, including failed attempts to boot.
       #
       #   recovery_times = RecoveryTimes.new
-      #   recovery_times.lost(node, now)        # it has ended
-      #   recovery_times.ready(node, now)       # who has the slot now is ready
-      #   recovery_times.forget(slot)           # it is given up
-      #   recovery_times.to_plain               # => Histogram's, of all slots together
+      #   recovery_times.lost(node, now)        # a node has exited
+      #   recovery_times.ready(node, now)       # the next node of its slot is ready
+      #   recovery_times.forget(slot)           # the slot is removed
+      #   recovery_times.to_plain               # => Histogram of all slots, as plain data
       #
-      # One that was never ready takes nothing away by its end, nor one that is replaced while it
-      # works.
+      # The exit of a node that was never ready doesn't count. Nor does that of a node that is being
+      # replaced: its successor is ready already.
       class RecoveryTimes
         def initialize #: () -> void
           @lost = {}

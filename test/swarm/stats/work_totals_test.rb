@@ -8,9 +8,9 @@ class WorkTotalsTest < Skep::TestCase
 
   test "adds what the living have told to what the dead told last, for each work" do
     totals = Skep::Swarm::Stats::WorkTotals.new
-    totals.keep_of(node(0, messages: 10, dead_letters: 1))
-    totals.keep_of(node(0, messages: 5))
-    totals.keep_of(node(1, messages: 100))
+    totals.add_exited(node(0, messages: 10, dead_letters: 1))
+    totals.add_exited(node(0, messages: 5))
+    totals.add_exited(node(1, messages: 100))
 
     live = [node(0, messages: 3, retries: 2), node(1, messages: 1)]
     assert_equal({ "messages" => 18, "dead_letters" => 1, "retries" => 2 }, totals.of(0, live))
@@ -21,14 +21,14 @@ class WorkTotalsTest < Skep::TestCase
   test "counts nothing of a node that told nothing, or has no work" do
     totals = Skep::Swarm::Stats::WorkTotals.new
     [Node.new(0, {}), Node.new(nil, { "totals" => { "messages" => 1 } })].each do |one|
-      totals.keep_of(one)
+      totals.add_exited(one)
     end
     assert_equal({}, totals.of(0, []))
   end
 
   test "adds up how long things took, over all lives" do
     totals = Skep::Swarm::Stats::WorkTotals.new
-    totals.keep_of(Node.new(0, { "handler" => times(0.001, 0.002) }))
+    totals.add_exited(Node.new(0, { "handler" => times(0.001, 0.002) }))
     live = [Node.new(0, { "handler" => times(0.002) }), Node.new(1, { "handler" => times(9.0) })]
     assert_equal [[0.001, 1], [0.002, 2]], totals.handler(0, live)["buckets"]
     assert_nil totals.handler(2, live)
@@ -40,13 +40,13 @@ class WorkTotalsTest < Skep::TestCase
 
   test "has no room for ever more names" do
     totals = Skep::Swarm::Stats::WorkTotals.new
-    50.times { |n| totals.keep_of(node(0, **(0..9).to_h { |m| [:"#{n}/#{m}", 1] })) }
+    50.times { |n| totals.add_exited(node(0, **(0..9).to_h { |m| [:"#{n}/#{m}", 1] })) }
     assert_equal 64, totals.of(0, []).size
   end
 
   test "is taken over by the supervisor's next program" do
     totals = Skep::Swarm::Stats::WorkTotals.new
-    totals.keep_of(node(1, messages: 7))
+    totals.add_exited(node(1, messages: 7))
     plain = JSON.parse(JSON.generate(totals.dump))
     assert_equal({ "messages" => 7 }, Skep::Swarm::Stats::WorkTotals.new.restore(plain).of(1, []))
   end

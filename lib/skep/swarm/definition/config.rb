@@ -1,36 +1,35 @@
 # frozen_string_literal: true
 
-# The checked configuration of a swarm: all options, errors and warnings, collected at once and then
-# frozen.
+# The checked configuration of a swarm: its options, errors and warnings. It collects all errors
+# before it is frozen.
 #
 #   config = Config.new("billing", { "nodes" => 4, "stop_timeout" => 10 },
 #                       tasks: [{ "nodes" => nil, … }])
-#   config.errors      # => [] or sentences, each with what to do
+#   config.errors      # => [] or sentences that say what is wrong and how to fix it
 #   config.warnings
 #   config.stop_timeout  # => 10.0
 #
-# It is made from plain data, as the supervisor gets it from the mold, and touches nothing outside.
+# The supervisor receives the options from the mold as plain data. Config has no side effects.
 module Skep
   class Swarm
     module Definition
       class Config
-        # The options: for each its default, the values that it takes, in words, and how they are
-        # read.
+        # The table of options. Each has a default, a description of its valid values and a reader.
         #
-        #   Options::ALL[:stop_timeout].read("12")   # => 12.0; nil for a wrong value
+        #   Options::ALL[:stop_timeout].read("12")   # => 12.0; nil for an invalid value
         #
-        # They are read from plain data, so strings stand for symbols.
+        # Options come as plain data, so a reader takes strings for symbols.
         Options = Struct.new(:default, :expected, :reader) do
           def value = default.respond_to?(:call) ? default.call : default #: () -> untyped
 
-          # Returns the value in its proper type, or nil if it isn't one.
+          # Returns the value in the option's type, or nil if it is invalid.
           def read(value) #: (untyped) -> untyped
             reader.call(value)
           end
         end
 
         class Options
-          MOST = 1_000_000_000 # of anything: 31 years; more nodes than a machine has pids
+          MOST = 1_000_000_000 # the upper limit of all numbers: 31 years in seconds
           private_constant :MOST
 
           class << self
@@ -81,7 +80,7 @@ module Skep
                   ->(value) { value if value.is_a?(Integer) && value.between?(0, 0o777) })
             end
 
-            # No name that must be looked up: the supervisor binds it, and never waits for a
+            # Takes no host name: the supervisor binds the address and must not wait for a
             # resolver.
             def address
               examples = '"127.0.0.1:9394", "[::]:9394" or "unix:/path"'
@@ -137,8 +136,8 @@ module Skep
 
         Options::ALL.each_key { |key| define_method(key) { @values[key] } }
 
-        # tasks: a Hash for each kind of work: "nodes" (nil: as many as the swarm's), "threads",
-        # "errors", "facts". events: those that the user's blocks subscribe to.
+        # tasks: a Hash for each kind of work, with "nodes" (nil: the swarm's number), "threads",
+        # "errors" and "facts". events: the names of events with a user's block.
         def initialize(name, options, tasks: [], events: [])
           @name = name.to_s
           @tasks = tasks
@@ -159,13 +158,13 @@ module Skep
           tasks.each_with_index.flat_map { |task, index| [index] * (task["nodes"] || nodes) }
         end
 
-        # Returns true if there is work for a helper process.
+        # Returns true if the swarm needs a helper process.
         def helper? = events.any? || !metrics.nil? #: () -> bool
 
         # Returns true if nodes run with another user, group or umask, or may dump core.
         def privileges? = [user, group, umask].any? || core #: () -> bool
 
-        # Returns the number of worker threads of the kind of work that has most.
+        # Returns the largest number of worker threads of a node.
         def threads = tasks.map { |task| task["threads"] || 1 }.max || 1 #: () -> Integer
 
         # Returns the path of the status socket: `control:`, or the swarm's name in the run
@@ -175,7 +174,7 @@ module Skep
           control || File.join(RunDirectory.path, "#{name}.sock")
         end
 
-        # Returns the directory of the status socket, yet to be checked.
+        # Returns the directory of the status socket. It isn't checked yet.
         def control_directory #: () -> RunDirectory
           RunDirectory.new(File.dirname(control_path), named: !control.nil?)
         end
@@ -201,7 +200,7 @@ module Skep
           plain(value)
         end
 
-        # A flag is read as a list of one, so that false isn't the answer for a wrong value.
+        # The reader of a flag returns [true] or [false], because nil means an invalid value.
         def plain(value) = [[true], [false]].include?(value) ? value.first : value
 
         def unknown_option(key)

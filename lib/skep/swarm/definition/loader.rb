@@ -1,21 +1,22 @@
 # frozen_string_literal: true
 
-# Loads a swarm file and finds the swarm in it. Whatever is wrong becomes one sentence.
+# Loads a swarm file and returns the swarm in it. Reports any error as one sentence.
 #
 #   Loader.new("swarm.rb").swarm   # => Skep::Swarm, or raises InvalidSwarmFile
 #
-# It runs in the mold (or in `skep check` and `--inline`), never in the supervisor.
+# It runs in the mold, in `skep check` and in `skep run --inline`, never in the supervisor, which
+# loads no user code.
 module Skep
   class Swarm
     module Definition
       class Loader
         LOADED = :skep_swarm_file_loaded
 
-        # The file can't be run; the message is the sentence to print.
+        # The file can't be run. The message is a sentence for the user.
         class InvalidSwarmFile < Skep::Error
           attr_reader :exit_code #: Integer
 
-          # exit_code: FAILED where the application's own code raised.
+          # exit_code: ExitCode::FAILED if the application's code raised.
           def initialize(file:, what:, advice: nil, exit_code: ExitCode::CONFIGURATION)
             @exit_code = exit_code
             super([file, ": ", what, advice && ": #{advice}"].join)
@@ -26,8 +27,8 @@ module Skep
           def loading? = !@found.nil? #: () -> bool
           def found(swarm) = @found&.push(swarm) #: (Swarm) -> void
 
-          # Methods that a file defines at its top level are methods of every object, and hide
-          # Ruby's own. Returns a sentence if the file has hidden any.
+          # Methods defined at the top level of a file become methods of every object, and may
+          # replace Ruby's own. Returns a sentence if the file has replaced any.
           def shadowed(file, error) #: (String?, Exception) -> String?
             own = Object.private_instance_methods(false) | Object.instance_methods(false)
             names = own & (Kernel.private_instance_methods(false) | Kernel.instance_methods(false))
@@ -37,7 +38,7 @@ module Skep
               "own for every object, and the mold failed, #{error.class}: define them in a module"
           end
 
-          # Runs the block and returns the swarms described in it.
+          # Runs the block and returns the swarms that it describes.
           def collect #: () { () -> void } -> Array[Swarm]
             @found = []
             catch(LOADED) { yield }
@@ -74,7 +75,7 @@ module Skep
                  "let it describe the swarm and end")
         rescue InvalidSwarmFile
           raise
-        rescue Exception => e # a swarm file may raise anything, and the supervisor must know it
+        rescue Exception => e # a swarm file may raise anything, and the mold must report it
           refuse("#{e.class} while it was loaded, #{where(e)}", first_line(IPC::PlainData.message(e)),
                  exit_code: ExitCode.of_error(e))
         end
@@ -87,8 +88,8 @@ module Skep
           raise InvalidSwarmFile.new(file: @file, what:, advice:, **code)
         end
 
-        # Returns "line 3: syntax error, unexpected end-of-input", without the file's path and the
-        # source line under it.
+        # Returns for example "line 3: syntax error, unexpected end-of-input": the first error,
+        # without the file's path and the source line.
         def syntax(error)
           lines = error.message.lines(chomp: true)
                        .map { |line| line.delete_prefix(File.expand_path(@file)) }

@@ -3,19 +3,19 @@
 require "etc"
 require "fileutils"
 
-# The directory of a swarm's status socket, its lock and its heap size hint. Only its owner may be
-# able to replace files in it. Another user could answer in the swarm's place, or make the
-# supervisor overwrite files of its own user.
+# The directory of a swarm's status socket, lock file and heap size hint. Checks that no other user
+# can replace files in it. Another user could answer in place of the swarm, or make the supervisor
+# overwrite files of its user.
 #
 #   RunDirectory.path                                   # => "/run/skep"
-#   RunDirectory.new("/run/skep").use                   # makes it if needed; or raises PathUnusable
-#   RunDirectory.new("/run/skep").check                 # for a client: it may be missing
+#   RunDirectory.new("/run/skep").use                   # creates and checks it; raises PathUnusable
+#   RunDirectory.new("/run/skep").check                 # for a client: only checks it
 #   RunDirectory.new("/srv/app/tmp", named: true).use   # `control:` names a path in it
 #
-# It must belong to this user or to root. Others may write to it only with the sticky bit, which
-# protects the files of other users. A symbolic link is refused. The directory of a `control:` path
-# may be a link, and its group may write: both are common in an application's own directories, and
-# the user has named that path.
+# The directory must belong to this user or to root. If others may write to it, it must have the
+# sticky bit, which protects files from other users. It must not be a symbolic link. The directory
+# of a `control:` path may be a link, and its group may write to it: both are common for an
+# application's directories, and the user has chosen that path.
 module Skep
   class Swarm
     module Definition
@@ -32,7 +32,7 @@ module Skep
           def exit_code = ExitCode::CONFIGURATION #: () -> Integer
         end
 
-        # SKEP_RUN_DIR is set, and empty: the socket would be in the root directory.
+        # SKEP_RUN_DIR is set but empty, so the socket would be in the root directory.
         class Missing < Skep::Error
           def initialize
             super("SKEP_RUN_DIR is empty: set it to the directory of the status socket, " \
@@ -59,8 +59,8 @@ module Skep
           session.empty? ? "/tmp/skep-#{uid}" : File.join(session, "skep")
         end
 
-        # Returns true if this process may trust the owner of a file. Root trusts every owner if it
-        # only asks: the socket of a service is in a directory of its user.
+        # Returns true if this process may trust the owner of a file. asking: the process is only a
+        # client. Then root trusts every owner, because a service's socket belongs to its user.
         def self.trusted?(stat, asking: false) #: (File::Stat, ?asking: bool) -> bool
           [0, Process.euid].include?(stat.uid) || (asking && Process.euid.zero?)
         end
@@ -70,18 +70,18 @@ module Skep
           @named = named
         end
 
-        # Makes the directory if it is missing, and returns its path.
+        # Creates the directory if it is missing, checks it and returns its path.
         def use #: () -> String
-          make
-          inspect_it(asking: false)
+          create
+          verify(asking: false)
           @path
         rescue SystemCallError => e
           refuse(e.message.sub(/ @ .*/, "").downcase)
         end
 
-        # Returns its path, which may be missing, for a process that only asks swarms there.
+        # Returns the path, for a client of the swarms there. The directory may be missing.
         def check #: () -> String
-          inspect_it(asking: true)
+          verify(asking: true)
           @path
         rescue Errno::ENOENT, Errno::ENOTDIR
           @path
@@ -91,14 +91,14 @@ module Skep
 
         private
 
-        def make
+        def create
           FileUtils.mkdir_p(File.dirname(@path))
           Dir.mkdir(@path, MODE)
         rescue Errno::EEXIST
           nil
         end
 
-        def inspect_it(asking:)
+        def verify(asking:)
           stat = @named ? File.stat(@path) : File.lstat(@path)
           refuse("it is a symbolic link") if stat.symlink?
           refuse("it is no directory") unless stat.directory?
@@ -111,7 +111,7 @@ module Skep
 
         def user(uid)
           "user #{Etc.getpwuid(uid).name}"
-        rescue ArgumentError # one without a name
+        rescue ArgumentError # the uid has no name
           "user #{uid}"
         end
 

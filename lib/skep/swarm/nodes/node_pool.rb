@@ -330,7 +330,7 @@ module Skep
           end
           @events.subscribe(:node_ready) { |event| recovery_times.ready(event.subject, OS.now) }
           @events.subscribe(:node_lost) { |event| recovery_times.lost(event.subject, OS.now) }
-          @events.subscribe(:node_removed) { |event| totals.keep_of(event.subject) }
+          @events.subscribe(:node_removed) { |event| totals.add_exited(event.subject) }
           @events.subscribe(:exit_recorded) { |event| exit_recorded(event.subject) }
         end
 
