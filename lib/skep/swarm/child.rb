@@ -1,17 +1,17 @@
 # frozen_string_literal: true
 
-# A node as the user's work sees it.
+# The node as an object for the user's work.
 #
 #   swarm.work do |child|
-#     child.ready!                     # able to work: the supervisor counts on it from here on
+#     child.ready!                     # reports that the node can work
 #     until child.stopping?
-#       child.wait(1.0) and next       # returns early at stop or quiet, beats while it waits
-#       child.busy(for: 120) { … }     # a long job that isn't to be considered a hang
-#       child.beat                     # progress: costs nanoseconds
+#       child.wait(1.0) and next       # beats while it waits, returns early at stop or quiet
+#       child.busy(for: 120) { … }     # a long job that must not be considered a hang
+#       child.beat                     # reports progress; takes nanoseconds
 #     end
 #   end
 #
-# It reports and waits; it decides nothing. Its methods may be called from any thread.
+# It reports to the supervisor and waits for it. Its methods may be called from any thread.
 module Skep
   class Swarm
     class Child
@@ -19,9 +19,9 @@ module Skep
       attr_reader :swarm #: String, the swarm's name
       attr_reader :mold #: Integer, the number of the mold it was forked from
 
-      # report: sends a message to the supervisor. page_index: of its cells on the page. placed: no
-      # other process holds its slot. warm_after: items that one thread does until the process is
-      # worth forking from. suspects: as plain data.
+      # report: sends a message to the supervisor. page_index: of the node's cells on the page.
+      # placed: false while another process holds the slot. warm_after: items that one thread must
+      # process before the node may become a mold. suspects: CrashSuspects as plain data.
       def initialize(id:, swarm:, mold:, page:, layout:, report:, beat_every: 10.0, page_index: id,
                      placed: true, warm_after: nil, suspects: nil, stop_timeout: nil)
         @id, @page_index, @swarm, @mold, @placed = id, page_index, swarm, mold, placed
@@ -41,7 +41,7 @@ module Skep
         beat
       end
 
-      # Reports that it has booted and can work. Only the first call counts.
+      # Reports that the node has booted and can work. Only the first call has an effect.
       def ready! #: () -> void
         beat
         return if @ready
@@ -50,35 +50,36 @@ module Skep
         @report.call("ready", {})
       end
 
-      # Reports that the work has got what it works on (for Kafka: its partitions), or has lost it.
+      # Reports that the work was assigned what it processes (for Kafka: partitions), or lost it.
       def joined!(joined = true, **facts) #: (?bool, **untyped) -> void
         fields = outgoing("joined", { "joined" => joined, "facts" => facts }, "joined!")
         beat
         @report.call("joined", fields)
       end
 
-      # Waits until no other process holds this node's slot. A replacement boots beside the node it
-      # replaces, and can't yet take what only one process can have: a static member's place in its
-      # group, a lock, a port. Returns true at once for all other nodes; false if it is to stop.
+      # Waits until no other process holds this node's slot. A replacement boots beside the node
+      # that it replaces, and can't yet take what only one process can have: a lock, a port, the
+      # membership of a static group member. All other nodes don't wait. Returns false if the node
+      # is stopping.
       def take_place #: () -> bool
         @place_wanted = true
         @waiter.until(@own) { @placed }
         !stopping?
       end
 
-      # Reports progress, on the shared page and without a system call.
+      # Reports progress. Writes to the shared page, without a system call.
       def beat = (@holders.empty? ? @own : heartbeat).beat #: () -> void
 
-      # The same, and the part of what is in flight that was just given out; nil: all of it.
+      # Reports progress, and which part of what is in flight is being processed; nil: all of it.
       def at(number) #: (Integer?) -> void
         (@holders.empty? ? @own : heartbeat).at(number)
       end
 
-      # Declares that no beat is due for so many seconds; with a block, until it returns.
+      # Declares that no beat is due for that many seconds; with a block, only until it returns.
       #: (for: Numeric) ?{ () -> untyped } -> untyped
       def busy(for:, &block) = heartbeat.busy(binding.local_variable_get(:for), &block)
 
-      # Returns the child as the work's thread 1, 2 … sees it; 0: this child.
+      # Returns the child for worker thread 1, 2 …; for 0 this child.
       def lane(thread) #: (Integer) -> (Child | Processes::ThreadContext)
         return self if IPC::Messages.whole(thread, "lane takes", most: @threads).zero?
 
@@ -88,18 +89,18 @@ module Skep
         end
       end
 
-      # Reports that it can't work, for that reason. The supervisor replaces a node that repeats it,
-      # or that neither beats nor reports `healthy!` (docs/liveness.md).
+      # Reports that the node can't work, and why. The supervisor replaces a node that repeats this
+      # report, or that neither beats nor reports `healthy!` afterwards (docs/liveness.md).
       def unhealthy!(reason) = __unhealthy(reason, heartbeat) #: (String) -> void
 
-      # Reports that it can work again.
+      # Reports that the node can work again.
       def healthy! #: () -> void
         @heartbeats.each(&:mark_healthy)
         @report.call("healthy", {}) if @complained_at
         @complained_at = nil
       end
 
-      # Returns the seconds left of stop_timeout, when the process is killed; nil before the stop.
+      # Returns the seconds until stop_timeout, when the process is killed; nil before the stop.
       def time_left #: () -> Float?
         @stopped_at && @stop_timeout && (@stopped_at + @stop_timeout - OS.now)
       end
@@ -113,61 +114,65 @@ module Skep
         @lock.synchronize { @caution ||= Processes::KnownSuspects.new(@suspects, report: @report) }
       end
 
-      def beat_every = @waiter.every #: () -> Float, the seconds after which waiting beats
+      def beat_every = @waiter.every #: () -> Float, seconds between two beats while waiting
 
-      # Returns true from the stop on: the work is to end.
+      # Returns true once the node is stopping. The work must end.
       def stopping? #: () -> bool
         @stopping ? true : false
       end
 
-      # Returns true if it is to stop and no node follows it, since the swarm was scaled down.
+      # Returns true if the node is stopping for good: the swarm was scaled down, and no other node
+      # takes its slot.
       def for_good? = stopping? && @for_good ? true : false #: () -> bool
 
-      # Returns true from quiet or stop on: the work is to take nothing new.
+      # Returns true once the node is quiet or stopping. The work must take nothing new.
       def quiet? = @quiet || stopping? #: () -> bool
 
-      # Waits so many seconds (nil: without limit). Returns true, and early, at stop or quiet.
+      # Waits for that many seconds (nil: without limit). At stop or quiet it returns true early.
       def wait(timeout = nil) = __wait(timeout, heartbeat) #: (?Numeric?) -> bool
 
-      # Waits until one of the IOs is readable. Returns those; none at stop, quiet or the timeout.
+      # Waits until an IO is readable, and returns the readable ones; [] at stop, quiet or timeout.
       #: (Array[IO], ?Numeric?) -> Array[IO]
       def wait_for(ios, timeout = nil) = __wait_for(ios, timeout, heartbeat)
 
-      # Runs the block at the stop, on a thread of its own, while the work is still busy; at once if
-      # it is stopping already.
+      # Runs the block on a separate thread when the stop begins, while the work is still busy. Runs
+      # it at once if the node is stopping already.
       def on_stop(&block) #: () { () -> void } -> void
         late = @lock.synchronize { @stopping || (@stop_hooks << block && false) }
         guard { block.call } if late
       end
 
-      # Makes an event, a log line and a counter in the supervisor. Facts that aren't plain data are
-      # shown by `inspect`. Raises ArgumentError for a wrong name, level or size (2 MiB, 32 levels).
+      # Publishes an event: the supervisor logs and counts it. Facts that aren't plain data are sent
+      # as their `inspect`. Raises ArgumentError for an invalid name or level, and for facts that
+      # are too large (2 MiB, 32 levels).
       def event(name, level: :info, **facts) #: (String | Symbol, ?level: Symbol, **untyped) -> void
         fields = { "name" => name, "level" => level, "facts" => facts }
         @report.call("event", outgoing("event", fields, "event"))
       end
 
-      # Writes what is in flight to where the supervisor finds it if the node dies. nil: nothing is.
-      # thread: a worker thread's. Only `lane` makes that thread owe progress with it.
+      # Writes what is in flight to the shared page, where the supervisor reads it if the node dies.
+      # nil: nothing is in flight. thread: the worker thread that processes it. Its hangs are
+      # detected only if `in_hand` is called on its lane.
       def in_hand(text, thread: 0) #: (String?, ?thread: Integer) -> void
         thread = IPC::Messages.whole(thread, "in_hand(thread:) takes", most: @threads)
         (thread.zero? ? @own : @heartbeat_of.call(thread)).label(text)
       end
 
-      # Counts so many messages or items as done.
+      # Counts messages or items as done.
       def count(number = 1, thread: 0) #: (?Integer, ?thread: Integer) -> void
         IPC::Messages.whole(thread, "count(thread:) takes", most: @threads)
         thread.zero? ? __counted(@own.count(number)) : lane(thread).count(number)
       end
 
-      # Sets the facts that `skep status` shows (docs/work.md). Raises ArgumentError for wrong ones.
+      # Sets the facts that `skep status` shows (docs/work.md). Raises ArgumentError for invalid
+      # facts.
       def work=(facts) #: (Hash) -> void
         @report.call("work", outgoing("work", { "facts" => facts }, "work="))
       end
 
       def inspect = "#<Skep::Swarm::Child #{swarm} node=#{id} mold=#{mold}>" #: () -> String
 
-      # From here on for skep's own code: the control thread's, then the work's and its lanes'.
+      # Internal: called by the control thread, then by sources and lanes.
 
       def __quiet #: () -> void
         @quiet = true
@@ -190,32 +195,33 @@ module Skep
         @waiter.wake if @place_wanted
       end
 
-      # Its work is to end, and its process to become that mold, on that socket.
+      # Stops the work. Then the process becomes the mold with that number, and the socket becomes
+      # its channel.
       def __become_mold(number, socket) #: (Integer, BasicSocket) -> void
         @mold_order = [number, socket]
         __stop
       end
 
-      def leave = @waiter.close #: () -> void, nothing waits here any more
+      def leave = @waiter.close #: () -> void, the work has ended
       def __ready? = @ready ? true : false #: () -> bool
       def __mold_order = @mold_order #: () -> [Integer, BasicSocket]?
       def __lend(producer) = @producer = producer #: (untyped) -> void
 
-      # A spare has this slot now, alone: it gets the slot of a dead node only.
+      # A spare takes this slot. No other process holds it: spares only replace dead nodes.
       def __assign(id) #: (Integer) -> void
         @id = id
         @placed = true
       end
 
-      # Where C may do the same as `at`: IPC::Scoreboard::Heartbeat#spot.
+      # Returns the address for C code that does the same as `at` (IPC::Scoreboard::Heartbeat#spot).
       def __spot = @own.spot #: () -> [Integer, Integer, Integer]?
 
-      # The calling thread beats for that heartbeat from here on; nil: for the node's.
+      # From now on the calling thread beats for this heartbeat; nil: for the node's.
       def __holds(heartbeat) #: (IPC::Scoreboard::Heartbeat?) -> void
         heartbeat ? @holders[Thread.current] = heartbeat : @holders.delete(Thread.current)
       end
 
-      # done: by one of its threads in all.
+      # done: all items that one thread has processed.
       def __counted(done) #: (Integer) -> void
         return unless @warm_after && done >= @warm_after
 
@@ -247,50 +253,50 @@ module Skep
 
       def guard
         yield
-      rescue StandardError => e # a user's hook: its failure is reported, and the stop goes on
+      rescue StandardError => e # a user's hook: its failure is reported, and the stop continues
         event(:hook_failed, level: :error, hook: "on_stop", error: IPC::PlainData.error(e))
       end
 
-      # Waits for IOs, a deadline or a wake-up, and ticks meanwhile; of any number of threads and
-      # fibers at once.
+      # Waits for IOs, a deadline or a wake-up, and ticks the heartbeat meanwhile. Any number of
+      # threads and fibers may wait at once.
       #
-      #   waiter = InterruptibleWait.new(every: 10.0) { stopping? }   # the block: is waiting over?
+      #   waiter = InterruptibleWait.new(every: 10.0) { stopping? }   # true ends all waits
       #   waiter.wait_for([io], 5.0, heartbeat)   # => [io]; [] once notified, or at the deadline
       #   waiter.until(heartbeat) { placed? }     # calls the block at each wake-up
-      #   waiter.notify    # ends each thread's wait_for, or its next one
-      #   waiter.wake      # wakes those that wait `until`
+      #   waiter.notify    # ends the present wait_for of each thread, or its next one
+      #   waiter.wake      # lets each `until` call its block again
       #
-      # Each wake-up closes a pipe of its own, and all that have checked wait with the next one's.
-      # So a wait whose thread can't run, or was killed, keeps no other wait awake.
+      # Each wake-up closes its own pipe, and waits that have checked their condition use the next
+      # pipe. So a wait whose thread can't run, or was killed, doesn't keep other waits awake.
       class InterruptibleWait
-        # The pipe of one wake-up, and the number of waits that use it. The last one closes it.
-        class Bell
-          attr_reader :wake #: IO
+        # The pipe of one wake-up, and the number of waits that use it. The last wait closes it.
+        class WakePipe
+          attr_reader :reader #: IO
 
           def initialize #: () -> void
-            @wake, @waker = OS.pipe
+            @reader, @writer = OS.pipe
             @waits = 0
           end
 
-          def ring = @waker.close #: () -> void
-          def rung? = @waker.closed? #: () -> bool
-          def enter = tap { @waits += 1 } #: () -> Bell
+          def wake = @writer.close #: () -> void
+          def woken? = @writer.closed? #: () -> bool
+          def enter = tap { @waits += 1 } #: () -> WakePipe
 
           def leave = (@waits -= 1) && retire #: () -> void
 
-          # Called when waits use another one from here on.
-          def retire = rung? && @waits.zero? && @wake.close #: () -> void
-          def close = [@wake, @waker].each(&:close) #: () -> void
-          def closed? = @wake.closed? #: () -> bool
+          # Called when new waits use the next pipe.
+          def retire = woken? && @waits.zero? && @reader.close #: () -> void
+          def close = [@reader, @writer].each(&:close) #: () -> void
+          def closed? = @reader.closed? #: () -> bool
         end
-        private_constant :Bell
+        private_constant :WakePipe
 
-        attr_reader :every #: Float, the seconds after which waiting ticks
+        attr_reader :every #: Float, seconds between two ticks while waiting
 
         def initialize(every:, &over) #: (every: Float) { () -> bool } -> void
           @every = every
           @over = over
-          @bell = Bell.new
+          @pipe = WakePipe.new
           @lock = Mutex.new
           @notified = 0
           @key = :"skep_notified_#{object_id}"
@@ -298,8 +304,8 @@ module Skep
 
         def wake #: () -> void
           @lock.synchronize do
-            @bell.ring
-            renew unless @bell.closed?
+            @pipe.wake
+            replace_pipe unless @pipe.closed?
           end
         end
 
@@ -308,7 +314,7 @@ module Skep
           wake
         end
 
-        def close = @lock.synchronize { @bell.close } #: () -> void
+        def close = @lock.synchronize { @pipe.close } #: () -> void
 
         #: (Array[IO], Numeric?, IPC::Scoreboard::Heartbeat) -> Array[IO]
         def wait_for(ios, timeout, heartbeat) = wait(ios, timeout, heartbeat) { notified? }
@@ -322,22 +328,22 @@ module Skep
         def wait(ios, timeout, heartbeat)
           deadline = timeout ? OS.now + timeout : Float::INFINITY
           found = []
-          bell = nil
+          pipe = nil
           Kernel.loop do
-            bell = current(bell)
+            pipe = current(pipe)
             return [] if @over.call || yield
             return found if found.any?
 
             heartbeat.tick
-            readable = readable([bell.wake, *ios], (deadline - OS.now).clamp(0, every)) || []
-            return readable if readable.any? && !readable.include?(bell.wake)
+            readable = readable([pipe.reader, *ios], (deadline - OS.now).clamp(0, every)) || []
+            return readable if readable.any? && !readable.include?(pipe.reader)
             return [] if readable.empty? && OS.now >= deadline
 
-            found = readable - [bell.wake]
+            found = readable - [pipe.reader]
           end
         ensure
-          @lock.synchronize { bell&.leave }
-          heartbeat.tick # the next item has the full time
+          @lock.synchronize { pipe&.leave }
+          heartbeat.tick # the next item has the full timeout
         end
 
         # Returns true once for each thread, or fiber, after a notification.
@@ -349,28 +355,28 @@ module Skep
           true
         end
 
-        # Returns the bell of the next wake-up, in place of the one that the wait has used.
-        def current(bell)
+        # Returns the pipe of the next wake-up, in place of the pipe that the wait has used.
+        def current(pipe)
           @lock.synchronize do
-            renew if @bell.rung?
-            next bell if bell == @bell
+            replace_pipe if @pipe.woken?
+            next pipe if pipe == @pipe
 
-            bell&.leave
-            @bell.enter
+            pipe&.leave
+            @pipe.enter
           end
         end
 
-        # Without a free descriptor the bell stays rung, and each wait checks again and again until
-        # there is one. So no wake-up is missed.
-        def renew
-          rung, @bell = @bell, Bell.new
-          rung.retire
+        # Without a free descriptor the pipe stays closed, and waits check their condition in a loop
+        # until there is one. So no wake-up is missed.
+        def replace_pipe
+          woken, @pipe = @pipe, WakePipe.new
+          woken.retire
         rescue Errno::EMFILE, Errno::ENFILE
           nil
         end
 
-        # A single IO is waited for through the Fiber scheduler, if there is one: a scheduler
-        # without IO.select would block all its fibers.
+        # Waits for a single IO with IO#wait_readable, which uses the Fiber scheduler. A scheduler
+        # that doesn't implement IO.select would block all its fibers.
         def readable(ios, seconds)
           return IO.select(ios, nil, nil, seconds)&.first unless ios.one?
 

@@ -1,45 +1,46 @@
 # frozen_string_literal: true
 
-# What a node knows of items that other nodes had in flight when they crashed.
+# The items that were in flight when nodes of this swarm crashed, as one node knows them.
 #
 #   caution = child.caution
 #   caution.suspects         # => [CrashSuspects::Suspect, …]: in_hand, at, crashes, alone, ends
-#   caution.acquit(some)     # they have been done: forgotten, by all nodes
-#   caution.convict(some)    # they caused those crashes, which then are no crash loop
+#   caution.acquit(some)     # they are done: all nodes forget them
+#   caution.convict(some)    # they caused the crashes, which no longer count as a crash loop
 #
-# A work that gives them out one at a time, with nothing else in flight, finds the item to blame by
-# its `alone`. It decides what becomes of that item, and then acquits it. The methods may be called
-# from any thread.
+# If the work processes suspects one at a time, with nothing else in flight, the `alone` of the item
+# that crashes nodes increases. The work handles that item, for example by a dead letter topic, and
+# then acquits it. The methods may be called from any thread.
 module Skep
   class Swarm
     module Processes
       class KnownSuspects
-        # report: as Child's; plain: what was known at the fork.
+        # report: sends a message to the supervisor. plain: the suspects at the time of the fork.
         def initialize(plain, report:) #: (Array[Hash[String, untyped]]?, report: untyped) -> void
           @known = IPC::CrashSuspects.new.learn(plain || [])
           @report = report
           @lock = Mutex.new
         end
 
-        def any? = !@known.empty? #: () -> bool, is anything suspect?
+        def any? = !@known.empty? #: () -> bool
 
-        # Each has its name (`in_hand`, `at`), the number of crashes while it was in flight, how
-        # many of those `alone`, and how those nodes ended (`ends`).
+        # Returns the suspects. Each has an item's name (`in_hand`, `at`), the number of `crashes`
+        # while it was in flight, how many of those with nothing else in flight (`alone`), and how
+        # those nodes exited (`ends`).
         def suspects = @known.to_a #: () -> Array[IPC::CrashSuspects::Suspect]
 
-        # Reports that they are done. They aren't suspect any more.
+        # Reports that these items are done. All nodes forget them.
         #: (Array[IPC::CrashSuspects::Suspect]) -> void
         def acquit(suspects)
           @lock.synchronize { @known.clear(suspects.map(&:key)) }
-          judge(suspects, guilty: false)
+          report_resolved(suspects, guilty: false)
         end
 
         # Reports these items as the cause of the crashes. Those crashes no longer count towards the
         # crash-loop limit.
         #: (Array[IPC::CrashSuspects::Suspect]) -> void
-        def convict(suspects) = judge(suspects, guilty: true)
+        def convict(suspects) = report_resolved(suspects, guilty: true)
 
-        # For the control thread.
+        # Called by the control thread.
 
         def __hear(frame) #: (IPC::Channel::Message) -> void
           @lock.synchronize do
@@ -52,7 +53,7 @@ module Skep
 
         private
 
-        def judge(suspects, guilty:)
+        def report_resolved(suspects, guilty:)
           return if suspects.empty?
 
           @report.call("judged", { "suspects" => suspects.map(&:key), "guilty" => guilty })

@@ -2,16 +2,16 @@
 
 require "delegate"
 
-# The child as one worker thread of its work sees it: all of Child, but with the thread's own
-# progress, `busy` and items in flight. A source with `threads: n` gives them to its handlers.
+# The child for one worker thread of the work. It delegates to Child, but has its own heartbeat,
+# `busy` and items in flight. A source with `threads: n` passes them to its handlers.
 #
 #   lane = child.lane(2)              # 1 to n
-#   lane.in_hand("orders/0/17-42")    # from here on the supervisor watches this thread
-#   handler.call(batch, lane)         # lane.beat, lane.busy(for: 60) { … } are this thread's
+#   lane.in_hand("orders/0/17-42")    # from now on the supervisor watches this thread
+#   handler.call(batch, lane)         # lane.beat and lane.busy(for: 60) apply to this thread
 #   lane.in_hand(nil)
 #
-# Any thread that calls `lane.beat` beats for this lane, such as one that the handler started. The
-# thread that has something in flight beats for its lane through the plain child, too.
+# A call of `lane.beat` beats for this lane from any thread, such as a thread that the handler
+# started. While the worker thread has items in flight, `child.beat` on it beats for its lane, too.
 module Skep
   class Swarm
     module Processes
