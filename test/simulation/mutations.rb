@@ -30,7 +30,8 @@ module Simulation
         [patch("nodes/node_pool", "node_table.of(mold).each {",
                "node_table.of(mold).reject { |one| one == one.slot.successor }.each {")],
       "a queued successor waits for a mold that has died" =>
-        [patch("nodes/boot_queue", "{ |boot| boot.mold = nil if boot.mold == mold }", "{ nil }")],
+        [patch("nodes/boot_queue", "{ |request| request.mold = nil if request.mold == mold }",
+               "{ nil }")],
       "a scale-down during a rolling restart brings a slot back" =>
         [patch("nodes/replacements", "!slot.live? || slot.retired?", "!slot.live?"),
          patch("rollout/rolling_update", "return true if slot.retired? || !slot.live?",

@@ -90,7 +90,7 @@ class ReplacementsTest < Skep::TestCase
   private
 
   def begin_one
-    @replacements.begin(@slot, "restart") { |succeeded| @over << succeeded }
+    @replacements.start(@slot, "restart") { |succeeded| @over << succeeded }
     launch
   end
 

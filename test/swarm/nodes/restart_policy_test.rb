@@ -9,11 +9,11 @@ class RestartPolicyTest < Skep::TestCase
   end
 
   test "replaces at once as often as it is allowed to" do
-    assert_equal [0.0] * 5, (1..5).map { |n| verdict({}, deaths: n) }
+    assert_equal [0.0] * 5, (1..5).map { |n| decide({}, deaths: n) }
   end
 
   test "waits longer after each further death, at most 30 s" do
-    waits = (6..20).map { |n| verdict({}, deaths: n) }
+    waits = (6..20).map { |n| decide({}, deaths: n) }
 
     assert_equal [0.1, 0.2, 0.4, 0.8], waits.first(4)
     assert_equal 30.0, waits.last
@@ -44,29 +44,29 @@ class RestartPolicyTest < Skep::TestCase
   end
 
   test "starts again as restart: says" do
-    assert_equal :done, verdict({ restart: :never })
-    assert_equal :done, verdict({ restart: :on_failure }, clean: true)
-    assert_equal 0.0, verdict({ restart: :on_failure }, clean: false)
-    assert_equal 0.0, verdict({ restart: :always }, clean: true)
+    assert_equal :done, decide({ restart: :never })
+    assert_equal :done, decide({ restart: :on_failure }, clean: true)
+    assert_equal 0.0, decide({ restart: :on_failure }, clean: false)
+    assert_equal 0.0, decide({ restart: :always }, clean: true)
   end
 
   test "doesn't start again after a status that says so" do
-    assert_equal :done, verdict({ restart_never_status: 77 }, exitstatus: 77)
-    assert_equal 0.0, verdict({ restart_never_status: [77, 78] }, exitstatus: 1)
+    assert_equal :done, decide({ restart_never_status: 77 }, exitstatus: 77)
+    assert_equal 0.0, decide({ restart_never_status: [77, 78] }, exitstatus: 1)
   end
 
   test "gives up on a crash loop when told to" do
-    assert_equal :give_up, verdict({ on_crash_loop: :stop }, deaths: 6)
-    assert_equal 0.0, verdict({ on_crash_loop: :stop }, deaths: 5)
+    assert_equal :give_up, decide({ on_crash_loop: :stop }, deaths: 6)
+    assert_equal 0.0, decide({ on_crash_loop: :stop }, deaths: 5)
   end
 
   private
 
   def config(options) = Skep::Swarm::Definition::Config.new("a", options, tasks: [{}])
 
-  def verdict(options, deaths: 1, clean: false, exitstatus: nil)
+  def decide(options, deaths: 1, clean: false, exitstatus: nil)
     ending = Skep::Swarm::Nodes::RestartPolicy::Exited.new(deaths: [100.0] * deaths, clean:,
 exitstatus:)
-    Skep::Swarm::Nodes::RestartPolicy.new(config(options), random: Middle).verdict(ending, 100.0)
+    Skep::Swarm::Nodes::RestartPolicy.new(config(options), random: Middle).decide(ending, 100.0)
   end
 end

@@ -1,18 +1,18 @@
 # frozen_string_literal: true
 
-# The processes that are to be forked: at once or later, so many at a time (boot_parallel), and only
-# while there is a mold to fork them.
+# Launches node processes for slots, now or later. At most boot_parallel nodes boot at a time, and
+# launches wait until there is a mold.
 #
 #   boots = BootQueue.new(config, loop:, events:, page:, layout:, node_table:, suspects:, connect:)
-#   boots.mold = mold          # nil: nothing can be forked for the moment
-#   boots.enqueue(slot)        # its node, or the successor of the node it has
-#   boots.enqueue(slot, mold:) # from another mold
-#   boots.later(slot, 0.4)     # or at a time: boots.at(OS.now + 0.4, slot)
-#   boots.start_next           # a node has booted or died: is there room for the next?
-#   boots.close                # nothing more is forked
+#   boots.mold = mold          # forks the nodes; nil: launches wait
+#   boots.enqueue(slot)        # launches the slot's node, or a successor of its node
+#   boots.enqueue(slot, mold:) # the same from another mold
+#   boots.later(slot, 0.4)     # in 0.4 s; or at a time: boots.at(OS.now + 0.4, slot)
+#   boots.start_next           # a node has booted or died, so another may boot
+#   boots.close                # refuses further launches
 #
-# Nothing is forked for a slot that is retired. A launch for which there is no descriptor or no room
-# on the page is announced as launch_failed.
+# Launches for retired slots are ignored. If there is no free descriptor or no room on the page for
+# a launch, launch_failed is announced.
 module Skep
   class Swarm
     module Nodes
@@ -22,8 +22,8 @@ module Skep
 
         attr_reader :mold #: Molds::Mold?
 
-        # connect: makes the IPC::Connection of a node and a channel. suspects: what the new process
-        # must know (Health::CrashAttribution#to_plain).
+        # connect: returns the IPC::Connection for a node and its channel. suspects: each new node
+        # receives its `to_plain` (Health::CrashAttribution).
         def initialize(config, loop:, events:, page:, layout:, node_table:, suspects:, connect:)
           @suspects = suspects
           @connect = connect
@@ -41,10 +41,10 @@ module Skep
           start_next
         end
 
-        # The mold has died, if it was this one.
+        # The mold has died. Its launches fall to the present mold.
         def lose(mold) #: (Molds::Mold) -> void
           @mold = nil if @mold == mold
-          @queue.each { |boot| boot.mold = nil if boot.mold == mold }
+          @queue.each { |request| request.mold = nil if request.mold == mold }
         end
 
         def any? = @queue.any? #: () -> bool
@@ -68,14 +68,14 @@ module Skep
           slot.wait_timer = @loop.at(time) { enqueue(slot) }
         end
 
-        # Nothing is to be forked for it any more.
+        # Cancels all launches of the slot.
         def cancel(slot) #: (Slot) -> void
           slot.wait_timer&.cancel
-          @queue.reject! { |boot| boot.slot == slot }
+          @queue.reject! { |request| request.slot == slot }
         end
 
         def start_next #: () -> void
-          boot(@queue.shift) while !@closed && @queue.any? && mold_for(@queue.first) && room?
+          launch(@queue.shift) while !@closed && @queue.any? && mold_for(@queue.first) && room?
         end
 
         def close #: () -> void
@@ -84,23 +84,23 @@ module Skep
 
         private
 
-        def mold_for(boot) = boot.mold || @mold
+        def mold_for(request) = request.mold || @mold
 
         def room?
           booting = @node_table.nodes.count { |node| node.state == :booting && !node.helper? }
           booting < @config.boot_parallel
         end
 
-        def boot(boot)
+        def launch(request)
           channel, socket = IPC::Channel.pair(descriptors: false)
-          node = prepare(boot.slot, mold_for(boot))
+          node = prepare(request.slot, mold_for(request))
           node.listens_to(@connect.call(node, channel))
           node.boot_timer = @loop.after(@config.boot_timeout) { overdue(node) }
-          boot.slot.launch(node)
+          request.slot.launch(node)
           node.mold.fork(node, socket, suspects: @suspects.to_plain)
-        rescue SystemCallError => e # no descriptor for its channel, or no slot
+        rescue SystemCallError => e # no descriptor for its channel, or no room on the page
           [channel, socket].compact.each(&:close)
-          @events.announce(:launch_failed, boot.slot, error: e.message)
+          @events.announce(:launch_failed, request.slot, error: e.message)
         end
 
         def prepare(slot, mold)
@@ -110,7 +110,7 @@ module Skep
           end
         end
 
-        # A mold that hasn't even forked it in this time is stuck.
+        # If the node wasn't even forked in that time, the mold is stuck.
         def overdue(node)
           node.pidfd ? node.kill("boot_timeout") : node.mold.kill
         end

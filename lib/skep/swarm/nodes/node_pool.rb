@@ -92,7 +92,7 @@ module Skep
         #: (Slot, String, ?mold: Molds::Mold?, ?on_retire: ^(NodeProcess) -> void)
         #:   ?{ (bool succeeded) -> void } -> void
         def replace(slot, reason, **how, &done)
-          stopping? ? done&.call(false) : @replacements.begin(slot, reason, **how, &done)
+          stopping? ? done&.call(false) : @replacements.start(slot, reason, **how, &done)
         end
 
         # Ends the successor that a slot is to get: its node stays.

@@ -245,21 +245,21 @@ module Skep
         end
       end
 
-      # The processes there are, by their index on the page.
+      # The node processes that exist, by their index on the shared page.
       #
       #   node_table = NodeTable.new(1_024)
       #   node = node_table.add { |page_index| NodeProcess.new(page_index, slot, mold, now) }
       #   node_table[node.page_index]   # => node
-      #   node_table.remove(node)       # its index is free for another
+      #   node_table.remove(node)       # frees its index
       #
-      # There are many more of these than slots: a slot has two processes while one takes over from
-      # another. Of the page only those ever used take memory.
+      # There are more indices than slots: during a replacement a slot has two processes. Indices
+      # that were never used take no memory of the page.
       class NodeTable
         include Runtime::Persisted
 
         KEPT = %i[next free].freeze
 
-        # No index is left; told as the system's refusals to fork are.
+        # No index is free. It is reported like a fork that the system refuses (EAGAIN).
         class Full < SystemCallError
           def initialize = super("the page has no room for another node", Errno::EAGAIN::Errno)
         end
@@ -267,7 +267,7 @@ module Skep
         LEAST = 1_024
         private_constant :LEAST
 
-        # Room for so many slots, twice that, and for more to come.
+        # Returns the capacity for a number of slots: two processes each, and room for new slots.
         def self.slots_for(slots) = [4 * slots, LEAST].max #: (Integer) -> Integer
 
         attr_reader :capacity #: Integer
@@ -287,7 +287,7 @@ module Skep
           nodes.select { |node| node.mold == mold }
         end
 
-        # Do any but the helper's exist?
+        # Returns true if there are processes other than the helper.
         def work? = @nodes.any? { |_, node| !node.helper? } #: () -> bool
 
         def add #: () { (Integer) -> NodeProcess } -> NodeProcess
@@ -295,7 +295,7 @@ module Skep
           @nodes[page_index] = yield page_index
         end
 
-        # One that has its index already.
+        # Adds a node that has its index already, after an upgrade.
         def put(node) = @nodes[node.page_index] = node #: (NodeProcess) -> NodeProcess
 
         def remove(node) #: (NodeProcess) -> void

@@ -1,16 +1,16 @@
 # frozen_string_literal: true
 
-# Processes taking over slots from others, each ready before its predecessor goes.
+# Replaces the node of a slot by a successor, which is ready before the old node stops.
 #
 #   replacements = Replacements.new(grace, boots:, events:)
-#   replacements.begin(slot, "restart") { |ok| … }   # called once, at its end
-#   replacements.ready(node)      # a successor can work: the old one is stopped
-#   replacements.promoted(slot)   # the old one has gone: its successor holds the slot
-#   replacements.when_over(slot) { … }
-#   replacements.failed(slot)     # the successor can't be had: the old one works on
+#   replacements.start(slot, "restart") { |ok| … }   # the block is called once, at the end
+#   replacements.ready(node)      # a successor is ready: stops the old node
+#   replacements.promoted(slot)   # the old node has ended: the successor holds the slot
+#   replacements.when_over(slot) { … }   # called after the slot's replacement
+#   replacements.failed(slot)     # the successor couldn't boot: the old node stays
 #
-# A slot has one at a time. Where the old one goes by itself before its successor is forked there is
-# nothing left to replace, and it has failed. A removed slot is never replaced.
+# A slot has one replacement at a time. If the old node ends before its successor is forked, the
+# replacement has failed, and the slot restarts instead. A removed slot isn't replaced.
 module Skep
   class Swarm
     module Nodes
@@ -21,43 +21,42 @@ module Skep
           @grace = grace
           @boots = boots
           @events = events
-          @slots = {}.compare_by_identity # those with a replacement
+          @slots = {}.compare_by_identity # with a replacement
         end
 
         def any? = @slots.any? #: () -> bool
 
-        # mold: whom to fork the successor from; on_retire: what the old node gets in place of a
-        # stop.
+        # mold: forks the successor. on_retire: called with the old node instead of stopping it.
         #: (Slot, String, ?mold: Molds::Mold?, ?on_retire: ^(NodeProcess) -> void)
         #:   ?{ (bool succeeded) -> void }
         #:   -> void
-        def begin(slot, reason, **how, &done)
-          return done&.call(false) if @over || slot.replacement || !slot.live? || slot.retired?
-          # Its node has died, which isn't recorded yet.
+        def start(slot, reason, **how, &done)
+          return done&.call(false) if @abandoned || slot.replacement || !slot.live? || slot.retired?
+          # The node has died, but its exit isn't recorded yet.
           if slot.restarting?
-            return slot.when_exit_recorded { self.begin(slot, reason, **how, &done) }
+            return slot.when_exit_recorded { start(slot, reason, **how, &done) }
           end
 
           replace(slot, reason, **how, &done)
         end
 
-        # Runs the block once the replacement that the slot has is over, well or not.
+        # Calls the block once the slot's replacement has succeeded or failed.
         def when_over(slot, &block) #: (Slot) { () -> void } -> void
           slot.replacement.waiting << block
         end
 
-        # A node of a slot with a replacement is ready. If it is the successor, the old node is
-        # stopped; if that has exited before, the replacement is complete.
+        # A node of a slot with a replacement is ready. If it is the successor, stops the old node;
+        # if the old node has exited already, the replacement is complete.
         def ready(node) #: (NodeProcess) -> void
           slot = node.slot
-          return if node.reason # it is being ended itself
+          return if node.reason # it is being stopped itself
           return complete(slot) if node == slot.node && !slot.replacing?
           return unless node == slot.successor
 
           retire(slot.node, slot.replacement.reason, &slot.replacement.on_retire)
         end
 
-        # Lets a node finish, and kills it if that takes too long.
+        # Stops a node, and kills it after its grace period.
         #: (NodeProcess, String) ?{ (NodeProcess) -> void } -> void
         def retire(node, reason)
           node.reason = reason
@@ -65,7 +64,7 @@ module Skep
           @grace.give(node)
         end
 
-        # The old node has exited. A successor that isn't ready yet has still to prove itself.
+        # The old node has exited. If the successor isn't ready yet, the replacement can still fail.
         def promoted(slot) #: (Slot) -> void
           slot.node.place
           complete(slot) if slot.node.ready?
@@ -73,12 +72,12 @@ module Skep
 
         def failed(slot) #: (Slot) -> void
           @boots.cancel(slot)
-          over(slot, false, :replacement_failed, :error)
+          finish(slot, false, :replacement_failed, :error)
         end
 
-        # The swarm is stopping.
+        # Ends all replacements as failed, without an event: the swarm is stopping.
         def abandon #: () -> void
-          @over = true
+          @abandoned = true
           slots, @slots = @slots.keys, {}.compare_by_identity
           slots.map(&:end_replacement).each { |replacement| settle(replacement, false) }
         end
@@ -93,9 +92,9 @@ module Skep
           @boots.enqueue(slot, mold:)
         end
 
-        def complete(slot) = over(slot, true, :node_replaced, :info)
+        def complete(slot) = finish(slot, true, :node_replaced, :info)
 
-        def over(slot, succeeded, event, level)
+        def finish(slot, succeeded, event, level)
           replacement = slot.end_replacement or return
           @slots.delete(slot)
           @events.publish(event, slot, level:, reason: replacement.reason)
@@ -108,12 +107,12 @@ module Skep
         end
       end
 
-      # The time a node has to end once it was asked to: stop_timeout, then it is killed. Shortly
-      # before that it is asked where its threads are (node_backtraces), so that the log tells why.
+      # Kills a stopping node after stop_timeout. Shortly before, it requests the node's backtraces
+      # (node_backtraces), so that the log shows why the node didn't end in time.
       #
       #   grace = GracePeriod.new(config, loop:)
-      #   grace.give(node)                   # it has been asked to end
-      #   grace.give_all(node_table) { … }   # all have; at the end the block does what is due
+      #   grace.give(node)                   # the node was asked to stop
+      #   grace.give_all(node_table) { … }   # all nodes were; calls the block after stop_timeout
       class GracePeriod
         BACKTRACE_SECONDS = 1.0
         private_constant :BACKTRACE_SECONDS
@@ -124,22 +123,23 @@ module Skep
         end
 
         def give(node) #: (NodeProcess) -> void
-          node.watches << @loop.after(@config.stop_timeout - backtrace_seconds) { ask(node) }
+          seconds = @config.stop_timeout - backtrace_seconds
+          node.watches << @loop.after(seconds) { request_backtraces(node) }
           node.watches << @loop.after(@config.stop_timeout) { node.kill("stop_timeout") }
         end
 
-        # What is to be cancelled once all have ended.
+        # Returns the timers, to be cancelled once all nodes have ended.
         #: (NodeTable) { () -> void } -> Array[OS::EventLoop::Timer]
         def give_all(node_table, &)
           [@loop.after(@config.stop_timeout - backtrace_seconds) do
-             node_table.nodes.each { |node| ask(node) unless node.helper? }
+             node_table.nodes.each { |node| request_backtraces(node) unless node.helper? }
            end,
            @loop.after(@config.stop_timeout, &)]
         end
 
         private
 
-        def ask(node) = node.channel.post("backtraces")
+        def request_backtraces(node) = node.channel.post("backtraces")
         def backtrace_seconds = [BACKTRACE_SECONDS, @config.stop_timeout / 2].min
       end
     end

@@ -1,20 +1,21 @@
 # frozen_string_literal: true
 
-# What follows a node's end in its slot: the next process at once, after a while, or none.
+# Restarts the node of a slot after its exit: at once, after a backoff, or not at all.
 #
 #   restarter = Restarter.new(config, loop:, events:, slots:, boots:, spares:)
-#   restarter.after(slot, node)     # its exit is recorded
-#   restarter.restart_early(node)   # it has died: launch the next, if that is certain
+#   restarter.after(slot, node)     # the exit of the slot's node is recorded
+#   restarter.restart_early(node)   # the node has died, and its exit status isn't known yet
 #
-# RestartPolicy decides; this acts on it. A spare steps in where one waits (spares: nil if there are
-# to be none), else a process is forked. `work_ended` is announced with the outcome :done or
-# :unclean when all work has ended by itself, and :gave_up on a crash loop that is to stop the
-# swarm.
+# RestartPolicy decides, Restarter acts. If a spare is ready, it takes the slot; else a process is
+# forked. spares: nil if the swarm has none. When all nodes have ended and none restarts, it
+# announces `work_ended` with the outcome :done or :unclean, and with :gave_up on a crash loop that
+# stops the swarm.
 module Skep
   class Swarm
     module Nodes
       class Restarter
-        # Seconds, where a node said that it can't begin: no crash, so it is tried for ever.
+        # Minimum seconds before a node restarts that reported that it can't work. That is no crash,
+        # so it restarts without limit.
         REFUSED_RETRY = 1.0
         HELPER_RETRY = 0.1
         private_constant :REFUSED_RETRY, :HELPER_RETRY
@@ -38,23 +39,23 @@ module Skep
           return @boots.later(slot, delay(slot, HELPER_RETRY)) if slot.helper? || slot.spare?
           return postpone(slot, node, delay(slot, REFUSED_RETRY)) if refused?(slot)
 
-          case (verdict = @policy.verdict(ending(slot), OS.now))
+          case (decision = @policy.decide(exited(slot), OS.now))
           when :done then done(slot, node)
           when :give_up then give_up(slot, node)
-          when 0.0 then fill(slot)
-          else back_off(slot, node, verdict)
+          when 0.0 then launch(slot)
+          else back_off(slot, node, decision)
           end
           @boots.start_next
         end
 
         def restart_early(node) #: (NodeProcess) -> void
-          return unless certain?(node.slot, node)
+          return unless restarts_anyway?(node.slot, node)
 
           node.slot.lose
-          fill(node.slot)
+          launch(node.slot)
         end
 
-        # A slot that was in a crash loop isn't once its node has worked for restarts_within.
+        # Ends a slot's crash loop once its node has worked for restarts_within.
         def clear_crash_loop_later(node) #: (NodeProcess) -> void
           node.watches << @loop.at(node.ready_at + @config.restarts_within) do
             node.slot.looping = false
@@ -64,10 +65,10 @@ module Skep
 
         private
 
-        def fill(slot) = @spares&.step_in(slot) || @boots.enqueue(slot)
+        def launch(slot) = @spares&.step_in(slot) || @boots.enqueue(slot)
 
-        # Is the next process launched at once, however this one ended?
-        def certain?(slot, node)
+        # Returns true if the slot restarts at once whatever the exit status of this node.
+        def restarts_anyway?(slot, node)
           slot.running? && slot.node == node && node.ready? && node.reason.nil? &&
             @config.restart == :always && @config.restart_never_status.nil? &&
             @policy.at_once?(slot.deaths.times("work"), OS.now)
@@ -75,12 +76,12 @@ module Skep
 
         def refused?(slot) = slot.refusal && @config.restart != :never
 
-        def ending(slot)
+        def exited(slot)
           RestartPolicy::Exited.new(deaths: slot.deaths.times, clean: slot.clean?,
                                     exitstatus: slot.last_exit&.exitstatus)
         end
 
-        # How long the policy lets a slot wait, and at least so many seconds.
+        # Returns the policy's backoff, or the minimum if that is longer.
         def delay(slot, least) = [@policy.delay(slot.deaths.times, OS.now), least].max
 
         def back_off(slot, node, seconds)
@@ -115,22 +116,22 @@ module Skep
         end
       end
 
-      # Judges whether and when a node that ended starts again. Pure: facts and a time in, a verdict
-      # out.
+      # Decides whether and when an exited node restarts. Pure: takes facts and a time, returns a
+      # decision.
       #
       #   policy = RestartPolicy.new(config)
-      #   policy.verdict(Exited.new(deaths: [1.0, 2.0], clean: false, exitstatus: nil), 2.0)
-      #   # => 0.0: at once, or more seconds to wait
-      #   # => :done: it isn't to start again
-      #   # => :give_up: a crash loop, on_crash_loop: :stop
-      #   policy.at_once?([1.0], 2.0)   # would one more death be answered at once?
+      #   policy.decide(Exited.new(deaths: [1.0, 2.0], clean: false, exitstatus: nil), 2.0)
+      #   # => 0.0: restart at once; or the seconds to wait
+      #   # => :done: don't restart
+      #   # => :give_up: a crash loop with on_crash_loop: :stop
+      #   policy.at_once?([1.0], 2.0)   # returns true if one more exit would be restarted at once
       #
-      # `restarts` endings within `restarts_within` seconds are replaced at once; from the next on
-      # it waits 0.1 s x 2^k, give or take 20% so that nodes don't march in step, at most 30 s.
-      # (OTP's intensity and period.)
+      # The first `restarts` exits within `restarts_within` seconds are restarted at once (OTP's
+      # intensity and period). The next ones wait 0.1 s x 2^k, at most 30 s, with a jitter of 20% so
+      # that nodes don't restart in lockstep.
       class RestartPolicy
-        # deaths: monotonic times of this node's endings, the last one included;
-        # clean: it ended of its own will, status 0.
+        # deaths: monotonic times of the slot's exits, including the last. clean: exited with status
+        # 0, without a request to stop.
         Exited = Struct.new(:deaths, :clean, :exitstatus, keyword_init: true)
 
         FIRST = 0.1
@@ -143,36 +144,36 @@ module Skep
           @random = random
         end
 
-        def verdict(ending, now) #: (Exited, Float) -> (Float | :done | :give_up)
-          return :done unless again?(ending)
+        def decide(exited, now) #: (Exited, Float) -> (Float | :done | :give_up)
+          return :done unless restart?(exited)
 
-          delay = delay(ending.deaths, now)
+          delay = delay(exited.deaths, now)
           delay.positive? && @config.on_crash_loop == :stop ? :give_up : delay
         end
 
-        # How long to wait before the next start; 0.0 is at once.
+        # Returns the seconds to wait before the next start; 0.0 means at once.
         def delay(deaths, now) #: (Array[Float], Float) -> Float
           excess = recent(deaths, now) - @config.restarts
           excess.positive? ? backoff(excess - 1) : 0.0
         end
 
-        # Would one more death, now, be answered at once?
+        # Returns true if one more exit, now, would be restarted at once.
         def at_once?(deaths, now) #: (Array[Float], Float) -> bool
           recent(deaths, now) < @config.restarts
         end
 
         private
 
-        # How many of the deaths, oldest first, still count.
+        # Returns how many of the exits, oldest first, are within restarts_within.
         def recent(deaths, now)
           first = deaths.bsearch_index { |time| time > now - @config.restarts_within }
           first ? deaths.size - first : 0
         end
 
-        def again?(ending)
-          return false if @config.restart_never_status&.include?(ending.exitstatus)
+        def restart?(exited)
+          return false if @config.restart_never_status&.include?(exited.exitstatus)
 
-          @config.restart == :always || (@config.restart == :on_failure && !ending.clean)
+          @config.restart == :always || (@config.restart == :on_failure && !exited.clean)
         end
 
         def backoff(steps)
