@@ -1,18 +1,19 @@
 # frozen_string_literal: true
 
-# The process that keeps a swarm: signals in, molds and nodes kept, an exit code out.
+# The supervisor process of a swarm. It handles signals, keeps molds and nodes running, and returns
+# an exit code.
 #
 #   launcher = Molds::MoldLauncher::Exec.new("swarm.rb")
 #   supervisor = Supervisor.new(launcher, observers: [Watch::Log.new])
 #   code = supervisor.run          # blocks; the table of codes is in docs/cli.md
-#   supervisor.failures            # => sentences, when it could not boot
+#   supervisor.failures            # => sentences, if the swarm couldn't boot
 #
-# It loads no user code, has no thread and waits in one place, the loop.
-# Nodes are the Nodes::NodePool's, molds the Molds::MoldPool's.
+# It loads no user code, has one thread and waits only in its event loop. Nodes::NodePool manages
+# the nodes, Molds::MoldPool the molds.
 module Skep
   class Swarm
     class Supervisor
-      # How long a forced end waits for the mold's word before the mold is killed too.
+      # Seconds from the kill of all nodes until molds that haven't reported their exits are killed.
       FORCE_SECONDS = 2.0
       NODE_ENDS = %i[node_died node_exited].freeze
 
@@ -22,12 +23,12 @@ module Skep
       attr_reader :loop #: OS::EventLoop
       attr_reader :started_at #: Float
       attr_reader :node_pool #: Nodes::NodePool?
-      attr_reader :arguments #: Array[String]?, of the `skep run` that began it
+      attr_reader :arguments #: Array[String]?, of `skep run`
       attr_reader :event_counter #: EventCounter
       attr_reader :events #: Runtime::EventBus
 
-      # overrides: options that the command line sets over the file's; process_setup: makes what
-      # this process takes on to be a supervisor, as ProcessSetup does.
+      # overrides: options of the command line, which take precedence over the file's.
+      # process_setup: the class that sets up the process.
       def initialize(launcher, overrides: {}, observers: [], arguments: nil,
                      process_setup: ProcessSetup)
         @arguments = arguments
@@ -41,7 +42,7 @@ module Skep
         @boot = BootMonitor.new(self)
       end
 
-      # Runs the swarm to its end and returns the exit code.
+      # Runs the swarm until it has stopped and returns the exit code.
       def run #: () -> Integer
         keep_on do
           OS::Refused.check
@@ -50,12 +51,13 @@ module Skep
           @boot.watch
           @mold_pool.start
         end
-      rescue SystemCallError => e # what is wrong later is a mistake of ours, and shows its place
+      rescue SystemCallError => e # a later error is a bug of skep: keep its backtrace
         raise (OS::Refused.of(e) unless booted?) || e
       end
 
-      # Continues the swarm of the program that was this process before; a trial only shows that it
-      # could. What it can't restore ends as it would with any dead supervisor.
+      # Continues the swarm after an upgrade replaced the program of this process. A trial only
+      # checks that the state can be restored. If it can't, the swarm ends as if the supervisor had
+      # died.
       def resume(state_file) #: (Rollout::Upgrade::StateFile) -> Integer
         open
         restore(state_file)
@@ -66,9 +68,9 @@ module Skep
         keep_on {}
       end
 
-      # What an Upgrade asks of it.
+      # Called by Upgrade.
 
-      # All that the next program must know.
+      # Returns the state that the next program restores.
       def dump(state_file) #: (Rollout::Upgrade::StateFile) -> Hash[String, untyped]
         { "started_at" => started_at, "state" => state, "plain" => @plain,
           "signals" => state_file.signals.map { |io| state_file.lend(io) },
@@ -78,12 +80,13 @@ module Skep
           "observers" => @observers.dump(state_file) }
       end
 
-      # Returns true if a signal has come that isn't obeyed yet.
+      # Returns true if a signal has arrived that isn't handled yet.
       def signalled? = @process_setup.signalled? #: () -> bool
 
-      # What an observer may ask of it, from within the loop.
+      # Observers may call these from within the loop.
 
-      # signal: the one it obeys; reason: why it stops by itself (Lifecycle#outcome).
+      # signal: the signal that requested the stop. reason: why the swarm stops without a request
+      # (Lifecycle#outcome).
       def stop(signal = nil, reason: nil) #: (?String?, ?reason: Symbol?) -> void
         stopping = stopping?
         @lifecycle.stop(asked: reason.nil?, outcome: reason)
@@ -113,35 +116,36 @@ module Skep
       def backtraces = @node_pool&.backtraces #: () -> void
       def snapshot = StatusReport.new(self).to_h #: () -> Hash[Symbol, untyped]
 
-      # The same, and without what takes much room: what a helper gets where the whole is too large
-      # for a message.
+      # Returns the snapshot in full, and without its largest facts. The helper gets the second if
+      # the first is too large for a message.
       def snapshots #: () -> Array[Hash[Symbol, untyped]]
         snapshot.then { |whole| [whole, StatusReport.short(whole)] }
       end
 
-      # Asked by signals only.
+      # Called for signals only.
 
       def reopen #: () -> void
         @resources&.reopen
         @observers.each_guarded(&:reopen)
       end
 
-      # Once all that has come is handled: a mold that has ended may have reported nodes before.
+      # Reaps orphans after the messages that have arrived are handled: a mold that has exited may
+      # have reported nodes before.
       def reap = loop.after(0) { @process_setup.orphan_reaper.reap } #: () -> void
 
-      # How long a mold may take to be ready.
+      # Returns the seconds that a mold may take to become ready.
       def boot_limit #: () -> Float
         default = Definition::Config::Options::ALL[:boot_timeout].value
         2 * (config&.boot_timeout || @overrides["boot_timeout"] || default)
       end
 
-      # There is no swarm to run: says why, ends what there is and exits with that code.
+      # Ends the swarm because it can't boot. sentence: the error for the user.
       def fail(sentence, exit_code = ExitCode::FAILED)
         @lifecycle.fail_boot(sentence, exit_code)
         @node_pool ? @node_pool.kill_all("boot_failed") : finish
       end
 
-      # No node is left, or none ever was: the molds go, then the loop ends.
+      # Ends the molds, then the loop, once there are no nodes.
       def finish
         return if @lifecycle.stopped?
 
@@ -150,7 +154,7 @@ module Skep
         @mold_pool.release { loop.stop }
       end
 
-      # What a file's plain data says, and the command line over it.
+      # Returns the configuration: a file's plain data, overridden by the command line.
       def read(plain) #: (Hash[String, untyped]) -> Definition::Config
         Definition::Config.new(plain["name"], plain["options"].merge(@overrides),
                                tasks: plain["tasks"], events: plain["events"])
@@ -166,10 +170,10 @@ module Skep
 
       private
 
-      # Observers first: the log has what happened before what follows from it.
+      # Observers subscribe first, so that the log has an event before its consequences.
       def subscribe
         events.subscribe { |event| @observers.event(event.name.to_s, event.level, event.facts) }
-        # The next node comes first, then the processes that the last one left.
+        # The next node is launched before the processes that the last one left are reaped.
         events.subscribe(*NODE_ENDS) { reap }
         subscribe_to_pool
         subscribe_to_molds
@@ -178,7 +182,7 @@ module Skep
       def subscribe_to_pool
         events.subscribe(:work_ended) { |event| stop(reason: event.facts[:outcome]) }
         events.subscribe(:pool_drained) { finish }
-        # Should their mold not report the nodes' ends, it is stuck.
+        # A mold that doesn't report the exits of its nodes is stuck.
         events.subscribe(:nodes_killed) { loop.after(FORCE_SECONDS) { @mold_pool.kill } }
         events.subscribe(:mold_unused) { |event| @mold_pool.release_if_unused(event.subject) }
         events.subscribe(:node_warm) { |event| refork(event.subject) }
@@ -190,7 +194,7 @@ module Skep
         changes.refork(node) if config.refork_after && node.task
       end
 
-      # The helper wants to know how things stand.
+      # Sends the status to the helper.
       def answer(node, number)
         return unless node.helper?
 
@@ -199,7 +203,7 @@ module Skep
         end
       end
 
-      # What a mold sends is in Molds::MoldPool's table of facts.
+      # Molds::MoldPool publishes the messages of molds as these events.
       def subscribe_to_molds
         events.subscribe(:mold_booting) { |event| leader(event.subject.pid) }
         events.subscribe(:mold_loaded) { |event| mold_loaded(event.subject, **event.facts) }
@@ -212,8 +216,8 @@ module Skep
         events.subscribe(:exit_reported) { |event| @node_pool.node_exited(*event.facts.values) }
       end
 
-      # The first mold to load the swarm's file says what is configured. A candidate's file is
-      # judged by its rollout.
+      # The first mold that has loaded the swarm file determines the configuration. The rollout
+      # checks the file of a candidate.
       def mold_loaded(mold, plain:)
         return if mold.candidate?
 
@@ -227,8 +231,8 @@ module Skep
 
       def mold_ready(mold)
         @node_pool.pass_on_events if mold.passes_on?
-        return if mold.candidate? || stopping? # the nodes have their time to end
-        return @mold_pool.retire(mold, in_use: false) if @node_pool.mold # a rollout was faster
+        return if mold.candidate? || stopping? # nodes still have their grace period
+        return @mold_pool.retire(mold, in_use: false) if @node_pool.mold # of a rollout
 
         @lifecycle.run
         @node_pool.mold = mold
@@ -236,8 +240,8 @@ module Skep
         @lifecycle.boot
       end
 
-      # The status report shows the works of the new file. How many nodes and threads each has
-      # stays.
+      # The status report shows the kinds of work of the new file. Their numbers of nodes and
+      # threads don't change.
       def code_adopted(plain:)
         tasks = config.tasks.zip(plain["tasks"]).map { |old, new| { **old, **new.slice("facts") } }
         @plain = { **@plain, "tasks" => tasks }
@@ -256,7 +260,7 @@ module Skep
         @node_pool.node_forked(page_index, pid, pidfd)
       end
 
-      # A mold or a node has started, and leads a process group.
+      # A mold or a node has started, and is the leader of a process group.
       def leader(pid) = @process_setup.orphan_reaper.leader(pid)
 
       def open
@@ -292,7 +296,7 @@ module Skep
         events.publish(:upgrade_finished, pid: Process.pid, skep: VERSION, ruby: RUBY_VERSION,
                                           from: state_file["skep"],
                                           seconds: (OS.now - state_file["written_at"]).round(3))
-        reap # processes that have ended since
+        reap # processes that have exited since
       end
 
       def keep_on
@@ -321,7 +325,7 @@ module Skep
         errors.each { |why| fail("#{file}: #{why}", ExitCode::CONFIGURATION) }
       end
 
-      # kept: the slots that there are already.
+      # kept: the slots that exist already, after an upgrade.
       def appoint(kept: nil)
         @node_pool = Nodes::NodePool.new(config, @lifecycle, loop:, events:, kept:,
                                                              page: @resources.page,
@@ -344,7 +348,8 @@ module Skep
 
       def code = @lifecycle.exit_code
 
-      # Something that was raised out of the loop, such as a Timeout around `run`, ends all at once.
+      # An exception raised out of the loop, such as Timeout around `run`, kills all processes at
+      # once.
       def close
         @own_processes&.abandon(FORCE_SECONDS) unless @lifecycle.stopped?
         @process_setup&.orphan_reaper&.reap_all
@@ -356,8 +361,8 @@ module Skep
         @process_setup&.lay_down
       end
 
-      # In a mold forked from this very process, and in whatever else its program forks: nothing of
-      # the supervisor's stays open.
+      # Closes the supervisor's resources in a fork of this process: a mold, or a child that the
+      # application forks.
       def disown
         [@observers, @own_processes, @resources, @process_setup].compact.each(&:disown)
       end
