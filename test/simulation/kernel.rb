@@ -255,6 +255,7 @@ module Simulation
       @kernel = kernel
       @pid = pid
       @parent = parent
+      @began_at = kernel.now
       @state = :running
       @children = []
       @descriptors = []
@@ -264,6 +265,8 @@ module Simulation
       parent.children << self if parent.is_a?(KernelProcess)
     end
 
+    # Seconds that it has lived.
+    def age = (died_at || @kernel.now) - @began_at
     def running? = @state == :running
     def zombie? = @state == :zombie
     def reaped? = @state == :reaped

@@ -11,7 +11,8 @@ module Simulation
     SETTLE = 150.0 # seconds after the last fault
     # What a stop may take beside its own timeouts: for a forced end, the molds, and orphans.
     END_SECONDS = 2.0 + 1.0 + 5.0 + 1.5
-    private_constant :SETTLE, :END_SECONDS
+    SAME_SECONDS = 0.05
+    private_constant :SETTLE, :END_SECONDS, :SAME_SECONDS
 
     def initialize(world)
       @world = world
@@ -23,11 +24,12 @@ module Simulation
     # Is there nothing to be waited for any more?
     def stopping? = !@stop_at.nil? || @over || Adapter.stopping?(@world.supervisor)
 
-    # A signal is about to be sent to it.
+    # A signal is about to be sent to it. Two in one breath are one.
     def signalled(name)
       return unless %w[TERM INT QUIT].include?(name)
 
-      @forced_at ||= @kernel.now if name == "QUIT" || @stop_at
+      again = @stop_at && @kernel.now - @stop_at >= SAME_SECONDS
+      @forced_at ||= @kernel.now if name == "QUIT" || again
       @stop_at ||= @kernel.now
       nil
     end
@@ -112,10 +114,12 @@ module Simulation
       @kernel.frozen_at && @kernel.now - @kernel.frozen_at < options["liveness_timeout"] + 0.1
     end
 
-    # Nobody is killed at stop_timeout who wasn't told to stop. The helper is told last.
+    # Nobody is killed at stop_timeout who wasn't told to stop. The helper is told last; one that a
+    # stuck mold forks so late isn't told at all.
     def check_told(facts)
       node = actor(facts)
       return if !node.is_a?(Node) || node.helper? || node.told_to_stop? || node.ever_silent?
+      return if node.process.age < options["stop_timeout"] / 2
       return if node.deaf? || @world.schedule.events.any? { |_, kind| kind == :no_buffers }
 
       @kernel.violate("node #{facts[:node]} is killed at stop_timeout, and wasn't told to stop")
@@ -157,8 +161,8 @@ module Simulation
     end
 
     def check_force
-      return if @forced_at.nil? || @told_forced
-      return unless @kernel.now - @forced_at > 0.2 + @kernel.pause_seconds
+      return if @forced_at.nil? || @told_forced || @kernel.pause_seconds.positive?
+      return unless @kernel.now - @forced_at > 0.2
 
       @kernel.violate("a second signal, or QUIT, didn't force")
     end

@@ -29,9 +29,8 @@ module Simulation
       "a successor is forgotten after its mold's death" =>
         [patch("nodes/node_pool", "node_table.of(mold).each {",
                "node_table.of(mold).reject { |one| one == one.slot.successor }.each {")],
-      "a queued successor waits for a mold that has died" =>
-        [patch("nodes/boot_queue", "{ |request| request.mold = nil if request.mold == mold }",
-               "{ nil }")],
+      "what waits to be forked isn't told of its mold's death" =>
+        [patch("nodes/node_pool", "@boots.lose(mold)", "nil")],
       "a scale-down during a rolling restart brings a slot back" =>
         [patch("nodes/replacements", "!slot.live? || slot.retired?", "!slot.live?"),
          patch("rollout/rolling_update", "return true if slot.retired? || !slot.live?",
@@ -58,9 +57,9 @@ module Simulation
       "a successor's death leaves its replacement under way" =>
         [patch("nodes/node_exits", "@replacements.failed(slot) if slot.replacement", "nil")],
       "what is left at stop_timeout isn't killed" =>
-        [patch("nodes/node_pool", '{ kill_all("stop_timeout") }', "{ nil }")],
+        [patch("nodes/node_pool", "{ stop_timed_out }", "{ nil }")],
       "a second TERM doesn't force" =>
-        [patch("supervisor/process_setup", "again ? @supervisor.force(name) :", "again ? nil :")],
+        [patch("supervisor/signal_handler", "again ? @supervisor.force(name) :", "again ? nil :")],
       "a mold that dies isn't started again" =>
         [patch("molds/mold_pool", "restart unless mold.candidate? || retired", "nil")],
       "a node that never boots isn't killed" =>

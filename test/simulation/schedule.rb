@@ -48,7 +48,8 @@ chld: 1 }.freeze
       (1 + random.rand(9)).times do
         events << event(random, instant(random, seconds, events.last&.first))
       end
-      events << [instant(random, seconds), :end, draw(random, ENDS)] if random.rand(5).zero?
+      last = events.last.first
+      events << [instant(random, seconds, last), :end, draw(random, ENDS)] if chance(random, 3)
       new(seed, options, events.sort_by.with_index { |event, index| [event.first, index] }, seconds)
     end
 
@@ -112,7 +113,7 @@ chld: 1 }.freeze
                when :complain then 1 + random.rand(4)
                when :grow then [20, 60, 200].sample(random:)
                when :slow_stop then [1.0, 3.0, 6.0].sample(random:)
-               when :unkillable then [1.0, 8.0].sample(random:)
+               when :unkillable then [1.0, 8.0, 400.0].sample(random:)
                when :say then %i[work joined event judged guilty ask ready healthy].sample(random:)
                when :stop_process then [nil, 2.0].sample(random:)
       end

@@ -67,7 +67,7 @@ module Simulation
     def strangers(supervisor)
       known = [*Adapter.nodes(supervisor), *Adapter.molds(supervisor)].map(&:pid)
       strangers = @kernel.processes.each_value.select do |process|
-        process.running? && !known.include?(process.pid) && !forgotten?(process)
+        process.running? && !process.dying? && !known.include?(process.pid) && !forgotten?(process)
       end
       "processes #{strangers.inspect}" if strangers.any?
     end
