@@ -15,9 +15,11 @@ desc "Replay a seed of the simulation, and cut it down if it breaks a law"
 task("simulation:seed", [:seed] => :compile) { |_, given| simulation("seed", given.fetch(:seed)) }
 
 desc "Plant mutations in the supervisor: the simulation must find each"
-task("simulation:mutations", [:name] => :compile) { |_, given|
- simulation("mutations", *given.to_a) }
+task("simulation:mutations", [:name] => :compile) do |_, given|
+  simulation("mutations", *given.to_a)
+end
 
 desc "Show what lines of the supervisor so many seeds don't reach"
-task("simulation:coverage", [:seeds] => :compile) { |_, given|
- simulation("coverage", given.fetch(:seeds, 2_000)) }
+task("simulation:coverage", [:seeds] => :compile) do |_, given|
+  simulation("coverage", given.fetch(:seeds, 2_000))
+end

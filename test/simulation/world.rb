@@ -277,15 +277,18 @@ process_setup: SetupOf.new(self))
       end
     end
 
+    def pause(process, seconds)
+      process.signal("STOP")
+      seconds && @kernel.after(seconds) { process.signal("CONT") }
+    end
+
     def harm_node(node, kind, *details)
       process = node.process
       case kind
       when :die then process.signal(details[0])
       when :exit then node.leave(details[0])
       when :hang then node.hang(*details)
-      when :stop_process
-        process.signal("STOP")
-        details[0] && @kernel.after(details[0]) { process.signal("CONT") }
+      when :stop_process then pause(process, details[0])
       when :deaf then node.be_deaf
       when :leave_never then node.leave_never
       when :babble then node.babble
