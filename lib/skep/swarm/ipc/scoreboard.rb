@@ -191,6 +191,11 @@ module Skep
             [status(own, 0, node.ready_at || 0.0), *at_work]
           end
 
+          # How many messages or items its threads have done.
+          def done(node) #: (Nodes::NodeProcess) -> Integer
+            @layout.all(node.page_index).sum { |cell| @page.get(cell, Layout::DONE) }
+          end
+
           def ill_since(node) #: (Nodes::NodeProcess) -> Float?
             times = @layout.all(node.page_index).map { |cell| seconds(cell, Layout::ILL_SINCE) }
             times.select(&:positive?).min

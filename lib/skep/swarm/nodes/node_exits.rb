@@ -124,6 +124,15 @@ module Skep
           @grace.give(node)
         end
 
+        # Ends a process whose node was given up while it was being forked.
+        def kill_unwanted(pidfd) #: (OS::Pidfd?) -> void
+          pidfd&.signal(:KILL)
+        rescue Errno::ESRCH # it has exited by itself
+          nil
+        ensure
+          pidfd&.close
+        end
+
         private
 
         def lose(node)

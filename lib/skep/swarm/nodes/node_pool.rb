@@ -68,13 +68,6 @@ module Skep
         # What a node has in hand, by the scoreboard: known after its death, too.
         def in_hand(node) = scoreboard.in_hand(node) #: (NodeProcess) -> Array[String]
 
-        def done_count(node) #: (NodeProcess?) -> Integer
-          return 0 unless node
-
-          done = IPC::Scoreboard::Layout::DONE
-          @layout.all(node.page_index).sum { |cell| @page.get(cell, done) }
-        end
-
         # Commands.
 
         def start #: () -> void
@@ -177,7 +170,7 @@ module Skep
 
         def node_forked(page_index, pid, pidfd) #: (Integer, Integer, OS::Pidfd?) -> void
           node = node_table[page_index]
-          return kill_unwanted(pidfd) unless node && node.pid.nil?
+          return @exits.kill_unwanted(pidfd) unless node && node.pid.nil?
 
           node.forked(pid, pidfd)
           node.when_killed { |killed| @exits.expect_exit(killed) }
@@ -365,15 +358,6 @@ module Skep
 
           node.quiet if @lifecycle.quiet?
           node.stop if stopping?
-        end
-
-        # Nobody waits for that process any more: its node was given up while it was being forked.
-        def kill_unwanted(pidfd)
-          pidfd&.signal(:KILL)
-        rescue Errno::ESRCH # it went by itself first
-          nil
-        ensure
-          pidfd&.close
         end
 
         def retry_fork(slot, error)

@@ -73,7 +73,7 @@ module Skep
 
         def view(slot)
           node = slot.node
-          done = @node_pool.done_count(node)
+          done = node ? @node_pool.scoreboard.done(node) : 0
           ready = node if node&.ready?
           plain = slot.to_plain(memory: slot.pid && @node_pool.memory_monitor.memory(node),
                                 beat_age: ready && liveness.age(ready)&.round(3), done:,
