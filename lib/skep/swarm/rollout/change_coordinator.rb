@@ -54,7 +54,7 @@ module Skep
         # Makes a mold of a warm node, unless another change is under way. After a failure no other
         # node of the same mold is tried.
         def refork(node) #: (Nodes::NodeProcess) -> void
-          return if unready || (@under_way && !@upgrade) || !OS::Pidfd.native?
+          return if unready || (@under_way && !@upgrade) || !node.pidfd.watchable?
           return if node.mold != node_pool.mold || !node.ready?
           return if node.mold == @barren
 
