@@ -101,7 +101,7 @@ module Simulation
       @page_index = page_index
       @dice = world.dice(1, number)
       @plan = { load: 0.05 + (@dice.rand * 0.5), warm: 0.02 + (@dice.rand * 0.3),
-fork: 0.001 + (@dice.rand * 0.02) }
+                fork: 0.001 + (@dice.rand * 0.02) }
       @busy_until = 0.0
       super(world, process, socket)
     end
@@ -109,13 +109,16 @@ fork: 0.001 + (@dice.rand * 0.02) }
     def latency = 0.000_1 + (@dice.rand * 0.001)
     def ready? = @ready
 
+    # It doesn't end when it is to.
+    def stay = @stays = true
+
     # Another process was a node, and goes on as this mold.
     def warm_up
       act(@plan[:warm]) { get_ready }
     end
 
     def child_ended(child)
-      return unless process.running?
+      return unless process.running? && child.announced # its birth is told before its end
       return @unreaped = [*@unreaped, child] unless awake?
 
       act(latency + @world.report_delay) { reap(child) }
@@ -144,7 +147,7 @@ fork: 0.001 + (@dice.rand * 0.02) }
       when "prepare" then act(@plan[:warm] + @world.slowness(:warm)) { warm_up_or_fail }
       when "fork" then fork_node(frame)
       when "ping" then say("pong")
-      when "leave" then @released = true
+      when "leave" then @released = true unless @stays
       end
     end
 
@@ -199,7 +202,10 @@ fork: 0.001 + (@dice.rand * 0.02) }
     def tell_of(birth, child)
       facts = { "page_index" => birth["page_index"], "pid" => child.pid }
       handle = ProcessDescriptor.new(@kernel, process, child)
-      act(0.000_1 + @world.slowness(:forked)) { say("forked", facts, lend: [handle]) }
+      act(0.000_1 + @world.slowness(:forked)) do
+        child.announced = say("forked", facts, lend: [handle])
+        child_ended(child) if child.zombie?
+      end
       @world.born(child.actor)
     end
 
@@ -211,12 +217,13 @@ fork: 0.001 + (@dice.rand * 0.02) }
       facts = { "page_index" => page_index, "pid" => child.pid, "exitstatus" => status.exitstatus,
 "signal" => status.name }
       times = @world.reports
-      times.times { say("exited", facts) }
+      times.times { child.reported = say("exited", facts) }
       process.exit(0) if @ended && process.children.none?(&:running?)
     end
 
     def channel_ended
       @ended = true
+      return if @stays
       return process.exit(0) if @released || process.children.none?(&:running?)
 
       later(2.0) do

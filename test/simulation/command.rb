@@ -50,8 +50,12 @@ module Simulation
           campaign = Campaign.new(first...(first + Integer(step)), until_found: true)
           seed, what = campaign.run.first
           seconds += campaign.seconds
-          return puts("#{seed} #{seconds} #{what}") if seed
+          next unless seed
+
+          puts "#{seed} #{seconds} #{what}"
+          break
         end
+        true
       end
 
       def coverage(count = "2000") = Reach.show(Integer(count))

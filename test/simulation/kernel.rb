@@ -249,7 +249,7 @@ module Simulation
   # `child_ended(process)` and `went_on`.
   class KernelProcess
     attr_reader :pid, :status, :children, :descriptors, :signals, :died_at
-    attr_accessor :parent, :actor, :pages, :dies_after
+    attr_accessor :parent, :actor, :pages, :dies_after, :announced, :reported
 
     def initialize(kernel, pid, parent)
       @kernel = kernel

@@ -47,6 +47,7 @@ module Simulation
       when "supervisor_error" then @kernel.violate("supervisor_error: #{error(facts)}")
       when "node_ready" then ready(facts)
       when "node_died", "node_exited" then died(facts)
+      when "mold_died" then check_births(facts[:pid])
       when "supervisor_late" then @kernel.frozen_at = nil
       when "node_hung" then check_hung(facts)
       when "node_unkillable" then check_unkillable(facts)
@@ -96,10 +97,31 @@ module Simulation
     end
 
     def died(facts)
+      check_status(@kernel.processes[facts[:pid]], facts.values_at("exitstatus", "signal"))
       return unless facts[:reason] && facts["signal"]
 
       @killed = true if @stopping_at
       check_told(facts) if facts[:reason] == "stop_timeout"
+    end
+
+    # Whom a mold has reported before it died is known.
+    def check_births(mold)
+      return unless Adapter.started?(@world.supervisor)
+      return if @world.schedule.events.any? { |_, kind| kind == :no_descriptors }
+
+      known = Adapter.nodes(@world.supervisor).map(&:pid)
+      none("born and unknown", @kernel.processes.each_value.select do |process|
+        node = process.actor
+        process.announced && process.running? && !process.dying? && node.is_a?(Node) &&
+          node.mold.process.pid == mold && !known.include?(process.pid)
+      end)
+    end
+
+    # How it ended is known from its mold's report, even if that is the last of the mold.
+    def check_status(process, told)
+      return if told == process.status.to_a || (told.none? && !process.reported)
+
+      @kernel.violate("process #{process.pid} ended by #{process.status.to_a}, not #{told}")
     end
 
     # Nobody who works is taken for hung, whoever was paused. Of a pause of all processes while it

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "English"
 require "fileutils"
 require "tmpdir"
 
@@ -76,14 +77,15 @@ module Simulation
                "[@boot_timer, @end_watch]")],
       "a fork that was refused isn't tried again" =>
         [patch("nodes/node_pool", "@boots.later(slot, FORK_RETRY) unless slot.live?", "nil")],
-      "a node that is forked during a stop isn't told to stop" =>
-        [patch("nodes/node_pool", "node.stop if stopping?", "nil")],
+      "a node goes on beside its successor" =>
+        [patch("nodes/replacements",
+               "retire(slot.node, slot.replacement.reason, &slot.replacement.on_retire)", "nil")],
       "the swarm ends without its helper" =>
         [patch("nodes/node_pool", "return @helper.stop_last if @helper&.live?", "")],
       "a forced end counts as a clean one" =>
         [patch("supervisor/lifecycle", "return ExitCode::FORCED if killed?", "")],
       "a mold that hangs at the end isn't killed" =>
-        [patch("molds/mold_pool", "loop.after(RELEASE_SECONDS) { kill }", "")],
+        [patch("molds/mold_pool", "@loop.after(RELEASE_SECONDS) { kill }", "nil")],
       "a recycled node's turn is never over" =>
         [patch("memory/recycler", "@running -= 1", "")],
       "a slot waits for a process that can't be killed" =>
@@ -110,8 +112,8 @@ module Simulation
 
       def found?(name, patches)
         seed, what, seconds = hunt(patches)
-        puts format("%-62s %s", name,
-seed ? "seed %5d, %4.0f s: %s" % [seed, seconds, what[0, 60]] : "NOT FOUND")
+        told = seed ? format("seed %5d, %4.0f s: %s", seed, seconds, what[0, 60]) : "NOT FOUND"
+        puts format("%-62s %s", name, told)
         $stdout.flush
         !seed.nil?
       end
@@ -121,8 +123,10 @@ seed ? "seed %5d, %4.0f s: %s" % [seed, seconds, what[0, 60]] : "NOT FOUND")
         Dir.mktmpdir("skep-mutation") do |folder|
           patches.each { |patch| plant(folder, patch) }
           program = ["test/simulation/command.rb", "hunt", SEEDS, STEP].map(&:to_s)
-          text = IO.popen(
-[RbConfig.ruby, "-I#{folder}", "-Ilib", "-Itest", *program, err: File::NULL], &:read)
+          folders = ["-I#{folder}", "-Ilib", "-Itest"]
+          text = IO.popen([RbConfig.ruby, *folders, *program], &:read)
+          raise "the mutated program fails" unless $CHILD_STATUS.success?
+
           seed, seconds, what = text.lines.last.to_s.chomp.split(" ", 3)
           sound!(Integer(seed)) if seed
           seed && [Integer(seed), what.to_s, Float(seconds)]

@@ -24,8 +24,8 @@ module Simulation
  counts[index]&.zero? }.map { |index| index + 1 }
           puts format("%-46s %5.1f %%  %s", path, share(counts), missed.join(" ")) if missed.any?
         end
-        puts format("%.1f %% of %d lines", share(files.values.flatten),
-files.values.flatten.compact.size)
+        all = files.values.flatten
+        puts format("%.1f %% of %d lines", share(all), all.compact.size)
         true
       end
 

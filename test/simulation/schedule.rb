@@ -33,9 +33,9 @@ module Simulation
       mold_fault: 2, no_descriptors: 1, no_buffers: 1, no_molds: 1, twice: 1, unfit: 1, new_file: 2
     }.freeze
     MOLD_EVENTS = { mold_die: 5, mold_exit: 1, mold_hang: 3, mold_babble: 1, mold_deaf: 1,
-mold_stop_process: 1 }.freeze
+                    mold_stop_process: 1, mold_stay: 2 }.freeze
     ORDERS = { hup: 3, usr2: 4, scale: 5, restart: 3, status: 1, quiet: 1, ttin: 1, usr1: 1,
-chld: 1 }.freeze
+               chld: 1 }.freeze
     ENDS = { term: 3, int: 1, force: 1, twice: 1 }.freeze
     KINDS = { node: 10, window: 5, mold: 3, order: 5, pause: 2 }.freeze
     private_constant :SIGNALS, :NODE_EVENTS, :WINDOWS, :MOLD_EVENTS, :ORDERS, :ENDS, :KINDS
@@ -138,8 +138,11 @@ chld: 1 }.freeze
 
     def mold_event(random)
       event = draw(random, MOLD_EVENTS)
-      detail = { mold_die: SIGNALS.sample(random:), mold_exit: random.rand(2),
-mold_hang: [nil, 1.0, 4.0].sample(random:) }[event]
+      detail = case event
+               when :mold_die then SIGNALS.sample(random:)
+               when :mold_exit then random.rand(2)
+               when :mold_hang then [nil, 1.0, 4.0].sample(random:)
+      end
       [event, *detail]
     end
 

@@ -139,7 +139,7 @@ module Simulation
     end
 
     def recvmsg_nonblock(most = 4096, _flags = 0, _control = nil, scm_rights: false,
-exception: true)
+                         exception: true)
       raise IOError, "closed stream" if closed?
 
       bytes, ios = @endpoint.take(most)

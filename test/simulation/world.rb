@@ -174,7 +174,7 @@ module Simulation
     def supervise
       recorder = Recorder.new(self)
       @supervisor = Adapter.supervisor(Launcher.new(self), observers: [recorder],
-process_setup: SetupOf.new(self))
+                                                           process_setup: SetupOf.new(self))
       @supervisor.run
     end
 
@@ -266,6 +266,7 @@ process_setup: SetupOf.new(self))
       when :mold_hang then mold.hang(*details)
       when :mold_stop_process then process.signal("STOP")
       when :mold_babble then mold.babble
+      when :mold_stay then mold.stay
       when :mold_deaf then mold.close_channel
       end
     end
@@ -311,7 +312,7 @@ process_setup: SetupOf.new(self))
   end
 
   Schedule::WINDOW_KINDS = %i[boot_fault slow refuse_forks late_reports no_reports double_reports
-mold_fault no_molds twice unfit new_file].freeze
+                             mold_fault no_molds twice unfit new_file].freeze
 
   # What Molds::MoldLauncher's classes are to the supervisor.
   class Launcher
