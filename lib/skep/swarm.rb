@@ -18,6 +18,7 @@ module Skep
     HOOKS = %i[preload warm on_boot on_exit].freeze
     private_constant :HOOKS
 
+    # The name that status, logs and commands know it by.
     attr_reader :name #: String
     attr_reader :options #: Hash[Symbol, untyped], as given; Definition::Config checks them
     attr_reader :tasks #: Array[WorkSpec], the kinds of work

@@ -39,6 +39,8 @@ module Skep
 
       # For Warmup: records a warmup that the program runs itself, so that it isn't repeated.
       module Note
+        # Runs the warmup, and records its report.
+        #
         #: () -> Warmup::Report
         def run = super.tap { |report| CowFork.note(report) }
       end

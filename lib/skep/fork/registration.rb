@@ -23,6 +23,8 @@ module Skep
       #: () -> void
       def cancel = @callbacks.__cancel(self)
 
+      # Returns true once its callbacks are removed.
+      #
       #: () -> bool
       def cancelled? = !@callbacks.__include?(self)
 

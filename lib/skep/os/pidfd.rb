@@ -149,6 +149,8 @@ module Skep
         nil
       end
 
+      # Returns true once it is closed: only `pid` and `inspect` work from then on.
+      #
       #: () -> bool
       def closed? = @closed || (@io ? @io.closed? : false)
 

@@ -117,12 +117,18 @@ module Skep
       #: () -> void
       def close = buffer.close
 
+      # Returns true once it accepts no more items.
+      #
       #: () -> bool
       def closed? = buffer.closed?
 
+      # Returns how many items it holds.
+      #
       #: () -> Integer
       def size = buffer.size
 
+      # Returns true if it holds no item.
+      #
       #: () -> bool
       def empty? = size.zero?
 

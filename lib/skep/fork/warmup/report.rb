@@ -7,7 +7,7 @@ module Skep
       #
       #   report.seconds          # its duration
       #   report.bytes_before     # resident memory; nil if the system doesn't show it
-      #   report.bytes_after
+      #   report.bytes_after      # resident memory afterwards; nil likewise
       #   report.steps            # => [Step], in order
       #   puts report             # a table
       Report = Struct.new(:seconds, :bytes_before, :bytes_after, :steps, keyword_init: true) do

@@ -17,18 +17,28 @@ module Skep
           freeze
         end
 
+        # Returns nil, as it isn't known.
+        #
         #: () -> nil
         def exitstatus = nil
 
+        # Returns nil, as it isn't known.
+        #
         #: () -> nil
         def termsig = nil
 
+        # Returns nil, as it isn't known.
+        #
         #: () -> nil
         def success? = nil
 
+        # Returns false: it isn't known to have exited by itself.
+        #
         #: () -> false
         def exited? = false
 
+        # Returns false: it isn't known to have ended by a signal.
+        #
         #: () -> false
         def signaled? = false
 

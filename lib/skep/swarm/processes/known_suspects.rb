@@ -21,6 +21,7 @@ module Skep
           @lock = Mutex.new
         end
 
+        # Returns true if there are suspects.
         def any? = !@known.empty? #: () -> bool
 
         # Returns the suspects. Each has an item's name (`in_hand`, `at`), the number of `crashes`

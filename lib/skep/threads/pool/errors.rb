@@ -40,6 +40,8 @@ module Skep
       class ThreadKilled < Skep::Error
         # Matches the SystemExit that Ruby raises in a main thread that is killed.
         module OfMain
+          # Returns true for that SystemExit, as a `rescue` clause asks.
+          #
           #: (Exception) -> bool
           def self.===(error)
             error.is_a?(SystemExit) && !!error.backtrace&.first&.match?(/\b(?:kill|terminate)'\z/)
