@@ -7,8 +7,9 @@
 #   monitor.watch(node)                      # called for each node that becomes ready
 #   monitor.report_unhealthy(node, reason)   # the node has called `unhealthy!`
 #
-# The block is called once for a node, with :hung, :repeated or :lasting. After each check the
-# monitor announces `liveness_checked`, with the time and whether the supervisor was paused before.
+# The block is called once for a node, with :hung, :repeated or :lasting; in the supervisor it is
+# HangDiagnosis#start, which ends the node. After each check the monitor announces
+# `liveness_checked`, with the time and whether the supervisor was paused before.
 #
 # One timer serves all nodes. It fires when the first heartbeat could be overdue. If the loop is
 # awake anyway in the second half of that time, the check runs then. So idle nodes cost less than
