@@ -54,7 +54,7 @@ module EventBusPage
   # Without comments.
   def sources
     @sources ||= Dir["#{LIB}/**/*.rb"].sort.to_h do |file|
-      [file.delete_prefix("#{LIB}/"), File.readlines(file).grep_v(/\A\s*#/).join]
+      [file.delete_prefix("#{LIB}/"), File.readlines(file, encoding: "UTF-8").grep_v(/\A\s*#/).join]
     end
   end
 

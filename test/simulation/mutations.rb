@@ -140,8 +140,9 @@ module Simulation
       end
 
       def plant(folder, patch)
-        text = File.read("#{folder}/#{patch.file}") if File.exist?("#{folder}/#{patch.file}")
-        text ||= File.read("lib/#{patch.file}")
+        planted = "#{folder}/#{patch.file}"
+        source = File.exist?(planted) ? planted : "lib/#{patch.file}"
+        text = File.read(source, encoding: "UTF-8")
         count = text.scan(patch.pattern).size
         raise "#{patch.file}: #{patch.from.inspect} is there #{count} times" unless count == 1
 

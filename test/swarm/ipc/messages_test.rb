@@ -123,7 +123,8 @@ class MessagesTest < Skep::TestCase
 
   test "has every message that is sent, and no other" do
     lib = File.expand_path("../../../lib/skep", __dir__)
-    code = Dir.glob("#{lib}/{swarm,watch}/**/*.rb").map { |file| File.read(file) }.join
+    files = Dir.glob("#{lib}/{swarm,watch}/**/*.rb")
+    code = files.map { |file| File.read(file, encoding: "UTF-8") }.join
     sent = code.gsub(/^\s*#.*/, "").scan(/\b(?:post|report(?:\.call)?)\(\s*"(\w+)"/).flatten
     assert_equal Messages::ALL.flat_map(&:types).uniq.sort, sent.uniq.sort
   end
