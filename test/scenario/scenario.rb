@@ -92,11 +92,14 @@ class Scenario
     end
 
     # Follows the log until the block is true, looking at each line and a few times a second;
-    # fails at the deadline.
+    # fails at the deadline. what: a sentence, or a block that makes it then.
     def follow(what, seconds: SECONDS)
       deadline = Skep::OS.now + seconds
       until yield
-        raise Failed, "not within #{seconds} s: #{what}; #{account}" if Skep::OS.now > deadline
+        if Skep::OS.now > deadline
+          what = what.call if what.respond_to?(:call)
+          raise Failed, "not within #{seconds} s: #{what}; #{account}"
+        end
 
         read([Skep::OS.now + 0.2, deadline].min)
       end

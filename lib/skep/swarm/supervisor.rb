@@ -140,7 +140,7 @@ module Skep
       end
 
       # Ends the swarm because it can't boot. sentence: the error for the user.
-      def fail(sentence, exit_code = ExitCode::FAILED)
+      def fail_boot(sentence, exit_code = ExitCode::FAILED)
         @lifecycle.fail_boot(sentence, exit_code)
         @node_pool ? @node_pool.kill_all("boot_failed") : finish
       end
@@ -186,7 +186,7 @@ module Skep
         events.subscribe(:nodes_killed) { loop.after(FORCE_SECONDS) { @mold_pool.kill } }
         events.subscribe(:mold_unused) { |event| @mold_pool.release_if_unused(event.subject) }
         events.subscribe(:node_warm) { |event| refork(event.subject) }
-        events.subscribe(:liveness_checked) { |event| @mold_pool.ping_idle(**event.facts) }
+        events.subscribe(:liveness_checked) { |event| @mold_pool.ping_booted(**event.facts) }
         events.subscribe(:status_asked) { |event| answer(event.subject, event.facts[:number]) }
       end
 
@@ -226,7 +226,7 @@ module Skep
       end
 
       def mold_load_rejected(message:, exit_code:)
-        fail(message, ExitCode.of_boot([exit_code])) unless booted?
+        fail_boot(message, ExitCode.of_boot([exit_code])) unless booted?
       end
 
       def mold_ready(mold)
@@ -252,7 +252,7 @@ module Skep
         @node_pool&.mold_exited(mold)
         return if stopping? || booted?
 
-        fail("#{file}: the mold ended while it loaded it, #{exit_status}")
+        fail_boot("#{file}: the mold ended while it loaded it, #{exit_status}")
       end
 
       def fork_reported(page_index:, pid:, pidfd:)
@@ -286,12 +286,13 @@ module Skep
 
         @resources = Resources.new(config)
         @resources.inherit(state_file)
-        appoint(kept: state_file["node_pool"]["slots"].map { |slot| slot.values_at("id", "task") })
+        slots = state_file["node_pool"]["slots"]
+        build_pools(kept: slots.map { |slot| slot.values_at("id", "task") })
         Rollout::Upgrade::Restore.new(@node_pool, @mold_pool, state_file).run
       end
 
       def announce_upgrade(state_file)
-        entitle
+        set_title
         @observers.resumed(self, state_file)
         events.publish(:upgrade_finished, pid: Process.pid, skep: VERSION, ruby: RUBY_VERSION,
                                           from: state_file["skep"],
@@ -311,22 +312,22 @@ module Skep
         @plain, @config = plain, read(plain)
         return invalid(config.errors) unless config.valid?
 
-        entitle
+        set_title
         @resources = Resources.new(config)
         @resources.occupy
         @boot.watch
-        appoint
+        build_pools
         start_observers
       rescue Skep::Error => e
-        fail(e.message, e.exit_code)
+        fail_boot(e.message, e.exit_code)
       end
 
       def invalid(errors)
-        errors.each { |why| fail("#{file}: #{why}", ExitCode::CONFIGURATION) }
+        errors.each { |why| fail_boot("#{file}: #{why}", ExitCode::CONFIGURATION) }
       end
 
       # kept: the slots that exist already, after an upgrade.
-      def appoint(kept: nil)
+      def build_pools(kept: nil)
         @node_pool = Nodes::NodePool.new(config, @lifecycle, loop:, events:, kept:,
                                                              page: @resources.page,
                                                              layout: @resources.layout)
@@ -335,7 +336,7 @@ module Skep
 
       def oom?(exit_status) = @node_pool&.cgroup_memory&.oom?(exit_status)
 
-      def entitle
+      def set_title
         Process.setproctitle("skep #{config.name} supervisor") if config.title
       end
 

@@ -48,7 +48,7 @@ KafkaScenario.play do
   swarm = run_swarm(reader(topic, nodes: 2, more:, kafka:, body:, options: ", restarts: 100"))
   swarm.await("kafka_rebalance", times: 2) { |event| event["change"] == "assigned" }
   feed(topic, (0...20_000).map { |n| [n.to_s, "v" * 50, n % 4] })
-  swarm.follow("all of the lag is seen", seconds: 60) do
+  swarm.follow(-> { "all of the lag is seen: #{rows.call(swarm)}" }, seconds: 60) do
     rows.call(swarm).sum { |one| one["lag"].to_i } == 20_000
   end
 

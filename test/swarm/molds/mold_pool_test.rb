@@ -124,9 +124,9 @@ class MoldPoolTest < Skep::TestCase
   test "a mold that doesn't answer a ping is killed" do
     mold = ready_mold
     now = Skep::OS.now
-    @pool.ping_idle(now:, paused: false)
+    @pool.ping_booted(now:, paused: false)
     assert_equal ["ping"], received(mold)
-    @pool.ping_idle(now: now + 31, paused: false)
+    @pool.ping_booted(now: now + 31, paused: false)
     assert_equal [:mold_hung, true], [@heard.last.name, mold.killed?]
   end
 

@@ -27,7 +27,7 @@ class SlotTest < Skep::TestCase
     assert_equal %i[starting booting], [@slot.state, @slot.status]
     ready(node)
     assert_equal %i[running ready], [@slot.state, @slot.status]
-    assert_equal :free, leave(node)
+    assert_equal :empty, leave(node)
     assert_equal %i[empty dead], [@slot.state, @slot.status]
     assert_equal 0, @slot.restarts
   end
@@ -38,7 +38,7 @@ class SlotTest < Skep::TestCase
     successor = launch
     assert_equal :replacing, @slot.state
     ready(successor)
-    assert_equal :held, leave(old)
+    assert_equal :promoted, leave(old)
     assert_equal :replacement, @slot.end_replacement
     assert_equal [successor, :running, 1], [@slot.node, @slot.state, @slot.restarts]
   end
@@ -46,7 +46,7 @@ class SlotTest < Skep::TestCase
   test "keeps its process where the successor has exited" do
     old = ready(launch)
     @slot.replace(:replacement)
-    assert_equal :unchanged, leave(launch)
+    assert_equal :kept, leave(launch)
     assert_equal [:replacement, nil], Array.new(2) { @slot.end_replacement }
     assert_equal [old, :running, 0], [@slot.node, @slot.state, @slot.restarts]
   end

@@ -15,6 +15,7 @@ class SparePoolTest < Skep::TestCase
     def inform(node) = @asked << [:inform, node]
     def enqueue(slot) = @asked << [:enqueue, slot]
     def promoted(slot) = @asked << [:promoted, slot]
+    def complete(slot) = @asked << [:complete, slot]
   end
 
   # In place of a channel: what was sent.
@@ -59,7 +60,7 @@ class SparePoolTest < Skep::TestCase
     node = spare(@first)
     assert @spares.step_in(@slot)
     assert_equal [dead, node], @slot.nodes
-    assert_equal :held, @slot.leave(dead, nil, 1.0, within: 60.0)
+    assert_equal :promoted, @slot.leave(dead, nil, 1.0, within: 60.0)
     assert_equal node, @slot.node
   end
 
@@ -77,6 +78,16 @@ class SparePoolTest < Skep::TestCase
     assert @spares.step_in(@slot)
     assert_equal [successor], @first.nodes
     assert_includes @others.asked, [:promoted, @first]
+  end
+
+  test "where the old spare is stopping its successor steps in, and that completes it" do
+    old = spare(@first)
+    @first.replace(:replacement)
+    successor = spare(@first)
+    old.reason = "memory"
+    assert @spares.step_in(@slot)
+    assert_equal [[successor], [old]], [@slot.nodes, @first.nodes]
+    assert_includes @others.asked, [:complete, @first]
   end
 
   private

@@ -12,7 +12,7 @@ class BootMonitorTest < Skep::TestCase
     def loop = self
     def boot_limit = 2.0
     def after(_, &block) = self.timer = block
-    def fail(sentence, _) = sentences << sentence
+    def fail_boot(sentence, _) = sentences << sentence
   end
   private_constant :Supervisor
 

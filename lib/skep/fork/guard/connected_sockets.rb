@@ -11,7 +11,7 @@ module Skep
         WHOLE = "messages stay whole, but an answer goes to whichever process reads first: " \
                 "connect in each child if there are answers"
         PAIR = "a child shares them, and may read what was meant for the parent: " \
-               "make them anew in each child, by Skep.on_fork for one"
+               "create new ones in each child, by Skep.on_fork for one"
         STRAY = "it was inherited, or its library doesn't close it on exec: " \
                 "see that a child doesn't use it"
         private_constant :STREAM, :WHOLE, :PAIR, :STRAY

@@ -96,7 +96,7 @@ module Skep
 
         # Pings the molds that wait for orders, and ends those that didn't answer the last ping in
         # time. Called whenever nodes are looked at. paused: the supervisor itself was.
-        def ping_idle(now:, paused:) #: (now: Float, paused: bool) -> void
+        def ping_booted(now:, paused:) #: (now: Float, paused: bool) -> void
           booted = @molds.select { |mold| mold.booted? && !mold.killed? }
           @pings.excuse(now) if paused
           @pings.silent(booted, now).each { |mold| hung(mold) }

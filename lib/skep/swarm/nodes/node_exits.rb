@@ -71,16 +71,16 @@ module Skep
           return unless node.live? # it had said that it is a mold now
 
           node.killed_by = IPC::ExitStatus::OOM if oom?(node, status)
-          standing = remove(node, status)
+          left = remove(node, status)
           publish_exit(node, status) if node.pid
-          node.slot.exit_recorded unless standing == :held
-          follow_up(node, standing) unless @lifecycle.stopping?
-          node.slot.exit_recorded if standing == :held
+          node.slot.exit_recorded unless left == :promoted
+          follow_up(node, left) unless @lifecycle.stopping?
+          node.slot.exit_recorded if left == :promoted
           @events.announce(:exit_recorded, node)
         end
 
         # The process is gone, or is a node no more. Returns what it leaves its slot: Slot#leave.
-        #: (NodeProcess, IPC::ExitStatus?) -> (:held | :free | :unchanged)
+        #: (NodeProcess, IPC::ExitStatus?) -> (:promoted | :empty | :kept)
         def remove(node, status)
           node.ended(status)
           @node_table.remove(node)
@@ -89,18 +89,18 @@ module Skep
         end
 
         # Sees to what follows a node that has been removed.
-        def follow_up(node, standing) #: (NodeProcess, Symbol) -> void
+        def follow_up(node, left) #: (NodeProcess, Symbol) -> void
           slot = node.slot
-          return promote(slot) if standing == :held
+          return promote(slot) if left == :promoted
 
           @boots.cancel(slot) # a launch that was to come early
           @replacements.failed(slot) if slot.replacement
-          @restarter.after(slot, node) if standing == :free && !slot.retired?
+          @restarter.after(slot, node) if left == :empty && !slot.retired?
           @boots.start_next
         end
 
-        # Nothing of its code runs after SIGKILL, but its end may take long: a debugger holds it, or
-        # a disk. Its slot doesn't wait for that.
+        # No code of the node runs after SIGKILL, but its exit may take long, because of a debugger
+        # or a disk. Its slot doesn't wait for that.
         def expect_exit(node) #: (NodeProcess) -> void
           node.watches << @loop.after(2 * @config.kill_timeout) do
             next if node.exited?
@@ -110,13 +110,13 @@ module Skep
           end
         end
 
-        # It has a kill_timeout to end, too.
+        # A node whose channel has closed has kill_timeout to exit; then it is killed.
         def channel_closed(node) #: (NodeProcess) -> void
           await_report(node) unless node.mold.live?
           node.watches << @loop.after(@config.kill_timeout) { unreachable(node) } if node.live?
         end
 
-        # It ends by itself, or by somebody else's signal: it has the time of any stop.
+        # The node has reported that it is stopping. It has stop_timeout, as after a stop.
         def leaving(node) #: (NodeProcess) -> void
           return unless node.ready?
 
@@ -171,8 +171,8 @@ module Skep
                           at: node.kind_of_death, in_hand: in_hand.any? ? in_hand : nil)
         end
 
-        # It runs on and can't be told anything: it has closed all its descriptors, or executed
-        # another program. If it has exited its mold hasn't reported that yet.
+        # The node runs on and can't be reached: it has closed all its descriptors, or executed
+        # another program. If it has exited, its mold hasn't reported that yet.
         def unreachable(node)
           return if node.exited?
 

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# The nodes of a swarm: their slots, their processes and what happens to them. The only writer of
-# slots and nodes.
+# The nodes of a swarm: their slots, their processes and what happens to them. The rest of skep
+# changes them by its methods only; inside, BootQueue launches, NodeExits records exits, and
+# Restarter and Replacements decide what follows.
 #
 #   pool = NodePool.new(config, lifecycle, loop:, events:, page:, layout:)
 #   pool.mold = mold                             # it can fork from here on; nil: nothing can
@@ -62,11 +63,9 @@ module Skep
         # How many slots the page has room for, each with a successor.
         def room = node_table.capacity / 2 #: () -> Integer
 
-        # How busy a slot's node is: what it has in hand.
-        def load(slot) = slot.nodes.sum { |node| in_hand(node).size } #: (Slot) -> Integer
-
-        # What a node has in hand, by the scoreboard: known after its death, too.
-        def in_hand(node) = scoreboard.in_hand(node) #: (NodeProcess) -> Array[String]
+        # How busy a slot's node is: how many items are in flight.
+        #: (Slot) -> Integer
+        def load(slot) = slot.nodes.sum { |node| scoreboard.in_hand(node).size }
 
         # Commands.
 
@@ -77,7 +76,7 @@ module Skep
 
         def mold=(mold) #: (Molds::Mold?) -> void
           @boots.mold = mold
-          hear(mold.events) if mold&.events&.any?
+          subscribe_helper(mold.events) if mold&.events&.any?
         end
 
         # Boots a successor for the slot's node, from the current mold or another. When it is ready
@@ -192,7 +191,8 @@ module Skep
           @exits.record_exit(node, exit) if node&.pid == pid
         end
 
-        # Its nodes fell to the supervisor; those that it hadn't reported are taken for lost.
+        # The supervisor adopts its nodes. Those that it hadn't reported count as exited: such a
+        # process ends when its channel closes.
         def mold_exited(mold) #: (Molds::Mold) -> void
           @boots.lose(mold)
           node_table.of(mold).each { |node| @exits.adopt(node) }
@@ -218,7 +218,7 @@ module Skep
           node.wait_as_spare(OS.now)
           node.slot.ready
           @events.publish(:spare_ready, node, seconds: node.boot_seconds.round(6))
-          @replacements.ready(node)
+          @replacements.ready(node) if node.slot.replacement
           @boots.start_next
         end
 
@@ -234,10 +234,10 @@ module Skep
         # A node's process is a mold from here on.
         def became_mold(node) #: (NodeProcess) -> void
           pidfd = node.give_up_pidfd
-          standing = @exits.remove(node, nil)
+          left = @exits.remove(node, nil)
           @events.publish(:node_became_mold, node)
           @events.announce(:node_promoted, node, pidfd:)
-          stopping? ? check_drained : @exits.follow_up(node, standing)
+          stopping? ? check_drained : @exits.follow_up(node, left)
         end
 
         # Carried over an upgrade.
@@ -345,7 +345,7 @@ module Skep
 
         # There is a helper from here on, and these events are for it. The code of a new mold may
         # have blocks for other events than that of the last one.
-        def hear(events)
+        def subscribe_helper(events)
           @helper ||= HelperSlot.new(@config.events)
           @helper.hear(events)
           boot_helper
@@ -379,7 +379,7 @@ module Skep
           end
         end
 
-        # Is nobody left of a swarm that is stopping? The helper goes last.
+        # Announces that no node of a stopping swarm is left. The helper stops last.
         def check_drained
           return if @drained || node_table.work?
           return @helper.stop_last if @helper&.live?

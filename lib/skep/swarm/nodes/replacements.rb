@@ -70,6 +70,9 @@ module Skep
           complete(slot) if slot.node.ready?
         end
 
+        # The successor works, if need be in another slot.
+        def complete(slot) = finish(slot, true, :node_replaced, :info) #: (Slot) -> void
+
         def failed(slot) #: (Slot) -> void
           @boots.cancel(slot)
           finish(slot, false, :replacement_failed, :error)
@@ -91,8 +94,6 @@ module Skep
           @events.publish(:node_replacing, slot, reason:)
           @boots.enqueue(slot, mold:)
         end
-
-        def complete(slot) = finish(slot, true, :node_replaced, :info)
 
         def finish(slot, succeeded, event, level)
           replacement = slot.end_replacement or return

@@ -7,9 +7,9 @@
 #   slot.launch(node)      # a process is being forked for it; a second one is its successor
 #   slot.state             # => :starting, one of TRANSITIONS
 #   slot.status            # => :booting, what `skep status` shows
-#   slot.leave(node, exit, now, within: 60.0)   # => :held, :free; :unchanged: the successor went
+#   slot.leave(node, exit, now, within: 60.0)   # => :promoted (the successor), :empty or :kept
 #
-# NodePool alone changes slots. A slot owns no process.
+# Only classes of this folder change a slot's state. A slot owns no process.
 module Skep
   class Swarm
     module Nodes
@@ -143,7 +143,7 @@ module Skep
         def ready = change(:ready) #: () -> void
 
         # A process has ended; exit is nil if it lives on as something else.
-        #: (NodeProcess, IPC::ExitStatus?, Float, within: Float) -> (:held | :free | :unchanged)
+        #: (NodeProcess, IPC::ExitStatus?, Float, within: Float) -> (:promoted | :empty | :kept)
         def leave(node, exit, now, within:)
           return lose_successor if node == @successor
 
@@ -202,7 +202,7 @@ module Skep
         def lose_successor
           @successor = nil
           change(:successor_exit)
-          :unchanged
+          :kept
         end
 
         # The process that it has stays.
@@ -217,7 +217,7 @@ module Skep
           change(:promote)
           ready if holder_ready?
           count_process
-          :held
+          :promoted
         end
 
         # A spare that has been given the slot and hasn't answered isn't.
@@ -225,7 +225,7 @@ module Skep
 
         def free
           change(:exit)
-          :free
+          :empty
         end
 
         def count_process

@@ -41,8 +41,9 @@ module Skep
           spare.channel.post("step_in", { "node" => slot.id, "task" => slot.task })
         end
 
-        def refill(spare_slot, standing)
-          return @replacements.promoted(spare_slot) if standing == :held
+        def refill(spare_slot, left)
+          return @replacements.promoted(spare_slot) if left == :promoted
+          return @replacements.complete(spare_slot) if left == :kept # its old spare is stopping
 
           @replacements.failed(spare_slot) if spare_slot.replacement
           @boots.enqueue(spare_slot)
@@ -71,12 +72,10 @@ module Skep
           nodes.find { |node| node.state == :spare && node.reason.nil? }
         end
 
-        #: (NodeProcess) -> (:held | :free)
+        # Returns what Slot#leave does.
+        #: (NodeProcess) -> (:promoted | :empty | :kept)
         def vacate(node)
-          if node == @successor
-            lose_successor
-            return :held
-          end
+          return lose_successor if node == @successor
 
           @node = nil
           @successor ? promote : free

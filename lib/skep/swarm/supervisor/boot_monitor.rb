@@ -42,7 +42,7 @@ module Skep
         def look
           return if @supervisor.stopping? || !hopeless?
 
-          @supervisor.loop.after(0) { fail("no node could boot") unless @supervisor.stopping? }
+          @supervisor.loop.after(0) { fail_boot("no node could boot") unless @supervisor.stopping? }
         end
 
         # Of each kind of work a node has said that it can't begin, or died more often than it may,
@@ -59,15 +59,15 @@ module Skep
         def overdue
           return if @supervisor.stopping?
 
-          fail("no node was ready within #{@supervisor.boot_limit.round(1)} s", UNREADY)
+          fail_boot("no node was ready within #{@supervisor.boot_limit.round(1)} s", UNREADY)
         end
 
-        def fail(what, otherwise = SILENT)
+        def fail_boot(what, otherwise = SILENT)
           slots = @supervisor.node_pool&.slots || []
           refused = slots.select(&:refusal)
           reasons = refused.map(&:refusal).uniq
           why = reasons.any? ? ": #{reasons.join("; ")}" : ", #{otherwise}"
-          @supervisor.fail("#{@supervisor.file}: #{what}#{why}",
+          @supervisor.fail_boot("#{@supervisor.file}: #{what}#{why}",
                            ExitCode.of_boot(refused.map(&:refusal_code)))
         end
       end
