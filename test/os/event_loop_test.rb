@@ -4,6 +4,27 @@ require "test_helper"
 require "skep/os"
 
 class EventLoopTest < Skep::TestCase
+  # A machine whose clock only a poller's wait moves: to the wait's end, or to where the process is
+  # continued.
+  class Stopped < Skep::OS::Machine
+    attr_reader :now
+    attr_writer :wakes_at
+
+    def initialize(now)
+      super()
+      @now = now
+    end
+
+    def poller = self
+
+    def wait(seconds)
+      @now = [@now + seconds, *@wakes_at].max
+      @wakes_at = nil
+      []
+    end
+  end
+  private_constant :Stopped
+
   def setup
     @loop = Skep::OS::EventLoop.new
     @r, @w = IO.pipe
@@ -95,6 +116,29 @@ class EventLoopTest < Skep::TestCase
     @loop.after(0) { @calls << :second_run and @loop.stop }
     @loop.run
     assert_equal [:second_run], @calls
+  end
+
+  test "a deadline makes up for the time in which the process was stopped" do
+    machine = Stopped.new(10.0)
+    Skep::OS.run_on(machine) do
+      loop = Skep::OS::EventLoop.new
+      loop.deadline(2.0) { @calls << machine.now }
+      loop.after(1.0) { machine.wakes_at = 12.75 }
+      3.times { loop.turn }
+      assert_in_delta 0.75, loop.overslept # it was stopped from 11, but no timer was due before 12
+      assert_equal [14.75], @calls
+    end
+  end
+
+  test "a deadline that is cancelled never comes, and isn't late on a machine that runs" do
+    machine = Stopped.new(10.0)
+    Skep::OS.run_on(machine) do
+      loop = Skep::OS::EventLoop.new
+      loop.deadline(2.0) { @calls << machine.now }
+      loop.deadline(3.0) { @calls << :cancelled }.cancel
+      loop.turn
+      assert_equal [12.0, 0.0], [@calls.last, loop.overslept]
+    end
   end
 
   test "sees a child end" do

@@ -108,6 +108,9 @@ module Simulation
         missed.empty? && chosen.any?
       end
 
+      # Where each of its texts is, changed.
+      def plant_all(folder, patches) = patches.each { |patch| plant(folder, patch) }
+
       private
 
       def found?(name, patches)
@@ -121,7 +124,7 @@ module Simulation
       # In a Ruby whose lib is changed: what else loads the file is none of it.
       def hunt(patches)
         Dir.mktmpdir("skep-mutation") do |folder|
-          patches.each { |patch| plant(folder, patch) }
+          plant_all(folder, patches)
           program = ["test/simulation/command.rb", "hunt", SEEDS, STEP].map(&:to_s)
           folders = ["-I#{folder}", "-Ilib", "-Itest"]
           text = IO.popen([RbConfig.ruby, *folders, *program], &:read)

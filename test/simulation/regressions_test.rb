@@ -37,6 +37,11 @@ class SimulationRegressionsTest < Skep::TestCase
     assert_equal 0, count(world, "supervisor_error")
   end
 
+  test "what boots while all processes are frozen has its whole boot_timeout" do
+    world = simulate([0.0, :slow, 10.0, :boot, 2.0], [1.0, :pause, 4.0, true])
+    assert_equal [3, 0], %w[node_ready node_died].map { |name| count(world, name) }
+  end
+
   test "a node that its mold never reported isn't ready" do
     world = simulate([0.1, :slow, 3.0, :forked, 4.0], [2.5, :mold_die, "KILL"])
     assert_empty(facts(world, "node_ready").select { |ready| ready[:pid].nil? })

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "simulation/shrink"
+require "simulation/mutations"
 
 class SimulationReplayTest < Skep::TestCase
   SEEDS = 1..60
@@ -37,6 +38,13 @@ class SimulationReplayTest < Skep::TestCase
     assert_equal [[3.0, :die, 3], [7.0, :die, 7]], least.events
     assert_equal 1, least.options["nodes"]
     assert_nil Simulation::Shrink.new(schedule) { nil }.least
+  end
+
+  test "each mutation's text is in the code, once" do
+    Simulation::Mutations::ALL.each_value do |patches|
+      Dir.mktmpdir { |folder| Simulation::Mutations.plant_all(folder, patches) }
+    end
+    assert_operator Simulation::Mutations::ALL.size, :>=, 15
   end
 
   test "a hundred seeds break no law" do

@@ -5,6 +5,7 @@ require "skep/os/event_loop/poller"
 require "skep/os/event_loop/watch"
 require "skep/os/event_loop/timer"
 require "skep/os/event_loop/timer_queue"
+require "skep/os/event_loop/deadline"
 
 # An event loop for one thread: it calls blocks when an IO is ready or a timer is due.
 #
@@ -14,8 +15,8 @@ require "skep/os/event_loop/timer_queue"
 #   loop.run
 #   loop.close
 #
-# Poller waits for IOs; Watch is a block for one IO; TimerQueue sorts the Timers; ReadyNow checks
-# one IO without waiting.
+# Poller waits for IOs; Watch is a block for one IO; TimerQueue sorts the Timers; a Deadline is a
+# timer that makes up for pauses; ReadyNow checks one IO without waiting.
 #
 # The loop never polls. In a turn the blocks of IOs run first, then timers by deadline, then timers
 # that may be `early:`, so that several share a wake-up. A block that was cancelled in the same turn
@@ -25,10 +26,20 @@ require "skep/os/event_loop/timer_queue"
 module Skep
   module OS
     class EventLoop
+      # Seconds by which a wait may end late on a busy machine.
+      LATE = 0.5
+      private_constant :LATE
+
+      # How many seconds this process was stopped, frozen or starved in all, as far as timers were
+      # due meanwhile.
+      attr_reader :overslept #: Float
+
       #: (?poller: Poller) -> void
       def initialize(poller: OS.machine.poller)
         @poller = poller
         @timers = TimerQueue.new
+        @overslept = 0.0
+        @awake_at = OS.now
         @stopped = false
       end
 
@@ -50,12 +61,17 @@ module Skep
       #: (Float deadline, ?early: Numeric) { () -> void } -> Timer
       def at(deadline, early: 0, &block) = @timers.add(deadline, block, early:)
 
+      # Calls the block once, after so many seconds; later if this process was stopped meanwhile.
+      #
+      #: (Numeric seconds) { () -> void } -> Deadline
+      def deadline(seconds, &block) = Deadline.new(self, seconds, block)
+
       # Waits for the next event or timer, for at most `timeout` seconds, and calls its blocks.
       #
       #: (?Numeric? timeout) -> void
       def turn(timeout = nil)
-        events = @poller.wait([timeout, @timers.seconds_left].compact.min)
-        now = OS.now
+        events = wait(timeout)
+        now = @awake_at
         early = @timers.early(now)
         events.each { |watch, readable, writable| watch.__call(readable, writable) }
         while (timer = @timers.take(now))
@@ -75,7 +91,7 @@ module Skep
       # Returns true if a timer is due.
       #
       #: () -> bool
-      def due? = @timers.seconds_left == 0
+      def due? = (@timers.deadline || Float::INFINITY) <= OS.now
 
       # Makes #run return after the turn in progress.
       #
@@ -94,6 +110,17 @@ module Skep
 
       #: () -> String
       def inspect = "#<#{self.class} ios=#{@poller.size} timers=#{@timers.size}>"
+
+      private
+
+      def wait(timeout)
+        due = [*@timers.deadline, *(timeout && (OS.now + timeout))].min
+        events = @poller.wait(due && [due - OS.now, 0].max)
+        before, @awake_at = @awake_at, OS.now
+        late = due ? @awake_at - [due, before].max : 0
+        @overslept += late if late > LATE
+        events
+      end
     end
   end
 end

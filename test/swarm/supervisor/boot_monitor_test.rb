@@ -11,7 +11,7 @@ class BootMonitorTest < Skep::TestCase
     def stopping? = stopping
     def loop = self
     def boot_limit = 2.0
-    def after(_, &block) = self.timer = block
+    def deadline(_, &block) = self.timer = block
     def fail_boot(sentence, _) = sentences << sentence
   end
   private_constant :Supervisor

@@ -8,7 +8,7 @@ module Skep
       #
       #   timers = TimerQueue.new
       #   timers.add(OS.now + 1, block)
-      #   timers.seconds_left   # => 1.0, nil without timers
+      #   timers.deadline       # => that of the first; nil without timers
       #   timers.take(OS.now)   # => the first Timer due, or nil
       #   timers.early(OS.now)  # => those not due that may run early now
       class TimerQueue
@@ -47,9 +47,7 @@ module Skep
         end
 
         #: () -> Float?
-        def seconds_left
-          @sorted.any? ? [@sorted.last.deadline - OS.now, 0].max : nil
-        end
+        def deadline = @sorted.last&.deadline
 
         #: () -> Integer
         def size = @sorted.size

@@ -55,7 +55,7 @@ module Skep
         end
 
         # By when it must be able to fork.
-        def boot_timer=(timer) #: (OS::EventLoop::Timer) -> void
+        def boot_timer=(timer) #: (OS::EventLoop::Deadline) -> void
           @boot_timer&.cancel
           @boot_timer = timer
         end

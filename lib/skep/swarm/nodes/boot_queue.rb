@@ -95,7 +95,7 @@ module Skep
           channel, socket = IPC::Channel.pair(descriptors: false)
           node = prepare(request.slot, mold_for(request))
           node.listens_to(@connect.call(node, channel))
-          node.boot_timer = @loop.after(@config.boot_timeout) { overdue(node) }
+          node.boot_timer = @loop.deadline(@config.boot_timeout) { overdue(node) }
           request.slot.launch(node)
           node.mold.fork(node, socket, suspects: @suspects.to_plain)
         rescue SystemCallError => e # no descriptor for its channel, or no room on the page

@@ -204,11 +204,8 @@ module Skep
           return if node.state == :spare # it has no slot to be ready for
 
           node.ready(OS.now)
-          node.slot.ready
           @ever_ready = true unless node.helper?
-          @events.publish(:node_ready, node, seconds: node.boot_seconds.round(6))
-          @replacements.ready(node) if node.slot.replacement
-          @boots.start_next
+          booted(node, :node_ready)
         end
 
         # A spare has booted.
@@ -216,10 +213,7 @@ module Skep
           return unless node.slot.spare?
 
           node.wait_as_spare(OS.now)
-          node.slot.ready
-          @events.publish(:spare_ready, node, seconds: node.boot_seconds.round(6))
-          @replacements.ready(node) if node.slot.replacement
-          @boots.start_next
+          booted(node, :spare_ready)
         end
 
         # A spare begins to work in the slot that it was given.
@@ -227,7 +221,7 @@ module Skep
           return unless node.stepping_in?
 
           seconds = node.stepped_in(OS.now)
-          node.boot_timer = @loop.after(@config.boot_timeout) { node.kill("boot_timeout") }
+          node.boot_timer = @loop.deadline(@config.boot_timeout) { node.kill("boot_timeout") }
           @events.publish(:spare_stepped_in, node, seconds: seconds.round(6))
         end
 
@@ -341,6 +335,13 @@ module Skep
 
         def announce_unused(mold)
           @events.announce(:mold_unused, mold) if node_table.of(mold).empty?
+        end
+
+        def booted(node, event)
+          node.slot.ready
+          @events.publish(event, node, seconds: node.boot_seconds.round(6))
+          @replacements.ready(node) if node.slot.replacement
+          @boots.start_next
         end
 
         # There is a helper from here on, and these events are for it. The code of a new mold may

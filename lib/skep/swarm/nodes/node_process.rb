@@ -105,7 +105,7 @@ module Skep
         end
 
         # By when it must be ready, or a spare.
-        def boot_timer=(timer) #: (OS::EventLoop::Timer) -> void
+        def boot_timer=(timer) #: (OS::EventLoop::Deadline) -> void
           @boot_timer&.cancel
           @boot_timer = timer
         end

@@ -24,7 +24,7 @@ module Skep
 
         def watch #: () -> void
           @timer&.cancel
-          @timer = @supervisor.loop.after(@supervisor.boot_limit) { overdue }
+          @timer = @supervisor.loop.deadline(@supervisor.boot_limit) { overdue }
         end
 
         # A node is ready, or the swarm ends.
