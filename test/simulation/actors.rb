@@ -187,7 +187,7 @@ module Simulation
     end
 
     def born(birth, socket)
-      if socket.nil? || @world.fork_refused?
+      if socket.nil? || @world.node_fork_failed?
         socket&.close
         return say("fork_failed",
 { "page_index" => birth["page_index"], "error" => "Resource temporarily unavailable" })

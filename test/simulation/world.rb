@@ -113,7 +113,7 @@ module Simulation
 
     def slowness(what) = windows(:slow).sum { |_, _, kind, seconds| kind == what ? seconds : 0.0 }
     def report_delay = windows(:late_reports).sum { |_, _, seconds| seconds }
-    def fork_refused? = windows(:refuse_forks).any?
+    def node_fork_failed? = windows(:refuse_forks).any?
     def twice? = windows(:twice).any?
     def unfit? = windows(:unfit).any?
     def mold_fault(step) = windows(:mold_fault).find { |_, _, at, _| at == step }&.last

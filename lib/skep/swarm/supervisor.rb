@@ -52,7 +52,7 @@ module Skep
           @mold_pool.start
         end
       rescue SystemCallError => e # a later error is a bug of skep: keep its backtrace
-        raise (OS::Refused.of(e) unless booted?) || e
+        raise (OS::Refused.of(e) unless nodes_requested?) || e
       end
 
       # Continues the swarm after an upgrade replaced the program of this process. A trial only
@@ -164,7 +164,7 @@ module Skep
       def state = @lifecycle.state #: () -> Symbol
       def failures = @lifecycle.failures #: () -> Array[String]
       def outcome = @lifecycle.outcome #: () -> Symbol?
-      def booted? = @lifecycle.booted? #: () -> bool
+      def nodes_requested? = @lifecycle.nodes_requested? #: () -> bool
       def stopping? = @lifecycle.stopping? #: () -> bool
       def asked_to_stop? = @lifecycle.asked? #: () -> bool
 
@@ -212,7 +212,7 @@ module Skep
         events.subscribe(:code_adopted) { |event| code_adopted(**event.facts) }
         events.subscribe(:mold_exited) { |event| mold_exited(event.subject, **event.facts) }
         events.subscribe(:fork_reported) { |event| fork_reported(**event.facts) }
-        events.subscribe(:fork_refused) { |event| @node_pool.fork_failed(*event.facts.values) }
+        events.subscribe(:node_fork_failed) { |event| @node_pool.fork_failed(*event.facts.values) }
         events.subscribe(:exit_reported) { |event| @node_pool.node_exited(*event.facts.values) }
       end
 
@@ -226,7 +226,7 @@ module Skep
       end
 
       def mold_load_rejected(message:, exit_code:)
-        fail_boot(message, ExitCode.of_boot([exit_code])) unless booted?
+        fail_boot(message, ExitCode.of_boot([exit_code])) unless nodes_requested?
       end
 
       def mold_ready(mold)
@@ -236,8 +236,8 @@ module Skep
 
         @lifecycle.run
         @node_pool.mold = mold
-        @node_pool.start if mold.number.zero? || !booted?
-        @lifecycle.boot
+        @node_pool.start if mold.number.zero? || !nodes_requested?
+        @lifecycle.request_nodes
       end
 
       # The status report shows the kinds of work of the new file. Their numbers of nodes and
@@ -250,7 +250,7 @@ module Skep
 
       def mold_exited(mold, exit_status:)
         @node_pool&.mold_exited(mold)
-        return if stopping? || booted?
+        return if stopping? || nodes_requested?
 
         fail_boot("#{file}: the mold ended while it loaded it, #{exit_status}")
       end

@@ -8,8 +8,8 @@ module Skep
     #   mailer.push(mail)               # starts the thread first, if it isn't running
     #   mailer.close(timeout: 5)        # => true: the inbox is empty and the block has returned
     #
-    # Worker runs the thread; RestartInChild restarts it in forked children; Registry lists what has
-    # to finish at exit.
+    # Worker runs the thread; RestartInChild starts it in forked children if it is `:eager`;
+    # Registry lists what has to finish at exit.
     #
     # The thread starts at once and is named "skep.mailer". The block must return when its inbox is
     # closed and empty, as `each` does; a block that returns earlier is called again at the next

@@ -6,8 +6,8 @@ require "skep/swarm"
 # With a real loop, real processes that do nothing, and the test at their end of the channel.
 class MoldPoolTest < Skep::TestCase
   Swarm = Skep::Swarm
-  Lifecycle = Struct.new(:booted, :stopping) do
-    def booted? = booted
+  Lifecycle = Struct.new(:nodes_requested, :stopping) do
+    def nodes_requested? = nodes_requested
     def stopping? = stopping
   end
   Launcher = Struct.new(:theirs, :failures) do
@@ -23,7 +23,7 @@ class MoldPoolTest < Skep::TestCase
   READY = { "seconds" => 0.5, "findings" => ["a thread"], "warmup" => { "gc" => "done" },
             "passes_on" => true, "slots" => 3 }.freeze
   FACTS = %i[mold_booting mold_loaded mold_load_rejected mold_load_failed mold_ready mold_died
-             mold_exited fork_refused exit_reported mold_hung fork_guard].freeze
+             mold_exited node_fork_failed exit_reported mold_hung fork_guard].freeze
   private_constant :Swarm, :Lifecycle, :Launcher, :READY, :FACTS
 
   def setup
@@ -67,7 +67,7 @@ class MoldPoolTest < Skep::TestCase
     heard = @heard.size
     send_from(mold, "ready", READY)
     send_from(mold, "fork_failed", "page_index" => 3, "error" => "EAGAIN")
-    assert_equal [:fork_refused], @heard.drop(heard).map(&:name)
+    assert_equal [:node_fork_failed], @heard.drop(heard).map(&:name)
     assert_equal({ page_index: 3, error: "EAGAIN" }, @heard.last.facts)
   end
 
@@ -86,7 +86,7 @@ class MoldPoolTest < Skep::TestCase
     @pool.retire(mold, in_use: true)
     mold.kill
     turn_until { @pool.molds.empty? }
-    @lifecycle.booted = false
+    @lifecycle.nodes_requested = false
     @pool.start.kill
     turn_until { @pool.molds.empty? }
     @loop.turn(0.01)
@@ -113,7 +113,7 @@ class MoldPoolTest < Skep::TestCase
   end
 
   test "before the first boot it is left to the supervisor" do
-    @lifecycle.booted = false
+    @lifecycle.nodes_requested = false
     mold = @pool.start
     send_from(mold, "refused", "sentence" => "no", "exit_code" => 78)
     assert_equal %i[mold_booting mold_load_rejected], @heard.map(&:name)

@@ -65,10 +65,10 @@ class LifecycleTest < Skep::TestCase
     assert_predicate other, :stopping?
   end
 
-  test "it goes on where the program before was, and has booted there" do
+  test "it goes on where the program before was, its nodes requested" do
     @lifecycle.restore("quiet")
     assert_predicate @lifecycle, :quiet?
-    assert_predicate @lifecycle, :booted?
+    assert_predicate @lifecycle, :nodes_requested?
     @lifecycle.run
     assert_predicate @lifecycle, :quiet?
   end

@@ -52,7 +52,7 @@ module Skep
         end
 
         def set_exit(node, exit) #: (Nodes::NodeProcess, IPC::ExitStatus) -> void
-          record(node) if CRASH_REASONS.include?(node.reason) || !supervisor_signal?(exit)
+          record(node) if CRASH_REASONS.include?(node.reason) || certain_crash?(exit)
           recorded = @recorded.delete(node) or return
 
           added = suspects.set_exit(recorded, [exit.to_s, *node.reason].join(", "))
@@ -96,8 +96,8 @@ module Skep
           @recorded[node] = suspects.record_crash(held, node.id, OS.now) if held.any?
         end
 
-        # Returns true if the supervisor may have caused this exit by a signal.
-        def supervisor_signal?(exit) = exit.signal.nil? || SUPERVISOR_SIGNALS.include?(exit.signal)
+        # Returns true if the node died by a signal that the supervisor never sends.
+        def certain_crash?(exit) = exit.signal && !SUPERVISOR_SIGNALS.include?(exit.signal)
 
         def forgive(ids)
           @node_pool.slots.each { |slot| slot.deaths.forgive(ids.count(slot.id)) }

@@ -30,7 +30,7 @@ module Skep
           @on_failure = on_failure
           build_policies(config.liveness_timeout)
           @watched = {}.compare_by_identity
-          @hung_at = {}.compare_by_identity # of overdue nodes: when their grace period ends
+          @grace_until = {}.compare_by_identity # of overdue nodes
           @checked_at = OS.now
           events.subscribe(:node_ready, :spare_ready) { |event| watch(event.subject) }
           events.subscribe(:node_lost, :node_removed) { |event| forget(event.subject) }
@@ -47,7 +47,7 @@ module Skep
 
         def forget(node) #: (Nodes::NodeProcess) -> void
           @watched.delete(node)
-          @hung_at.delete(node)
+          @grace_until.delete(node)
         end
 
         # Returns the seconds since the node's last heartbeat; since it was ready before the first.
@@ -58,7 +58,7 @@ module Skep
         # Returns the reason of the last `unhealthy!`; nil if the node made progress since.
         #: (Nodes::NodeProcess) -> String?
         def unhealthy_reason(node)
-          @scoreboard.ill_since(node) && node.unhealthy_reports.reason
+          @scoreboard.unhealthy_since(node) && node.unhealthy_reports.reason
         end
 
         #: (Nodes::NodeProcess, String, ?Float) -> void
@@ -66,7 +66,7 @@ module Skep
           return unless @watched.key?(node)
 
           node.unhealthy_reports.add(reason, now)
-          reports = @health.count(node.unhealthy_reports.times, now)
+          reports = @unhealthy_policy.count(node.unhealthy_reports.times, now)
           @events.publish(:node_unhealthy, node, level: :warn, reason:, reports:)
           check_by(now + [check_node(node, now), @liveness.timeout].compact.min)
         end
@@ -82,7 +82,7 @@ module Skep
 
         def build_policies(timeout)
           @liveness = LivenessPolicy.new(timeout:)
-          @health = UnhealthyPolicy.new(timeout:)
+          @unhealthy_policy = UnhealthyPolicy.new(timeout:)
           @pause_compensation = PauseCompensation.new
         end
 
@@ -112,18 +112,19 @@ module Skep
 
           statuses = @watched.keys.flat_map { |node| @scoreboard.of(node) }
           @pause_compensation.extend_deadlines(@checked_at, now, statuses)
-          @hung_at.clear
+          @grace_until.clear
           @events.publish(:supervisor_late, nil, level: :warn, seconds: late.round(3))
         end
 
         # Returns the seconds until the next check; nil if the node has failed.
         def check_node(node, now, late = 0.0)
           seconds = check_heartbeats(node, now, late) or return
-          ill_since = @scoreboard.ill_since(node)&.then { |time| @pause_compensation.since(time) }
-          health = @health.decide(node.unhealthy_reports.times, ill_since, now)
+          unhealthy_since = @scoreboard.unhealthy_since(node)
+          unhealthy_since &&= @pause_compensation.since(unhealthy_since)
+          health = @unhealthy_policy.decide(node.unhealthy_reports.times, unhealthy_since, now)
           return fail_node(node, health, nil) if health.is_a?(Symbol)
 
-          clear_old_reports(node, now) unless ill_since
+          clear_old_reports(node, now) unless unhealthy_since
           [seconds, health].compact.min
         end
 
@@ -131,10 +132,10 @@ module Skep
         def check_heartbeats(node, now, late)
           statuses = @scoreboard.of(node).map { |status| @pause_compensation.apply(status) }
           liveness = @liveness.decide(statuses, now)
-          return liveness.tap { @hung_at.delete(node) } if liveness.is_a?(Float)
+          return liveness.tap { @grace_until.delete(node) } if liveness.is_a?(Float)
 
-          hung_at = @hung_at[node] ||= now + @liveness.grace(late)
-          hung_at > now ? hung_at - now : fail_node(node, :hung, liveness)
+          grace_until = @grace_until[node] ||= now + @liveness.grace(late)
+          grace_until > now ? grace_until - now : fail_node(node, :hung, liveness)
         end
 
         def fail_node(node, failure, status)
@@ -147,7 +148,7 @@ module Skep
         # healthy.
         def clear_old_reports(node, now)
           reports = node.unhealthy_reports
-          report_healthy(node) if reports.any? && @health.count(reports.times, now).zero?
+          report_healthy(node) if reports.any? && @unhealthy_policy.count(reports.times, now).zero?
         end
       end
     end

@@ -58,14 +58,14 @@ module Skep
           @spacing = timeout * SPACING * 0.9
         end
 
-        # reports: times since the node was last healthy. ill_since: time of the report that neither
-        # progress nor `healthy!` has followed.
+        # reports: times since the node was last healthy. unhealthy_since: time of the report that
+        # neither progress nor `healthy!` has followed.
         #: (Array[Float], Float?, Float) -> (:repeated | :lasting | Float | nil)
-        def decide(reports, ill_since, now)
+        def decide(reports, unhealthy_since, now)
           return :repeated if count(reports, now) >= REPORTS
-          return unless ill_since
+          return unless unhealthy_since
 
-          left = ill_since + @timeout - now
+          left = unhealthy_since + @timeout - now
           left.positive? ? left : :lasting
         end
 

@@ -30,7 +30,8 @@ module Skep
         end
 
         # One type of message. fields: the rule of each, by name. descriptor: what its file
-        # descriptor is, if it carries one. role: of the nodes only these, "spare" or "helper".
+        # descriptor is, if it carries one. role: the only nodes that it makes sense for, "spare" or
+        # "helper", for the documentation; the receiving method checks that (NodePool#spare_ready).
         Row = Struct.new(:meaning, :fields, :descriptor, :role)
 
         class << self

@@ -171,7 +171,7 @@ module Skep
         # Reads what the threads of a node have written.
         #
         #   reader.of(node)          # => [ThreadStatus, …]: the process, and each thread at work
-        #   reader.ill_since(node)   # => of an `unhealthy!` without progress since; or nil
+        #   reader.unhealthy_since(node)   # => of an `unhealthy!` without progress since; or nil
         #   reader.in_hand(node, 2)  # => ["orders/0/17-42 at 25", …], thread 2's first
         #   reader.held(node)        # => [["orders/0/17-42", 25], …]
         #   reader.memory_sample(node)   # => time and result of its last page count, or nil
@@ -196,7 +196,7 @@ module Skep
             @layout.all(node.page_index).sum { |cell| @page.get(cell, Layout::DONE) }
           end
 
-          def ill_since(node) #: (Nodes::NodeProcess) -> Float?
+          def unhealthy_since(node) #: (Nodes::NodeProcess) -> Float?
             times = @layout.all(node.page_index).map { |cell| seconds(cell, Layout::ILL_SINCE) }
             times.select(&:positive?).min
           end

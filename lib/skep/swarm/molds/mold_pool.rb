@@ -20,7 +20,7 @@
 # | mold_load_rejected (message, exit_code) | it can't load the file, or prepare |
 # | mold_exited (exit_status) | it has ended; NodePool#mold_exited adopts its nodes |
 # | fork_reported (page_index, pid, pidfd) | it has forked a node |
-# | fork_refused (page_index, error) | it can't fork this node |
+# | node_fork_failed (page_index, error) | it can't fork this node |
 # | exit_reported (page_index, pid, exit_status) | a node of it has ended |
 module Skep
   class Swarm
@@ -33,9 +33,9 @@ module Skep
 
         attr_reader :molds #: Array[Mold]
 
-        # lifecycle: answers stopping? and booted?; boot_limit: returns how many seconds a mold may
-        # take to be ready; oom: returns true if this exit was the OOM killer's; disown: closes what
-        # is the supervisor's alone in a mold that is forked from it.
+        # lifecycle: answers stopping? and nodes_requested?; boot_limit: returns how many seconds a
+        # mold may take to be ready; oom: returns true if this exit was the OOM killer's; disown:
+        # closes what is the supervisor's alone in a mold that is forked from it.
         def initialize(launcher, loop:, events:, lifecycle:, boot_limit:, oom:, disown:)
           @launcher = launcher
           @loop = loop
@@ -173,7 +173,7 @@ module Skep
           when "refused" then rejected(mold, message["sentence"], message["exit_code"])
           when "ready" then ready(mold, message) if %i[loading preparing].include?(mold.state)
           when "forked" then forked(mold, message)
-          when "fork_failed" then fork_refused(mold, message, message["error"])
+          when "fork_failed" then node_fork_failed(mold, message, message["error"])
           when "exited"
             @events.announce(:exit_reported, mold, **identity(message),
                                                    exit_status: IPC::ExitStatus.from(message.facts))
@@ -187,12 +187,12 @@ module Skep
           @events.announce(:mold_loaded, mold, plain:)
         end
 
-        # Before the first boot the supervisor ends with that sentence, and its molds with it.
+        # Before a mold was first ready the supervisor ends with that sentence, and its molds too.
         def rejected(mold, message, exit_code)
-          booted = @lifecycle.booted?
-          @events.publish(:mold_load_failed, mold, level: :error, message:) if booted
+          working = @lifecycle.nodes_requested?
+          @events.publish(:mold_load_failed, mold, level: :error, message:) if working
           @events.announce(:mold_load_rejected, mold, message:, exit_code:)
-          mold.kill if booted
+          mold.kill if working
         end
 
         def ready(mold, message)
@@ -218,11 +218,11 @@ module Skep
         def forked(mold, message)
           @events.announce(:fork_reported, mold, **identity(message), pidfd: pidfd(message))
         rescue Errno::EMFILE, Errno::ENFILE => e
-          fork_refused(mold, message, e.message)
+          node_fork_failed(mold, message, e.message)
         end
 
-        def fork_refused(mold, message, error)
-          @events.announce(:fork_refused, mold, page_index: message["page_index"], error:)
+        def node_fork_failed(mold, message, error)
+          @events.announce(:node_fork_failed, mold, page_index: message["page_index"], error:)
         end
 
         def pidfd(message)
@@ -239,10 +239,10 @@ module Skep
           mold.kill
         end
 
-        # The supervisor's own failure to act on a message, which isn't the mold's fault. Before the
-        # first boot nothing is lost by it: the supervisor ends with the error.
+        # The supervisor's own failure to act on a message, which isn't the mold's fault. Before a
+        # mold was first ready nothing is lost by it: the supervisor ends with the error.
         def failed_at(mold, error, message)
-          raise error unless @lifecycle.booted?
+          raise error unless @lifecycle.nodes_requested?
 
           @events.publish(:supervisor_error, mold, level: :error, message: message.type,
                                                    error: IPC::PlainData.error(error),
@@ -276,9 +276,9 @@ module Skep
         end
 
         # The next mold starts at once or, if one exits after the other, after a backoff. A mold
-        # that exits before the first boot isn't restarted: its file is at fault.
+        # that exits before one was ever ready isn't restarted: its file is at fault.
         def restart
-          return if @lifecycle.stopping? || !@lifecycle.booted?
+          return if @lifecycle.stopping? || !@lifecycle.nodes_requested?
 
           @exited_at.shift if @exited_at.size > REMEMBERED
           @exited_at << OS.now

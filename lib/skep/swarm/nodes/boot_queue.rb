@@ -12,7 +12,8 @@
 #   boots.close                # refuses further launches
 #
 # Launches for retired slots are ignored. If there is no free descriptor or no room on the page for
-# a launch, launch_failed is announced.
+# a launch, launch_failed is announced. A fork that the mold or the kernel refuses comes back as
+# NodePool#fork_failed, which enqueues the slot again.
 module Skep
   class Swarm
     module Nodes

@@ -82,7 +82,7 @@ module Skep
         end
 
         def unready
-          "it isn't running" unless @supervisor.booted? && !@supervisor.stopping?
+          "it isn't running" unless @supervisor.nodes_requested? && !@supervisor.stopping?
         end
 
         def not_replaceable(id, slot)

@@ -5,8 +5,9 @@ require "rbconfig"
 # Continues the supervisor as another program, of a newer skep or on a newer Ruby, in the same
 # process: execve(2) keeps its pid, its children and the descriptors that are lent to it.
 #
-# Upgrade tries the next program and executes it, StateFile is the document that it gets, Restore
-# puts slots and nodes back in place. What is in the document each component dumps and restores.
+# Upgrade tries the next program and executes it. StateFile is the document that it gets, an
+# unlinked file whose descriptor stays open. Supervisor#dump lists what is in it, and each component
+# dumps and restores its own part. Restore puts slots and nodes back in place.
 #
 #   upgrade = Upgrade.new(supervisor, mold_pool, ["/usr/bin/ruby", "/usr/bin/skep"]) { |why| … }
 #   upgrade.start

@@ -10,8 +10,10 @@
 #   orphan_guard.clear_up            # in an orphaned node that is about to end
 #   orphan_guard.promote_to_mold     # in a node that becomes a mold: => its OrphanGuard
 #
-# OS::ProcessTree::ParentDeathWatch does it. A node also leads a process group of its own, which
-# ends with it. oom_score_adj makes the kernel's OOM killer prefer nodes, then molds, then the
+# A node notices the supervisor's death itself, by its Processes::ControlThread, and stops its work.
+# OS::ProcessTree::ParentDeathWatch kills a process that doesn't end by itself: one whose mold and
+# supervisor have died, even if it is stuck in C code. A node also leads a process group of its own,
+# which ends with it. oom_score_adj makes the kernel's OOM killer prefer nodes, then molds, then the
 # supervisor (docs/orphans.md).
 module Skep
   class Swarm

@@ -45,8 +45,9 @@ module Skep
           @supervisor.loop.after(0) { fail_boot("no node could boot") unless @supervisor.stopping? }
         end
 
-        # Of each kind of work a node has said that it can't begin, or died more often than it may,
-        # and so have as many nodes as boot at a time.
+        # Returns true if each kind of work has a failed slot, and at least boot_parallel slots have
+        # failed (all of them if there are fewer). A slot has failed if its node said that it can't
+        # begin, or died more than `restarts` times.
         def hopeless?
           slots, config = @supervisor.node_pool.slots, @supervisor.config
           failed = slots.select do |slot|

@@ -71,17 +71,17 @@ module Skep
           change(:stop)
         end
 
-        # Its nodes have been asked for.
-        def boot = @booted = true #: () -> void
+        # A mold is ready, and the nodes have been requested from it.
+        def request_nodes = @nodes_requested = true #: () -> void
 
         # Goes on where the program before this one was.
         def restore(state) #: (String) -> void
           @state = state.to_sym
           @quiet = quiet?
-          boot
+          request_nodes
         end
 
-        def booted? = @booted ? true : false #: () -> bool
+        def nodes_requested? = @nodes_requested ? true : false #: () -> bool
         def quiet? = @state == :quiet #: () -> bool
         def asked? = @asked ? true : false #: () -> bool
         def killed? = @killed ? true : false #: () -> bool

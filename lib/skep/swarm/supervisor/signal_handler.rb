@@ -2,8 +2,11 @@
 
 # What each signal means to the supervisor (docs/signals.md).
 #
-#   orders = SignalHandler.new(supervisor)
-#   orders.obey("TERM")     # stop; a second one forces
+#   signal_handler = SignalHandler.new(supervisor)
+#   signal_handler.obey("TERM")   # stop; a second one kills all nodes at once (Supervisor#force)
+#
+# A repeat within 50 ms, or TERM soon after INT (as foreman sends it), is the same signal
+# (SelfPipe::RepeatedStop).
 module Skep
   class Swarm
     class Supervisor

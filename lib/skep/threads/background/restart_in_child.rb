@@ -3,7 +3,8 @@
 module Skep
   module Threads
     class Background
-      # Restarts a Background in each forked child. The reference is weak.
+      # Starts the thread of a Background in each forked child at once; only for `restart: :eager`.
+      # With `:lazy`, the default, the thread starts at the next push. The reference is weak.
       #
       #   restart = RestartInChild.new(background)
       #   restart.cancel

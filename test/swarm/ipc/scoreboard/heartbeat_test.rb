@@ -144,21 +144,21 @@ class HeartbeatTest < Skep::TestCase
 
   test "is ill until it makes progress, which waiting isn't" do
     @child.unhealthy!("no database")
-    since = @scoreboard.ill_since(@node)
+    since = @scoreboard.unhealthy_since(@node)
     assert_in_delta Skep::OS.now, since, 5
     @child.wait(0)
-    assert_equal since, @scoreboard.ill_since(@node)
+    assert_equal since, @scoreboard.unhealthy_since(@node)
     @child.beat
-    assert_nil @scoreboard.ill_since(@node)
+    assert_nil @scoreboard.unhealthy_since(@node)
   end
 
   test "isn't healed by another thread's progress" do
     @child.lane(1).unhealthy!("no database")
     @child.lane(2).beat
     @child.beat
-    assert @scoreboard.ill_since(@node)
+    assert @scoreboard.unhealthy_since(@node)
     @child.healthy!
-    assert_nil @scoreboard.ill_since(@node)
+    assert_nil @scoreboard.unhealthy_since(@node)
   end
 
   test "tells of an illness at once, and then not too often" do
