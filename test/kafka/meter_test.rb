@@ -128,6 +128,22 @@ class KafkaMeterTest < Skep::TestCase
     assert_operator asked_at[-1] - asked_at[-2], :>, 2 * (asked_at[1] - asked_at[0])
   end
 
+  test "asks for an end that nobody answered for again after the same time" do
+    hold(0)
+    @consumer.known[["orders", 0]] = 50
+    work(0, 0..9)
+    tell_at(100)
+    asked_at = Array.new(6) do
+      tell_at(@meter.due)
+      asked, @consumer.asked = @consumer.asked, []
+      @now if asked.any?
+    end.compact
+    assert_equal [10.0, 10.0], asked_at.each_cons(2).map { |one, next_| next_ - one }.last(2)
+    @consumer.answers = { ["orders", 0] => 80 }
+    tell_at(@meter.due)
+    assert_equal 70, @child.told.last[:lag]
+  end
+
   test "asks again where a partition begins, ever later, until it is answered" do
     hold(0)
     @consumer.known[["orders", 0]] = 10

@@ -42,6 +42,12 @@ class SimulationRegressionsTest < Skep::TestCase
     assert_equal [3, 0], %w[node_ready node_died].map { |name| count(world, name) }
   end
 
+  test "a swarm whose file never finishes loading says that it wasn't ready in time" do
+    world = simulate([0.0, :mold_fault, 10.0, :load, :never], options: { "nodes" => 1 })
+    assert_equal 1, world.code
+    assert_match(/no node was ready within 120.0 s, .* not loaded/, world.supervisor.failures.first)
+  end
+
   test "a node that its mold never reported isn't ready" do
     world = simulate([0.1, :slow, 3.0, :forked, 4.0], [2.5, :mold_die, "KILL"])
     assert_empty(facts(world, "node_ready").select { |ready| ready[:pid].nil? })

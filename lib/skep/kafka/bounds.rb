@@ -100,12 +100,14 @@ module Skep
       def old_at(key) = @ends[key].then { |known| known.at + known.wait }
 
       def ask_ends(keys, now)
-        found = @consumer.ends(keys, PATIENCE) || {}
+        found = @consumer.ends(keys, PATIENCE)
         keys.each do |key|
           known = @ends[key]
-          moved = found.key?(key) && found[key] != self.end(key)
-          known.wait = moved ? OLD : [known.wait * 2, LONGEST].min
-          known.told, known.at = found.fetch(key, known.told), now
+          known.at = now
+          next unless found&.key?(key) # no answer: it is asked again after the same time
+
+          known.wait = found[key] == self.end(key) ? [known.wait * 2, LONGEST].min : OLD
+          known.told = found[key]
         end
       end
 

@@ -251,6 +251,7 @@ module Skep
       def mold_exited(mold, exit_status:)
         @node_pool&.mold_exited(mold)
         return if stopping? || nodes_requested?
+        return @boot.overdue if mold.kill_reason == "boot_timeout"
 
         fail_boot("#{file}: the mold ended while it loaded it, #{exit_status}")
       end

@@ -134,6 +134,7 @@ class MoldPoolTest < Skep::TestCase
     ready_mold
     @pool.start
     gone = false
+    @lifecycle.stopping = true
     @pool.release { gone = true }
     @pool.kill
     turn_until { gone }

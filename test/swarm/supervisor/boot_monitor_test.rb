@@ -9,6 +9,7 @@ class BootMonitorTest < Skep::TestCase
     def node_pool = nil
     def file = "swarm.rb"
     def stopping? = stopping
+    def nodes_requested? = true
     def loop = self
     def boot_limit = 2.0
     def deadline(_, &block) = self.timer = block

@@ -114,9 +114,11 @@ module Skep
         # Returns true if the supervisor has killed it.
         def killed? = @killed ? true : false #: () -> bool
 
-        # Takes the reason that OwnProcesses gives nodes and molds alike.
-        def kill(_reason = nil) #: (?String?) -> void
+        attr_reader :kill_reason #: String?
+
+        def kill(reason = nil) #: (?String?) -> void
           @killed = true
+          @kill_reason ||= reason
           @pidfd.signal(:KILL)
         rescue Errno::ESRCH # it has ended already
           nil

@@ -144,7 +144,8 @@ module Skep
 
         def limit_boot(mold)
           left = mold.started_at + @boot_limit.call - OS.now
-          mold.boot_timer = @loop.deadline([left, 0].max) { mold.kill unless mold.booted? }
+          mold.boot_timer = @loop.deadline([left, 0].max) {
+ mold.kill("boot_timeout") unless mold.booted? }
         end
 
         # A mold whose channel ends can't be asked for anything any more.

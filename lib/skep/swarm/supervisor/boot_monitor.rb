@@ -13,7 +13,8 @@ module Skep
         BAD_NEWS = %i[node_failed node_died node_exited].freeze
         SILENT = "see the log for why each one ended"
         UNREADY = "#{SILENT}, and whether your work calls child.ready!"
-        private_constant :BAD_NEWS, :SILENT, :UNREADY
+        LOADING = "the mold had not loaded the file by then"
+        private_constant :BAD_NEWS, :SILENT, :UNREADY, :LOADING
 
         def initialize(supervisor) #: (Supervisor) -> void
           @supervisor = supervisor
@@ -25,6 +26,14 @@ module Skep
         def watch #: () -> void
           @timer&.cancel
           @timer = @supervisor.loop.deadline(@supervisor.boot_limit) { overdue }
+        end
+
+        # The time for the first boot is over: the swarm ends.
+        def overdue #: () -> void
+          return if @supervisor.stopping?
+
+          fail_boot("no node was ready within #{@supervisor.boot_limit.round(1)} s",
+                    @supervisor.nodes_requested? ? UNREADY : LOADING)
         end
 
         # A node is ready, or the swarm ends.
@@ -55,12 +64,6 @@ module Skep
           end
           failed.size >= [config.boot_parallel, slots.size].min &&
             (slots.map(&:task) - failed.map(&:task)).empty?
-        end
-
-        def overdue
-          return if @supervisor.stopping?
-
-          fail_boot("no node was ready within #{@supervisor.boot_limit.round(1)} s", UNREADY)
         end
 
         def fail_boot(what, otherwise = SILENT)
