@@ -8,7 +8,7 @@
 #   monitor.report_unhealthy(node, reason)   # the node has called `unhealthy!`
 #
 # The block is called once for a node, with :hung, :repeated or :lasting; in the supervisor it is
-# HangDiagnosis#start, which ends the node. After each check the monitor announces
+# HungNodeKiller#start, which ends the node. After each check the monitor announces
 # `liveness_checked`, with the time and whether the supervisor was paused before.
 #
 # One timer serves all nodes. It fires when the first heartbeat could be overdue. If the loop is

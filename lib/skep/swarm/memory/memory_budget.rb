@@ -94,8 +94,8 @@ module Skep
       #   # => [:replace, node], or [:stop, node] if the excess is too large to wait for a successor
       #   # => [:too_small, nil]: no replacement would free more than its successor uses
       #
-      # It compares nodes by their private memory (USS), not by resident memory (RSS): shared memory
-      # isn't freed when a node ends.
+      # It picks the node whose private memory (USS) has grown most since it was young: a large but
+      # steady one would free nothing, and shared memory isn't freed when a node ends.
       class MemoryBudgetPolicy
         # uss: private bytes now. baseline: when the node was young, as its successor will be.
         NodeShare = Struct.new(:uss, :baseline, keyword_init: true) do

@@ -18,7 +18,7 @@
 # | mold_booting, mold_ready, mold_died, … | docs/events.md |
 # | mold_loaded (plain) | it has loaded the swarm's file and waits for `prepare` |
 # | mold_load_rejected (message, exit_code) | it can't load the file, or prepare |
-# | mold_exited (exit_status) | it has ended; NodePool#mold_exited adopts its nodes |
+# | mold_exited (exit_status) | it has ended; its nodes work on (NodePool#mold_exited) |
 # | fork_reported (page_index, pid, pidfd) | it has forked a node |
 # | node_fork_failed (page_index, error) | it can't fork this node |
 # | exit_reported (page_index, pid, exit_status) | a node of it has ended |

@@ -60,7 +60,7 @@ module Skep
           when "work" then node.report(frame["facts"], frame.bytes)
           when "unhealthy" then @pool.liveness_monitor.report_unhealthy(node, frame["reason"])
           when "healthy" then @pool.liveness_monitor.report_healthy(node)
-          when "backtraces" then @pool.hang_diagnosis.add_backtraces(node, frame["threads"])
+          when "backtraces" then @pool.hung_node_killer.add_backtraces(node, frame["threads"])
           when "judged" then @pool.crash_attribution.resolve(frame)
           end
         end

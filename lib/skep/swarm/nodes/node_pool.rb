@@ -33,7 +33,7 @@ module Skep
         attr_reader :boots #: BootQueue
         attr_reader :replacements #: Replacements
         attr_reader :crash_attribution #: Health::CrashAttribution
-        attr_reader :hang_diagnosis #: Health::HangDiagnosis
+        attr_reader :hung_node_killer #: Health::HungNodeKiller
         attr_reader :liveness_monitor #: Health::LivenessMonitor
         attr_reader :cgroup_memory #: Memory::CgroupMemory
         attr_reader :memory_monitor #: Memory::MemoryMonitor
@@ -283,9 +283,9 @@ module Skep
           shared = { loop: @loop, events: @events }
           @crash_attribution = Health::CrashAttribution.new(self, scoreboard:, events: @events)
           build_restarts(shared)
-          @hang_diagnosis = Health::HangDiagnosis.new(@config, scoreboard:, **shared)
+          @hung_node_killer = Health::HungNodeKiller.new(@config, scoreboard:, **shared)
           @liveness_monitor = Health::LivenessMonitor.new(@config, scoreboard:, **shared,
-                                                          &@hang_diagnosis.method(:start))
+                                                          &@hung_node_killer.method(:start))
           @cgroup_memory = Memory::CgroupMemory.new(OS::Cgroup.of, events: @events)
           @memory_monitor = Memory::MemoryMonitor.new(self, @config, cgroup_memory, **shared,
                                                       samples: scoreboard.method(:memory_sample),

@@ -218,7 +218,7 @@ module Skep
           nil
         end
 
-        # It is hung or unhealthy: TERM now, more from HangDiagnosis.
+        # It is hung or unhealthy: TERM now, more from HungNodeKiller.
         def terminate(reason) #: (String) -> void
           @terminated = true
           kill(reason, :TERM)

@@ -242,7 +242,7 @@ module Skep
 
           def at_work?(node)
             node.ready? && node.pidfd && node.channel.open? && !node.channel.fds_in_flight? &&
-              !node.terminated? && node.reason.nil? && !@node_pool.hang_diagnosis.running?(node)
+              !node.terminated? && node.reason.nil? && !@node_pool.hung_node_killer.running?(node)
           end
         end
       end

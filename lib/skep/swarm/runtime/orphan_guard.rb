@@ -2,7 +2,8 @@
 
 # Ends molds and nodes whose supervisor has died.
 #
-#   orphan_guard = OrphanGuard.new   # in a mold, first of all: it ends with its supervisor
+#   orphan_guard = OrphanGuard.new   # in a mold, first of all: killed soon after its supervisor's
+#                                    # death, or once its nodes have ended
 #   orphan_guard.confirm(pid)        # the supervisor's pid: false if it had died before
 #   orphan_guard.orphan_timeout = 5.0
 #   SelfPipe.with_inherited_handlers { fork }   # a node is guarded at once, before any hook runs

@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Watches a swarm's first boot: it has come to nothing when no node is ready in time, or when none
-# of them can begin. Then the supervisor is told why.
+# Watches a swarm's first boot. It fails when no node is ready in time, or when none of them can
+# begin. Supervisor#fail_boot receives the reason. A file that is invalid, can't be loaded, or ends
+# the mold fails there directly. Lifecycle#exit_code chooses the exit code of all these failures.
 #
 #   boot = BootMonitor.new(supervisor)
 #   boot.watch                                 # from now on, and anew when it is configured

@@ -41,7 +41,8 @@ module Skep
           repeated_stop = @repeated_stop.of(name, OS.now)
           return if repeated_stop == :same
 
-          # A swarm that stops on its own does so in peace until somebody insists.
+          # A stop that was asked for in another way (`skep stop`) counts as the first request. One
+          # that the swarm began itself (all work done, a crash loop) doesn't.
           again = repeated_stop == :again || @supervisor.asked_to_stop?
           again ? @supervisor.force(name) : @supervisor.stop(name)
         end

@@ -17,7 +17,9 @@ require "tempfile"
 #   state_file.take(number, UNIXSocket)         # => the socket, the new program's from here on
 #   state_file.trial?                           # true: it only shows that it could
 #
-# It is Unreadable for a program whose format, page or channels are others.
+# It is Unreadable for a program whose format, page or channels are others. This class is only the
+# format. Supervisor#dump lists what is carried over: slots, nodes and molds with their pidfds and
+# channels, sockets, and the `dump` of each component. Restore puts it back.
 module Skep
   class Swarm
     module Rollout

@@ -4,13 +4,13 @@ require "test_helper"
 require "skep/swarm"
 
 # With a real loop and nodes that only note what is done to them.
-class HangDiagnosisTest < Skep::TestCase
+class HungNodeKillerTest < Skep::TestCase
   Swarm = Skep::Swarm
   Config = Struct.new(:liveness_timeout, :kill_timeout, :core)
   THREADS = [{ "thread" => "main", "backtrace" => ["a.rb:1"] }].freeze
   private_constant :Swarm, :Config, :THREADS
 
-  # What HangDiagnosis sees of a node.
+  # What HungNodeKiller sees of a node.
   class FakeNode
     attr_reader :page_index, :pid, :slot, :watches, :unhealthy_reports, :done
 
@@ -47,9 +47,9 @@ class HangDiagnosisTest < Skep::TestCase
 
   test "tells all in one event, then ends the node, gently first" do
     Swarm::IPC::Scoreboard::Heartbeat.new(@page, @layout.of(0, thread: 2)).hold("a job")
-    hang_diagnosis.start(@node, :hung, status(2))
+    hung_node_killer.start(@node, :hung, status(2))
     assert_equal ["backtraces"], @node.done
-    hang_diagnosis.add_backtraces(@node, THREADS)
+    hung_node_killer.add_backtraces(@node, THREADS)
     name, facts = @told.first
     assert_equal [:node_hung, 2, ["a job"], THREADS],
                  [name, *facts.values_at(:thread, :in_hand, :threads)]
@@ -59,37 +59,37 @@ class HangDiagnosisTest < Skep::TestCase
   end
 
   test "doesn't wait for ever for an answer, and tells it when it comes late" do
-    hang_diagnosis.start(@node, :hung, status(0))
+    hung_node_killer.start(@node, :hung, status(0))
     turn_until { @node.terminated? }
     refute @told.first.last.key?(:threads)
-    hang_diagnosis.add_backtraces(@node, THREADS)
+    hung_node_killer.add_backtraces(@node, THREADS)
     assert_equal [:node_backtraces, { threads: THREADS }], @told.last
     assert_equal THREADS, @node.slot.last_hang[:threads]
   end
 
   test "tells what is known of a node that ends meanwhile" do
-    hang_diagnosis.start(@node, :hung, status(0))
+    hung_node_killer.start(@node, :hung, status(0))
     2.times { @events.announce(:node_lost, @node) }
     assert_equal [:node_hung], @told.map(&:first)
     refute_predicate @node, :terminated?
   end
 
   test "listens to nobody who wasn't asked" do
-    hang_diagnosis.add_backtraces(@node, THREADS)
+    hung_node_killer.add_backtraces(@node, THREADS)
     assert_empty @told
   end
 
   test "leaves a core where one is wanted, even of a stopped node" do
-    hang_diagnosis(core: true).start(@node, :hung, status(0))
-    hang_diagnosis.add_backtraces(@node, THREADS)
+    hung_node_killer(core: true).start(@node, :hung, status(0))
+    hung_node_killer.add_backtraces(@node, THREADS)
     turn_until { @node.done.include?(:KILL) }
     assert_equal %i[TERM ABRT CONT KILL], @node.done.last(4)
   end
 
   test "tells why an unhealthy node is ended" do
     @node.unhealthy_reports.add("no database", 1.0)
-    hang_diagnosis.start(@node, :lasting, nil)
-    hang_diagnosis.add_backtraces(@node, THREADS)
+    hung_node_killer.start(@node, :lasting, nil)
+    hung_node_killer.add_backtraces(@node, THREADS)
     name, facts = @told.first
     assert_equal [:node_unhealthy, :lasting, "no database"],
                  [name, *facts.values_at(:verdict, :reason)]
@@ -99,10 +99,11 @@ class HangDiagnosisTest < Skep::TestCase
 
   private
 
-  def hang_diagnosis(core: false)
+  def hung_node_killer(core: false)
     scoreboard = Swarm::IPC::Scoreboard::Reader.new(@page, @layout)
     config = Config.new(0.3, 0.2, core)
-    @hang_diagnosis ||= Swarm::Health::HangDiagnosis.new(config, loop: @loop, scoreboard:, events:)
+    @hung_node_killer ||= Swarm::Health::HungNodeKiller.new(config, loop: @loop, scoreboard:,
+events:)
   end
 
   def events

@@ -2,9 +2,9 @@
 
 # Reports what a hung or unhealthy node was doing, then ends it: TERM first, KILL later.
 #
-#   hang_diagnosis = HangDiagnosis.new(config, loop:, scoreboard:, events:)
-#   hang_diagnosis.start(node, :hung, status)      # LivenessMonitor found that the node hangs
-#   hang_diagnosis.add_backtraces(node, threads)   # the node has sent its backtraces
+#   hung_node_killer = HungNodeKiller.new(config, loop:, scoreboard:, events:)
+#   hung_node_killer.start(node, :hung, status)      # LivenessMonitor found that the node hangs
+#   hung_node_killer.add_backtraces(node, threads)   # the node has sent its backtraces
 #
 # | when | what |
 # |---|---|
@@ -18,7 +18,7 @@
 module Skep
   class Swarm
     module Health
-      class HangDiagnosis
+      class HungNodeKiller
         # A thread that never releases the GVL loses it every 100 ms, and the control thread needs
         # about four turns to send its backtraces.
         BACKTRACE_SECONDS = 1.0
