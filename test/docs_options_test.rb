@@ -43,7 +43,7 @@ class DocsOptionsTest < Skep::TestCase
   test "every option of a Kafka source is in its page, its default in the table" do
     page = text("docs/kafka.md")
     rows = table("docs/kafka.md")
-    Skep::Kafka.const_get(:Options).const_get(:DEFAULTS).each do |name, default|
+    Skep::Kafka::Config::SourceOptions.const_get(:DEFAULTS).each do |name, default|
       assert_includes page, "`#{name}", "kafka.md doesn't name #{name}"
       next unless [Integer, Float, Symbol].include?(default.class)
 

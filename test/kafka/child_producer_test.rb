@@ -26,7 +26,7 @@ class ChildProducerTest < KafkaCase
     events = pass_on(2)
 
     failure, = named(events, "handler_failed")
-    assert_match(/NotDelivered: out didn't take a message \(.*too large/, failure[:error])
+    assert_match(/DeliveryFailed: out didn't take a message \(.*too large/, failure[:error])
     assert_equal %w[one], outputs(1)
     assert_empty named(events, "kafka_not_delivered")
     assert_empty again
@@ -39,7 +39,7 @@ class ChildProducerTest < KafkaCase
     seen = []
     events = play do |batch, child|
       child.producer.produce_sync("out", batch.payloads.first)
-    rescue Skep::Kafka::NotDelivered => e
+    rescue Skep::Kafka::DeliveryFailed => e
       seen << e.code
       child.stop!
     end

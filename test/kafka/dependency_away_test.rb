@@ -16,7 +16,7 @@ class KafkaDependencyAwayTest < KafkaCase
   private_constant :AWAY, :KEYS, :HANDLERS
 
   # One worker on a clock that goes on to the next deadline where there is nothing to do.
-  class Simulation < Skep::Kafka::Testing.const_get(:Rehearsal)
+  class Simulation < Skep::Kafka::Testing::TestRun
     attr_accessor :now
 
     def run
@@ -155,7 +155,7 @@ class KafkaDependencyAwayTest < KafkaCase
       child.stop! if now > 200
       yield batch
     end
-    @simulation = Simulation.new(source, messages, child: Skep::Kafka::Testing::Child.new,
+    @simulation = Simulation.new(source, messages, child: Skep::Kafka::Testing::FakeChild.new,
                                                    retries: 10_000, handler:)
     @outcome = @simulation.run
     @done

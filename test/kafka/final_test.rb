@@ -5,7 +5,7 @@ require "skep/kafka/testing"
 
 class KafkaFinalTest < Skep::TestCase
   class NoOrder < StandardError
-    include Skep::Kafka::Final
+    include Skep::Kafka::NonRetryable
   end
   Testing = Skep::Kafka::Testing
   private_constant :NoOrder, :Testing
@@ -22,7 +22,7 @@ class KafkaFinalTest < Skep::TestCase
     tries = []
     outcome = run_with(dead_letter: "dead") do |text|
       tries << text
-      raise IOError.new("no").extend(Skep::Kafka::Final) if text == "b"
+      raise IOError.new("no").extend(Skep::Kafka::NonRetryable) if text == "b"
     end
 
     assert_equal [["b", "1"]], letters(outcome)

@@ -330,7 +330,7 @@ class KafkaFlowTest < KafkaCase
     play({ dead_letter: "dead", attempts: 1, kafka: @broker.settings.merge("retries" => 0) },
          told:) { raise IOError, "no idea" }
 
-    assert_match(/NotDelivered: dead didn't take a message \(.*`retries` must be/, failures.first)
+    assert_match(/DeliveryFailed: dead didn't take a message \(.*`retries` must be/, failures.first)
     assert_equal %w[bad], again
   end
 

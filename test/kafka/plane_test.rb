@@ -19,10 +19,10 @@ class PlaneTest < Skep::TestCase
       LIVE = Fiddle::Pointer.new(LIBRARY["live"])
       def self.push(err, payload = -1, key = -1) = PUSH.call(err, payload, key)
       def self.live = LIVE[0, 4].unpack1("l")
-      if Reader.native? then Reader.bind(ENV.fetch("FAKE"))
+      if Librdkafka::PartitionQueue.native? then Librdkafka::PartitionQueue.bind(ENV.fetch("FAKE"))
       else
         require "ffi"
-        module Native
+        module Librdkafka::Bindings
           extend FFI::Library
           ffi_lib ENV.fetch("FAKE")
           Functions.each do |name, function, takes, gives, _|
@@ -33,7 +33,7 @@ class PlaneTest < Skep::TestCase
         end
       end
       QUEUE = Struct.new(:address).new(4096)
-      def self.reader(limit = 10) = Reader.new(QUEUE, "orders", 7, limit)
+      def self.reader(limit = 10) = Librdkafka::PartitionQueue.new(QUEUE, "orders", 7, limit)
   RUBY
   WANT_OF_MEMORY = <<~'RUBY'
     push(0, 1, 1)
@@ -82,7 +82,7 @@ class PlaneTest < Skep::TestCase
       push(0, -1, 0)
       push(0, 0, 2)
       haul, errors, count = reader.read(10)
-      puts [haul.size, errors.size, count, haul.is_a?(Haul)].join(" ")
+      puts [haul.size, errors.size, count, haul.is_a?(Librdkafka::MessageSet)].join(" ")
       p haul.map(&:offset), haul.map(&:payload), haul.map(&:key), haul.map(&:partition)
       p errors
       puts "live #{live}"
@@ -198,7 +198,7 @@ class PlaneTest < Skep::TestCase
   test "says so when the library lacks a function" do
     assert_equal "nowhere\nlibrdkafka has no rd_kafka_consume_batch_queue\n", plane(<<~'RUBY')
       ["/nowhere.so", "libc.so.6"].each do |path|
-        Reader.bind(path)
+        Librdkafka::PartitionQueue.bind(path)
       rescue LoadError => e
         puts e.message[/nowhere|librdkafka.*/]
       end

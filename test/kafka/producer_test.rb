@@ -95,7 +95,7 @@ class KafkaProducerTest < KafkaCase
   end
 
   test "raises at once for what can't be sent" do
-    error = assert_raises(Skep::Kafka::NotDelivered) do
+    error = assert_raises(Skep::Kafka::DeliveryFailed) do
       producer("message.max.bytes" => 2_000).produce("orders", "x" * 3_000)
     end
     assert_match(/orders didn't take a message \(.*too large\): send less, or raise/, error.message)
@@ -144,7 +144,7 @@ class KafkaProducerTest < KafkaCase
   test "raises to who waits for a message that the broker refused, and tells nobody else" do
     @broker.fail_next(0, 10) # Produce: MSG_SIZE_TOO_LARGE
     delivery = producer("linger.ms" => 100).produce("orders", "x")
-    error = assert_raises(Skep::Kafka::NotDelivered) { delivery.wait(timeout: 10) }
+    error = assert_raises(Skep::Kafka::DeliveryFailed) { delivery.wait(timeout: 10) }
 
     assert_equal 10, error.code
     assert_equal [error, true], [delivery.error, delivery.done?]
@@ -168,14 +168,14 @@ class KafkaProducerTest < KafkaCase
     producer.produce_sync("orders", "first")
     @broker.down!
     delivery = producer.produce("orders", "second")
-    assert_raises(Skep::Kafka::NotDelivered) { delivery.wait(timeout: 0.1) }
+    assert_raises(Skep::Kafka::DeliveryFailed) { delivery.wait(timeout: 0.1) }
     began = Skep::OS.now
     producer.close(timeout: 0.3)
 
     assert_operator Skep::OS.now - began, :<, 20
     assert_equal [1, 1], [producer.delivered, producer.failed]
     assert_predicate producer, :closed?
-    again = assert_raises(Skep::Kafka::NotDelivered) { producer.produce("orders", "third") }
+    again = assert_raises(Skep::Kafka::DeliveryFailed) { producer.produce("orders", "third") }
     assert_match(/the producer is closed/, again.message)
   end
 
@@ -192,7 +192,7 @@ class KafkaProducerTest < KafkaCase
   end
 
   test "says what is wrong with its settings" do
-    error = assert_raises(Skep::Kafka::BadSource) do
+    error = assert_raises(Skep::Kafka::ConfigurationError) do
       Skep::Kafka::Producer.new({ "bootstrap.servers": "b:1", "no.such": 1 })
     end
     assert_match(/no\.such/, error.message)
@@ -252,7 +252,7 @@ class KafkaProducerTest < KafkaCase
   def held?
     producer.produce("orders", "y", partition: 0).wait(timeout: 2)
     false
-  rescue Skep::Kafka::NotDelivered
+  rescue Skep::Kafka::DeliveryFailed
     true
   end
 

@@ -36,7 +36,7 @@ class KafkaQuarantineTest < KafkaCase
     assert_equal 1, named(events, "dead_lettered").size
     assert_equal({ "skep.topic" => "orders", "skep.partition" => "0", "skep.offset" => "1",
                    "skep.attempts" => "3", "skep.crashes" => "3",
-                   "skep.error" => "Skep::Kafka::Crashed: alone in hand at 3 crashes of its node " \
+                   "skep.error" => "Skep::Kafka::CrashedNode: alone in hand at 3 crashes of its node " \
                                    "(SIGSEGV; SIGKILL, hung; SIGKILL, oom)",
                    "skep.host" => Socket.gethostname }, letter.headers)
   end

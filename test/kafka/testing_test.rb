@@ -44,7 +44,7 @@ class KafkaTestingTest < Skep::TestCase
 
   test "knows all that a child can be asked" do
     spoken = Skep::Swarm::Child.public_instance_methods(false).reject { |name| name.start_with?("__") }
-    assert_empty spoken - Testing::Child.public_instance_methods - [:leave]
+    assert_empty spoken - Skep::Kafka::Testing::FakeChild.public_instance_methods - [:leave]
   end
 
   test "rehearses batches, retries and dead letters as the source says, without a wait" do
@@ -154,7 +154,7 @@ class KafkaTestingTest < Skep::TestCase
   end
 
   test "raises what is wrong with the source" do
-    error = assert_raises(Skep::Kafka::BadSource) { rehearse(batch: 0) { nil } }
+    error = assert_raises(Skep::Kafka::ConfigurationError) { rehearse(batch: 0) { nil } }
     assert_match(/batch: must be a whole number/, error.message)
   end
 

@@ -1,5 +1,5 @@
 /*
- * Skep::Kafka::Haul::Packed: the messages of one read, as packing.c has copied them out of librdkafka
+ * Skep::Kafka::Librdkafka::MessageSet::Packed: the messages of one read, as packing.c has copied them out of librdkafka
  * into one piece of memory.
  */
 #include "plane.h"
@@ -41,7 +41,7 @@ skep_haul_size(const void *data)
 }
 
 static const rb_data_type_t skep_haul_type = {
-    .wrap_struct_name = "Skep::Kafka::Haul",
+    .wrap_struct_name = "Skep::Kafka::Librdkafka::MessageSet",
     .function = { .dmark = skep_haul_mark, .dfree = skep_haul_free,
                   .dsize = skep_haul_size, .dcompact = skep_haul_compact },
     .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
@@ -136,7 +136,7 @@ skep_spot_beat(const struct skep_spot *spot, VALUE child)
         skep_cell_beat_roughly(spot->cell);
 }
 
-/* When a loop over a haul ends before its last message: Skep::Kafka::Ownership. */
+/* When a loop over a haul ends before its last message: Skep::Kafka::Processing::PartitionOwnership. */
 struct skep_tenure {
     VALUE ownership; /* Qnil: never */
     int64_t limit;
@@ -285,7 +285,7 @@ skep_haul_last_offset(VALUE self)
 void
 skep_init_haul(VALUE kafka)
 {
-    VALUE parent = rb_const_get(kafka, rb_intern("Haul"));
+    VALUE parent = rb_const_get(rb_const_get(kafka, rb_intern("Librdkafka")), rb_intern("MessageSet"));
 
     skep_haul_class = rb_define_class_under(parent, "Packed", parent);
     rb_gc_register_mark_object(skep_haul_class);

@@ -1,4 +1,4 @@
-/* Skep::Kafka::Reader.bind: finds librdkafka's functions in the library that is loaded already. */
+/* Skep::Kafka::Librdkafka::PartitionQueue.bind: finds librdkafka's functions in the library that is loaded already. */
 #include "plane.h"
 
 #include <dlfcn.h>
@@ -36,7 +36,7 @@ skep_rdkafka_bind(VALUE self, VALUE path)
 void
 skep_init_rdkafka(VALUE kafka)
 {
-    VALUE reader = rb_const_get(kafka, rb_intern("Reader"));
+    VALUE reader = rb_const_get(rb_const_get(kafka, rb_intern("Librdkafka")), rb_intern("PartitionQueue"));
 
     rb_define_singleton_method(reader, "bind", skep_rdkafka_bind, 1);
 }

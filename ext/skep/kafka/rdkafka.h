@@ -1,7 +1,7 @@
 /*
  * What the data plane needs of librdkafka, declared by ourselves: there is no header at hand where
  * the gem is installed, and nothing to link with. Bound at run time, in the very library that
- * Skep::Kafka::Native uses. Source: rdkafka.h, whose rd_kafka_message_t is part of its stable ABI.
+ * Skep::Kafka::Librdkafka::Bindings uses. Source: rdkafka.h, whose rd_kafka_message_t is part of its stable ABI.
  */
 #ifndef SKEP_KAFKA_RDKAFKA_H
 #define SKEP_KAFKA_RDKAFKA_H

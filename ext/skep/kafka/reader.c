@@ -1,5 +1,5 @@
 /*
- * Skep::Kafka::Reader over rd_kafka_consume_batch_queue: what lies in a partition's queue is taken
+ * Skep::Kafka::Librdkafka::PartitionQueue over rd_kafka_consume_batch_queue: what lies in a partition's queue is taken
  * out, copied into a haul and given back to librdkafka, all in one go. None of it waits, so that the
  * GVL is let go only for much to copy: to get it back may take a tenth of a second.
  *
@@ -60,7 +60,7 @@ skep_reader_size(const void *data)
 }
 
 static const rb_data_type_t skep_reader_type = {
-    .wrap_struct_name = "Skep::Kafka::Reader",
+    .wrap_struct_name = "Skep::Kafka::Librdkafka::PartitionQueue",
     .function = { .dmark = skep_reader_mark, .dfree = skep_reader_free,
                   .dsize = skep_reader_size, .dcompact = skep_reader_compact },
     .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
@@ -207,7 +207,7 @@ skep_reader_close(VALUE self)
 void
 skep_init_reader(VALUE kafka)
 {
-    VALUE reader = rb_const_get(kafka, rb_intern("Reader"));
+    VALUE reader = rb_const_get(rb_const_get(kafka, rb_intern("Librdkafka")), rb_intern("PartitionQueue"));
 
     rb_define_alloc_func(reader, skep_reader_allocate);
     rb_define_private_method(reader, "attach", skep_reader_attach, 4);

@@ -28,7 +28,7 @@ module Skep
       def initialize(topic, partition, messages) #: (String, Integer, Enumerable[Message]) -> void
         @topic = topic
         @partition = partition
-        @haul = Haul.of(messages)
+        @haul = Librdkafka::MessageSet.of(messages)
         @loops = 0
       end
 
@@ -102,7 +102,7 @@ module Skep
       end
 
       # Whose it is. Returns false if that isn't this node any more: it isn't to be processed.
-      def __owned(ownership) #: (Ownership) -> bool
+      def __owned(ownership) #: (Processing::PartitionOwnership) -> bool
         @ownership = ownership
         @whole = false
         @looped = @loops

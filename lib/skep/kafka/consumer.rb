@@ -8,54 +8,58 @@
 #   consumer.control.drain { |event| consumer.assign(event.list) if event.kind == :rebalance … }
 module Skep
   module Kafka
-    class Consumer < Client
-      include Offsets
-      include Membership
+    class Consumer < Librdkafka::Client
+      include Librdkafka::OffsetQueries
+      include Librdkafka::Membership
 
-      attr_reader :fetch_wait #: FetchWait?, nil where the settings say how long
+      attr_reader :fetch_wait #: Librdkafka::FetchWait?, nil where the settings say how long
 
       def initialize(settings) #: (Hash[String, String]) -> void
         @group, @name = settings.values_at("group.id", "group.instance.id")
-        @stays = @name && !Protocol.new(settings).brokers?
-        super(settings, type: Native::CONSUMER)
-        @fetch_wait = FetchWait.for(handle, settings)
+        @stays = @name && !Config::GroupProtocol.new(settings).brokers?
+        super(settings, type: Librdkafka::Bindings::CONSUMER)
+        @fetch_wait = Librdkafka::FetchWait.for(handle, settings)
         @reset = settings.fetch("auto.offset.reset", "largest")
       end
 
       def subscribe(topics) #: (Array[String]) -> void
-        PartitionList.make(topics.map { |topic| [topic, -1] }) do |list|
-          check(Native.subscribe(handle, list.pointer), "the subscription to #{topics.join(", ")}")
+        Librdkafka::TopicPartitionList.make(topics.map { |topic| [topic, -1] }) do |list|
+          check(Librdkafka::Bindings.subscribe(handle, list.pointer),
+                "the subscription to #{topics.join(", ")}")
         end
       end
 
       # Takes these partitions on top of what it has, or instead, as the group's protocol goes.
-      def assign(list) #: (PartitionList) -> void
+      def assign(list) #: (Librdkafka::TopicPartitionList) -> void
         if cooperative?
-          check_error(Native.incremental_assign(handle, list.pointer), "an assignment")
+          check_error(Librdkafka::Bindings.incremental_assign(handle, list.pointer),
+                      "an assignment")
         else
-          check(Native.assign(handle, list.pointer), "an assignment")
+          check(Librdkafka::Bindings.assign(handle, list.pointer), "an assignment")
         end
       end
 
       # Gives these up, or everything.
-      def unassign(list) #: (PartitionList) -> void
+      def unassign(list) #: (Librdkafka::TopicPartitionList) -> void
         if cooperative?
-          check_error(Native.incremental_unassign(handle, list.pointer), "a revocation")
+          check_error(Librdkafka::Bindings.incremental_unassign(handle, list.pointer),
+                      "a revocation")
         else
-          check(Native.assign(handle, nil), "a revocation")
+          check(Librdkafka::Bindings.assign(handle, nil), "a revocation")
         end
       end
 
       # Were the partitions taken away without asking?
-      def lost? = !Native.assignment_lost(handle).zero? #: () -> bool
+      def lost? = !Librdkafka::Bindings.assignment_lost(handle).zero? #: () -> bool
 
-      # A partition about to be assigned; see Partition. Without forwarding its messages stay in its
-      # queue, instead of joining all others in the consumer's.
-      def partition(topic, number, **how) #: (String, Integer, **untyped) -> Partition
-        queue = Native.queue_get_partition(handle, topic, number)
-        Native.queue_forward(queue, nil)
-        whereabouts = Whereabouts.new(handle, topic, number)
-        partition = Partition.new(queue, topic, number, whereabouts:, **how)
+      # A partition about to be assigned; see Processing::AssignedPartition. Without forwarding its
+      # messages stay in its queue, instead of joining all others in the consumer's.
+      #: (String, Integer, **untyped) -> Processing::AssignedPartition
+      def partition(topic, number, **how)
+        queue = Librdkafka::Bindings.queue_get_partition(handle, topic, number)
+        Librdkafka::Bindings.queue_forward(queue, nil)
+        whereabouts = Librdkafka::QueuePosition.new(handle, topic, number)
+        partition = Processing::AssignedPartition.new(queue, topic, number, whereabouts:, **how)
         partition.tap { partition.intake.fetch_wait = @fetch_wait }
       end
 
@@ -63,16 +67,17 @@ module Skep
       # ours to note. epoch: the leader epoch of the message before that offset, where it is known.
       #: (String, Integer, Integer, ?Integer?) -> bool
       def store(topic, number, offset, epoch = nil)
-        PartitionList.make([[topic, number, offset, epoch]]) do |list|
-          Native.offsets_store(handle, list.pointer).zero?
+        Librdkafka::TopicPartitionList.make([[topic, number, offset, epoch]]) do |list|
+          Librdkafka::Bindings.offsets_store(handle, list.pointer).zero?
         end
       end
 
       # Goes on reading these from there: what was fetched already isn't given out any more.
       def seek(offsets, seconds) #: (Array[[String, Integer, Integer]], Numeric) -> void
-        PartitionList.make(offsets) do |list|
+        Librdkafka::TopicPartitionList.make(offsets) do |list|
           milliseconds = (seconds * 1000).ceil
-          check_error(Native.seek_partitions(handle, list.pointer, milliseconds), "a seek")
+          check_error(Librdkafka::Bindings.seek_partitions(handle, list.pointer, milliseconds),
+                      "a seek")
           list.to_a.each { |_, _, _, code| check(code, "a seek") }
         end
       end
@@ -93,12 +98,12 @@ module Skep
         return 0 if offsets.empty?
 
         answers = queue
-        code = PartitionList.make(offsets) do |list|
-          Native.commit_queue(handle, list.pointer, answers.pointer, nil, nil)
+        code = Librdkafka::TopicPartitionList.make(offsets) do |list|
+          Librdkafka::Bindings.commit_queue(handle, list.pointer, answers.pointer, nil, nil)
         end
         return code unless code.zero?
 
-        answers.wait(seconds, &:code) || Codes::TIMED_OUT
+        answers.wait(seconds, &:code) || Librdkafka::ErrorCode::TIMED_OUT
       ensure
         answers&.close
       end
@@ -116,14 +121,13 @@ module Skep
       private
 
       def failure(code, text)
-        return super unless [Codes::FENCED, Codes::NAME_KEPT].include?(code)
+        return super unless [Librdkafka::ErrorCode::FENCED, Librdkafka::ErrorCode::NAME_KEPT].include?(code)
 
-        NameTaken.new(name: @name, group: @group, cause: Native.err2str(code),
-                      kept: code == Codes::NAME_KEPT)
+        InstanceIdTaken.new(name: @name, group: @group, cause: Librdkafka::Bindings.err2str(code),
+                      kept: code == Librdkafka::ErrorCode::NAME_KEPT)
       end
 
-      def cooperative? = Native.rebalance_protocol(handle) == "COOPERATIVE"
+      def cooperative? = Librdkafka::Bindings.rebalance_protocol(handle) == "COOPERATIVE"
     end
-    private_constant :Consumer
   end
 end

@@ -3,8 +3,8 @@
 # Writes messages, from as many threads as like, and says what became of each.
 #
 #   producer = Skep::Kafka::Producer.new({ "bootstrap.servers": "kafka-1:9092" }, child:)
-#   producer.produce("orders", "payload", key: "k", headers: { "trace" => "1" })   # => a Delivery
-#   producer.produce_sync("orders", "payload", timeout: 5)   # => its Place, or raises NotDelivered
+#   producer.produce("orders", "payload", key: "k", headers: { "trace" => "1" })   # => a DeliveryHandle
+#   producer.produce_sync("orders", "payload", timeout: 5)   # => its DeliveryReport, or raises DeliveryFailed
 #   producer.flush(10)                                       # => how many are still on their way
 #   producer.close                                           # else at the process' exit
 #
@@ -17,7 +17,7 @@
 module Skep
   module Kafka
     class Producer
-      include Producing
+      include ProduceMethods
 
       # How large a message may be is the broker's to say.
       DEFAULTS = { "enable.idempotence" => "true", "client.id" => "skep",
@@ -28,32 +28,33 @@ module Skep
       CLOSED = "the producer is closed"
       private_constant :DEFAULTS, :FULL_SECONDS, :PURGE_SECONDS, :CLOSE_SECONDS, :CLOSED
 
-      # librdkafka's settings; child: whose swarm is told of what fails. Raises BadSource for
-      # settings that can't be.
+      # librdkafka's settings; child: whose swarm is told of what fails. Raises ConfigurationError
+      # for settings that can't be.
       #: (Hash[untyped, untyped], ?child: untyped) -> void
       def initialize(kafka, child: nil, __settings: nil, __report: nil)
-        settings = __settings || Producer.checked(Settings.new(kafka))
+        settings = __settings || Producer.checked(Config::ClientConfig.new(kafka))
         @known = !__report.nil? # somebody else tells when brokers are out of reach
-        @report = __report || Report.new(child || Aloud, settings)
-        @undelivered = Undelivered.new { |facts| tell(facts) }
-        @outbox = Outbox.new { |delivery| @undelivered.add(delivery) }
+        @report = __report || Metrics::EventReporter.new(child || StderrEvents, settings)
+        @undelivered = DeliveryFailures.new { |facts| tell(facts) }
+        @outbox = InFlightMessages.new { |delivery| @undelivered.add(delivery) }
         start(Producer.settings(settings))
       end
 
-      def self.checked(settings) #: (Settings) -> Settings, those, or BadSource is raised
+      #: (Config::ClientConfig) -> Config::ClientConfig, those, or ConfigurationError is raised
+      def self.checked(settings)
         return settings if settings.errors.empty?
 
-        raise BadSource.new(sentences: settings.errors)
+        raise ConfigurationError.new(sentences: settings.errors)
       end
 
       # With what a producer of skep's has beside the user's settings.
-      def self.settings(settings) #: (Settings) -> Hash[String, String]
+      def self.settings(settings) #: (Config::ClientConfig) -> Hash[String, String]
         given = settings.for_producer
         acks = given["acks"] || given["request.required.acks"]
         DEFAULTS.merge({ "enable.idempotence" => [nil, "all", "-1"].include?(acks).to_s }, given)
       end
 
-      # Puts a message into the buffer, waiting for room in it. Raises NotDelivered for one that
+      # Puts a message into the buffer, waiting for room in it. Raises DeliveryFailed for one that
       # can't be sent at all, such as one larger than a `message.max.bytes` of yours.
       #
       # headers: names and values. A value is a String, nil, or an Array of those, which is written
@@ -61,7 +62,7 @@ module Skep
       # Time, or milliseconds since 1970.
       #
       #: (String, String?, ?key: String?, ?headers: Hash[untyped, untyped]?, ?partition: Integer?,
-      #:   ?timestamp: Time | Integer | nil) -> Delivery
+      #:   ?timestamp: Time | Integer | nil) -> DeliveryHandle
       def produce(topic, payload = nil, key: nil, headers: nil, partition: nil, timestamp: nil)
         __produce(topic, payload, key:, headers:, partition:, timestamp:)
       end
@@ -69,11 +70,11 @@ module Skep
       # claimed: somebody asks what became of it; the block is given what waits for room, to call.
       def __produce(topic, payload, headers:, timestamp:, claimed: false, **more, &waiting)
         at_home
-        delivery = Delivery.new(topic.to_s, @outbox, claimed:)
+        delivery = DeliveryHandle.new(topic.to_s, @outbox, claimed:)
         post(delivery, payload, waiting, headers:, timestamp: milliseconds(timestamp), **more)
       end
 
-      def __sender = @sender #: () -> Sender
+      def __sender = @sender #: () -> ProducerClient
 
       # Sends all there is, whatever `linger.ms` says, and waits so many seconds at most until that
       # has been answered for; not for what other threads produce meanwhile. How many messages of it
@@ -97,7 +98,7 @@ module Skep
       def closed? = @closed ? true : false #: () -> bool, does it take no more?
 
       # The error librdkafka gave up for, nil while all is well.
-      def fatal = closed? ? @fatal : @sender.fatal #: () -> ClientFailed?
+      def fatal = closed? ? @fatal : @sender.fatal #: () -> FatalClientError?
 
       def inspect #: () -> String
         state = home? ? "#{waiting} on their way" : "another process'"
@@ -107,13 +108,13 @@ module Skep
       private
 
       def start(settings)
-        @sender = Sender.new(settings)
-        @outbox.hurry = @hurry = Hurry.for(settings, @sender, @outbox)
+        @sender = ProducerClient.new(settings)
+        @outbox.hurry = @hurry = LingerFlush.for(settings, @sender, @outbox)
         @generation = OS::Generation.count
         @ending = Mutex.new
         @wake, @waker = OS.pipe
         @thread = Threads::Background.new("kafka.producer", restart: :never) { listen }
-        Unclosed.add(self)
+        OpenProducers.add(self)
       end
 
       def home? = @generation == OS::Generation.count
@@ -132,7 +133,7 @@ module Skep
             @sender.put(delivery.topic, key, payload, tag:, **more)
           end
           return delivery if code&.zero?
-          raise refusal(delivery.topic, code) unless code == Codes::QUEUE_FULL
+          raise refusal(delivery.topic, code) unless code == Librdkafka::ErrorCode::QUEUE_FULL
 
           waiting ? waiting.call(method(:await_room)) : await_room
         end
@@ -144,13 +145,13 @@ module Skep
       end
 
       def refusal(topic, code)
-        return NotDelivered.new(topic:, cause: CLOSED) unless code
+        return DeliveryFailed.new(topic:, cause: CLOSED) unless code
 
-        NotDelivered.new(topic:, code:, cause: (fatal || Native.err2str(code)).to_s)
+        DeliveryFailed.new(topic:, code:, cause: (fatal || Librdkafka::Bindings.err2str(code)).to_s)
       end
 
       def finish(seconds)
-        Unclosed.delete(self)
+        OpenProducers.delete(self)
         flush(seconds)
         @fatal = @sender.fatal
         @outbox.close
@@ -184,7 +185,7 @@ module Skep
         when :delivery then @outbox.answer(event.deliveries)
         when :log then @report.log(event)
         when :error
-          @report.error(event) unless @known && Codes::NETWORK.include?(event.code)
+          @report.error(event) unless @known && Librdkafka::ErrorCode::NETWORK.include?(event.code)
         end
       end
 

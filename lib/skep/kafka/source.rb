@@ -32,7 +32,9 @@
 module Skep
   module Kafka
     class Source
-      def initialize(**options) = @options = Options.new(**options) #: (**untyped) -> void
+      def initialize(**options)
+        @options = Config::SourceOptions.new(**options)
+      end #: (**untyped) -> void
 
       # What is wrong with the options, a sentence each; needs no network.
       def errors = @options.errors #: () -> Array[String]
@@ -46,13 +48,13 @@ module Skep
       # A node's whole work, on the calling thread; returns at stop. Raises a BootError where it
       # can't begin.
       def run(child, handler) #: (Child, Proc) -> void
-        raise BadSource.new(sentences: errors) unless errors.empty?
+        raise ConfigurationError.new(sentences: errors) unless errors.empty?
 
-        Member.new(@options, child, handler).run
+        Consumer::GroupMember.new(@options, child, handler).run
       end
 
       # For who asks the same cluster something, or works without one.
-      def __options = @options #: () -> Options
+      def __options = @options #: () -> Config::SourceOptions
 
       def inspect #: () -> String
         "#<Skep::Kafka::Source #{@options.topics.join(",")} group=#{@options.group} " \

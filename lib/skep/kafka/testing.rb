@@ -15,7 +15,7 @@
 #
 #   app = Testing.load("swarm.rb")      # what `skep run swarm.rb` would do
 #   app.boot                            # its preload and on_boot blocks
-#   app.work("orders").run(["payload"]) # => Outcome
+#   app.work("orders").run(["payload"]) # => TestResult
 #
 # A message is a payload, a hash (topic, partition, offset, key, payload, headers, timestamp), or a
 # Skep::Kafka::Message. Strings become binary, as they come from Kafka.
@@ -29,27 +29,28 @@ module Skep
         # A batch as a handler gets it. With a child, that one is told of what it gives out.
         #: (String, Array[untyped], ?partition: Integer, ?offset: Integer, ?child: untyped) -> Batch
         def batch(topic, messages, partition: 0, offset: 0, child: nil)
-          stock = Stock.new(topic:, partition:, offset:)
+          stock = MessageFactory.new(topic:, partition:, offset:)
           Batch.new(topic, partition, messages.map { |one| stock.message(one) }).tap do |batch|
             child&.__given(batch)
           end
         end
 
         # A child that remembers what it is told.
-        def child(...) = Child.new(...) #: (**untyped) -> Child
+        def child(...) = FakeChild.new(...) #: (**untyped) -> FakeChild
 
         # Has a node's worker do these messages with that source's options. What becomes of them: an
-        # Outcome. Backoffs take no time. A batch that fails is tried again as often as the source
-        # says, without a dead letter `retries` times; then all stops.
+        # TestResult. Backoffs take no time. A batch that fails is tried again as often as the
+        # source says, without a dead letter `retries` times; then all stops.
         #
-        # Raises BadSource where the options can't be, and what the handler raises that isn't a
-        # StandardError (it would end the node).
-        #: (Source, Array[untyped], ?child: Child, ?retries: Integer) { (Batch, Child) -> void }
-        #:   -> Outcome
-        def run(source, messages, child: Child.new, retries: 10, &handler)
+        # Raises ConfigurationError where the options can't be, and what the handler raises that
+        # isn't a StandardError (it would end the node).
+        #: (Source, Array[untyped], ?child: FakeChild, ?retries: Integer) { (Batch, FakeChild)
+        #:   -> void }
+        #:   -> TestResult
+        def run(source, messages, child: FakeChild.new, retries: 10, &handler)
           raise ArgumentError, "Testing.run takes the handler as its block" unless handler
 
-          Rehearsal.new(source, messages, child:, retries:, handler:).run
+          TestRun.new(source, messages, child:, retries:, handler:).run
         end
 
         # What a swarm file describes; runs nothing of it but the file itself. Raises Skep::Error
@@ -60,11 +61,11 @@ module Skep
   end
 end
 
-require "skep/kafka/testing/stock"
-require "skep/kafka/testing/child"
-require "skep/kafka/testing/offsets"
-require "skep/kafka/testing/stand"
-require "skep/kafka/testing/grave"
-require "skep/kafka/testing/outcome"
-require "skep/kafka/testing/rehearsal"
+require "skep/kafka/testing/message_factory"
+require "skep/kafka/testing/fake_child"
+require "skep/kafka/testing/fake_consumer"
+require "skep/kafka/testing/fake_partition"
+require "skep/kafka/testing/fake_dead_letter_queue"
+require "skep/kafka/testing/test_result"
+require "skep/kafka/testing/test_run"
 require "skep/kafka/testing/swarm_file"

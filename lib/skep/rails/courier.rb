@@ -69,7 +69,7 @@ module Skep
 
         def post(producer, parcel)
           parcel.delivery = producer.produce(parcel.topic, parcel.payload, key: parcel.key)
-        rescue Kafka::NotDelivered => e # each on its own: the others may go
+        rescue Kafka::DeliveryFailed => e # each on its own: the others may go
           parcel.error = e
         end
 
@@ -77,7 +77,7 @@ module Skep
           deadline = OS.now + seconds + LEEWAY_SECONDS
           parcels.each do |parcel|
             parcel.delivery&.wait(timeout: [deadline - OS.now, 0].max.ceil(1))
-          rescue Kafka::NotDelivered => e
+          rescue Kafka::DeliveryFailed => e
             parcel.error = e
           end
         end

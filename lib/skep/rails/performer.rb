@@ -33,7 +33,7 @@ module Skep
       def perform(data, child)
         Courier.with(child) { child.busy(for: @job_timeout) { ActiveJob::Base.execute(data) } }
       rescue StandardError => e # the job's: what becomes of it is the source's to say
-        raise spoken_for?(data, e) && !e.frozen? ? e.extend(Kafka::Final) : e
+        raise spoken_for?(data, e) && !e.frozen? ? e.extend(Kafka::NonRetryable) : e
       end
 
       # Has the job a handler for it, or for what caused it?
@@ -60,9 +60,9 @@ module Skep
         data = JSON.parse(message.payload.to_s)
         return data if data.is_a?(Hash) && data["job_class"].is_a?(String)
 
-        raise NoJob.new(cause: "it has no job_class").extend(Kafka::Final)
+        raise NoJob.new(cause: "it has no job_class").extend(Kafka::NonRetryable)
       rescue JSON::ParserError => e
-        raise NoJob.new(cause: e.message).extend(Kafka::Final)
+        raise NoJob.new(cause: e.message).extend(Kafka::NonRetryable)
       end
     end
     private_constant :Performer

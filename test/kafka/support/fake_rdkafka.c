@@ -1,5 +1,5 @@
 /*
- * What the C of Skep::Kafka::Reader calls of librdkafka, over messages that a test pushes: those
+ * What the C of Skep::Kafka::Librdkafka::PartitionQueue calls of librdkafka, over messages that a test pushes: those
  * that no broker can be brought to send, and a count of what was never given back.
  */
 #include <stdint.h>

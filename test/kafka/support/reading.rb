@@ -12,11 +12,11 @@ module Skep
         @test = test
         @consumer = Consumer.new({ "bootstrap.servers" => broker.bootstrap_servers,
                                    "group.id" => "readers", **settings.transform_keys(&:to_s) })
-        @queue = Native.queue_get_partition(@consumer.handle, "orders", 0)
-        Native.queue_forward(@queue, nil)
-        (@bell = Bell.new).told_by(@queue, 1)
-        @reader = Reader.new(@queue, "orders", 0, 100)
-        PartitionList.make([["orders", 0, offset]]) { |list| @consumer.assign(list) }
+        @queue = Librdkafka::Bindings.queue_get_partition(@consumer.handle, "orders", 0)
+        Librdkafka::Bindings.queue_forward(@queue, nil)
+        (@bell = Librdkafka::WakeupPipe.new).told_by(@queue, 1)
+        @reader = Librdkafka::PartitionQueue.new(@queue, "orders", 0, 100)
+        Librdkafka::TopicPartitionList.make([["orders", 0, offset]]) { |list| @consumer.assign(list) }
       end
 
       # The messages that come next, so many at least; errors are collected.
@@ -27,7 +27,7 @@ module Skep
           hauls << haul
           wait if taken.zero?
         end
-        Haul.join(hauls.reject(&:empty?))
+        Librdkafka::MessageSet.join(hauls.reject(&:empty?))
       end
 
       # The first error.
@@ -51,8 +51,8 @@ module Skep
         return unless @queue
 
         @reader.close
-        Native.queue_io_event_enable(@queue, -1, nil, 0)
-        Native.queue_destroy(@queue)
+        Librdkafka::Bindings.queue_io_event_enable(@queue, -1, nil, 0)
+        Librdkafka::Bindings.queue_destroy(@queue)
         @queue = nil
         @bell.close
         @consumer.close

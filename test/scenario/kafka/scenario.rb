@@ -87,12 +87,13 @@ class KafkaScenario < Scenario
   end
 
   def topic(name, partitions)
-    Skep::Kafka::Feed.new(broker.address, name).tap { |feed| feed.create_topic(partitions) }.close
+    Skep::Kafka::Testing::TopicSeeder.new(broker.address, name).tap { |feed|
+ feed.create_topic(partitions) }.close
     name
   end
 
   def feed(topic, items)
-    feed = Skep::Kafka::Feed.new(broker.address, topic)
+    feed = Skep::Kafka::Testing::TopicSeeder.new(broker.address, topic)
     feed.publish(items)
   ensure
     feed&.close

@@ -27,7 +27,7 @@ RailsScenario.play do
     note.destroy
   RUBY
   FileUtils.rm("#{root}/app/jobs/gone_job.rb")
-  feed = Skep::Kafka::Feed.new(broker.bootstrap_servers, "shop.jobs.default")
+  feed = Skep::Kafka::Testing::TopicSeeder.new(broker.bootstrap_servers, "shop.jobs.default")
   feed.publish([[nil, "{"], [nil, nil], [nil, "[1]"]])
   feed.close
 

@@ -19,7 +19,7 @@ module Skep
     end
 
     # The source was given options or settings that can't be.
-    class BadSource < BootError
+    class ConfigurationError < BootError
       def initialize(sentences:) = super(sentences.join("\n")) #: (sentences: Array[String]) -> void
 
       # Returns 78: trying again doesn't help.
@@ -46,7 +46,7 @@ module Skep
     end
 
     # A broker answered and refused: who we are, or what we ask for.
-    class Refused < BootError
+    class AuthorizationError < BootError
       ACLS = "for example with kafka-acls --add --allow-principal User:NAME --operation Read"
       ADVICE = {
         topic: "allow READ and DESCRIBE on it to this user, #{ACLS} --operation Describe " \
@@ -64,9 +64,9 @@ module Skep
       # What to do about an error that a working client meets; nil if it is no refusal.
       def self.advice(code) #: (Integer) -> String?
         case code
-        when Codes::TOPIC_REFUSED then ADVICE[:topic]
-        when Codes::GROUP_REFUSED then ADVICE[:group]
-        when *Codes::LOGIN then ADVICE[:login]
+        when Librdkafka::ErrorCode::TOPIC_REFUSED then ADVICE[:topic]
+        when Librdkafka::ErrorCode::GROUP_REFUSED then ADVICE[:group]
+        when *Librdkafka::ErrorCode::LOGIN then ADVICE[:login]
         end
       end
 

@@ -2,7 +2,7 @@
 
 # What befalls a client and the node that has it, and who asks a cluster something.
 #
-#   rescue Skep::Kafka::NameTaken => e
+#   rescue Skep::Kafka::InstanceIdTaken => e
 #     e.name      # => "billing-web3-0"
 module Skep
   module Kafka
@@ -15,14 +15,14 @@ module Skep
     end
 
     # It can't be asked about.
-    class Unanswered < Skep::Error
+    class RequestFailed < Skep::Error
       def initialize(group:, brokers:, cause:)
         super("#{brokers} can't tell of the group #{group} (#{cause}): try again in a moment")
       end
     end
 
     # librdkafka gave the client up, for instance because another member has its group.instance.id.
-    class ClientFailed < Error
+    class FatalClientError < Error
       def initialize(code:, text:) #: (code: String, text: String) -> void
         super("the Kafka client can't go on (#{code}: #{text}): " \
               "its node ends, so that a new one takes its place")
@@ -30,7 +30,7 @@ module Skep
     end
 
     # Another client is a member of the group by the name that is ours.
-    class NameTaken < Error
+    class InstanceIdTaken < Error
       NEWCOMER = "two hosts of the same name run this swarm? Give each its own hostname, or set " \
                  "group.instance.id where they differ"
       KEPT = "with group.protocol: consumer a member that was killed keeps its name until its " \
@@ -52,7 +52,7 @@ module Skep
 
     # What a member still had to tell came after it had lost its place and joined again by its name:
     # the broker takes that for another's.
-    class FencedItself < Error
+    class SelfFenced < Error
       attr_reader :name #: String, of the member
 
       #: (name: String, group: String, cause: String) -> void
@@ -64,14 +64,14 @@ module Skep
     end
 
     # A call into librdkafka failed where it shouldn't.
-    class CallFailed < Error
+    class LibrdkafkaError < Error
       def initialize(call:, text:) #: (call: String, text: String) -> void
         super("librdkafka refused #{call}: #{text}")
       end
     end
 
     # The embedded broker's process didn't start.
-    class NoBroker < Error
+    class EmbeddedBrokerFailed < Error
       def initialize(pid:, seconds:) #: (pid: Integer, seconds: Numeric) -> void
         super("the embedded broker, process #{pid}, didn't answer within #{seconds} s: " \
               "what it wrote to stderr says why")
@@ -79,7 +79,7 @@ module Skep
     end
 
     # Why a message that was never done isn't tried again: what became of the nodes that did try.
-    class Crashed < Error
+    class CrashedNode < Error
       def initialize(crashes:, ends:) #: (crashes: Integer, ends: Array[String]) -> void
         super("alone in hand at #{crashes} crashes of its node (#{ends.join("; ")})")
       end

@@ -4,14 +4,14 @@
 # topic it goes there at once.
 #
 #   class NoOrder < StandardError
-#     include Skep::Kafka::Final
+#     include Skep::Kafka::NonRetryable
 #   end
 #
-#   raise error.extend(Skep::Kafka::Final)   # the same of an error of somebody else's
+#   raise error.extend(Skep::Kafka::NonRetryable)   # the same of an error of somebody else's
 module Skep
   module Kafka
     # An error that includes it isn't tried again.
-    module Final
+    module NonRetryable
     end
   end
 end

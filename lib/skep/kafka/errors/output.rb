@@ -13,7 +13,7 @@ module Skep
     end
 
     # A message couldn't be written to its topic.
-    class NotDelivered < OutputFailed
+    class DeliveryFailed < OutputFailed
       # Given up by librdkafka for want of an answer.
       PASSING = [-195, -193, -192, -187, -185, -181, -152, -151].freeze
       TOO_LARGE = [-176, 10].freeze
@@ -55,11 +55,11 @@ module Skep
 
       # Of an error object of librdkafka's, which is destroyed.
       def self.of(error, step) #: (FFI::Pointer, String) -> TransactionFailed
-        new(step:, code: Native.error_code(error), text: Native.error_string(error),
-            retriable: !Native.error_is_retriable(error).zero?,
-            fatal: !Native.error_is_fatal(error).zero?)
+        new(step:, code: Librdkafka::Bindings.error_code(error), text: Librdkafka::Bindings.error_string(error),
+            retriable: !Librdkafka::Bindings.error_is_retriable(error).zero?,
+            fatal: !Librdkafka::Bindings.error_is_fatal(error).zero?)
       ensure
-        Native.error_destroy(error)
+        Librdkafka::Bindings.error_destroy(error)
       end
 
       #: (step: String, code: Integer, text: String, ?retriable: bool, ?fatal: bool) -> void
@@ -87,7 +87,7 @@ module Skep
     end
 
     # A partition went to another member in the midst of a batch.
-    class Gone < OutputFailed
+    class PartitionLost < OutputFailed
       def initialize(partition:) #: (partition: String) -> void
         super("#{partition} is another member's now: its messages are tried there")
       end

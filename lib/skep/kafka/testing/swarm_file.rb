@@ -9,7 +9,7 @@ module Skep
       #   app.boot                      # its preload and on_boot blocks, as a node's boot would
       #   app.works                     # => [Work], those that read from Kafka
       #   app.work("orders")            # => the one that reads this topic, or as this group
-      #   app.work("orders").run([…])   # => Outcome
+      #   app.work("orders").run([…])   # => TestResult
       class SwarmFile
         # A source and its handler.
         #
@@ -20,7 +20,7 @@ module Skep
           def run(messages, **how) = Testing.run(source, messages, **how, &handler)
 
           # Calls the handler, once, with that batch; returns what it returns.
-          #: (Batch, ?Child) -> untyped
+          #: (Batch, ?FakeChild) -> untyped
           def call(batch, child = Testing.child) = handler.call(batch, child)
 
           def topics = source.facts[:topics] #: () -> Array[String], which it reads
@@ -40,7 +40,7 @@ module Skep
         end
 
         # Runs what a mold and then a node would run before its work.
-        def boot(child = Testing.child) #: (?Child) -> Child
+        def boot(child = Testing.child) #: (?FakeChild) -> FakeChild
           %i[preload warm].each { |name| @swarm.__hooks(name).each(&:call) }
           @swarm.__hooks(:on_boot).each { |hook| hook.call(child) }
           child

@@ -17,7 +17,7 @@ module Skep
       def initialize
         @consumer = Consumer.new({ **Tally.settings, "group.id" => Tally.wish("group"),
                                    "enable.auto.commit" => "false" })
-        @bell = Bell.new
+        @bell = Librdkafka::WakeupPipe.new
         @readers = {}
         @whole = Tally.wish("work") == "size"
       end
@@ -36,10 +36,10 @@ module Skep
 
       def take(list)
         list.keys.each.with_index(1) do |(topic, number), id|
-          queue = Native.queue_get_partition(@consumer.handle, topic, number)
-          Native.queue_forward(queue, nil)
+          queue = Librdkafka::Bindings.queue_get_partition(@consumer.handle, topic, number)
+          Librdkafka::Bindings.queue_forward(queue, nil)
           @bell.told_by(queue, id)
-          @readers[id] = Reader.new(queue, topic, number, LIMIT)
+          @readers[id] = Librdkafka::PartitionQueue.new(queue, topic, number, LIMIT)
         end
         @consumer.assign(list)
       end

@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+# Takes leave of the group before a node is killed at its stop_timeout, as one is whose handler
+# doesn't end: who is killed can't, and its partitions would wait for its session's end. What is in
+# hand comes again elsewhere then, as it would after the kill.
+#
+#   farewell = LeaveBeforeKill.new(tools, custody)
+#   farewell.io; farewell.seconds_left    # when to look
+#   farewell.look { |event| … }           # leaves, if it is time; the block serves the client
+#   farewell.close
+#
+# Where somebody follows by the same name, at a restart, there is nothing to leave.
+module Skep
+  module Kafka
+    class Consumer
+      class LeaveBeforeKill
+        BEFORE = 3.0 # seconds before the kill; of a short stop_timeout a quarter
+        NOTE = "its handler doesn't end: the others have its partitions before it is killed"
+        private_constant :BEFORE, :NOTE
+
+        #: (Processing::Tools, RebalanceListener) -> void
+        def initialize(tools, custody)
+          @child, @consumer, @report = tools.child, tools.consumer, tools.report
+          @custody = custody
+          @bell = Librdkafka::WakeupPipe.new
+          @child.on_stop { ring }
+        end
+
+        def io = @bell.io #: () -> IO, readable at the stop
+
+        # Until `look` has something to do; nil without that.
+        def seconds_left #: () -> Float?
+          left = @child.time_left
+          return if left.nil? || @taken || (@consumer.stays? && !@child.for_good?)
+
+          @before ||= [BEFORE, left / 4].min
+          [left - @before, 0].max
+        end
+
+        def look(&) #: () { (Librdkafka::Event) -> void } -> void
+          @bell.heard
+          return unless seconds_left&.zero?
+
+          @taken = true
+          @report.tell(:kafka_farewell, level: :warn, note: NOTE)
+          @custody.drop
+          @consumer.withdraw(@before, &)
+        end
+
+        def close #: () -> void
+          @taken = @closed = true
+          @bell.close
+        end
+
+        def inspect
+          "#<Skep::Kafka::Consumer::LeaveBeforeKill#{" taken" if @taken}>"
+        end #: () -> String
+
+        private
+
+        def ring
+          @bell.ring unless @closed
+        rescue IOError # closed this moment: the client is closing
+          nil
+        end
+      end
+    end
+  end
+end

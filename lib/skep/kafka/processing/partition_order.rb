@@ -1,0 +1,60 @@
+# frozen_string_literal: true
+
+# The order of a partition's messages, one batch after the other: which of them may be worked on
+# now. For one thread at a time.
+#
+#   order = PartitionOrder.new(limit: 500)
+#   order.room                       # => 500, how many more may be read now
+#   messages = order.unpack(haul)
+#   order.put(messages, order.keys(messages), bytes: haul.bytes)
+#   messages, keys = order.take      # a strand's; nil while others are out
+#   order.done(batch, 41)            # of those the ones up to that offset are done
+#   order.release(strand)            # they aren't out any more
+#
+# KeyOrder is the other order, by keys.
+module Skep
+  module Kafka
+    module Processing
+      class PartitionOrder
+        attr_reader :position #: Integer?, the offset after the last message done
+
+        def initialize(limit:) #: (limit: Integer) -> void
+          @limit = limit
+        end
+
+        def room = @out || @haul ? 0 : @limit #: () -> Integer
+        def any? = !@out && !@haul.nil? #: () -> bool, would a take give something?
+        def held? = false #: () -> bool, does what is unfinished keep others from being read?
+        def clear? = !@out && @haul.nil? #: () -> bool, is nothing unfinished?
+        def unpack(haul) = haul #: (Librdkafka::MessageSet) -> Librdkafka::MessageSet
+        def keys(_haul) = nil #: (Librdkafka::MessageSet) -> nil
+        def put(haul, _keys, **) = @haul = haul #: (Librdkafka::MessageSet, nil, **Integer) -> void
+
+        def take #: () -> [Librdkafka::MessageSet, nil]?
+          return unless any?
+
+          @out = true
+          haul, @haul = @haul, nil
+          [haul, nil]
+        end
+
+        # Nothing is, and nobody else gets anything before it is released.
+        def take_nothing = @out = true #: () -> void
+
+        #: (Batch, Integer, **untyped) -> void
+        def done(_batch, offset, **) = @position = offset + 1
+
+        # All before that is done: there is nothing more up to there.
+        def reach(offset) = @position = [@position, offset].compact.max #: (Integer) -> void
+
+        def release(_strand) = @out = false #: (WorkItem) -> void
+
+        # Nothing waits beside a strand.
+        def give_out_until(_offset, _strand) = nil #: (Integer, WorkItem) -> void
+        def unfinished(_before) = nil #: (Integer) -> Integer?
+
+        def inspect = "#<Skep::Kafka::Processing::PartitionOrder #{position}>" #: () -> String
+      end
+    end
+  end
+end

@@ -1,0 +1,66 @@
+# frozen_string_literal: true
+
+# What a node's handlers write with: one producer for all of them, or one for each thread where
+# each has transactions of its own.
+#
+#   outputs = HandlerProducers.new(tools)
+#   outputs.of(lane, thread)     # => HandlerProducer or TransactionalProducer, lent to the lane as its `producer`
+#   outputs.open                 # at the node's start; false if it is to stop
+#   outputs.close                # what is on its way has some seconds yet
+module Skep
+  module Kafka
+    class Producer
+      class HandlerProducers
+        CLOSE_SECONDS = 10.0
+        private_constant :CLOSE_SECONDS
+
+        def initialize(tools) #: (Processing::Tools) -> void
+          @tools = tools
+          @options, @child = tools.options, tools.child
+          @report = Metrics::EventReporter.new(@child, @options.producer)
+          @presses = []
+          @all = []
+        end
+
+        def of(lane, thread) #: (Child | Lane, Integer) -> HandlerProducer
+          output = @options.transactional ? transaction(lane,
+                                                        thread) : HandlerProducer.new(shared, lane)
+          lane.__lend(output)
+          @all << output
+          output
+        end
+
+        # Transactions that a predecessor left open end here.
+        def open #: () -> bool
+          @all.each(&:open) if @options.transactional
+          true
+        rescue TransactionFailed
+          raise unless @child.stopping?
+
+          false
+        end
+
+        def close #: () -> void
+          seconds = [CLOSE_SECONDS, (@child.time_left || CLOSE_SECONDS) / 3].min
+          @presses.each { |press| press.close(@options.transactional ? 0 : [seconds, 0].max) }
+        end
+
+        private
+
+        def shared = @presses.first || press
+
+        def press(**how)
+          RenewableProducer.new(@options, @report, **how).tap { |made| @presses << made }
+        end
+
+        # The same for whoever has this node's place after it, and nobody else's.
+        def transaction(lane, thread)
+          own = @options.transactional
+          own = "#{@child.swarm}-#{Socket.gethostname}" if own == true
+          id = "#{own}-#{@child.id}-#{thread}"
+          TransactionalProducer.new(press(transactional_id: id), lane, @tools, id:)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,71 @@
+# frozen_string_literal: true
+
+module Skep
+  module Kafka
+    module Testing
+      # One message that a handler has produced.
+      ProducedMessage = Struct.new(:topic, :payload, :key, :headers, :partition, :timestamp)
+
+      # What `child.producer` is in a test: keeps what is produced, which arrives at once.
+      #
+      #   outlet.produce("out", "payload", key: "k").wait    # => its DeliveryReport
+      class FakeProducer
+        Place = Struct.new(:topic, :partition, :offset)
+
+        # A message on its way, which is there.
+        Delivery = Struct.new(:place) do
+          def wait(**) = place
+          def done? = true
+          def error = nil
+          def topic = place.topic
+        end
+        private_constant :Place, :Delivery
+
+        #: (Array[ProducedMessage], ?atomic: bool) -> void
+        def initialize(produced, atomic: false)
+          @produced = produced
+          @atomic = atomic
+          @offsets = Hash.new(-1)
+        end
+
+        #: (String, String?, ?key: String?, ?headers: Hash?, ?partition: Integer?,
+        #:   ?timestamp: untyped) -> Delivery
+        def produce(topic, payload = nil, key: nil, headers: nil, partition: nil, timestamp: nil)
+          Producer::ProduceMethods.check(topic.to_s, payload, key, partition, headers)
+          (@begun || @produced) << ProducedMessage.new(topic.to_s, payload, key, headers || {}, partition,
+                                                timestamp)
+          at = [topic.to_s, partition || 0]
+          Delivery.new(Place.new(*at, @offsets[at] += 1))
+        end
+
+        def produce_sync(...) = produce(...).wait
+        def flush(_seconds) = 0
+
+        # The worker's side: outputs of a transaction are there when it is through, others at once.
+
+        def atomic? = @atomic
+        def open = nil
+
+        def begin
+          @begun = [] if @atomic
+        end
+
+        def seal(*)
+          @produced.concat(@begun.to_a)
+          @begun = nil
+          true
+        end
+
+        def abort = @begun = nil
+        def inspect = "#<Skep::Kafka::Testing::FakeProducer produced=#{@produced.size}>"
+      end
+
+      # One for each worker of a run.
+      FakeProducers = Struct.new(:produced, :atomic) do
+        def of(child, _thread)
+          FakeProducer.new(produced, atomic:).tap { |outlet| child.__lend(outlet) }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+module Skep
+  module Kafka
+    # When a cluster counts as lost.
+    class OutageTest < ::KafkaCase
+      # As librdkafka says it.
+      Word = Struct.new(:code, :text)
+      ALL_DOWN = Word.new(Librdkafka::ErrorCode::ALL_BROKERS_DOWN, "3/3 brokers are down")
+      private_constant :Word, :ALL_DOWN
+
+      def setup
+        super
+        broker(orders: 1)
+        @told = []
+        @child = FakeChild.new { |*event| @told << event }
+        options = Config::SourceOptions.new(**self.options)
+        @consumer = Consumer.new(options.settings.for_member("test", 0, group: "readers",
+                                                                        commit_every: 5.0))
+        @outage = Consumer::BrokerOutage.new(Processing::Tools.new(options:, consumer: @consumer,
+                                       report: Metrics::EventReporter.new(@child, options.settings)))
+      end
+
+      def teardown
+        @outage&.close
+        @consumer&.close
+        super
+      end
+
+      test "isn't told of a cluster that answers, whatever librdkafka counts" do
+        assert @outage.began(ALL_DOWN)
+        assert_predicate @outage, :now?
+        wait_readable(@outage.io)
+        @outage.over
+
+        assert_empty @told
+        refute_predicate @outage, :now?
+      end
+
+      test "is told once when nobody has answered for a while, and its end" do
+        @broker.down!
+        @outage.began(ALL_DOWN)
+        IO.select(nil, nil, nil, @outage.seconds_left || 0)
+        2.times { @outage.look }
+        @broker.up!
+        wait_readable(@outage.io)
+        @outage.over
+
+        assert_equal %w[kafka_lost kafka_back], @told.map(&:first)
+      end
+    end
+  end
+end

@@ -1,0 +1,89 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/kafka"
+require "skep/swarm"
+require "kafka/support/fake_child"
+
+# When a place that couldn't be read is tried again.
+class KafkaGapsTest < Skep::TestCase
+  Intake = Struct.new(:key, :resumed) do
+    def resume = resumed.call
+  end
+
+  def setup
+    super
+    @now = 7.0
+    @gaps = Skep::Kafka::Consumer::FetchErrors.new(Skep::Kafka::Processing::Tools.new, clock: -> {
+ @now })
+  end
+
+  def teardown
+    @gaps.close
+    super
+  end
+
+  test "waits longer each time that the same place fails, and as at first for another one" do
+    waits = [12, 12, 12, 40].map do |offset|
+      @gaps.again(Intake.new(["orders", 3]), offset)
+      @gaps.seconds_left
+    end
+
+    assert_in_delta 1, waits[0], 0.2
+    assert_in_delta 2, waits[1], 0.4
+    assert_in_delta 4, waits[2], 0.8
+    assert_in_delta 1, waits[3], 0.2
+  end
+
+  test "tries the one that is due first" do
+    3.times { @gaps.again(Intake.new(["orders", 3]), 12) }
+    @gaps.again(Intake.new(["orders", 4]), 12)
+
+    assert_in_delta 1, @gaps.seconds_left, 0.2
+  end
+
+  test "tries again a place that fails as soon as it is resumed" do
+    intake = Intake.new(["orders", 3], -> { @gaps.again(intake, 12) })
+    @gaps.again(intake, 12)
+    @now += 60
+    @gaps.look([intake])
+
+    assert_in_delta 2, @gaps.seconds_left, 0.4
+  end
+
+  test "tries nothing of partitions that went elsewhere" do
+    @gaps.again(Intake.new(["orders", 3]), 12)
+    @gaps.look([])
+
+    assert_nil @gaps.seconds_left
+  end
+
+  test "reports as lost what retention deleted, and all that a reset to the end skips" do
+    assert_equal [["beginning", nil], ["beginning", [10, 27, 18]]],
+                 [reset({}, nil), reset({}, 28)]
+    assert_equal ["end", [10, 29, 20]], reset({ "auto.offset.reset": "latest" }, 28)
+  end
+
+  private
+
+  # What is reported when 30 is read instead of 10.
+  def reset(kafka, low)
+    told = {}
+    gaps = gaps_that_report(kafka) { |name, facts| told[name] = facts }
+    gaps.reset(Intake.new(["orders", 3]), 10, 30, low)
+    [told["kafka_offset_reset"][:to],
+     told["messages_lost"]&.values_at(:offset, :last_offset, :messages)]
+  ensure
+    gaps&.close
+  end
+
+  def gaps_that_report(kafka, &told)
+    child = FakeChild.new(&told)
+    options = Skep::Kafka::Config::SourceOptions.new(
+      kafka: { "bootstrap.servers": "127.0.0.1:1", **kafka }, group: "readers", topics: "orders"
+    )
+    report = Skep::Kafka::Metrics::EventReporter.new(child, options.settings)
+    child.close
+    Skep::Kafka::Consumer::FetchErrors.new(Skep::Kafka::Processing::Tools.new(options:, report:))
+  end
+end

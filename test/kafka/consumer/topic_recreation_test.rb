@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/kafka"
+
+module Skep
+  module Kafka
+    # When a topic counts as deleted and made again.
+    class NamesakesTest < ::Skep::TestCase
+      ZERO = "AAAAAAAAAAAAAAAAAAAAAA"
+      private_constant :ZERO
+
+      # Answers with these ids, one after the other.
+      class Answers < Array
+        def drain
+          yield shift
+        end
+
+        def close = nil
+      end
+
+      def setup
+        super
+        @answers = Answers.new
+        @asked = asked = []
+        answers = @answers
+        consumer = Object.new
+        consumer.define_singleton_method(:queue) { answers }
+        @namesakes = Consumer::TopicRecreation.new(consumer)
+        @namesakes.define_singleton_method(:ask) { |topics| asked << topics unless topics.empty? }
+        @before = Admin::AdminRequests.method(:ids_in)
+        silently { Admin::AdminRequests.define_singleton_method(:ids_in) { |event| event } }
+      end
+
+      def teardown
+        before = @before
+        silently { Admin::AdminRequests.define_singleton_method(:ids_in, before) }
+        super
+      end
+
+      test "takes a topic for another one when two answers have the same new id" do
+        assert_equal [[], [], ["orders"], []], found("one", "two", "two", "two")
+        assert_equal [["orders"]], @asked
+      end
+
+      test "ignores brokers that know no ids, before and after those that do" do
+        assert_equal [[]] * 6, found(ZERO, "one", ZERO, "one", ZERO, ZERO)
+        assert_empty @asked
+      end
+
+      test "asks again for an id that isn't confirmed, and believes none seen once" do
+        assert_equal [[], [], [], []], found("one", "two", "one", "two")
+        assert_equal [["orders"]] * 2, @asked
+      end
+
+      private
+
+      def found(*ids)
+        ids.map do |id|
+          @answers << { "orders" => id }
+          @namesakes.found
+        end
+      end
+
+      def silently
+        before, $VERBOSE = $VERBOSE, nil
+        yield
+      ensure
+        $VERBOSE = before
+      end
+    end
+  end
+end

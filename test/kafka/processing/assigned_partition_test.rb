@@ -1,0 +1,219 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/kafka/testing"
+
+module Skep
+  module Kafka
+    # What may be drawn of a partition, and when; its messages lie on a shelf.
+    class PartitionTest < ::Skep::TestCase
+      # Of librdkafka's queue what a partition sees.
+      class Shelf < Array
+        def read(limit)
+          shift(limit).then { |some| [Librdkafka::MessageSet.new(some), [], some.size] }
+        end
+
+        def close = nil
+      end
+
+      # How far that was given out: behind the last message, or further.
+      class Marker
+        def initialize(shelf) = @shelf = shelf
+        attr_accessor :offset
+
+        # Records that aren't given out come up to there.
+        def pass(offset)
+          shelf, marker = @shelf, self
+          shelf.define_singleton_method(:read) do |limit|
+            super(limit).tap { marker.offset = offset if empty? }
+          end
+        end
+
+        def low = nil
+        def epoch = nil
+        def close = nil
+      end
+
+      def setup
+        super
+        @bell = Librdkafka::WakeupPipe.new
+        @shelf = Shelf.new
+        @marker = Marker.new(@shelf)
+        @next = 0
+      end
+
+      def teardown
+        @desk ? @desk.clear : @bell.close
+        super
+      end
+
+      test "reads what rang while there was no room for it, once there is" do
+        partition = partition { Processing::KeyOrder.new(limit: 10, threads: 2, ahead: 100) }
+        put("a", "b", bytes: Processing::KeyOrder.const_get(:BYTES) / 2)
+        first = draw(partition)
+        put("c")
+        partition.rung = true
+        second = draw(partition)
+        refute_predicate partition, :more?
+        [first, second].each { |strand| partition.done(strand, strand.batch.last_offset) }
+        assert_predicate partition, :more?
+        assert_equal [2], draw(partition).batch.map(&:offset)
+        refute_predicate partition, :more?
+      end
+
+      test "leaves to its successor what comes once it was taken back, even if it was to read" do
+        old, successor = [1, 2].map { |id| partition(id:, &ORDERS["in order"]) }
+        @desk = desk = Processing::Scheduler.new(@bell)
+        desk.add(old)
+        old.define_singleton_method(:read) do |&keys|
+          desk.revoke([key])
+          desk.add(successor)
+          super(&keys)
+        end
+        put("a", "b")
+        assert_equal [0, 1], desk.take(wait: false).batch.map(&:offset)
+      end
+
+      test "where it was before isn't committed while it is about to go elsewhere" do
+        @desk = desk = Processing::Scheduler.new(@bell)
+        told = nil
+        seeking = ->(_, _, place) { place.tap { told = desk.revoke([["t", 0]]) } }
+        desk.add(partition(seeking:, &ORDERS["in order"]))
+        put("a", "b")
+        strand = desk.take(wait: false)
+        desk.settle(strand) { nil }
+        desk.seek(strand, 0)
+        desk.free(strand)
+
+        assert_nil desk.take(wait: false)
+        assert_equal [], told
+      end
+
+      test "reads what rang before it went elsewhere" do
+        partition = partition { Processing::PartitionOrder.new(limit: 10) }
+        put("a", "b")
+        strand = draw(partition)
+        put("c", "d")
+        partition.rung = true
+        partition.seek(2)
+        partition.release(strand)
+        assert_nil draw(partition)
+        assert_predicate partition, :more?
+        assert_equal [2, 3], draw(partition).batch.map(&:offset)
+      end
+
+      ORDERS = { "in order" => -> { Processing::PartitionOrder.new(limit: 10) },
+                 "by key" => -> {
+ Processing::KeyOrder.new(limit: 10, threads: 2, ahead: 100) } }.freeze
+      private_constant :ORDERS
+
+      ORDERS.each do |name, order|
+        test "passes what isn't given out once all before it is done, #{name}" do
+          partition = partition(&order)
+          put("a", "a")
+          @marker.pass(5)
+          strand = draw(partition)
+          partition.done(strand, 0)
+          assert_equal 1, partition.position
+          refute_predicate partition, :more?
+          finish(partition, strand)
+          finish(partition, draw(partition)) while partition.more?
+          assert_equal 5, partition.position
+          assert_nil draw(partition)
+          refute_predicate partition, :more?
+        end
+
+        test "passes it where it comes by itself, and gives nobody anything for it, #{name}" do
+          partition = partition(&order)
+          @marker.pass(3)
+          strand = draw(partition)
+          assert_nil strand.batch
+          assert_nil partition.position
+          finish(partition, strand)
+          assert_equal 3, partition.position
+          refute_predicate partition, :more?
+        end
+
+        test "doesn't pass it in vain where it goes elsewhere, #{name}" do
+          partition = partition(&order)
+          put("a")
+          @marker.pass(9)
+          strand = draw(partition)
+          partition.seek(0)
+          strand.drop
+          partition.release(strand)
+          partition.begin_reading
+          partition.read
+          assert_equal 0, partition.position
+          assert_nil draw(partition)
+        end
+      end
+
+      test "has what comes behind it wait for it, in order" do
+        partition = partition(&ORDERS["in order"])
+        @marker.pass(3)
+        strand = draw(partition)
+        put("a")
+        partition.rung = true
+        refute_predicate partition, :more?
+        finish(partition, strand)
+        assert_predicate partition, :more?
+      end
+
+      test "passes nothing that waits for more" do
+        partition = partition(max_wait: 60, &ORDERS["in order"])
+        put("a")
+        @marker.pass(4)
+        assert_nil draw(partition)
+        assert_predicate partition, :gathering?
+        refute_predicate partition, :more?
+        assert_nil partition.position
+      end
+
+      test "is where the next message is done, if that comes first" do
+        partition = partition(&ORDERS["by key"])
+        put("a")
+        @marker.pass(4)
+        first = draw(partition)
+        @next = 4
+        put("b")
+        partition.rung = true
+        second = draw(partition)
+        finish(partition, second)
+        assert_nil draw(partition)
+        assert_equal 0, partition.position
+        finish(partition, first)
+        assert_equal 5, partition.position
+        refute_predicate partition, :more?
+      end
+
+      private
+
+      def partition(max_wait: 0, **more, &order)
+        Testing::FakePartition
+               .new(@shelf, "t", 0, id: 1, bell: @bell, order:, limit: 10, max_wait:,
+                    seeking: ->(_, _, place) { place }, whereabouts: @marker, **more)
+      end
+
+      def finish(partition, strand)
+        partition.done(strand, strand.last_offset)
+        strand.pass
+        partition.release(strand)
+      end
+
+      def put(*keys, bytes: 1)
+        keys.each do |key|
+          @shelf << Message.new("t", 0, @next, key, "v" * bytes, -1, {})
+          @next += 1
+        end
+      end
+
+      # One turn of the desk's.
+      def draw(partition)
+        partition.begin_reading
+        partition.read
+        partition.draw
+      end
+    end
+  end
+end

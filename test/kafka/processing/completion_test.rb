@@ -1,0 +1,131 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/kafka/testing"
+require "kafka/support/fake_child"
+
+module Skep
+  module Kafka
+    # What is committed of a batch, and of records that aren't given out.
+    class LedgerTest < ::Skep::TestCase
+      # Where a transaction's offset goes, unless it fails.
+      class Outputs
+        attr_reader :sealed, :aborted
+
+        def initialize(atomic, answer)
+          @atomic, @answer = atomic, answer
+        end
+
+        def atomic? = @atomic
+        def abort = @aborted = true
+
+        def seal(_, offset)
+          @sealed = offset
+          @answer.is_a?(Exception) ? raise(@answer) : @answer
+        end
+      end
+
+      # What is stored to be committed.
+      class Store
+        attr_reader :stored
+
+        def store(*place) = @stored = place
+      end
+
+      FAILED = TransactionFailed.new(step: "commit_transaction", code: -185, text: "timed out")
+      private_constant :FAILED
+
+      def teardown
+        @desk&.clear
+        @tools&.meter&.clear
+        super
+      end
+
+      test "stores what a partition reaches without a message" do
+        reach(atomic: false)
+        assert_equal [["t", 0, 7], [["t", 0, 7]]], [@store.stored, @desk.done]
+      end
+
+      test "commits it by a transaction where its messages' are" do
+        reach(atomic: true)
+        assert_equal [6, nil], [@outputs.sealed, @store.stored]
+        assert_equal [["t", 0, 7]], @desk.done
+      end
+
+      test "leaves it to the next message where that fails, or the partition went elsewhere" do
+        reach(atomic: true, answer: FAILED)
+        assert @outputs.aborted
+        assert_equal [["kafka_commit_failed", "t", 0]], @told
+        reach(atomic: true, answer: false)
+        assert_empty @desk.done
+      end
+
+      test "stores nothing for a partition that is lost" do
+        reach(atomic: false) { @desk.revoke([["t", 0]]) }
+        assert_nil @store.stored
+      end
+
+      test "commits a batch with what is behind it" do
+        outputs = reach(atomic: true, batch: Message.new("t", 0, 3, nil, nil, 0, {}))
+        assert_equal 6, outputs.sealed
+        assert_equal [["t", 0, 7]], @desk.done
+      end
+
+      test "tells that messages come again only where their transaction isn't through" do
+        message = Message.new("t", 0, 3, nil, nil, 0, {})
+        [false, true].each do |atomic|
+          reach(atomic:, batch: message) { @desk.revoke([["t", 0]]) }
+          assert_equal !atomic, @told.any? { |name,| name == "kafka_revoked_in_hand" }
+        end
+      end
+
+      private
+
+      def reach(atomic:, answer: true, batch: nil)
+        set_up(child = fake_child, Outputs.new(atomic, answer))
+        ledger = Processing::Completion.new(@tools, child,
+                                            Failure::PoisonDetector.new(child.caution), @outputs)
+        strand = taken(batch)
+        yield if block_given?
+        batch ? ledger.finish(strand) : ledger.reach(strand)
+        child.close
+        @outputs
+      end
+
+      def fake_child
+        @told = []
+        FakeChild.new { |name, facts| @told << [name, *facts.values_at(:topic, :partition)] }
+      end
+
+      def set_up(child, outputs)
+        teardown
+        @desk, @store, @outputs = Processing::Scheduler.new, Store.new, outputs
+        options = Config::SourceOptions.new(kafka: { "bootstrap.servers": "none" }, group: "g",
+                                            topics: "t")
+        @tools = Processing::Tools.new(options:, child:, desk: @desk, consumer: @store,
+                           report: Metrics::EventReporter.new(child, options.settings))
+        @tools.meter = Metrics::ConsumerMetrics.new(@tools)
+      end
+
+      # A strand of a partition that reaches 7.
+      def taken(message)
+        shelf = [[Librdkafka::MessageSet.new([*message]), [], message ? 1 : 0]]
+        shelf.define_singleton_method(:read) { |_| shift || [Librdkafka::MessageSet.new([]), [], 0] }
+        shelf.define_singleton_method(:close) { nil }
+        places = [0, 7]
+        places.define_singleton_method(:offset) { shift }
+        %i[low epoch].each { |name| places.define_singleton_method(name) { nil } }
+        places.define_singleton_method(:close) { nil }
+        @desk.add(partition(shelf, places))
+        @desk.take
+      end
+
+      def partition(shelf, whereabouts)
+        Testing::FakePartition
+               .new(shelf, "t", 0, id: 1, bell: @desk.bell, order: -> {
+ Processing::PartitionOrder.new(limit: 10) },
+                                   limit: 10, max_wait: 0, seeking: nil, whereabouts:)
+      end
+    end
+  end
+end

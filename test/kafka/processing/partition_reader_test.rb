@@ -1,0 +1,177 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+# What comes through an intake whose reader meets what can't be read.
+class KafkaIntakeTest < Skep::TestCase
+  BAD = [-199, "wrong checksum", 12].freeze
+
+  # A reader that gives what it is told to.
+  class Script
+    def initialize(*reads) = @reads = reads
+    def read(_limit) = @reads.shift
+    def close = nil
+  end
+
+  # Of librdkafka's position what the reads leave, one after the other.
+  class Places
+    def initialize(places, lows) = (@places, @lows = places, lows)
+    def offset = @places.shift
+    def low = @lows.shift
+    def epoch = nil
+    def close = nil
+  end
+
+  # Gaps that only note what they are told.
+  class Notes
+    attr_reader :told
+
+    def initialize = @told = []
+    def stuck(_, offset, code, _) = told << [:stuck, offset, code]
+    def again(_, offset) = told << [:again, offset]
+    def readable(_, offset) = told << [:readable, offset]
+    def reset(_, expected, first, low) = told << [:reset, expected, first, low]
+  end
+
+  test "gives out what comes before such a place, and then nothing until it was sought there" do
+    intake = intake(read(10..15, BAD), read(16..20), read(12..20))
+
+    assert_equal [[10, 11], [], 7], take(intake)
+    assert_equal [[], [], 5], take(intake)
+    sought = nil
+    intake.resume { |offset| sought = offset }
+    assert_equal 12, sought
+    assert_equal [(12..20).to_a, [], 9], take(intake)
+    assert_equal [[:stuck, 12, -199], [:readable, 12]], @notes.told
+  end
+
+  test "takes what can't be decompressed the same way, and leaves other errors to others" do
+    refused = [29, "refused", -1001]
+    intake = intake(read(0..1), read(nil, refused, [-198, "bad compression", 2]))
+
+    take(intake)
+    assert_equal [[], [refused], 2], take(intake)
+    assert_equal [[:stuck, 2, -198]], @notes.told
+  end
+
+  test "is read again from where any error stands, of which it says nothing itself" do
+    refused = [29, "refused", 2]
+    intake = intake(read(0..1, refused), read(3..4), read(2..4))
+
+    assert_equal [[0, 1], [refused], 3], take(intake)
+    assert_empty take(intake).first # librdkafka has taken the error for the message 2
+    intake.resume { |offset| assert_equal 2, offset }
+    assert_equal [2, 3, 4], take(intake).first
+    assert_equal [[:again, 2]], @notes.told
+  end
+
+  test "goes on after an error that stands nowhere" do
+    intake = intake(read(0..1, [-186, "no connection", -1001]), read(2..3))
+
+    assert_equal [[0, 1], [2, 3]], Array.new(2) { take(intake).first }
+    assert_empty @notes.told
+  end
+
+  test "stays stuck where the seek fails" do
+    intake = intake(read(0..1, [-170, "unknown codec", 1]), read(2..3))
+
+    take(intake)
+    assert_raises(IOError) { intake.resume { raise IOError } }
+    assert_empty take(intake).first
+  end
+
+  test "isn't stuck any more where it is sought elsewhere" do
+    intake = intake(read(0..1, [-199, "wrong checksum", 2]), read(7..9))
+
+    take(intake)
+    assert_equal 7, intake.anew { 7 } # nor is the seek a reset
+    intake.resume { flunk "it is where it is to be" }
+    assert_equal [7, 8, 9], take(intake).first
+    assert_equal [[:stuck, 2, -199]], @notes.told
+  end
+
+  test "reports a reset when the log begins behind the expected offset" do
+    assert_equal [[:reset, 10, 30, 28]],
+                 resets([0, 28, 28, 28], read(0..3), read(4..9), read(30..31), read(40..41))
+    assert_equal [[:reset, 0, 4, 3]], resets([3], read(4..9), expected: 0)
+  end
+
+  test "reports a reset by the low watermark of that time when retention has moved on since" do
+    assert_equal [[:reset, 10, 30, 28]],
+                 resets([0, 28, 90], read(0..3), read(4..9), read(30..31))
+  end
+
+  test "reports no reset for gaps in the log, also when retention is past them" do
+    assert_empty resets([0, 0, 50], read(0..3), read(8..9), read(30..31))
+    assert_empty resets([nil, nil], read(0..3), read(8..9))
+    assert_empty resets([3], read(8..9), expected: 5)
+  end
+
+  test "reports a reset to an earlier offset" do
+    assert_equal [[:reset, 500, 0, nil]], resets([0, 0], read(0..3), read(4..9), expected: 500)
+  end
+
+  test "forgets the low watermark of a topic that was made again" do
+    assert_empty resets([7, 0, 0], read(0..3), read(4..5), read(8..9))
+  end
+
+  test "tells where what was read ends, where that is behind more than its messages" do
+    assert_equal [nil, 13, 15],
+                 reaches([nil, 12, 12, 13, 13, 15], read(10..11), read(nil), read(13..13))
+    assert_equal [11, 12], reaches([nil, 11, 11, 12], read(nil), read(nil))
+  end
+
+  test "takes no place for its own that it hasn't moved" do
+    assert_equal [nil], reaches([21, 21], read(nil)), "of the partition's last time here"
+    assert_equal [nil], reaches([21, nil], read(nil))
+    assert_equal [nil, nil, 15],
+                 reaches([10, 14, 14, 14, 15], read(nil, [29, "refused", -1]), read(nil), read(nil))
+  end
+
+  test "tells of no place while more waits, or something can't be read" do
+    assert_equal [nil], reaches([nil, 100], read(0..9), limit: 10)
+    assert_equal [nil, nil], reaches([nil, 13, 13, 16], read(10..11, BAD), read(13..14))
+  end
+
+  test "counts what is missing where nothing comes after it but records that aren't given out" do
+    told = resets([0, 29], read(4..9), read(nil), places: [4, 10, 10, 30])
+
+    assert_equal [[:reset, 10, 30, 29]], told
+  end
+
+  private
+
+  def intake(*reads, places: [], lows: [])
+    @notes = Notes.new
+    Skep::Kafka::Processing::PartitionReader.new(Script.new(*reads), "orders", 0,
+                                                 Places.new(places, lows))
+               .tap { |intake|
+ intake.gaps = @notes }
+  end
+
+  # lows: the low watermark at each read.
+  def resets(lows, *reads, expected: nil, places: [])
+    intake = intake(*reads, places:, lows:)
+    intake.begin_at(expected)
+    reads.each { take(intake) }
+    @notes.told
+  end
+
+  # What each of these reads reaches; places: librdkafka's, before and after each.
+  def reaches(places, *reads, limit: 100)
+    intake = intake(*reads, places:)
+    Array.new(reads.size) { intake.read(limit).last }
+  end
+
+  def read(offsets, *errors)
+    messages = offsets.to_a.map do |offset|
+      Skep::Kafka::Message.new("orders", 0, offset, nil, nil, 0, {})
+    end
+    [Skep::Kafka::Librdkafka::MessageSet.new(messages), errors, messages.size + errors.size]
+  end
+
+  def take(intake)
+    haul, errors, count, = intake.read(100)
+    [haul.map(&:offset), errors, count]
+  end
+end
