@@ -4,8 +4,8 @@ require "kafka/support/kafka_case"
 require "minitest/mock"
 require "skep/kafka/testing"
 
-# While a dependency of the handler is away, one strand of a partition at a time tries whether it is
-# back; as soon as that succeeds, the others are tried.
+# While a dependency of the handler is away, one work item of a partition at a time tries whether it
+# is back; as soon as that succeeds, the others are tried.
 class KafkaDependencyAwayTest < KafkaCase
   AWAY = 30.0
   KEYS = 200
@@ -27,7 +27,7 @@ class KafkaDependencyAwayTest < KafkaCase
     private
 
     def turn
-      over_at = @desk.next_deadline if @desk.instance_variable_get(:@queue).empty?
+      over_at = @scheduler.next_deadline if @scheduler.instance_variable_get(:@queue).empty?
       @now = [@now, over_at].max if over_at
       super
     end

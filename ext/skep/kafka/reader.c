@@ -184,7 +184,7 @@ skep_reader_read(VALUE self, VALUE most)
     size_t limit = NUM2SIZET(most);
     VALUE haul, result;
 
-    if (!reader->queue) rb_raise(rb_eIOError, "closed reader");
+    if (!reader->queue) rb_raise(rb_eIOError, "closed partition queue");
     haul = skep_haul_new(reader->topic, reader->partition, &filled);
     if (!reader->taken) skep_reader_take(reader, limit < reader->limit ? limit : reader->limit);
     skep_reader_fill(reader, filled);

@@ -28,7 +28,7 @@ module Skep
       def initialize(topic, partition, messages) #: (String, Integer, Enumerable[Message]) -> void
         @topic = topic
         @partition = partition
-        @haul = Librdkafka::MessageSet.of(messages)
+        @message_set = Librdkafka::MessageSet.of(messages)
         @loops = 0
       end
 
@@ -43,7 +43,7 @@ module Skep
       #: () { (Message) -> void } -> untyped
       def each(&)
         return enum_for(:each) { size } unless block_given?
-        return (@haul.each(&) && self) unless @child
+        return (@message_set.each(&) && self) unless @child
 
         give_out(&)
       end
@@ -97,7 +97,7 @@ module Skep
       def __given_to(child, &marking) #: (Child) ?{ (Integer) -> void } -> void
         @child = child
         @marking = marking
-        @messages = @wish = @left_by = @haul.tracked = @cut = @ownership = @marked = nil
+        @messages = @wish = @left_by = @message_set.tracked = @cut = @ownership = @marked = nil
         @home = Fiber.current
       end
 
@@ -110,7 +110,7 @@ module Skep
       end
 
       # `each` ends after the current message, or after its first. at_once: it gives out no more.
-      def __end_early(at_once: false) = @haul.end_early(at_once) #: (?at_once: bool) -> void
+      def __end_early(at_once: false) = @message_set.end_early(at_once) #: (?at_once: bool) -> void
 
       # The offset of the last message given out, where `each` has ended early.
       def __cut = @cut #: () -> Integer?
@@ -150,17 +150,17 @@ module Skep
 
       def messages #: () -> Array[Message], in their order
         @whole = true
-        @messages ||= @haul.to_a.freeze
+        @messages ||= @message_set.to_a.freeze
       end
 
-      def size = @haul.size #: () -> Integer, how many
-      def first_offset = @haul.first_offset #: () -> Integer, of its first message
-      def last_offset = @haul.last_offset #: () -> Integer, of its last message
+      def size = @message_set.size #: () -> Integer, how many
+      def first_offset = @message_set.first_offset #: () -> Integer, of its first message
+      def last_offset = @message_set.last_offset #: () -> Integer, of its last message
 
       # What they say, at less than the price of Messages.
       def payloads #: () -> Array[String?]
         @whole = true
-        @haul.payloads
+        @message_set.payloads
       end
 
       # "topic/partition/first-last": how it is named on the page and in the log.
@@ -170,7 +170,7 @@ module Skep
       def place = { topic:, partition:, offset: first_offset, last_offset: } #: () -> Hash
 
       # What it holds in memory, nearly.
-      def __bytes = @haul.bytes #: () -> Integer
+      def __bytes = @message_set.bytes #: () -> Integer
 
       # The same messages as batches of one, for finding the one that can't be done.
       #: () -> Array[Batch]
@@ -198,18 +198,18 @@ module Skep
         return give_out_again(&) if @cut
 
         number = begin_loop
-        ended = @haul.give_out(@child, number, (@ownership if ends_early?(number)), &)
+        ended = @message_set.give_out(@child, number, (@ownership if ends_early?(number)), &)
         @cut = [ended, first_offset - 1].max if ended
         self
       rescue Exception => e # what ends the node with it, even: which message it was stays reported
         raise
       ensure
-        end_loop(e) if @haul.tracked == number
+        end_loop(e) if @message_set.tracked == number
       end
 
       # A loop after one that has ended early has the same messages.
       def give_out_again
-        @haul.each do |message|
+        @message_set.each do |message|
           break if message.offset > @cut
 
           @child.at(message.offset)
@@ -219,7 +219,7 @@ module Skep
       end
 
       # May this loop end before the last message?
-      def ends_early?(number) = @haul.tracked == number && @marked != last_offset
+      def ends_early?(number) = @message_set.tracked == number && @marked != last_offset
 
       def begin_loop
         track = track?
@@ -227,21 +227,21 @@ module Skep
         return number unless track
 
         @tracker = Fiber.current
-        @haul.tracked = number
+        @message_set.tracked = number
       end
 
       # Returns false within another loop. That one may run in this fiber or in another. The other
       # fiber waits for this one, or it is an enumerator's (Enumerator#next) and may never be
       # resumed: a loop of the fiber that called the handler lies within none of another's.
       def track?
-        return true if @haul.tracked.nil? || !@tracker.alive?
+        return true if @message_set.tracked.nil? || !@tracker.alive?
 
         Fiber.current.equal?(@home) && !@tracker.equal?(@home)
       end
 
       def end_loop(error)
-        @haul.tracked = nil
-        @at = @haul.given if error
+        @message_set.tracked = nil
+        @at = @message_set.given if error
         @left_by = error
         @child.at(nil) unless error
       end

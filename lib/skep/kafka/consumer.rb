@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # A member of a consumer group, as far as the client goes: it subscribes, takes and gives up
-# partitions, stores and commits offsets. When to do so is the keeper's business.
+# partitions, stores and commits offsets. When to do so is the event loop's business.
 #
 #   consumer = Consumer.new(settings)
 #   consumer.subscribe(["orders"])
@@ -58,9 +58,9 @@ module Skep
       def partition(topic, number, **how)
         queue = Librdkafka::Bindings.queue_get_partition(handle, topic, number)
         Librdkafka::Bindings.queue_forward(queue, nil)
-        whereabouts = Librdkafka::QueuePosition.new(handle, topic, number)
-        partition = Processing::AssignedPartition.new(queue, topic, number, whereabouts:, **how)
-        partition.tap { partition.intake.fetch_wait = @fetch_wait }
+        queue_position = Librdkafka::QueuePosition.new(handle, topic, number)
+        partition = Processing::AssignedPartition.new(queue, topic, number, queue_position:, **how)
+        partition.tap { partition.reader.fetch_wait = @fetch_wait }
       end
 
       # Notes the offset to commit next; of a partition that has just been revoked it is no more

@@ -26,9 +26,9 @@ module Skep
 
       # claimed: somebody will ask.
       #: (String, Producer::InFlightMessages, ?claimed: bool) -> void
-      def initialize(topic, outbox, claimed: false)
+      def initialize(topic, in_flight, claimed: false)
         @topic = topic
-        @outbox = outbox
+        @in_flight = in_flight
         @claimed = claimed
       end
 
@@ -37,7 +37,7 @@ module Skep
       #: (?timeout: Numeric?) -> DeliveryReport
       def wait(timeout: nil)
         @claimed = true
-        @outbox.wait(timeout) { done? }
+        @in_flight.wait(timeout) { done? }
         return place if place
 
         @heard = !error.nil?
@@ -63,11 +63,11 @@ module Skep
       def __failed(error) = @error = error #: (DeliveryFailed) -> void
 
       # Has it sent at once, and waits so long; is it answered for?
-      def __await(seconds) = done? || @outbox.hasten(seconds) { done? } #: (Numeric) -> bool
+      def __await(seconds) = done? || @in_flight.hasten(seconds) { done? } #: (Numeric) -> bool
 
       # Nobody will ask any more.
       def __release #: () -> void
-        @outbox.release(self) { @claimed = false }
+        @in_flight.release(self) { @claimed = false }
       end
     end
   end

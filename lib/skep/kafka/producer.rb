@@ -36,7 +36,7 @@ module Skep
         @known = !__report.nil? # somebody else tells when brokers are out of reach
         @report = __report || Metrics::EventReporter.new(child || StderrEvents, settings)
         @undelivered = DeliveryFailures.new { |facts| tell(facts) }
-        @outbox = InFlightMessages.new { |delivery| @undelivered.add(delivery) }
+        @in_flight = InFlightMessages.new { |delivery| @undelivered.add(delivery) }
         start(Producer.settings(settings))
       end
 
@@ -70,7 +70,7 @@ module Skep
       # claimed: somebody asks what became of it; the block is given what waits for room, to call.
       def __produce(topic, payload, headers:, timestamp:, claimed: false, **more, &waiting)
         at_home
-        delivery = DeliveryHandle.new(topic.to_s, @outbox, claimed:)
+        delivery = DeliveryHandle.new(topic.to_s, @in_flight, claimed:)
         post(delivery, payload, waiting, headers:, timestamp: milliseconds(timestamp), **more)
       end
 
@@ -81,7 +81,7 @@ module Skep
       # haven't been.
       def flush(seconds) #: (Numeric) -> Integer
         at_home
-        @outbox.flush(seconds).tap { @undelivered.tell }
+        @in_flight.flush(seconds).tap { @undelivered.tell }
       end
 
       # Flushes, for so many seconds at most, and ends. What couldn't be delivered is told. Another
@@ -92,9 +92,9 @@ module Skep
         @ending.synchronize { finish(timeout) unless @wake.closed? }
       end
 
-      def delivered = @outbox.delivered #: () -> Integer, how many in all
-      def failed = @outbox.failed #: () -> Integer, how many in all
-      def waiting = @outbox.size #: () -> Integer, how many are on their way
+      def delivered = @in_flight.delivered #: () -> Integer, how many in all
+      def failed = @in_flight.failed #: () -> Integer, how many in all
+      def waiting = @in_flight.size #: () -> Integer, how many are on their way
       def closed? = @closed ? true : false #: () -> bool, does it take no more?
 
       # The error librdkafka gave up for, nil while all is well.
@@ -109,7 +109,7 @@ module Skep
 
       def start(settings)
         @sender = ProducerClient.new(settings)
-        @outbox.hurry = @hurry = LingerFlush.for(settings, @sender, @outbox)
+        @in_flight.hurry = @hurry = LingerFlush.for(settings, @sender, @in_flight)
         @generation = OS::Generation.count
         @ending = Mutex.new
         @wake, @waker = OS.pipe
@@ -129,7 +129,7 @@ module Skep
       def post(delivery, payload, waiting, key: nil, **more)
         at_home
         Kernel.loop do
-          code = @outbox.post(delivery) do |tag|
+          code = @in_flight.post(delivery) do |tag|
             @sender.put(delivery.topic, key, payload, tag:, **more)
           end
           return delivery if code&.zero?
@@ -140,8 +140,8 @@ module Skep
       end
 
       def await_room
-        before = @outbox.answered
-        @outbox.hasten(FULL_SECONDS) { @outbox.answered != before || closed? }
+        before = @in_flight.answered
+        @in_flight.hasten(FULL_SECONDS) { @in_flight.answered != before || closed? }
       end
 
       def refusal(topic, code)
@@ -154,7 +154,7 @@ module Skep
         OpenProducers.delete(self)
         flush(seconds)
         @fatal = @sender.fatal
-        @outbox.close
+        @in_flight.close
         @closed = true
         give_up
         @waker.close
@@ -165,10 +165,10 @@ module Skep
 
       # What is still here is answered for by that, and told.
       def give_up
-        return if @outbox.empty?
+        return if @in_flight.empty?
 
         @sender.purge
-        @outbox.wait(PURGE_SECONDS) { @outbox.empty? }
+        @in_flight.wait(PURGE_SECONDS) { @in_flight.empty? }
         @undelivered.tell
       end
 
@@ -182,7 +182,7 @@ module Skep
 
       def hear(event)
         case event.kind
-        when :delivery then @outbox.answer(event.deliveries)
+        when :delivery then @in_flight.answer(event.deliveries)
         when :log then @report.log(event)
         when :error
           @report.error(event) unless @known && Librdkafka::ErrorCode::NETWORK.include?(event.code)

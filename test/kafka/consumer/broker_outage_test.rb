@@ -19,34 +19,34 @@ module Skep
         options = Config::SourceOptions.new(**self.options)
         @consumer = Consumer.new(options.settings.for_member("test", 0, group: "readers",
                                                                         commit_every: 5.0))
-        @outage = Consumer::BrokerOutage.new(Processing::Tools.new(options:, consumer: @consumer,
+        @broker_outage = Consumer::BrokerOutage.new(Processing::Tools.new(options:, consumer: @consumer,
                                        report: Metrics::EventReporter.new(@child, options.settings)))
       end
 
       def teardown
-        @outage&.close
+        @broker_outage&.close
         @consumer&.close
         super
       end
 
       test "isn't told of a cluster that answers, whatever librdkafka counts" do
-        assert @outage.began(ALL_DOWN)
-        assert_predicate @outage, :now?
-        wait_readable(@outage.io)
-        @outage.over
+        assert @broker_outage.began(ALL_DOWN)
+        assert_predicate @broker_outage, :now?
+        wait_readable(@broker_outage.io)
+        @broker_outage.over
 
         assert_empty @told
-        refute_predicate @outage, :now?
+        refute_predicate @broker_outage, :now?
       end
 
       test "is told once when nobody has answered for a while, and its end" do
         @broker.down!
-        @outage.began(ALL_DOWN)
-        IO.select(nil, nil, nil, @outage.seconds_left || 0)
-        2.times { @outage.look }
+        @broker_outage.began(ALL_DOWN)
+        IO.select(nil, nil, nil, @broker_outage.seconds_left || 0)
+        2.times { @broker_outage.look }
         @broker.up!
-        wait_readable(@outage.io)
-        @outage.over
+        wait_readable(@broker_outage.io)
+        @broker_outage.over
 
         assert_equal %w[kafka_lost kafka_back], @told.map(&:first)
       end

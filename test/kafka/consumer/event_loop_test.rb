@@ -4,7 +4,7 @@ require "kafka/support/kafka_case"
 
 module Skep
   module Kafka
-    # The last words of a keeper whose thread has ended.
+    # The last words of a event loop whose thread has ended.
     class KeeperTest < ::KafkaCase
       # As librdkafka says it.
       Word = Struct.new(:kind, :code, :text) do
@@ -20,13 +20,13 @@ module Skep
         options = Config::SourceOptions.new(**self.options)
         @consumer = Consumer.new(options.settings.for_member("test", 0, group: "readers",
                                                                         commit_every: 5.0))
-        @tools = Processing::Tools.new(options:, child: @child, consumer: @consumer, desk: Processing::Scheduler.new,
+        @tools = Processing::Tools.new(options:, child: @child, consumer: @consumer, scheduler: Processing::Scheduler.new,
                            lease: Processing::MembershipLease.new(60.0),
                            report: Metrics::EventReporter.new(@child, options.settings))
       end
 
       def teardown
-        @tools&.desk&.clear
+        @tools&.scheduler&.clear
         @consumer&.close
         super
       end
@@ -36,13 +36,13 @@ module Skep
         @consumer.fetch_wait.define_singleton_method(:look) do
           super().tap { witness.write("l") if seconds_left.nil? }
         end
-        keeper = Consumer::EventLoop.new(@tools)
+        event_loop = Consumer::EventLoop.new(@tools)
         @consumer.fetch_wait.shorten
-        keeper.start
+        event_loop.start
         wait_readable(long)
         assert_includes @consumer.fetch_wait.inspect, "500 ms"
       ensure
-        keeper&.stop
+        event_loop&.stop
         [long, witness].compact.each(&:close)
       end
 
@@ -50,10 +50,10 @@ module Skep
         codes = [Librdkafka::ErrorCode::REBALANCING.first, 0]
         @consumer.define_singleton_method(:commit) { |*| codes.shift }
         @consumer.control.define_singleton_method(:wait) { |_, &heard| heard.call(ALL_DOWN) }
-        keeper = Consumer::EventLoop.new(@tools).tap(&:start)
-        keeper.stop
+        event_loop = Consumer::EventLoop.new(@tools).tap(&:start)
+        event_loop.stop
 
-        assert keeper.commit_last
+        assert event_loop.commit_last
         assert_empty Thread.list.map(&:name).grep("skep.kafka.topics")
       end
     end

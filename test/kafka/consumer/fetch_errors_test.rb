@@ -14,19 +14,19 @@ class KafkaGapsTest < Skep::TestCase
   def setup
     super
     @now = 7.0
-    @gaps = Skep::Kafka::Consumer::FetchErrors.new(Skep::Kafka::Processing::Tools.new, clock: -> {
+    @fetch_errors = Skep::Kafka::Consumer::FetchErrors.new(Skep::Kafka::Processing::Tools.new, clock: -> {
  @now })
   end
 
   def teardown
-    @gaps.close
+    @fetch_errors.close
     super
   end
 
   test "waits longer each time that the same place fails, and as at first for another one" do
     waits = [12, 12, 12, 40].map do |offset|
-      @gaps.again(Intake.new(["orders", 3]), offset)
-      @gaps.seconds_left
+      @fetch_errors.again(Intake.new(["orders", 3]), offset)
+      @fetch_errors.seconds_left
     end
 
     assert_in_delta 1, waits[0], 0.2
@@ -36,26 +36,26 @@ class KafkaGapsTest < Skep::TestCase
   end
 
   test "tries the one that is due first" do
-    3.times { @gaps.again(Intake.new(["orders", 3]), 12) }
-    @gaps.again(Intake.new(["orders", 4]), 12)
+    3.times { @fetch_errors.again(Intake.new(["orders", 3]), 12) }
+    @fetch_errors.again(Intake.new(["orders", 4]), 12)
 
-    assert_in_delta 1, @gaps.seconds_left, 0.2
+    assert_in_delta 1, @fetch_errors.seconds_left, 0.2
   end
 
   test "tries again a place that fails as soon as it is resumed" do
-    intake = Intake.new(["orders", 3], -> { @gaps.again(intake, 12) })
-    @gaps.again(intake, 12)
+    reader = Intake.new(["orders", 3], -> { @fetch_errors.again(reader, 12) })
+    @fetch_errors.again(reader, 12)
     @now += 60
-    @gaps.look([intake])
+    @fetch_errors.look([reader])
 
-    assert_in_delta 2, @gaps.seconds_left, 0.4
+    assert_in_delta 2, @fetch_errors.seconds_left, 0.4
   end
 
   test "tries nothing of partitions that went elsewhere" do
-    @gaps.again(Intake.new(["orders", 3]), 12)
-    @gaps.look([])
+    @fetch_errors.again(Intake.new(["orders", 3]), 12)
+    @fetch_errors.look([])
 
-    assert_nil @gaps.seconds_left
+    assert_nil @fetch_errors.seconds_left
   end
 
   test "reports as lost what retention deleted, and all that a reset to the end skips" do
@@ -69,12 +69,12 @@ class KafkaGapsTest < Skep::TestCase
   # What is reported when 30 is read instead of 10.
   def reset(kafka, low)
     told = {}
-    gaps = gaps_that_report(kafka) { |name, facts| told[name] = facts }
-    gaps.reset(Intake.new(["orders", 3]), 10, 30, low)
+    fetch_errors = gaps_that_report(kafka) { |name, facts| told[name] = facts }
+    fetch_errors.reset(Intake.new(["orders", 3]), 10, 30, low)
     [told["kafka_offset_reset"][:to],
      told["messages_lost"]&.values_at(:offset, :last_offset, :messages)]
   ensure
-    gaps&.close
+    fetch_errors&.close
   end
 
   def gaps_that_report(kafka, &told)

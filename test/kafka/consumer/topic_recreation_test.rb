@@ -26,8 +26,9 @@ module Skep
         answers = @answers
         consumer = Object.new
         consumer.define_singleton_method(:queue) { answers }
-        @namesakes = Consumer::TopicRecreation.new(consumer)
-        @namesakes.define_singleton_method(:ask) { |topics| asked << topics unless topics.empty? }
+        @topic_recreation = Consumer::TopicRecreation.new(consumer)
+        @topic_recreation.define_singleton_method(:ask) { |topics|
+ asked << topics unless topics.empty? }
         @before = Admin::AdminRequests.method(:ids_in)
         silently { Admin::AdminRequests.define_singleton_method(:ids_in) { |event| event } }
       end
@@ -58,7 +59,7 @@ module Skep
       def found(*ids)
         ids.map do |id|
           @answers << { "orders" => id }
-          @namesakes.found
+          @topic_recreation.found
         end
       end
 

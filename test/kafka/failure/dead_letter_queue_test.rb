@@ -13,7 +13,7 @@ module Skep
                   "topic.metadata.refresh.interval.ms" => "100" }
         letters = Failure::DeadLetterQueue.new(
                                                Config::SourceOptions.new(**options(kafka:,
-dead_letter: "dead")), @child)
+                                                                                   dead_letter: "dead")), @child)
         letters.put(Message.new("orders", 0, 7, "k", "v", 0, {}), IOError.new("no"), attempts: 1)
         told.clear
         @broker.stop

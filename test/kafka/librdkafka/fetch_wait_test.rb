@@ -17,7 +17,7 @@ module Skep
       end
 
       def teardown
-        [@intake, @fetch_wait, @bell].compact.each(&:close)
+        [@reader, @fetch_wait, @wakeup_pipe].compact.each(&:close)
         Librdkafka::Bindings.queue_destroy(@queue) if @queue
         @consumer&.close
         super
@@ -86,14 +86,14 @@ module Skep
         yield
       end
 
-      # The partition with messages through an intake; the others stay where they are.
+      # The partition with messages through an partition reader; the others stay where they are.
       def assign
         @queue = Librdkafka::Bindings.queue_get_partition(@consumer.handle, "orders", 1)
         Librdkafka::Bindings.queue_forward(@queue, nil)
-        (@bell = Librdkafka::WakeupPipe.new).told_by(@queue, 1)
-        @intake = Processing::PartitionReader.new(Librdkafka::PartitionQueue.new(@queue, "orders", 1, 100), "orders", 1,
+        (@wakeup_pipe = Librdkafka::WakeupPipe.new).told_by(@queue, 1)
+        @reader = Processing::PartitionReader.new(Librdkafka::PartitionQueue.new(@queue, "orders", 1, 100), "orders", 1,
                              Librdkafka::QueuePosition.new(@consumer.handle, "orders", 1))
-        @intake.fetch_wait = @fetch_wait
+        @reader.fetch_wait = @fetch_wait
         @count = 0
         places = [0, 1, 2].map { |number| ["orders", number, -2] }
         Librdkafka::TopicPartitionList.make(places) { |list| @consumer.assign(list) }
@@ -102,21 +102,21 @@ module Skep
       # So many messages, at some speed: nothing else shortens the wait.
       def take(count)
         until count <= 0
-          haul, = @intake.read(100)
-          @count += haul.size
-          count -= haul.size
-          next unless haul.empty?
+          message_set, = @reader.read(100)
+          @count += message_set.size
+          count -= message_set.size
+          next unless message_set.empty?
 
           later(0.4) { @fetch_wait.look }
-          wait_readable(@bell.io)
-          @bell.heard
+          wait_readable(@wakeup_pipe.io)
+          @wakeup_pipe.heard
         end
       end
 
       # The queue is empty, and the partition at its end.
       def take_nothing
-        haul, = @intake.read(100)
-        assert_empty haul
+        message_set, = @reader.read(100)
+        assert_empty message_set
       end
 
       def setting
@@ -126,7 +126,7 @@ module Skep
         size.write_ulong(text.size)
         assert_equal 0,
           get.call(Librdkafka::Bindings.conf(@consumer.handle), Librdkafka::FetchWait::NAME, text,
-size)
+                   size)
         text.read_string
       end
     end

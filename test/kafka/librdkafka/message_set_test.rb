@@ -19,9 +19,9 @@ module Skep
 
       test "is made by the C where there is one" do
         assert_equal Skep::OS.native?, Librdkafka::PartitionQueue.native?
-        haul = read([%w[k v]])
-        assert_kind_of Message, haul.first
-        assert_equal Skep::OS.native?, haul.first.class != Message
+        message_set = read([%w[k v]])
+        assert_kind_of Message, message_set.first
+        assert_equal Skep::OS.native?, message_set.first.class != Message
       end
 
       test "holds all that belongs to a message" do
@@ -57,48 +57,51 @@ module Skep
       end
 
       test "is a list of messages with its offsets and payloads" do
-        haul = read((0...5).map { |n| ["k", "v#{n}"] })
-        assert_equal [5, 0, 4], [haul.size, haul.first_offset, haul.last_offset]
-        assert_equal %w[v0 v1 v2 v3 v4], haul.payloads
-        assert_equal (0..4).to_a, haul.map(&:offset)
-        assert_equal 5, haul.each.size
-        assert_equal %w[v0 v1], haul.each.with_index.first(2).map { |message, _| message.payload }
+        message_set = read((0...5).map { |n| ["k", "v#{n}"] })
+        assert_equal [5, 0, 4],
+          [message_set.size, message_set.first_offset, message_set.last_offset]
+        assert_equal %w[v0 v1 v2 v3 v4], message_set.payloads
+        assert_equal (0..4).to_a, message_set.map(&:offset)
+        assert_equal 5, message_set.each.size
+        assert_equal %w[v0 v1], message_set.each.with_index.first(2).map { |message, _|
+ message.payload }
       end
 
       test "tells the child of each message that it gives out" do
-        haul = read((0...3).map { |n| ["k", "v#{n}"] })
-        assert_nil haul.given
+        message_set = read((0...3).map { |n| ["k", "v#{n}"] })
+        assert_nil message_set.given
         told = child_that_tells
-        haul.tracked = 1
+        message_set.tracked = 1
         assert_raises(StopIteration) do
-          haul.give_out(told, 1) { |message| raise StopIteration if message.offset == 1 }
+          message_set.give_out(told, 1) { |message| raise StopIteration if message.offset == 1 }
         end
 
-        assert_equal [[0, 1], 1], [told.ats, haul.given]
+        assert_equal [[0, 1], 1], [told.ats, message_set.given]
         assert_equal %w[v0 v1 v2],
-                     [].tap { |all| haul.give_out(told, 1) { |one| all << one.payload } }
+                     [].tap { |all| message_set.give_out(told, 1) { |one| all << one.payload } }
       end
 
       test "tracks one loop at a time, and has the child beat in the others" do
-        haul = read((0...3).map { |n| ["k", "v#{n}"] })
+        message_set = read((0...3).map { |n| ["k", "v#{n}"] })
         told = child_that_tells
-        haul.tracked = 1
-        haul.give_out(told, 1) do |message|
-          haul.give_out(told, 2) { break } if message.offset == 1
-          haul.tracked = nil if message.offset == 1
+        message_set.tracked = 1
+        message_set.give_out(told, 1) do |message|
+          message_set.give_out(told, 2) { break } if message.offset == 1
+          message_set.tracked = nil if message.offset == 1
         end
 
-        assert_equal [[0, 1], 2, 1, nil], [told.ats, told.beats, haul.given, haul.tracked]
+        assert_equal [[0, 1], 2, 1, nil],
+          [told.ats, told.beats, message_set.given, message_set.tracked]
       end
 
       test "writes where the child's page is, and lets the child do it while that is ill" do
         skip "a fallback always asks the child" unless Librdkafka::PartitionQueue.native?
-        haul = read((0...3).map { |n| ["k", "v#{n}"] })
+        message_set = read((0...3).map { |n| ["k", "v#{n}"] })
         page = OS::SharedPage.create(1)
         told = child_that_tells([page.address(0), 6, 5])
         seen = []
-        haul.tracked = 1
-        haul.give_out(told, 1) do |message|
+        message_set.tracked = 1
+        message_set.give_out(told, 1) do |message|
           seen << page.get(0, 6)
           page.set(0, 5, message.offset.zero? ? 1 : 0)
         end
@@ -146,29 +149,29 @@ module Skep
 
       test "gives the next try new strings" do
         skip "a fallback has them already" unless Librdkafka::PartitionQueue.native?
-        haul = read([%w[k v]])
-        batch = Batch.new("orders", 0, haul)
+        message_set = read([%w[k v]])
+        batch = Batch.new("orders", 0, message_set)
         2.times do
           batch.__given_to(nil)
           batch.messages.first.payload << "!"
           assert_equal ["v!"], batch.messages.map(&:payload)
         end
 
-        assert_equal ["v"], haul.payloads
+        assert_equal ["v"], message_set.payloads
       end
 
       test "reads so many at most, and says how many were there" do
         feed("orders", (0...10).map { |n| ["k", n.to_s] })
         counts = []
-        haul = nil
+        message_set = nil
         until counts.sum == 10
-          haul, errors, count = reading.read(4)
-          assert_equal [haul.size, []], [count, errors]
+          message_set, errors, count = reading.read(4)
+          assert_equal [message_set.size, []], [count, errors]
           count.zero? ? reading.wait : counts << count
         end
 
         assert_operator counts.max, :<=, 4
-        assert_equal 9, haul.last_offset
+        assert_equal 9, message_set.last_offset
         empty, = reading.read(4)
         assert_equal [0, nil, nil, [], true],
                      [empty.size, empty.first_offset, empty.last_offset, empty.to_a, empty.empty?]
@@ -190,32 +193,34 @@ module Skep
       end
 
       test "outlives a fork on both sides, whoever frees first" do
-        haul = read((0...50).map { |n| ["k#{n}", "v#{n}"] })
-        held = haul.to_a
-        pid, reader = in_child do |writer|
+        message_set = read((0...50).map { |n| ["k#{n}", "v#{n}"] })
+        held = message_set.to_a
+        pid, partition_queue = in_child do |writer|
           expected = (0...50).map { |n| "v#{n}" }
-          good = held.map(&:payload) == expected && haul.payloads == expected
-          haul = held = nil
+          good = held.map(&:payload) == expected && message_set.payloads == expected
+          message_set = held = nil
           GC.start
           writer.puts(good && GC.count)
         end
 
-        assert_match(/\A\d/, wait_readable(reader).read)
+        assert_match(/\A\d/, wait_readable(partition_queue).read)
         assert_predicate Process.wait2(pid).last, :success?
         assert_equal "v49", held.last.payload
       end
 
       test "can't be read from a reader that has been closed" do
-        reader = reading.reader
+        partition_queue = reading.partition_queue
         reading.close
-        assert_raises(IOError) { reader.read(1) }
-        assert_nil reader.close
+        assert_raises(IOError) { partition_queue.read(1) }
+        assert_nil partition_queue.close
       end
 
       test "stays whole while the heap is collected and compacted" do
-        haul = read((0...20).map { |n| ["k#{n}", "v#{n}", [["h", n.to_s], %w[h 1], %w[h 2]]] })
-        messages = stressed { haul.to_a.each { |message| [message.payload, message.headers] } }
-        haul = nil
+        message_set = read((0...20).map { |n|
+ ["k#{n}", "v#{n}", [["h", n.to_s], %w[h 1], %w[h 2]]] })
+        messages = stressed { message_set.to_a.each { |message|
+ [message.payload, message.headers] } }
+        message_set = nil
         Array.new(10_000) { "garbage" * 10 }
         GC.respond_to?(:compact) ? GC.compact : GC.start
         stressed { messages.last(5).each(&:key) }
@@ -227,9 +232,9 @@ module Skep
 
       test "a message keeps what it lies in, and a loop that breaks off harms nobody" do
         payloads = 50.times.map do |n|
-          haul = n.zero? ? read((0...30).map { |each| ["k", "v#{each}"] }) : Librdkafka::MessageSet.join([@last])
-          @last = haul
-          haul.each { |message| break message if message.offset == n % 30 }
+          message_set = n.zero? ? read((0...30).map { |each| ["k", "v#{each}"] }) : Librdkafka::MessageSet.join([@last])
+          @last = message_set
+          message_set.each { |message| break message if message.offset == n % 30 }
         end
         @last = nil
         GC.start
@@ -237,9 +242,9 @@ module Skep
       end
 
       test "counts as what it weighs" do
-        haul = read([["k", "x" * 500_000]])
-        assert_operator ObjectSpace.memsize_of(haul), :>, 400_000 if Librdkafka::PartitionQueue.native?
-        assert_operator haul.payloads.first.bytesize, :==, 500_000
+        message_set = read([["k", "x" * 500_000]])
+        assert_operator ObjectSpace.memsize_of(message_set), :>, 400_000 if Librdkafka::PartitionQueue.native?
+        assert_operator message_set.payloads.first.bytesize, :==, 500_000
       end
 
       private

@@ -8,33 +8,33 @@ module Skep
     class BellTest < ::Skep::TestCase
       def setup
         super
-        @bell = Librdkafka::WakeupPipe.new
+        @wakeup_pipe = Librdkafka::WakeupPipe.new
       end
 
       def teardown
-        @bell.close
+        @wakeup_pipe.close
         super
       end
 
       test "tells each number once, and is silent then" do
-        [7, 3, 7].each { |number| @bell.ring(number) }
-        assert_equal [7, 3], @bell.heard
-        assert_empty @bell.heard
-        refute @bell.io.wait_readable(0)
+        [7, 3, 7].each { |number| @wakeup_pipe.ring(number) }
+        assert_equal [7, 3], @wakeup_pipe.heard
+        assert_empty @wakeup_pipe.heard
+        refute @wakeup_pipe.io.wait_readable(0)
       end
 
       test "wakes whoever listens each time anew" do
         2.times do
-          2.times { @bell.ring }
-          assert @bell.io.wait_readable(0)
-          assert_equal [0], @bell.heard
+          2.times { @wakeup_pipe.ring }
+          assert @wakeup_pipe.io.wait_readable(0)
+          assert_equal [0], @wakeup_pipe.heard
         end
       end
 
       test "has room for a partition, however often it was rung while nobody listened" do
-        20_000.times { @bell.ring }
-        @bell.ring(7)
-        assert_equal [0, 7], @bell.heard
+        20_000.times { @wakeup_pipe.ring }
+        @wakeup_pipe.ring(7)
+        assert_equal [0, 7], @wakeup_pipe.heard
       end
     end
   end

@@ -33,14 +33,14 @@ class KafkaMeterTest < Skep::TestCase
   def setup
     @now = 100.0
     @child = Child.new([])
-    @desk = Desk.new([])
+    @scheduler = Desk.new([])
     @consumer = Consumer.new
-    tools = Skep::Kafka::Processing::Tools.new(child: @child, desk: @desk, consumer: @consumer,
+    tools = Skep::Kafka::Processing::Tools.new(child: @child, scheduler: @scheduler, consumer: @consumer,
                                               options: Options.new("readers"))
-    @meter = Skep::Kafka::Metrics::ConsumerMetrics.new(tools, clock: -> { @now })
+    @metrics = Skep::Kafka::Metrics::ConsumerMetrics.new(tools, clock: -> { @now })
   end
 
-  def teardown = @meter.clear
+  def teardown = @metrics.clear
 
   test "tells of what was done, how long it took, and what is left" do
     hold(0)
@@ -61,21 +61,21 @@ class KafkaMeterTest < Skep::TestCase
 
   test "tells at most once a second, and nothing that is known already" do
     hold(0)
-    assert_equal 0.0, @meter.due
+    assert_equal 0.0, @metrics.due
     tell_at(100)
     work(0, 0..9)
-    assert_equal 101.0, @meter.due
+    assert_equal 101.0, @metrics.due
     2.times { tell_at(101.5) }
     assert_equal 2, @child.told.size
   end
 
   test "tells of a dead letter at once" do
-    @meter.define_singleton_method(:spent) { 0.0 } # or it would wait a hundred times that
+    @metrics.define_singleton_method(:spent) { 0.0 } # or it would wait a hundred times that
     hold(0)
     tell_at(100)
     work(0, 0..9)
-    @meter.count(batch(0, 0..9), :dead_letters)
-    assert_equal 100.0, @meter.due
+    @metrics.count(batch(0, 0..9), :dead_letters)
+    assert_equal 100.0, @metrics.due
   end
 
   test "says when the rate has come down, and then sleeps" do
@@ -84,10 +84,10 @@ class KafkaMeterTest < Skep::TestCase
     work(0, 0..9)
     tell_at(101)
     assert_operator @child.told.last[:rate], :>, 0
-    assert_in_delta 110, @meter.due, 2
-    tell_at(@meter.due)
+    assert_in_delta 110, @metrics.due, 2
+    tell_at(@metrics.due)
     assert_equal 0.0, @child.told.last[:rate]
-    assert_nil @meter.due
+    assert_nil @metrics.due
   end
 
   test "counts for ever, but shows no lag of what has gone elsewhere" do
@@ -95,7 +95,7 @@ class KafkaMeterTest < Skep::TestCase
     @consumer.known[["orders", 0]] = 50
     work(0, 0..9)
     tell_at(101)
-    @meter.rebalanced([["orders", 0]], [])
+    @metrics.rebalanced([["orders", 0]], [])
     tell_at(102)
     told = @child.told.last
     assert_equal [0, 10], told.values_at(:lag, :messages)
@@ -108,8 +108,9 @@ class KafkaMeterTest < Skep::TestCase
     hold(0)
     @consumer.known[["orders", 0]] = 50
     work(0, 0..9)
-    meter = @meter
-    @desk.define_singleton_method(:done) { super().tap { meter.rebalanced([["orders", 0]], []) } }
+    metrics = @metrics
+    @scheduler.define_singleton_method(:done) { super().tap {
+ metrics.rebalanced([["orders", 0]], []) } }
     tell_at(101)
 
     assert_equal [0, 10], @child.told.last.values_at(:lag, :messages)
@@ -134,13 +135,13 @@ class KafkaMeterTest < Skep::TestCase
     work(0, 0..9)
     tell_at(100)
     asked_at = Array.new(6) do
-      tell_at(@meter.due)
+      tell_at(@metrics.due)
       asked, @consumer.asked = @consumer.asked, []
       @now if asked.any?
     end.compact
     assert_equal [10.0, 10.0], asked_at.each_cons(2).map { |one, next_| next_ - one }.last(2)
     @consumer.answers = { ["orders", 0] => 80 }
-    tell_at(@meter.due)
+    tell_at(@metrics.due)
     assert_equal 70, @child.told.last[:lag]
   end
 
@@ -149,11 +150,11 @@ class KafkaMeterTest < Skep::TestCase
     @consumer.known[["orders", 0]] = 10
     @consumer.committed_offsets = nil
     tell_at(100)
-    times = Array.new(4) { tell_at(@meter.due) && @now }
+    times = Array.new(4) { tell_at(@metrics.due) && @now }
     assert_equal [101, 103, 107, 115], times.map(&:round)
     assert_equal [:committed], @consumer.asked.map(&:first).uniq
     @consumer.committed_offsets = { ["orders", 0] => 4 }
-    tell_at(@meter.due)
+    tell_at(@metrics.due)
     assert_equal 6, @child.told.last[:lag]
   end
 
@@ -163,7 +164,7 @@ class KafkaMeterTest < Skep::TestCase
     @consumer.answers = { ["orders", 0] => 5, ["orders", 1] => 5 }
     tell_at(100)
     @consumer.known[["orders", 0]] = 7 # the first answer to a fetch
-    tell_at(@meter.due)
+    tell_at(@metrics.due)
     assert_equal [7, 5], @child.told.last[:partitions].map { |row| row["lag"] }
     assert_equal [:ends, [["orders", 1]]], @consumer.asked.first
   end
@@ -174,10 +175,10 @@ class KafkaMeterTest < Skep::TestCase
     [0, 1].each { |number| @consumer.known[["orders", number]] = 10 }
     tell_at(100)
     assert_equal [nil, nil], @child.told.last[:partitions].map { |row| row["lag"] }
-    tell_at(@meter.due)
+    tell_at(@metrics.due)
     assert_equal [3, 10], @child.told.last[:partitions].map { |row| row["lag"] }
     assert_equal %i[committed starts], @consumer.asked.map(&:first)
-    3.times { tell_at(@meter.due) }
+    3.times { tell_at(@metrics.due) }
     assert_equal %i[committed starts], @consumer.asked.map(&:first).first(2)
     refute_includes @consumer.asked.drop(2).map(&:first), :committed
   end
@@ -186,12 +187,12 @@ class KafkaMeterTest < Skep::TestCase
     hold(0)
     @consumer.known[["orders", 0]] = 10
     tell_at(100)
-    tell_at(@meter.due)
+    tell_at(@metrics.due)
     assert_equal [10], @child.told.last[:partitions].map { |row| row["lag"] }
     @consumer.committed_offsets = { ["orders", 0] => 10 } # there was nothing for a handler
     hold(0)
-    tell_at(@meter.due)
-    tell_at(@meter.due)
+    tell_at(@metrics.due)
+    tell_at(@metrics.due)
     assert_equal [0], @child.told.last[:partitions].map { |row| row["lag"] }
   end
 
@@ -199,7 +200,7 @@ class KafkaMeterTest < Skep::TestCase
 
   def hold(*numbers)
     keys = numbers.map { |number| ["orders", number] }
-    @meter.rebalanced(keys, keys)
+    @metrics.rebalanced(keys, keys)
   end
 
   def batch(number, offsets)
@@ -211,20 +212,20 @@ class KafkaMeterTest < Skep::TestCase
 
   def work(number, offsets)
     batch = batch(number, offsets)
-    @meter.time(batch) { nil }
-    @meter.count(batch, :messages, batch.size)
-    @desk.done = [*@desk.done, ["orders", number, offsets.last + 1]]
+    @metrics.time(batch) { nil }
+    @metrics.count(batch, :messages, batch.size)
+    @scheduler.done = [*@scheduler.done, ["orders", number, offsets.last + 1]]
   end
 
   def tell_at(now)
     @now = now.to_f
-    @meter.tell
+    @metrics.tell
     true
   end
 
   # Goes on to when it wants to tell; the time, if the brokers were asked then.
   def when_asked
-    tell_at(@meter.due)
+    tell_at(@metrics.due)
     asked, @consumer.asked = @consumer.asked, []
     return if asked.empty?
 

@@ -36,14 +36,14 @@ module Skep
 
       def setup
         super
-        @bell = Librdkafka::WakeupPipe.new
+        @wakeup_pipe = Librdkafka::WakeupPipe.new
         @shelf = Shelf.new
         @marker = Marker.new(@shelf)
         @next = 0
       end
 
       def teardown
-        @desk ? @desk.clear : @bell.close
+        @scheduler ? @scheduler.clear : @wakeup_pipe.close
         super
       end
 
@@ -55,7 +55,7 @@ module Skep
         partition.rung = true
         second = draw(partition)
         refute_predicate partition, :more?
-        [first, second].each { |strand| partition.done(strand, strand.batch.last_offset) }
+        [first, second].each { |item| partition.done(item, item.batch.last_offset) }
         assert_predicate partition, :more?
         assert_equal [2], draw(partition).batch.map(&:offset)
         refute_predicate partition, :more?
@@ -63,40 +63,40 @@ module Skep
 
       test "leaves to its successor what comes once it was taken back, even if it was to read" do
         old, successor = [1, 2].map { |id| partition(id:, &ORDERS["in order"]) }
-        @desk = desk = Processing::Scheduler.new(@bell)
-        desk.add(old)
+        @scheduler = scheduler = Processing::Scheduler.new(@wakeup_pipe)
+        scheduler.add(old)
         old.define_singleton_method(:read) do |&keys|
-          desk.revoke([key])
-          desk.add(successor)
+          scheduler.revoke([key])
+          scheduler.add(successor)
           super(&keys)
         end
         put("a", "b")
-        assert_equal [0, 1], desk.take(wait: false).batch.map(&:offset)
+        assert_equal [0, 1], scheduler.take(wait: false).batch.map(&:offset)
       end
 
       test "where it was before isn't committed while it is about to go elsewhere" do
-        @desk = desk = Processing::Scheduler.new(@bell)
+        @scheduler = scheduler = Processing::Scheduler.new(@wakeup_pipe)
         told = nil
-        seeking = ->(_, _, place) { place.tap { told = desk.revoke([["t", 0]]) } }
-        desk.add(partition(seeking:, &ORDERS["in order"]))
+        seeking = ->(_, _, place) { place.tap { told = scheduler.revoke([["t", 0]]) } }
+        scheduler.add(partition(seeking:, &ORDERS["in order"]))
         put("a", "b")
-        strand = desk.take(wait: false)
-        desk.settle(strand) { nil }
-        desk.seek(strand, 0)
-        desk.free(strand)
+        item = scheduler.take(wait: false)
+        scheduler.settle(item) { nil }
+        scheduler.seek(item, 0)
+        scheduler.free(item)
 
-        assert_nil desk.take(wait: false)
+        assert_nil scheduler.take(wait: false)
         assert_equal [], told
       end
 
       test "reads what rang before it went elsewhere" do
         partition = partition { Processing::PartitionOrder.new(limit: 10) }
         put("a", "b")
-        strand = draw(partition)
+        item = draw(partition)
         put("c", "d")
         partition.rung = true
         partition.seek(2)
-        partition.release(strand)
+        partition.release(item)
         assert_nil draw(partition)
         assert_predicate partition, :more?
         assert_equal [2, 3], draw(partition).batch.map(&:offset)
@@ -112,11 +112,11 @@ module Skep
           partition = partition(&order)
           put("a", "a")
           @marker.pass(5)
-          strand = draw(partition)
-          partition.done(strand, 0)
+          item = draw(partition)
+          partition.done(item, 0)
           assert_equal 1, partition.position
           refute_predicate partition, :more?
-          finish(partition, strand)
+          finish(partition, item)
           finish(partition, draw(partition)) while partition.more?
           assert_equal 5, partition.position
           assert_nil draw(partition)
@@ -126,10 +126,10 @@ module Skep
         test "passes it where it comes by itself, and gives nobody anything for it, #{name}" do
           partition = partition(&order)
           @marker.pass(3)
-          strand = draw(partition)
-          assert_nil strand.batch
+          item = draw(partition)
+          assert_nil item.batch
           assert_nil partition.position
-          finish(partition, strand)
+          finish(partition, item)
           assert_equal 3, partition.position
           refute_predicate partition, :more?
         end
@@ -138,10 +138,10 @@ module Skep
           partition = partition(&order)
           put("a")
           @marker.pass(9)
-          strand = draw(partition)
+          item = draw(partition)
           partition.seek(0)
-          strand.drop
-          partition.release(strand)
+          item.drop
+          partition.release(item)
           partition.begin_reading
           partition.read
           assert_equal 0, partition.position
@@ -152,11 +152,11 @@ module Skep
       test "has what comes behind it wait for it, in order" do
         partition = partition(&ORDERS["in order"])
         @marker.pass(3)
-        strand = draw(partition)
+        item = draw(partition)
         put("a")
         partition.rung = true
         refute_predicate partition, :more?
-        finish(partition, strand)
+        finish(partition, item)
         assert_predicate partition, :more?
       end
 
@@ -191,14 +191,14 @@ module Skep
 
       def partition(max_wait: 0, **more, &order)
         Testing::FakePartition
-               .new(@shelf, "t", 0, id: 1, bell: @bell, order:, limit: 10, max_wait:,
-                    seeking: ->(_, _, place) { place }, whereabouts: @marker, **more)
+               .new(@shelf, "t", 0, id: 1, wakeup_pipe: @wakeup_pipe, order:, limit: 10, max_wait:,
+                    seeking: ->(_, _, place) { place }, queue_position: @marker, **more)
       end
 
-      def finish(partition, strand)
-        partition.done(strand, strand.last_offset)
-        strand.pass
-        partition.release(strand)
+      def finish(partition, item)
+        partition.done(item, item.last_offset)
+        item.pass
+        partition.release(item)
       end
 
       def put(*keys, bytes: 1)
@@ -208,7 +208,7 @@ module Skep
         end
       end
 
-      # One turn of the desk's.
+      # One turn of the scheduler's.
       def draw(partition)
         partition.begin_reading
         partition.read

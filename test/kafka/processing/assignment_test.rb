@@ -18,13 +18,13 @@ module Skep
 
       def setup
         super
-        @bell = Librdkafka::WakeupPipe.new
-        @queue = Processing::RunQueue.new(@bell)
-        @assignment = Processing::Assignment.new(@queue, @bell)
+        @wakeup_pipe = Librdkafka::WakeupPipe.new
+        @queue = Processing::RunQueue.new(@wakeup_pipe)
+        @assignment = Processing::Assignment.new(@queue, @wakeup_pipe)
       end
 
       def teardown
-        @bell.close
+        @wakeup_pipe.close
         @assignment.clear
         super
       end

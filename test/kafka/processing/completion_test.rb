@@ -36,20 +36,20 @@ module Skep
       private_constant :FAILED
 
       def teardown
-        @desk&.clear
-        @tools&.meter&.clear
+        @scheduler&.clear
+        @tools&.metrics&.clear
         super
       end
 
       test "stores what a partition reaches without a message" do
         reach(atomic: false)
-        assert_equal [["t", 0, 7], [["t", 0, 7]]], [@store.stored, @desk.done]
+        assert_equal [["t", 0, 7], [["t", 0, 7]]], [@store.stored, @scheduler.done]
       end
 
       test "commits it by a transaction where its messages' are" do
         reach(atomic: true)
         assert_equal [6, nil], [@outputs.sealed, @store.stored]
-        assert_equal [["t", 0, 7]], @desk.done
+        assert_equal [["t", 0, 7]], @scheduler.done
       end
 
       test "leaves it to the next message where that fails, or the partition went elsewhere" do
@@ -57,24 +57,24 @@ module Skep
         assert @outputs.aborted
         assert_equal [["kafka_commit_failed", "t", 0]], @told
         reach(atomic: true, answer: false)
-        assert_empty @desk.done
+        assert_empty @scheduler.done
       end
 
       test "stores nothing for a partition that is lost" do
-        reach(atomic: false) { @desk.revoke([["t", 0]]) }
+        reach(atomic: false) { @scheduler.revoke([["t", 0]]) }
         assert_nil @store.stored
       end
 
       test "commits a batch with what is behind it" do
         outputs = reach(atomic: true, batch: Message.new("t", 0, 3, nil, nil, 0, {}))
         assert_equal 6, outputs.sealed
-        assert_equal [["t", 0, 7]], @desk.done
+        assert_equal [["t", 0, 7]], @scheduler.done
       end
 
       test "tells that messages come again only where their transaction isn't through" do
         message = Message.new("t", 0, 3, nil, nil, 0, {})
         [false, true].each do |atomic|
-          reach(atomic:, batch: message) { @desk.revoke([["t", 0]]) }
+          reach(atomic:, batch: message) { @scheduler.revoke([["t", 0]]) }
           assert_equal !atomic, @told.any? { |name,| name == "kafka_revoked_in_hand" }
         end
       end
@@ -83,11 +83,11 @@ module Skep
 
       def reach(atomic:, answer: true, batch: nil)
         set_up(child = fake_child, Outputs.new(atomic, answer))
-        ledger = Processing::Completion.new(@tools, child,
+        completion = Processing::Completion.new(@tools, child,
                                             Failure::PoisonDetector.new(child.caution), @outputs)
-        strand = taken(batch)
+        item = taken(batch)
         yield if block_given?
-        batch ? ledger.finish(strand) : ledger.reach(strand)
+        batch ? completion.finish(item) : completion.reach(item)
         child.close
         @outputs
       end
@@ -99,15 +99,15 @@ module Skep
 
       def set_up(child, outputs)
         teardown
-        @desk, @store, @outputs = Processing::Scheduler.new, Store.new, outputs
+        @scheduler, @store, @outputs = Processing::Scheduler.new, Store.new, outputs
         options = Config::SourceOptions.new(kafka: { "bootstrap.servers": "none" }, group: "g",
                                             topics: "t")
-        @tools = Processing::Tools.new(options:, child:, desk: @desk, consumer: @store,
+        @tools = Processing::Tools.new(options:, child:, scheduler: @scheduler, consumer: @store,
                            report: Metrics::EventReporter.new(child, options.settings))
-        @tools.meter = Metrics::ConsumerMetrics.new(@tools)
+        @tools.metrics = Metrics::ConsumerMetrics.new(@tools)
       end
 
-      # A strand of a partition that reaches 7.
+      # A work item of a partition that reaches 7.
       def taken(message)
         shelf = [[Librdkafka::MessageSet.new([*message]), [], message ? 1 : 0]]
         shelf.define_singleton_method(:read) { |_| shift || [Librdkafka::MessageSet.new([]), [], 0] }
@@ -116,15 +116,15 @@ module Skep
         places.define_singleton_method(:offset) { shift }
         %i[low epoch].each { |name| places.define_singleton_method(name) { nil } }
         places.define_singleton_method(:close) { nil }
-        @desk.add(partition(shelf, places))
-        @desk.take
+        @scheduler.add(partition(shelf, places))
+        @scheduler.take
       end
 
-      def partition(shelf, whereabouts)
+      def partition(shelf, queue_position)
         Testing::FakePartition
-               .new(shelf, "t", 0, id: 1, bell: @desk.bell, order: -> {
+               .new(shelf, "t", 0, id: 1, wakeup_pipe: @scheduler.wakeup_pipe, order: -> {
  Processing::PartitionOrder.new(limit: 10) },
-                                   limit: 10, max_wait: 0, seeking: nil, whereabouts:)
+                                   limit: 10, max_wait: 0, seeking: nil, queue_position:)
       end
     end
   end

@@ -19,20 +19,20 @@ module Skep
       test "keeps a key's later messages until its strand is through" do
         ring = ring(threads: 1)
         put(ring, %w[a b])
-        strand = take(ring)
+        item = take(ring)
         put(ring, %w[a c a], from: 2)
         assert_equal %w[c3], told(take(ring))
         assert_nil ring.take
-        ring.release(strand)
+        ring.release(item)
         assert_equal %w[a2 a4], told(take(ring))
       end
 
       test "has those first that have waited for their key" do
         ring = ring(threads: 1, limit: 1)
         put(ring, %w[a])
-        strand = take(ring)
+        item = take(ring)
         put(ring, %w[a b], from: 1)
-        ring.release(strand)
+        ring.release(item)
         assert_equal %w[a1], told(take(ring))
         assert_equal %w[b2], told(take(ring))
       end
@@ -70,9 +70,9 @@ module Skep
       test "holds no more in memory than some" do
         ring = ring(threads: 1)
         put(ring, %w[a], bytes: 16 << 20)
-        strand = take(ring)
+        item = take(ring)
         assert_equal 0, ring.room
-        ring.done(strand.batch, 0)
+        ring.done(item.batch, 0)
         assert_equal 100, ring.room
       end
 
@@ -125,13 +125,13 @@ module Skep
         Processing::WorkItem.new(nil, [Batch.new("t", 0, messages)], keys)
       end
 
-      def through(ring, strand, seen)
-        seen.concat(told(strand))
-        ring.done(strand.batch, strand.batch.last_offset)
-        ring.release(strand)
+      def through(ring, item, seen)
+        seen.concat(told(item))
+        ring.done(item.batch, item.batch.last_offset)
+        ring.release(item)
       end
 
-      def told(strand) = strand.batch.map { |message| "#{message.key}#{message.offset}" }
+      def told(item) = item.batch.map { |message| "#{message.key}#{message.offset}" }
     end
   end
 end

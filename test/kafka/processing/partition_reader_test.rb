@@ -2,7 +2,7 @@
 
 require "kafka/support/kafka_case"
 
-# What comes through an intake whose reader meets what can't be read.
+# What comes through an partition reader whose reader meets what can't be read.
 class KafkaIntakeTest < Skep::TestCase
   BAD = [-199, "wrong checksum", 12].freeze
 
@@ -34,59 +34,59 @@ class KafkaIntakeTest < Skep::TestCase
   end
 
   test "gives out what comes before such a place, and then nothing until it was sought there" do
-    intake = intake(read(10..15, BAD), read(16..20), read(12..20))
+    reader = reader(read(10..15, BAD), read(16..20), read(12..20))
 
-    assert_equal [[10, 11], [], 7], take(intake)
-    assert_equal [[], [], 5], take(intake)
+    assert_equal [[10, 11], [], 7], take(reader)
+    assert_equal [[], [], 5], take(reader)
     sought = nil
-    intake.resume { |offset| sought = offset }
+    reader.resume { |offset| sought = offset }
     assert_equal 12, sought
-    assert_equal [(12..20).to_a, [], 9], take(intake)
+    assert_equal [(12..20).to_a, [], 9], take(reader)
     assert_equal [[:stuck, 12, -199], [:readable, 12]], @notes.told
   end
 
   test "takes what can't be decompressed the same way, and leaves other errors to others" do
     refused = [29, "refused", -1001]
-    intake = intake(read(0..1), read(nil, refused, [-198, "bad compression", 2]))
+    reader = reader(read(0..1), read(nil, refused, [-198, "bad compression", 2]))
 
-    take(intake)
-    assert_equal [[], [refused], 2], take(intake)
+    take(reader)
+    assert_equal [[], [refused], 2], take(reader)
     assert_equal [[:stuck, 2, -198]], @notes.told
   end
 
   test "is read again from where any error stands, of which it says nothing itself" do
     refused = [29, "refused", 2]
-    intake = intake(read(0..1, refused), read(3..4), read(2..4))
+    reader = reader(read(0..1, refused), read(3..4), read(2..4))
 
-    assert_equal [[0, 1], [refused], 3], take(intake)
-    assert_empty take(intake).first # librdkafka has taken the error for the message 2
-    intake.resume { |offset| assert_equal 2, offset }
-    assert_equal [2, 3, 4], take(intake).first
+    assert_equal [[0, 1], [refused], 3], take(reader)
+    assert_empty take(reader).first # librdkafka has taken the error for the message 2
+    reader.resume { |offset| assert_equal 2, offset }
+    assert_equal [2, 3, 4], take(reader).first
     assert_equal [[:again, 2]], @notes.told
   end
 
   test "goes on after an error that stands nowhere" do
-    intake = intake(read(0..1, [-186, "no connection", -1001]), read(2..3))
+    reader = reader(read(0..1, [-186, "no connection", -1001]), read(2..3))
 
-    assert_equal [[0, 1], [2, 3]], Array.new(2) { take(intake).first }
+    assert_equal [[0, 1], [2, 3]], Array.new(2) { take(reader).first }
     assert_empty @notes.told
   end
 
   test "stays stuck where the seek fails" do
-    intake = intake(read(0..1, [-170, "unknown codec", 1]), read(2..3))
+    reader = reader(read(0..1, [-170, "unknown codec", 1]), read(2..3))
 
-    take(intake)
-    assert_raises(IOError) { intake.resume { raise IOError } }
-    assert_empty take(intake).first
+    take(reader)
+    assert_raises(IOError) { reader.resume { raise IOError } }
+    assert_empty take(reader).first
   end
 
   test "isn't stuck any more where it is sought elsewhere" do
-    intake = intake(read(0..1, [-199, "wrong checksum", 2]), read(7..9))
+    reader = reader(read(0..1, [-199, "wrong checksum", 2]), read(7..9))
 
-    take(intake)
-    assert_equal 7, intake.anew { 7 } # nor is the seek a reset
-    intake.resume { flunk "it is where it is to be" }
-    assert_equal [7, 8, 9], take(intake).first
+    take(reader)
+    assert_equal 7, reader.anew { 7 } # nor is the seek a reset
+    reader.resume { flunk "it is where it is to be" }
+    assert_equal [7, 8, 9], take(reader).first
     assert_equal [[:stuck, 2, -199]], @notes.told
   end
 
@@ -141,26 +141,26 @@ class KafkaIntakeTest < Skep::TestCase
 
   private
 
-  def intake(*reads, places: [], lows: [])
+  def reader(*reads, places: [], lows: [])
     @notes = Notes.new
     Skep::Kafka::Processing::PartitionReader.new(Script.new(*reads), "orders", 0,
                                                  Places.new(places, lows))
-               .tap { |intake|
- intake.gaps = @notes }
+               .tap { |reader|
+ reader.fetch_errors = @notes }
   end
 
   # lows: the low watermark at each read.
   def resets(lows, *reads, expected: nil, places: [])
-    intake = intake(*reads, places:, lows:)
-    intake.begin_at(expected)
-    reads.each { take(intake) }
+    reader = reader(*reads, places:, lows:)
+    reader.begin_at(expected)
+    reads.each { take(reader) }
     @notes.told
   end
 
   # What each of these reads reaches; places: librdkafka's, before and after each.
   def reaches(places, *reads, limit: 100)
-    intake = intake(*reads, places:)
-    Array.new(reads.size) { intake.read(limit).last }
+    reader = reader(*reads, places:)
+    Array.new(reads.size) { reader.read(limit).last }
   end
 
   def read(offsets, *errors)
@@ -170,8 +170,8 @@ class KafkaIntakeTest < Skep::TestCase
     [Skep::Kafka::Librdkafka::MessageSet.new(messages), errors, messages.size + errors.size]
   end
 
-  def take(intake)
-    haul, errors, count, = intake.read(100)
-    [haul.map(&:offset), errors, count]
+  def take(reader)
+    message_set, errors, count, = reader.read(100)
+    [message_set.map(&:offset), errors, count]
   end
 end

@@ -14,12 +14,12 @@ module Skep
 
       def setup
         super
-        @bell = Librdkafka::WakeupPipe.new
-        @queue = Processing::RunQueue.new(@bell)
+        @wakeup_pipe = Librdkafka::WakeupPipe.new
+        @queue = Processing::RunQueue.new(@wakeup_pipe)
       end
 
       def teardown
-        @bell.close
+        @wakeup_pipe.close
         super
       end
 
@@ -35,7 +35,7 @@ module Skep
         one = stub(retry_at: 2.0)
         @queue.rest(one)
         assert_equal [:resting, 2.0], [one.state, @queue.deadline]
-        assert @bell.io.wait_readable(0)
+        assert @wakeup_pipe.io.wait_readable(0)
         @queue.over(1.0)
         assert_empty @queue
         @queue.over(2.0)

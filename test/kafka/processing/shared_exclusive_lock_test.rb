@@ -23,9 +23,9 @@ module Skep
 
       def setup
         super
-        @gate = Processing::SharedExclusiveLock.new
+        @exclusive_lock = Processing::SharedExclusiveLock.new
         @moved = Told.new
-        @gate.instance_variable_set(:@moved, @moved)
+        @exclusive_lock.instance_variable_set(:@moved, @moved)
         @told = Thread::Queue.new
         @threads = []
       end
@@ -48,7 +48,7 @@ module Skep
         late = enter_late(:late)
         first << true
         assert_equal :alone, @told.pop
-        @gate.instance_variable_get(:@lock).synchronize { assert_empty @told }
+        @exclusive_lock.instance_variable_get(:@lock).synchronize { assert_empty @told }
         alone << true
         assert_equal :late, @told.pop
         late << true
@@ -65,8 +65,8 @@ module Skep
       end
 
       test "is left by who raises" do
-        2.times { assert_raises(IOError) { @gate.pass(alone: true) { raise IOError } } }
-        assert_equal(:done, @gate.pass { :done })
+        2.times { assert_raises(IOError) { @exclusive_lock.pass(alone: true) { raise IOError } } }
+        assert_equal(:done, @exclusive_lock.pass { :done })
       end
 
       test "lets nobody in once it is closed, not even who has waited" do
@@ -74,10 +74,10 @@ module Skep
         @told.pop
         enter_late(:alone, alone: true)
         enter_late(:late)
-        @gate.close
+        @exclusive_lock.close
         @threads.drop(1).each(&:join)
         first << true
-        assert_nil(@gate.pass { flunk "let in" })
+        assert_nil(@exclusive_lock.pass { flunk "let in" })
         assert_empty @told
       end
 
@@ -87,7 +87,7 @@ module Skep
       def enter(as = :in, **how)
         push = Thread::Queue.new
         @threads << Thread.new do
-          @gate.pass(**how) do
+          @exclusive_lock.pass(**how) do
             @told << as
             push.pop
           end

@@ -12,39 +12,39 @@ module Skep
 
       def setup
         super
-        @outbox = Producer::InFlightMessages.new
+        @in_flight = Producer::InFlightMessages.new
         @tags = []
       end
 
       test "a flush waits for what is in, and not for what others put in meanwhile" do
         2.times { post }
-        @outbox.hurry = Begun.new(Thread::Queue.new).tap { |one| @begun = one.queue }
-        flush = Thread.new { @outbox.flush(30) }
+        @in_flight.hurry = Begun.new(Thread::Queue.new).tap { |one| @begun = one.queue }
+        flush = Thread.new { @in_flight.flush(30) }
         @begun.pop
         post
         answer(*@tags.first(2))
         assert_equal 0, flush.join(15)&.value
-        assert_equal 1, @outbox.size
+        assert_equal 1, @in_flight.size
       end
 
       test "a flush out of time says how many are left of what was in" do
         3.times { post }
         answer(@tags[1])
-        assert_equal 2, @outbox.flush(0)
+        assert_equal 2, @in_flight.flush(0)
         answer(@tags[0], @tags[2])
-        assert_equal 0, @outbox.flush(0)
+        assert_equal 0, @in_flight.flush(0)
       end
 
       test "a flush waits for what another thread is just putting in, if it counts it" do
         told, inside, asked, go = Array.new(4) { Thread::Queue.new }
-        @outbox.hurry = Begun.new(told)
+        @in_flight.hurry = Begun.new(told)
         putting = Thread.new { post { (inside << true) && go.pop } }
         inside.pop
-        @outbox.instance_variable_get(:@lock).define_singleton_method(:synchronize) do |&work|
+        @in_flight.instance_variable_get(:@lock).define_singleton_method(:synchronize) do |&work|
           asked << true if locked?
           super(&work)
         end
-        flush = Thread.new { told << @outbox.flush(30) }
+        flush = Thread.new { told << @in_flight.flush(30) }
         asked.pop
         go << true
         putting.join
@@ -58,14 +58,14 @@ module Skep
       private
 
       def post
-        delivery = DeliveryHandle.new("orders", @outbox)
-        @outbox.post(delivery) do |tag|
+        delivery = DeliveryHandle.new("orders", @in_flight)
+        @in_flight.post(delivery) do |tag|
           yield if block_given?
           (@tags << tag) && 0
         end
       end
 
-      def answer(*tags) = @outbox.answer(tags.map { |tag| [0, 0, 7, tag] })
+      def answer(*tags) = @in_flight.answer(tags.map { |tag| [0, 0, 7, tag] })
     end
   end
 end

@@ -16,41 +16,42 @@ class KafkaPressTest < Skep::TestCase
 
   def setup
     super
-    @press = Skep::Kafka::Producer::RenewableProducer.new(Struct.new(:producer).new({}), nil)
+    @renewable_producer = Skep::Kafka::Producer::RenewableProducer.new(
+                                                                       Struct.new(:producer).new({}), nil)
     @next = []
     made = @next
-    @press.define_singleton_method(:make) { made.shift }
+    @renewable_producer.define_singleton_method(:make) { made.shift }
   end
 
   test "makes another one once it failed for good" do
     @next.push(Made.new(nil), Made.new("fenced"), Made.new(nil))
-    first = @press.producer
-    @press.renew
-    assert_same first, @press.producer
-    @press.discard
+    first = @renewable_producer.producer
+    @renewable_producer.renew
+    assert_same first, @renewable_producer.producer
+    @renewable_producer.discard
     assert_equal 0, first.closed
-    second = @press.producer
-    @press.renew
-    refute_same second, @press.producer
+    second = @renewable_producer.producer
+    @renewable_producer.renew
+    refute_same second, @renewable_producer.producer
     assert_equal 0, second.closed
   end
 
   test "is renewed once, where two threads see it fail" do
     other = nil
-    press = @press
+    renewable_producer = @renewable_producer
     failed = Made.new("fenced") do
       next if Thread.current.equal?(other)
 
-      other = Thread.new { [press.renew, press.producer].last }
+      other = Thread.new { [renewable_producer.renew, renewable_producer.producer].last }
       other.join(0.1) # it is through, or waits for us
     end
     healthy = Made.new(nil)
     @next.push(failed, healthy)
-    @press.producer
-    @press.renew
+    @renewable_producer.producer
+    @renewable_producer.renew
 
     assert_same healthy, other.value
-    assert_same healthy, @press.producer
+    assert_same healthy, @renewable_producer.producer
     assert_nil healthy.closed
   end
 end

@@ -236,7 +236,7 @@ class TransactionTest < KafkaCase
   end
 
   def producer_of(child)
-    child.producer.instance_variable_get(:@press).producer
+    child.producer.instance_variable_get(:@renewable_producer).producer
   end
 
   # Its producer is gone, as after one that couldn't be opened anew.

@@ -6,7 +6,7 @@ module Skep
   module Kafka
     # A consumer that has one partition, and the reader of its queue, without a source around them.
     class Reading
-      attr_reader :reader
+      attr_reader :partition_queue
 
       def initialize(test, broker, offset: -2, **settings)
         @test = test
@@ -14,20 +14,20 @@ module Skep
                                    "group.id" => "readers", **settings.transform_keys(&:to_s) })
         @queue = Librdkafka::Bindings.queue_get_partition(@consumer.handle, "orders", 0)
         Librdkafka::Bindings.queue_forward(@queue, nil)
-        (@bell = Librdkafka::WakeupPipe.new).told_by(@queue, 1)
-        @reader = Librdkafka::PartitionQueue.new(@queue, "orders", 0, 100)
+        (@wakeup_pipe = Librdkafka::WakeupPipe.new).told_by(@queue, 1)
+        @partition_queue = Librdkafka::PartitionQueue.new(@queue, "orders", 0, 100)
         Librdkafka::TopicPartitionList.make([["orders", 0, offset]]) { |list| @consumer.assign(list) }
       end
 
       # The messages that come next, so many at least; errors are collected.
       def take(count, limit: 100)
-        hauls = []
-        until hauls.sum(&:size) >= count
-          haul, @errors, taken = read(limit)
-          hauls << haul
+        message_sets = []
+        until message_sets.sum(&:size) >= count
+          message_set, @errors, taken = read(limit)
+          message_sets << message_set
           wait if taken.zero?
         end
-        Librdkafka::MessageSet.join(hauls.reject(&:empty?))
+        Librdkafka::MessageSet.join(message_sets.reject(&:empty?))
       end
 
       # The first error.
@@ -40,21 +40,21 @@ module Skep
         end
       end
 
-      def read(limit) = @reader.read(limit)
+      def read(limit) = @partition_queue.read(limit)
 
       def wait
-        @test.wait_readable(@bell.io)
-        @bell.heard
+        @test.wait_readable(@wakeup_pipe.io)
+        @wakeup_pipe.heard
       end
 
       def close
         return unless @queue
 
-        @reader.close
+        @partition_queue.close
         Librdkafka::Bindings.queue_io_event_enable(@queue, -1, nil, 0)
         Librdkafka::Bindings.queue_destroy(@queue)
         @queue = nil
-        @bell.close
+        @wakeup_pipe.close
         @consumer.close
       end
     end

@@ -3,11 +3,11 @@
 # Questions about a group by who is no member of it: asked one after the other, each waited for.
 # What keeps the cluster from answering is raised in a sentence.
 #
-#   inquiry = AdminClient.new("billing", settings, seconds: 15)
-#   inquiry.open                       # raises BrokerUnreachable, or AuthorizationError
+#   admin_client = AdminClient.new("billing", settings, seconds: 15)
+#   admin_client.open                       # raises BrokerUnreachable, or AuthorizationError
 #   question = ->(client, answers, seconds) { AdminRequests.ends(client, answers, pairs, seconds) }
-#   inquiry.ask(question) { |event| AdminRequests.ends_in(event) }    # => what the block gives
-#   inquiry.close
+#   admin_client.ask(question) { |event| AdminRequests.ends_in(event) }    # => what the block gives
+#   admin_client.close
 #
 # All of it together may take so many seconds.
 module Skep

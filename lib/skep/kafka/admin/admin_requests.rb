@@ -67,7 +67,7 @@ module Skep
             error = Librdkafka::Bindings.ConsumerGroupDescription_error(group)
             error.null? ? [0,
                            GroupDescription.new(group)] : [Librdkafka::Bindings.error_code(error),
-nil]
+                                                           nil]
           end
 
           # Asks each broker once, whatever number of partitions it has.

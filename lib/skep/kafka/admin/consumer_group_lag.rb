@@ -20,10 +20,10 @@ module Skep
     module Admin
       class ConsumerGroupLag
         #: (String, Config::ClientConfig, AdminClient) -> void
-        def initialize(group, settings, inquiry)
+        def initialize(group, settings, admin_client)
           @group = group
           @settings = settings
-          @inquiry = inquiry
+          @admin_client = admin_client
         end
 
         def to_h #: () -> Hash[Symbol, untyped]
@@ -60,7 +60,7 @@ module Skep
           question = lambda do |client, answers, seconds|
             AdminRequests.public_send(request, client, answers, about, seconds)
           end
-          @inquiry.ask(question) { |event| (answer = yield(event)) && [answer.first, answer] }
+          @admin_client.ask(question) { |event| (answer = yield(event)) && [answer.first, answer] }
         end
 
         def rows(committed, members)
@@ -119,11 +119,11 @@ module Skep
       settings = Config::ClientConfig.new(kafka)
       raise ConfigurationError.new(sentences: settings.errors) if settings.errors.any?
 
-      inquiry = Admin::AdminClient.new(group, settings, seconds:)
-      inquiry.open
-      Admin::ConsumerGroupLag.new(group, settings, inquiry).to_h
+      admin_client = Admin::AdminClient.new(group, settings, seconds:)
+      admin_client.open
+      Admin::ConsumerGroupLag.new(group, settings, admin_client).to_h
     ensure
-      inquiry&.close
+      admin_client&.close
     end
   end
 end

@@ -4,10 +4,10 @@
 # librdkafka goes on trying by itself meanwhile; it says when the last broker is gone, but not when
 # one is back, so that the cluster is asked something until it answers.
 #
-#   outage.began(event)      # true if that is what the error was about
-#   outage.io                # readable when somebody has answered; nil while all is well
-#   outage.over              # so it is told
-#   outage.seconds_left      # until `look` has something to tell; nil without that
+#   broker_outage.began(event)      # true if that is what the error was about
+#   broker_outage.io                # readable when somebody has answered; nil while all is well
+#   broker_outage.over              # so it is told
+#   broker_outage.seconds_left      # until `look` has something to tell; nil without that
 #
 # It may be wrong: a broker that went and came back counts as gone until it is needed again, so that
 # of three that are restarted one after the other all are called gone at last; and news from before

@@ -3,10 +3,10 @@
 # Keeps the membership of the group while handlers work: serves the client's queue on a thread of
 # its own, lets partitions come and go (RebalanceListener), and tells what librdkafka says.
 #
-#   keeper = EventLoop.new(tools)
-#   keeper.start
-#   keeper.failure      # what ended it, if anything did
-#   keeper.stop
+#   event_loop = EventLoop.new(tools)
+#   event_loop.start
+#   event_loop.failure      # what ended it, if anything did
+#   event_loop.stop
 #
 # Because it serves the queue at all times, a handler or a backoff may take as long as it likes
 # without costing the group (max.poll.interval.ms). Whether a handler hangs is the supervisor's to
@@ -19,12 +19,12 @@ module Skep
 
         def initialize(tools) #: (Processing::Tools) -> void
           @options, @report, @child = tools.options, tools.report, tools.child
-          @consumer, @desk, @lease = tools.consumer, tools.desk, tools.lease
-          @outage = BrokerOutage.new(tools)
-          @namesakes, @gaps = TopicRecreation.new(@consumer), FetchErrors.new(tools)
+          @consumer, @scheduler, @lease = tools.consumer, tools.scheduler, tools.lease
+          @broker_outage = BrokerOutage.new(tools)
+          @topic_recreation, @fetch_errors = TopicRecreation.new(@consumer), FetchErrors.new(tools)
           @fetch_wait = @consumer.fetch_wait
-          @custody = RebalanceListener.new(tools, @gaps)
-          @farewell = LeaveBeforeKill.new(tools, @custody)
+          @rebalance_listener = RebalanceListener.new(tools, @fetch_errors)
+          @leave_before_kill = LeaveBeforeKill.new(tools, @rebalance_listener)
           @wake, @waker = OS.pipe
         end
 
@@ -36,7 +36,7 @@ module Skep
           @waker.close
           @thread.close
           @wake.close
-          [@outage, @namesakes, @gaps, @farewell].each(&:close)
+          [@broker_outage, @topic_recreation, @fetch_errors, @leave_before_kill].each(&:close)
         end
 
         # Deals with one event of the client's. Called on the thread, and at the end by whoever
@@ -46,14 +46,14 @@ module Skep
           when :rebalance then rebalance(event)
           when :error then error(event)
           when :log then @report.log(event)
-          when :commit then @custody.committed(event.code) && ask_who_they_are
+          when :commit then @rebalance_listener.committed(event.code) && ask_who_they_are
           end
         end
 
         # The same while the client closes: what was done is committed, and all goes at once.
         def hear_last(event) #: (Librdkafka::Event) -> void
           case event.kind
-          when :rebalance then @custody.give_up_all(event.list)
+          when :rebalance then @rebalance_listener.give_up_all(event.list)
           when :error then nil # of a client that closes
           else hear(event)
           end
@@ -64,8 +64,8 @@ module Skep
         # finish leaving while it joins again. An outage counts once it is certain: librdkafka may
         # report that all brokers are down after one is back.
         def commit_last #: () -> bool
-          code = @outage.certain? ? Librdkafka::ErrorCode::ALL_BROKERS_DOWN : commit_settled
-          @custody.committed(code)
+          code = @broker_outage.certain? ? Librdkafka::ErrorCode::ALL_BROKERS_DOWN : commit_settled
+          @rebalance_listener.committed(code)
           ![*Librdkafka::ErrorCode::NETWORK, Librdkafka::ErrorCode::UNKNOWN_MEMBER].include?(code)
         end
 
@@ -75,36 +75,36 @@ module Skep
           Kernel.loop do
             @consumer.control.drain { |event| hear(event) }
             readable = wait
-            @lease.renew unless @outage.now?
+            @lease.renew unless @broker_outage.now?
             break if readable.include?(@wake)
 
             look(readable)
           end
         rescue Exception => e # whatever it is, it must not end unseen: the main thread raises it
           @failure = e
-          @desk.bell.ring
+          @scheduler.wakeup_pipe.ring
         end
 
         def wait
-          timed = [@outage, @gaps, @farewell, *@fetch_wait]
-          ios = [@consumer.control, @namesakes, *timed].filter_map(&:io)
+          timed = [@broker_outage, @fetch_errors, @leave_before_kill, *@fetch_wait]
+          ios = [@consumer.control, @topic_recreation, *timed].filter_map(&:io)
           seconds = [poll_every, @lease.limit / 2, *timed.filter_map(&:seconds_left)].min
           readable, = IO.select([@wake, *ios], nil, nil, seconds)
           readable || []
         end
 
         def look(readable)
-          @gaps.look(@desk.intakes)
+          @fetch_errors.look(@scheduler.readers)
           @fetch_wait&.look
-          @farewell.look { |event| hear(event) }
-          readable.include?(@outage.io) ? outage_over : @outage.look
-          @custody.begin_again(@namesakes.found) if readable.include?(@namesakes.io)
+          @leave_before_kill.look { |event| hear(event) }
+          readable.include?(@broker_outage.io) ? outage_over : @broker_outage.look
+          @rebalance_listener.begin_again(@topic_recreation.found) if readable.include?(@topic_recreation.io)
         end
 
         # Partitions may go any moment now: what is done is committed first.
         def outage_over
-          @outage.over
-          @lease.confirm if @custody.commit
+          @broker_outage.over
+          @lease.confirm if @rebalance_listener.commit
         end
 
         # Without any event the queue is served often enough to stay a member.
@@ -114,41 +114,42 @@ module Skep
           return give_up(event.list) unless event.code == Librdkafka::ErrorCode::ASSIGN
 
           @lease.confirm
-          @custody.take(event.list)
+          @rebalance_listener.take(event.list)
           ask_who_they_are
         end
 
-        def give_up(list) = @custody.give_up(list) { |seconds| await_handlers(seconds) }
+        def give_up(list) = @rebalance_listener.give_up(list) { |seconds| await_handlers(seconds) }
 
-        # Waits for a handler's end, no longer than until the farewell is due. False if it is due.
+        # Waits for a handler's end, no longer than until the early leave is due. False if it is
+        # due.
         def await_handlers(seconds)
-          left = @farewell.seconds_left
+          left = @leave_before_kill.seconds_left
           return false if left&.zero?
 
-          ios = [@desk.released.io, (@farewell.io unless @child.stopping?)].compact
+          ios = [@scheduler.released.io, (@leave_before_kill.io unless @child.stopping?)].compact
           IO.select(ios, nil, nil, [seconds, *left].min)
-          @desk.released.heard
-          @lease.renew unless @outage.now?
+          @scheduler.released.heard
+          @lease.renew unless @broker_outage.now?
           true
         end
 
-        def ask_who_they_are = @namesakes.ask(@desk.keys.map(&:first).uniq)
+        def ask_who_they_are = @topic_recreation.ask(@scheduler.keys.map(&:first).uniq)
 
         def error(event)
           fall(event) if event.fatal?
-          raise refused(event) if event.code == Librdkafka::ErrorCode::GROUP_REFUSED && !@custody.joined?
+          raise refused(event) if event.code == Librdkafka::ErrorCode::GROUP_REFUSED && !@rebalance_listener.joined?
 
           advice = AuthorizationError.advice(event.code)
           return @report.error(event, name: :kafka_refused, note: advice) if advice
 
-          @outage.began(event) || @report.error(event)
+          @broker_outage.began(event) || @report.error(event)
         end
 
         # librdkafka has given up, and will commit nothing more.
         def fall(event)
           error = @consumer.fatal || failed(event)
-          away = @custody.away?
-          @custody.lose
+          away = @rebalance_listener.away?
+          @rebalance_listener.lose
           raise away && error.is_a?(InstanceIdTaken) ? itself(error) : error
         end
 
@@ -160,7 +161,7 @@ module Skep
         # What else is wrong with the cluster isn't looked into any more: nobody would wait for
         # that.
         def commit_settled
-          @custody.commit_settled do |seconds|
+          @rebalance_listener.commit_settled do |seconds|
             @consumer.control.wait(seconds) { |event| event.kind == :error || hear(event) }
           end
         end

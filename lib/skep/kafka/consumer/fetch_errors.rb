@@ -2,14 +2,14 @@
 
 # What is missing from a partition, or can't be read: tells of it, and tries again.
 #
-#   gaps = FetchErrors.new(tools)
-#   gaps.reset(intake, 17, 60, 43)  # 60 was read instead of 17, and the log began at 43
-#   gaps.stuck(intake, 17, code, text)      # a place that can't be read: it is tried again
-#   gaps.again(intake, 17)                  # another error, which others tell: likewise
-#   gaps.readable(intake)                   # it could be
-#   gaps.io; gaps.seconds_left; gaps.look(intakes)   # tries what has waited long enough
+#   fetch_errors = FetchErrors.new(tools)
+#   fetch_errors.reset(reader, 17, 60, 43)  # 60 was read instead of 17, and the log began at 43
+#   fetch_errors.stuck(reader, 17, code, text)      # a place that can't be read: it is tried again
+#   fetch_errors.again(reader, 17)                  # another error, which others tell: likewise
+#   fetch_errors.readable(reader)                   # it could be
+#   fetch_errors.io; fetch_errors.seconds_left; fetch_errors.look(readers)   # tries what has waited long enough
 #
-# Intakes call from their workers' threads, the rest is the keeper's.
+# Intakes call from their workers' threads, the rest is the event loop's.
 module Skep
   module Kafka
     class Consumer
@@ -25,7 +25,7 @@ module Skep
           @clock = clock
           @options, @consumer, @report = tools.options, tools.consumer, tools.report
           @backoff = Failure::RetryBackoff.new(1.0)
-          @bell = Librdkafka::WakeupPipe.new
+          @wakeup_pipe = Librdkafka::WakeupPipe.new
           @lock = Mutex.new
           @due = {}
           @failures = {}
@@ -35,33 +35,33 @@ module Skep
         # offset of the log, where that was the cause. What lies between is lost then: up to there,
         # or up to `first` where the reset was to the log's end.
         #: (Processing::PartitionReader, Integer, Integer, Integer?) -> void
-        def reset(intake, offset, first, low)
+        def reset(reader, offset, first, low)
           to = @options.settings.reset_place
-          @report.tell(:kafka_offset_reset, level: :warn, **place(intake), offset:, to: to.to_s,
+          @report.tell(:kafka_offset_reset, level: :warn, **place(reader), offset:, to: to.to_s,
                                             cause: Librdkafka::Bindings.err2str(Librdkafka::ErrorCode::OUT_OF_RANGE))
-          lost(intake, offset, to == :end ? first : low) if low
+          lost(reader, offset, to == :end ? first : low) if low
         end
 
         #: (Processing::PartitionReader, Integer, Integer, String) -> void
-        def stuck(intake, offset, code, text)
-          again(intake, offset)
+        def stuck(reader, offset, code, text)
+          again(reader, offset)
           @report.problem(Librdkafka::Bindings.err2name(code), text, name: :kafka_unreadable, note: STAYS,
-                                                       **place(intake), offset:)
+                                                       **place(reader), offset:)
         end
 
         # It is to be read from there again, after a while.
-        def again(intake, offset) #: (Processing::PartitionReader, Integer) -> void
+        def again(reader, offset) #: (Processing::PartitionReader, Integer) -> void
           @lock.synchronize do
-            @due[intake] = @clock.call + @backoff.seconds(count(intake.key, offset))
+            @due[reader] = @clock.call + @backoff.seconds(count(reader.key, offset))
           end
-          @bell.ring
+          @wakeup_pipe.ring
         end
 
-        def readable(intake, offset) #: (Processing::PartitionReader, Integer) -> void
-          @report.tell(:kafka_readable, **place(intake), offset:)
+        def readable(reader, offset) #: (Processing::PartitionReader, Integer) -> void
+          @report.tell(:kafka_readable, **place(reader), offset:)
         end
 
-        def io = @bell.io #: () -> IO
+        def io = @wakeup_pipe.io #: () -> IO
 
         # Until `look` has something to do; nil without that.
         def seconds_left #: () -> Float?
@@ -69,17 +69,17 @@ module Skep
         end
 
         # Of these; one that has gone elsewhere meanwhile is no more ours to seek in.
-        def look(intakes) #: (Array[Processing::PartitionReader]) -> void
-          @bell.heard
+        def look(readers) #: (Array[Processing::PartitionReader]) -> void
+          @wakeup_pipe.heard
           now = @clock.call
           due = @lock.synchronize do
-            @due.select! { |intake, _| intakes.include?(intake) }
+            @due.select! { |reader, _| readers.include?(reader) }
             @due.select { |_, moment| moment <= now }.keys
           end
-          due.each { |intake| try_again(intake) }
+          due.each { |reader| try_again(reader) }
         end
 
-        def close = @bell.close #: () -> void
+        def close = @wakeup_pipe.close #: () -> void
 
         private
 
@@ -92,21 +92,21 @@ module Skep
         end
 
         # It may fail again as soon as it is resumed.
-        def try_again(intake)
-          @lock.synchronize { @due.delete(intake) }
-          intake.resume { |offset| @consumer.seek([[*intake.key, offset]], SEEK_SECONDS) }
+        def try_again(reader)
+          @lock.synchronize { @due.delete(reader) }
+          reader.resume { |offset| @consumer.seek([[*reader.key, offset]], SEEK_SECONDS) }
         rescue LibrdkafkaError => e # no broker just now, perhaps
-          @lock.synchronize { @due[intake] = @clock.call + AGAIN }
-          @report.problem("seek", e.message, **place(intake))
+          @lock.synchronize { @due[reader] = @clock.call + AGAIN }
+          @report.problem("seek", e.message, **place(reader))
         end
 
         # The first of them is `from`, and the one after them `to`.
-        def lost(intake, from, to)
-          @report.tell(:messages_lost, level: :error, **place(intake), offset: from,
+        def lost(reader, from, to)
+          @report.tell(:messages_lost, level: :error, **place(reader), offset: from,
                                        last_offset: to - 1, messages: to - from)
         end
 
-        def place(intake) = { topic: intake.key.first, partition: intake.key.last }
+        def place(reader) = { topic: reader.key.first, partition: reader.key.last }
       end
     end
   end

@@ -6,7 +6,7 @@
 #   GroupMember.new(options, child, handler).run
 #
 # With one thread the handler runs on the thread that called; with more, on that many workers, each
-# with a partition of its own in hand. The keeper serves the group beside them all.
+# with a partition of its own in hand. The event loop serves the group beside them all.
 module Skep
   module Kafka
     class Consumer
@@ -58,7 +58,7 @@ module Skep
           join
           work
         ensure
-          leave if @keeper
+          leave if @event_loop
           @consumer&.close
         end
 
@@ -70,10 +70,10 @@ module Skep
 
         def tools
           tools = Processing::Tools.new(options: @options, child: @child, report: @report, consumer: @consumer,
-                            desk: @desk = Processing::Scheduler.new(&@report.method(:unreadable)), gate: Processing::SharedExclusiveLock.new,
+                            scheduler: @scheduler = Processing::Scheduler.new(&@report.method(:unreadable)), exclusive_lock: Processing::SharedExclusiveLock.new,
                             dead_letter: @dead_letter = dead_letter, leeway: Processing::Leeway.new,
                             lease: Processing::MembershipLease.new(@options.settings.session_timeout / 2))
-          @meter = tools.meter = Metrics::ConsumerMetrics.new(tools)
+          @metrics = tools.metrics = Metrics::ConsumerMetrics.new(tools)
           @outputs = tools.outputs = Producer::HandlerProducers.new(tools)
           tools
         end
@@ -84,8 +84,8 @@ module Skep
           @workers = Array.new(@options.threads) do |index|
             Processing::Worker.new(tools, @handler, thread: alone ? 0 : index + 1)
           end
-          @keeper = EventLoop.new(tools).tap(&:start)
-          @meter.start
+          @event_loop = EventLoop.new(tools).tap(&:start)
+          @metrics.start
           return unless @outputs.open
 
           @consumer.subscribe(@options.topics)
@@ -96,19 +96,19 @@ module Skep
 
         def start(worker, number)
           Threads::Background.new("kafka.worker.#{number}") do
-            while (strand = worker.take)
-              worker.work(strand)
+            while (item = worker.take)
+              worker.work(item)
             end
           rescue Exception => e # SystemExit, NoMemoryError …: the main thread raises it
             @failure = e
-            @desk.bell.ring
+            @scheduler.wakeup_pipe.ring
           end
         end
 
         # Once quiet, it keeps its place in the group and takes nothing new.
         def work
           turn until @child.quiet?
-          @desk.close
+          @scheduler.close
           until @child.stopping?
             look
             wait(nil)
@@ -117,29 +117,29 @@ module Skep
 
         def turn
           look
-          strand = @workers.first.take(wait: false) if @threads.empty?
-          strand ? @workers.first.work(strand) : wait(@desk.next_deadline)
+          item = @workers.first.take(wait: false) if @threads.empty?
+          item ? @workers.first.work(item) : wait(@scheduler.next_deadline)
         end
 
         def look
-          @desk.listen
-          failure = @failure || @keeper.failure
+          @scheduler.listen
+          failure = @failure || @event_loop.failure
           raise failure if failure
         end
 
         def wait(deadline)
-          @child.wait_for([@desk.bell.io], deadline && [deadline - OS.now, 0].max)
+          @child.wait_for([@scheduler.wakeup_pipe.io], deadline && [deadline - OS.now, 0].max)
         end
 
         # Where nobody answers, or librdkafka has given up, a proper end would take a session's
         # time: then the client is left to the end of the process.
         def leave
           wind_up
-          left = well? && @keeper.commit_last && well? && part
+          left = well? && @event_loop.commit_last && well? && part
         ensure
           @dead_letter&.close
-          @meter.clear
-          @desk.clear
+          @metrics.clear
+          @scheduler.clear
           @consumer.abandon unless left || @consumer.fatal.is_a?(InstanceIdTaken)
         end
 
@@ -147,18 +147,18 @@ module Skep
         def well? = @consumer.fatal.nil?
 
         def wind_up
-          @desk.close
-          [*@threads, @outputs, @meter].each(&:close)
-          @keeper.stop
+          @scheduler.close
+          [*@threads, @outputs, @metrics].each(&:close)
+          @event_loop.stop
         end
 
         # Its partitions wait for whoever comes by its name, unless nobody will.
         def part
           if @child.for_good? && @consumer.stays?
             @consumer.withdraw(LEAVE_SECONDS) { |event|
- event.kind == :error || @keeper.hear(event) }
+ event.kind == :error || @event_loop.hear(event) }
           end
-          @consumer.leave(LEAVE_SECONDS) { |event| @keeper.hear_last(event) }
+          @consumer.leave(LEAVE_SECONDS) { |event| @event_loop.hear_last(event) }
         end
       end
     end

@@ -4,10 +4,10 @@
 # doesn't end: who is killed can't, and its partitions would wait for its session's end. What is in
 # hand comes again elsewhere then, as it would after the kill.
 #
-#   farewell = LeaveBeforeKill.new(tools, custody)
-#   farewell.io; farewell.seconds_left    # when to look
-#   farewell.look { |event| … }           # leaves, if it is time; the block serves the client
-#   farewell.close
+#   leave_before_kill = LeaveBeforeKill.new(tools, rebalance_listener)
+#   leave_before_kill.io; leave_before_kill.seconds_left    # when to look
+#   leave_before_kill.look { |event| … }           # leaves, if it is time; the block serves the client
+#   leave_before_kill.close
 #
 # Where somebody follows by the same name, at a restart, there is nothing to leave.
 module Skep
@@ -19,14 +19,14 @@ module Skep
         private_constant :BEFORE, :NOTE
 
         #: (Processing::Tools, RebalanceListener) -> void
-        def initialize(tools, custody)
+        def initialize(tools, rebalance_listener)
           @child, @consumer, @report = tools.child, tools.consumer, tools.report
-          @custody = custody
-          @bell = Librdkafka::WakeupPipe.new
+          @rebalance_listener = rebalance_listener
+          @wakeup_pipe = Librdkafka::WakeupPipe.new
           @child.on_stop { ring }
         end
 
-        def io = @bell.io #: () -> IO, readable at the stop
+        def io = @wakeup_pipe.io #: () -> IO, readable at the stop
 
         # Until `look` has something to do; nil without that.
         def seconds_left #: () -> Float?
@@ -38,18 +38,18 @@ module Skep
         end
 
         def look(&) #: () { (Librdkafka::Event) -> void } -> void
-          @bell.heard
+          @wakeup_pipe.heard
           return unless seconds_left&.zero?
 
           @taken = true
           @report.tell(:kafka_farewell, level: :warn, note: NOTE)
-          @custody.drop
+          @rebalance_listener.drop
           @consumer.withdraw(@before, &)
         end
 
         def close #: () -> void
           @taken = @closed = true
-          @bell.close
+          @wakeup_pipe.close
         end
 
         def inspect
@@ -59,7 +59,7 @@ module Skep
         private
 
         def ring
-          @bell.ring unless @closed
+          @wakeup_pipe.ring unless @closed
         rescue IOError # closed this moment: the client is closing
           nil
         end

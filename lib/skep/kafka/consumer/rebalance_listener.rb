@@ -1,20 +1,20 @@
 # frozen_string_literal: true
 
-# Partitions as they come to this node and go: to the desk and back, with what is done of them
-# committed before they go. For the keeper's thread, and at the end whoever closes the client.
+# Partitions as they come to this node and go: to the scheduler and back, with what is done of them
+# committed before they go. For the event loop's thread, and at the end whoever closes the client.
 #
-#   custody = RebalanceListener.new(tools, gaps)
-#   custody.take(list)            # assigned to us
-#   custody.give_up(list) { |s| … }   # to be others'; or lost already; the block waits so long
+#   rebalance_listener = RebalanceListener.new(tools, fetch_errors)
+#   rebalance_listener.take(list)            # assigned to us
+#   rebalance_listener.give_up(list) { |s| … }   # to be others'; or lost already; the block waits so long
 #                                 # for handlers, and is false when there is no more time
-#   custody.give_up_all(list)     # at the client's end
-#   custody.drop                  # before we leave for good, with something in hand
-#   custody.lose                  # librdkafka has given up
-#   custody.begin_again(topics)   # those were deleted and made again
-#   custody.commit                # what is done, as soon as a coordinator answers
-#   custody.commit_settled        # what is done, once the group has settled; the block serves it
-#   custody.joined?               # has it ever had any?
-#   custody.away?                 # has it lost what it had, and got nothing since?
+#   rebalance_listener.give_up_all(list)     # at the client's end
+#   rebalance_listener.drop                  # before we leave for good, with something in hand
+#   rebalance_listener.lose                  # librdkafka has given up
+#   rebalance_listener.begin_again(topics)   # those were deleted and made again
+#   rebalance_listener.commit                # what is done, as soon as a coordinator answers
+#   rebalance_listener.commit_settled        # what is done, once the group has settled; the block serves it
+#   rebalance_listener.joined?               # has it ever had any?
+#   rebalance_listener.away?                 # has it lost what it had, and got nothing since?
 module Skep
   module Kafka
     class Consumer
@@ -26,10 +26,10 @@ module Skep
         REMADE = "deleted and made again: read from where auto.offset.reset says"
         private_constant :WARN_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS, :COMMITTED_SECONDS, :REMADE
 
-        def initialize(tools, gaps) #: (Processing::Tools, FetchErrors) -> void
+        def initialize(tools, fetch_errors) #: (Processing::Tools, FetchErrors) -> void
           @options, @child, @report = tools.options, tools.child, tools.report
-          @consumer, @desk, @meter = tools.consumer, tools.desk, tools.meter
-          @gaps = gaps
+          @consumer, @scheduler, @metrics = tools.consumer, tools.scheduler, tools.metrics
+          @fetch_errors = fetch_errors
           @serials = 0
           @pause = Threads::Inbox.new # into which nothing ever comes
         end
@@ -37,9 +37,9 @@ module Skep
         def joined? = @joined ? true : false #: () -> bool
         def away? = @away ? true : false #: () -> bool
 
-        # Each partition's queue is turned to the desk before the assignment, so that no message
-        # goes elsewhere. A partition begins at the group's committed offset, also one that this
-        # node had before: another member may have processed messages after that offset without
+        # Each partition's queue is turned to the scheduler before the assignment, so that no
+        # message goes elsewhere. A partition begins at the group's committed offset, also one that
+        # this node had before: another member may have processed messages after that offset without
         # committing them, so messages that this node has already processed are redelivered in their
         # order.
         def take(list) #: (Librdkafka::TopicPartitionList) -> void
@@ -56,42 +56,43 @@ module Skep
         def give_up(list, &wait) #: (Librdkafka::TopicPartitionList) ?{ (Float) -> bool } -> void
           @away = lost = @consumer.lost?
           deadline = OS.now + @options.rebalance_wait
-          leaving = @desk.ask_back(list.keys)
+          leaving = @scheduler.ask_back(list.keys)
           await_handlers(leaving, deadline, &wait) unless lost
-          done = @desk.take_back(leaving)
+          done = @scheduler.take_back(leaving)
           committed(commit_while_away(done, deadline)) unless lost
           @consumer.unassign(list)
           tell(lost ? "lost" : "revoked", list.keys)
         end
 
         def give_up_all(list) #: (Librdkafka::TopicPartitionList) -> void
-          held = @desk.keys
-          @desk.revoke(held)
+          held = @scheduler.keys
+          @scheduler.revoke(held)
           @consumer.unassign(list)
           tell("revoked", held)
         end
 
         # At once, whatever is in hand: what is done is committed, and no more of it will be.
         def drop #: () -> void
-          committed(@consumer.commit(@desk.revoke(@desk.keys), COMMIT_SECONDS))
+          committed(@consumer.commit(@scheduler.revoke(@scheduler.keys), COMMIT_SECONDS))
         end
 
         # Nothing more will be committed.
         def lose #: () -> void
-          lost = @desk.keys
-          @desk.revoke(lost)
+          lost = @scheduler.keys
+          @scheduler.revoke(lost)
           tell("lost", lost) if lost.any?
         end
 
         # What was done of those of before counts for nothing: the new ones have no offset yet.
         def begin_again(topics) #: (Array[String]) -> void
-          keys = @desk.keys.select { |topic, _| topics.include?(topic) }
+          keys = @scheduler.keys.select { |topic, _| topics.include?(topic) }
           return if keys.empty?
 
-          @desk.revoke(keys)
-          @meter.begin_again(keys)
+          @scheduler.revoke(keys)
+          @metrics.begin_again(keys)
           place = @options.settings.reset_place
-          keys.each { |key| @desk.add(partition(key).tap { |partition| partition.seek(place) }) }
+          keys.each { |key| @scheduler.add(partition(key).tap { |partition|
+ partition.seek(place) }) }
           @report.tell(:kafka_topic_remade, level: :error, partitions: Librdkafka::TopicPartitionList.by_topic(keys),
                                             note: REMADE)
         end
@@ -100,7 +101,7 @@ module Skep
         # and when more partitions come.
         # Was it committed? The group knows this member then.
         def commit #: () -> bool
-          done = @desk.certain
+          done = @scheduler.certain
           done.any? && committed(commit_while_away(done)) && !@consumer.lost?
         end
 
@@ -108,10 +109,10 @@ module Skep
         # seconds, until it has settled. The error code at last.
         def commit_settled #: () { (Float) -> void } -> Integer
           deadline = OS.now + COMMIT_SECONDS
-          code = @consumer.commit(@desk.certain, COMMIT_SECONDS)
+          code = @consumer.commit(@scheduler.certain, COMMIT_SECONDS)
           while Librdkafka::ErrorCode::REBALANCING.include?(code) && (left = deadline - OS.now).positive?
             yield left
-            code = @consumer.commit(@desk.certain, COMMIT_SECONDS)
+            code = @consumer.commit(@scheduler.certain, COMMIT_SECONDS)
           end
           code
         end
@@ -125,7 +126,8 @@ module Skep
           false
         end
 
-        def inspect = "#<Skep::Kafka::Consumer::RebalanceListener #{@desk.inspect}>" #: () -> String
+        #: () -> String
+        def inspect = "#<Skep::Kafka::Consumer::RebalanceListener #{@scheduler.inspect}>"
 
         private
 
@@ -136,7 +138,7 @@ module Skep
         def add(keys)
           committed = @consumer.committed_epochs(keys, COMMITTED_SECONDS).to_h
           keys.each do |key|
-            @desk.add(partition(key).tap { |one| one.intake.begin_at(*committed[key]) })
+            @scheduler.add(partition(key).tap { |one| one.reader.begin_at(*committed[key]) })
           end
         end
 
@@ -146,12 +148,12 @@ module Skep
           warn_at = deadline - [WARN_SECONDS, @options.rebalance_wait / 4.0].min
           return if await_release(leaving, warn_at, &wait)
 
-          @desk.processing(leaving).each { |partition| warn_of_overlap(partition, deadline) }
+          @scheduler.processing(leaving).each { |partition| warn_of_overlap(partition, deadline) }
           await_release(leaving, deadline, &wait)
         end
 
         def await_release(leaving, deadline)
-          until @desk.processing(leaving).empty?
+          until @scheduler.processing(leaving).empty?
             left = deadline - OS.now
             return false unless left.positive? && block_given? && yield(left)
           end
@@ -190,17 +192,17 @@ module Skep
 
         def partition(key)
           partition = @consumer.partition(
-            *key, id: @serials += 1, bell: @desk.bell, order: @options.method(:order),
+            *key, id: @serials += 1, wakeup_pipe: @scheduler.wakeup_pipe, order: @options.method(:order),
                   seeking: Seeker.new(@consumer, @report), limit: @options.batch,
                   max_wait: @options.max_wait
           )
-          partition.tap { partition.intake.gaps = @gaps }
+          partition.tap { partition.reader.fetch_errors = @fetch_errors }
         end
 
         def tell(change, keys)
-          held = Librdkafka::TopicPartitionList.by_topic(@desk.keys)
+          held = Librdkafka::TopicPartitionList.by_topic(@scheduler.keys)
           changed = Librdkafka::TopicPartitionList.by_topic(keys)
-          @meter.rebalanced(keys, @desk.keys)
+          @metrics.rebalanced(keys, @scheduler.keys)
           @report.tell(:kafka_rebalance, change:, partitions: changed, held:)
           @child.joined!(change == "assigned" || !held.empty?, partitions: held)
         end

@@ -3,11 +3,11 @@
 # Notices that a topic has been deleted and made again: it has another id then. librdkafka (2.11)
 # doesn't mind, and goes on at the old offset, in the midst of the new topic.
 #
-#   namesakes = TopicRecreation.new(consumer)
-#   namesakes.ask(["orders"])     # at an assignment, and after each commit: nothing waits
-#   namesakes.io                  # readable when there is an answer
-#   namesakes.found               # => ["orders"]: those that aren't the ones of before
-#   namesakes.close
+#   topic_recreation = TopicRecreation.new(consumer)
+#   topic_recreation.ask(["orders"])     # at an assignment, and after each commit: nothing waits
+#   topic_recreation.io                  # readable when there is an answer
+#   topic_recreation.found               # => ["orders"]: those that aren't the ones of before
+#   topic_recreation.close
 #
 # Who reads nothing commits nothing, and needn't know. (There is no other sign of it: where a topic
 # is made again at once, its partitions stay assigned, and nothing fails.)

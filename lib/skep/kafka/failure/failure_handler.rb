@@ -4,9 +4,9 @@
 # many attempts its messages are tried one by one, and the one that can't be done is set aside. One
 # of which the handler said "not now", or "from there", does so.
 #
-#   setback.met(strand, error, at: 41)     # at: the offset that was given out, where that is known
-#   setback.wished(strand, [:pause, 30, :info])
-#   setback.bury(strand, error)            # at once, into the dead letter topic
+#   failure_handler.met(item, error, at: 41)     # at: the offset that was given out, where that is known
+#   failure_handler.wished(item, [:pause, 30, :info])
+#   failure_handler.bury(item, error)            # at once, into the dead letter topic
 module Skep
   module Kafka
     module Failure
@@ -16,72 +16,72 @@ module Skep
         private_constant :HELD, :OUTAGE_LIMIT
 
         #: (Processing::Tools, Child, Processing::Completion, Producer::HandlerProducer) -> void
-        def initialize(tools, child, ledger, outputs)
-          @child, @ledger, @outputs, @desk = child, ledger, outputs, tools.desk
+        def initialize(tools, child, completion, outputs)
+          @child, @completion, @outputs, @scheduler = child, completion, outputs, tools.scheduler
           @options, @report, @dead_letter = tools.options, tools.report, tools.dead_letter
-          @meter = tools.meter
+          @metrics = tools.metrics
           @backoff = RetryBackoff.new(@options.retry_backoff)
         end
 
         #: (Processing::WorkItem, Exception, ?at: Integer?) -> void
-        def met(strand, error, at: nil)
-          batch = strand.batch
-          all = strand.marked == batch.last_offset
-          begin_again(strand)
+        def met(item, error, at: nil)
+          batch = item.batch
+          all = item.marked == batch.last_offset
+          begin_again(item)
           return told(batch, error, 0, note: MARKED) if all
 
-          strand.failed(at)
-          failures = strand.failures # what is divided may begin to count again
-          strand.divide(at, wait: batch.first_offset == at)
-          last?(strand,
-                error) ? give_up(strand, error, failures) : try_again(strand, error, failures)
+          item.failed(at)
+          failures = item.failures # what is divided may begin to count again
+          item.divide(at, wait: batch.first_offset == at)
+          last?(item,
+                error) ? give_up(item, error, failures) : try_again(item, error, failures)
         end
 
         # What the handler asked for, before it returned: Batch#__wish.
-        def wished(strand, wish) #: (Processing::WorkItem, [Symbol, *untyped]) -> void
-          last = strand.batch.last_offset
-          begin_again(strand)
+        def wished(item, wish) #: (Processing::WorkItem, [Symbol, *untyped]) -> void
+          last = item.batch.last_offset
+          begin_again(item)
           case wish
-          in [:pause, seconds, level] then pause(strand, seconds, level)
-          in [:seek, place] then seek(strand, place, last)
+          in [:pause, seconds, level] then pause(item, seconds, level)
+          in [:seek, place] then seek(item, place, last)
           end
         end
 
         # attempts, crashes: what its headers are to say.
         #: (Processing::WorkItem, Exception, ?attempts: Integer, **Integer) -> void
-        def bury(strand, error, attempts: strand.failures.count, **crashes)
-          batch = strand.batch
-          return keep(strand, error, **crashes) if batch.topic == @options.dead_letter
+        def bury(item, error, attempts: item.failures.count, **crashes)
+          batch = item.batch
+          return keep(item, error, **crashes) if batch.topic == @options.dead_letter
 
           @child.busy(for: DeadLetterQueue::LONGEST * @options.threads) do
             @dead_letter.put(batch.messages.first, error, attempts:, through: @outputs, **crashes)
           end
-          @ledger.finish(strand) or return
+          @completion.finish(item) or return
 
-          @meter.count(batch, :dead_letters)
+          @metrics.count(batch, :dead_letters)
           @report.failed(:dead_lettered, batch, error, attempt: attempts, **crashes,
                                                        to: @options.dead_letter)
         rescue OutputFailed => e # it stays here then, and is tried again
           @outputs.abort
-          try_again(strand, e)
+          try_again(item, e)
         end
 
         # The partition moves on without it.
-        def skip(strand) #: (Processing::WorkItem) -> void
-          batch = strand.batch
-          @ledger.finish(strand) and @meter.count(batch, :skipped)
+        def skip(item) #: (Processing::WorkItem) -> void
+          batch = item.batch
+          @completion.finish(item) and @metrics.count(batch, :skipped)
         rescue OutputFailed => e
           @outputs.abort
-          try_again(strand, e)
+          try_again(item, e)
         end
 
         private
 
         # It came from the dead letter topic, and would come again from there.
-        def keep(strand, error, crashes: nil)
-          place = strand.batch.place.except(:last_offset)
+        def keep(item, error, crashes: nil)
+          place = item.batch.place.except(:last_offset)
           @report.problem("DEAD_LETTER", KEPT, name: :not_dead_lettered, level: :warn, **place)
-          crashes ? strand.pause : try_again(strand, error)
+          crashes ? item.pause : try_again(item, error)
         end
 
         KEPT = "it came from the dead letter topic, which `topics:` matches, and isn't written " \
@@ -90,20 +90,20 @@ module Skep
         private_constant :KEPT, :MARKED
 
         # What was marked is done; what was produced since belongs to nothing that is.
-        def begin_again(strand)
+        def begin_again(item)
           @outputs.abort
-          @ledger.cut(strand)
-          strand.batch&.__anew
+          @completion.cut(item)
+          item.batch&.__anew
         end
 
         # What only the cluster is to blame for isn't given up.
-        def last?(strand, error)
+        def last?(item, error)
           return false if error.is_a?(OutputFailed) && error.passing?
           return false unless @options.attempts
           return true if error.is_a?(NonRetryable)
-          return false if strand.failures.count < @options.attempts
+          return false if item.failures.count < @options.attempts
 
-          strand.batch.size > 1 || spent?(strand.failures)
+          item.batch.size > 1 || spent?(item.failures)
         end
 
         # Returns true if the message is to blame: others succeeded meanwhile, or it had time
@@ -113,29 +113,29 @@ module Skep
             OS.now - failures.since >= @options.retry_for.to_f
         end
 
-        def seek(strand, place, last)
-          offset = @desk.seek(strand, place, last) or return
-          topic, partition = strand.partition.key
+        def seek(item, place, last)
+          offset = @scheduler.seek(item, place, last) or return
+          topic, partition = item.partition.key
           @report.tell(:kafka_seek_waits, topic:, partition:, to: place.to_s, offset:)
         end
 
-        def pause(strand, seconds, level)
-          strand.rest(seconds)
-          topic, number = strand.partition.key
+        def pause(item, seconds, level)
+          item.rest(seconds)
+          topic, number = item.partition.key
           @report.tell(:kafka_paused, topic:, partition: number, seconds:, level:,
-                                      offset: strand.batch&.first_offset)
+                                      offset: item.batch&.first_offset)
         end
 
         # failures: of what has failed, where that was divided.
-        def try_again(strand, error, failures = strand.failures)
-          seconds = rest(strand, failures)
-          told(strand.batch, error, seconds.round(3), attempt: failures.number)
-          held(strand.partition) if strand.partition.held?
+        def try_again(item, error, failures = item.failures)
+          seconds = rest(item, failures)
+          told(item.batch, error, seconds.round(3), attempt: failures.number)
+          held(item.partition) if item.partition.held?
         end
 
         # Returns the seconds, at most. After an outage the first failure that is the message's own
         # rests for the second backoff.
-        def rest(strand, failures)
+        def rest(item, failures)
           now = OS.now
           lasted = now - failures.outage_since
           if failures.alone.positive?
@@ -143,31 +143,31 @@ module Skep
           elsif lasted < OUTAGE_LIMIT
             seconds = @backoff.seconds(failures.number, limit: OUTAGE_LIMIT)
           else
-            return await_success(strand, failures, now, lasted)
+            return await_success(item, failures, now, lasted)
           end
-          strand.rest(seconds)
+          item.rest(seconds)
           seconds
         end
 
-        # Nothing of the partition has succeeded for a while: one of its strands at a time tries
+        # Nothing of the partition has succeeded for a while: one of its work items at a time tries
         # whether that has changed, and the others rest until then.
-        def await_success(strand, failures, now, lasted)
-          limit = @desk.probe(strand.partition) ? RetryBackoff::LIMIT : OUTAGE_LIMIT
+        def await_success(item, failures, now, lasted)
+          limit = @scheduler.probe(item.partition) ? RetryBackoff::LIMIT : OUTAGE_LIMIT
           seconds = @backoff.seconds(failures.number, limit:, least: lasted)
-          strand.rest(seconds, awaiting: now)
+          item.rest(seconds, awaiting: now)
           seconds
         end
 
         # Of many messages it isn't known which can't be done: they are tried one by one first.
-        def give_up(strand, error, failures)
-          return bury(strand, error) if strand.batch.size == 1
+        def give_up(item, error, failures)
+          return bury(item, error) if item.batch.size == 1
 
-          told(strand.batch, error, 0, attempt: failures.number, note: "from now on one by one")
-          strand.split
+          told(item.batch, error, 0, attempt: failures.number, note: "from now on one by one")
+          item.split
         end
 
         def told(batch, error, seconds, **facts)
-          @meter.count(batch, :retries)
+          @metrics.count(batch, :retries)
           @report.failed(:handler_failed, batch, error, seconds:, **facts)
         end
 

@@ -3,7 +3,7 @@
 # What becomes of a message that has crashed its node too often: it isn't tried again, but goes to
 # the dead letter topic, or is skipped, or its partition rests, as `poison:` wants it.
 #
-#   sentence.pass(strand)   # whose batch is of one message, which PoisonDetector found guilty
+#   sentence.pass(item)   # whose batch is of one message, which PoisonDetector found guilty
 module Skep
   module Kafka
     module Failure
@@ -17,18 +17,18 @@ module Skep
         private_constant :NOTES
 
         #: (Processing::Tools, PoisonDetector, Processing::Completion, FailureHandler) -> void
-        def initialize(tools, poison, ledger, setback)
-          @poison, @ledger, @setback = poison, ledger, setback
+        def initialize(tools, poison, completion, failure_handler)
+          @poison, @completion, @failure_handler = poison, completion, failure_handler
           @verdict, @report = tools.options.poison, tools.report
         end
 
-        def pass(strand) #: (Processing::WorkItem) -> void
-          batch = strand.batch
+        def pass(item) #: (Processing::WorkItem) -> void
+          batch = item.batch
           crashes = @poison.crashes(batch)
           error = CrashedNode.new(crashes:, ends: @poison.ends(batch))
-          strand.failed(batch.first_offset) # the second and later ones: to set it aside
-          convict(batch, error, crashes) if strand.failures.count == 1
-          carry_out(strand, error, crashes)
+          item.failed(batch.first_offset) # the second and later ones: to set it aside
+          convict(batch, error, crashes) if item.failures.count == 1
+          carry_out(item, error, crashes)
         end
 
         private
@@ -39,11 +39,11 @@ module Skep
                                                            note: NOTES.fetch(@verdict))
         end
 
-        def carry_out(strand, error, crashes)
+        def carry_out(item, error, crashes)
           case @verdict
-          when :dead_letter then @setback.bury(strand, error, attempts: crashes, crashes:)
-          when :pause then strand.pause
-          when :skip then @setback.skip(strand)
+          when :dead_letter then @failure_handler.bury(item, error, attempts: crashes, crashes:)
+          when :pause then item.pause
+          when :skip then @failure_handler.skip(item)
           end
         end
       end

@@ -17,9 +17,9 @@ module Skep
 
         def initialize(pointer) #: (FFI::Pointer) -> void
           @pointer = pointer
-          @io, @bell = OS.pipe
-          @bell.nonblock = true
-          Bindings.queue_io_event_enable(pointer, @bell.fileno, "e", 1)
+          @io, @wakeup_pipe = OS.pipe
+          @wakeup_pipe.nonblock = true
+          Bindings.queue_io_event_enable(pointer, @wakeup_pipe.fileno, "e", 1)
         end
 
         # Yields each event there is.
@@ -40,7 +40,7 @@ module Skep
         def close #: () -> void
           Bindings.queue_io_event_enable(pointer, -1, nil, 0)
           Bindings.queue_destroy(pointer)
-          [@io, @bell].each(&:close)
+          [@io, @wakeup_pipe].each(&:close)
         end
 
         private

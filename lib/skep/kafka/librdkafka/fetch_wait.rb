@@ -43,7 +43,7 @@ module Skep
           @messages, @bytes = messages, bytes
           @long, @clock = long, clock
           @lock = Mutex.new
-          @bell = WakeupPipe.new
+          @wakeup_pipe = WakeupPipe.new
         end
 
         # Returns true if librdkafka leaves a partition with so much in its queue out of a request.
@@ -57,10 +57,10 @@ module Skep
             write(SHORT) unless before
             before.nil?
           end
-          @bell.ring if was_long
+          @wakeup_pipe.ring if was_long
         end
 
-        def io = @bell.io #: () -> IO
+        def io = @wakeup_pipe.io #: () -> IO
 
         # Until `look` has something to do; nil while the wait is long.
         def seconds_left #: () -> Float?
@@ -69,7 +69,7 @@ module Skep
 
         # Makes the wait long again if nobody has shortened it for a second.
         def look #: () -> void
-          @bell.heard
+          @wakeup_pipe.heard
           @lock.synchronize do
             next unless @due && @due <= @clock.call
 
@@ -78,7 +78,7 @@ module Skep
           end
         end
 
-        def close = @bell.close #: () -> void
+        def close = @wakeup_pipe.close #: () -> void
 
         def inspect
           "#<Skep::Kafka::Librdkafka::FetchWait #{@due ? SHORT : @long} ms>"

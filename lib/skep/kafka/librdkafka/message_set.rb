@@ -3,23 +3,25 @@
 # Messages of a partition that were read at once. The C makes a compact one of its own (Packed),
 # where strings are made when they are asked for; this one is over messages that are there.
 #
-#   haul = MessageSet.new([message, message])
-#   haul.each { |message| … }
-#   haul.tracked = 1
-#   haul.give_out(child, 1) { |message| … }; haul.given
-#   haul.end_early                 # give_out with an ownership ends after the current message
-#   haul.size; haul.first_offset; haul.last_offset; haul.payloads
+#   message_set = MessageSet.new([message, message])
+#   message_set.each { |message| … }
+#   message_set.tracked = 1
+#   message_set.give_out(child, 1) { |message| … }; message_set.given
+#   message_set.end_early                 # give_out with an ownership ends after the current message
+#   message_set.size; message_set.first_offset; message_set.last_offset; message_set.payloads
 module Skep
   module Kafka
     module Librdkafka
       class MessageSet
         include Enumerable
 
-        # The messages as a haul, which they may be already.
+        # The messages as a message set, which they may be already.
         def self.of(messages) = messages.is_a?(MessageSet) ? messages : new(messages.to_a)
 
         # What several reads brought, as one.
-        def self.join(hauls) = hauls.one? ? hauls.first : new(hauls.flat_map(&:to_a))
+        def self.join(message_sets)
+          message_sets.one? ? message_sets.first : new(message_sets.flat_map(&:to_a))
+        end
 
         def initialize(messages) = @messages = messages #: (Array[Message]) -> void
 

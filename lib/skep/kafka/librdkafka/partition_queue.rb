@@ -4,12 +4,12 @@ require "skep/kafka/librdkafka/partition_queue/fallback"
 
 # Takes messages out of a partition's native queue, many with one call.
 #
-#   reader = PartitionQueue.new(queue, "orders", 3, 500)
-#   haul, errors, count = reader.read(500)   # what is there now, so many at most; never waits
-#   reader.close                             # before the queue is destroyed
+#   partition_queue = PartitionQueue.new(queue, "orders", 3, 500)
+#   message_set, errors, count = partition_queue.read(500)   # what is there now, so many at most; never waits
+#   partition_queue.close                             # before the queue is destroyed
 #
 # An error of the partition comes through the same queue and is given as its code, text and offset.
-# A haul has nothing to do with librdkafka any more: it outlives reader, client and a fork.
+# A message set has nothing to do with librdkafka any more: it outlives reader, client and a fork.
 # For one thread at a time.
 module Skep
   module Kafka

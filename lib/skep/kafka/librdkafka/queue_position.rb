@@ -4,12 +4,12 @@
 # marker ends each transaction) comes through the partition's queue as well, in its place, and isn't
 # handed on: only by this it is known that it was passed.
 #
-#   whereabouts = QueuePosition.new(consumer.handle, "orders", 3)
-#   whereabouts.offset    # => 42, behind all that its queue has given out; nil before that
-#   whereabouts.epoch     # => 7, the leader epoch of what lies before that offset; nil if unknown
-#   whereabouts.behind?   # => true: the partition had more messages at the last fetch
-#   whereabouts.low       # => 17, the low watermark as of the last fetch; nil before that
-#   whereabouts.close
+#   queue_position = QueuePosition.new(consumer.handle, "orders", 3)
+#   queue_position.offset    # => 42, behind all that its queue has given out; nil before that
+#   queue_position.epoch     # => 7, the leader epoch of what lies before that offset; nil if unknown
+#   queue_position.behind?   # => true: the partition had more messages at the last fetch
+#   queue_position.low       # => 17, the low watermark as of the last fetch; nil before that
+#   queue_position.close
 #
 # It begins anew with each assignment and seek. It knows nothing of what is done.
 module Skep

@@ -3,9 +3,9 @@
 # How the thread that listens is woken: a pipe into which numbers are written, by librdkafka's
 # threads those of partitions with new messages, by ours 0 for "look up".
 #
-#   bell.ring(7)       # or librdkafka, told by bell.told_by(queue, 7)
-#   child.wait_for([bell.io])
-#   bell.heard         # => [7]
+#   wakeup_pipe.ring(7)       # or librdkafka, told by wakeup_pipe.told_by(queue, 7)
+#   child.wait_for([wakeup_pipe.io])
+#   wakeup_pipe.heard         # => [7]
 module Skep
   module Kafka
     module Librdkafka

@@ -4,13 +4,13 @@
 # partitions, told to the supervisor when they have changed, once a second at most. A thread of its
 # own does it, which sleeps while nothing changes.
 #
-#   meter = ConsumerMetrics.new(tools)
-#   meter.start
-#   meter.time(batch) { handler.call(batch, child) }
-#   meter.count(batch, :messages, batch.size)    # one of PartitionMetrics::COUNTS
-#   meter.rebalanced(changed, held)
-#   meter.close                                  # tells for the last time
-#   meter.clear                                  # once nobody has anything to count any more
+#   metrics = ConsumerMetrics.new(tools)
+#   metrics.start
+#   metrics.time(batch) { handler.call(batch, child) }
+#   metrics.count(batch, :messages, batch.size)    # one of PartitionMetrics::COUNTS
+#   metrics.rebalanced(changed, held)
+#   metrics.close                                  # tells for the last time
+#   metrics.clear                                  # once nobody has anything to count any more
 #
 # Telling may take a hundredth of the time: who has a thousand partitions tells less often.
 module Skep
@@ -24,15 +24,15 @@ module Skep
 
         #: (Processing::Tools, ?clock: ^() -> Float) -> void
         def initialize(tools, clock: OS.method(:now))
-          @child, @desk, @group = tools.child, tools.desk, tools.options.group
-          @bounds = LagEstimator.new(tools.consumer)
+          @child, @scheduler, @group = tools.child, tools.scheduler, tools.options.group
+          @lag_estimator = LagEstimator.new(tools.consumer)
           @clock = clock
           @gauges = {}
           @rebalances = 0
           @next_at = @free_at = 0.0
           @lock = Mutex.new
-          @io, @bell = OS.pipe
-          @bell.nonblock = true
+          @io, @wakeup_pipe = OS.pipe
+          @wakeup_pipe.nonblock = true
         end
 
         def start #: () -> void
@@ -47,7 +47,7 @@ module Skep
           tell
         end
 
-        def clear = [@io, @bell].each(&:close) #: () -> void
+        def clear = [@io, @wakeup_pipe].each(&:close) #: () -> void
 
         def time(batch, &) = gauge(batch.topic, batch.partition).time(batch.first_offset, &)
 
@@ -93,7 +93,7 @@ module Skep
           return @free_at if @urgent
           return @next_at if @changed
 
-          [*all.values.filter_map(&:settles_at).max, *@bounds.look_at].min
+          [*all.values.filter_map(&:settles_at).max, *@lag_estimator.look_at].min
         end
 
         def inspect = "#<Skep::Kafka::Metrics::ConsumerMetrics #{@group}>" #: () -> String
@@ -120,7 +120,7 @@ module Skep
           ring
         end
 
-        def ring = @bell.write_nonblock("!", exception: false)
+        def ring = @wakeup_pipe.write_nonblock("!", exception: false)
 
         def all
           @lock.synchronize do
@@ -140,13 +140,13 @@ module Skep
         def look(now)
           held = all.select { |_, gauge| gauge.held }
           turns = held.transform_values(&:turn)
-          @bounds.look(held, now)
-          done = @desk.done.to_h { |topic, number, offset| [[topic, number], offset] }
+          @lag_estimator.look(held, now)
+          done = @scheduler.done.to_h { |topic, number, offset| [[topic, number], offset] }
           held.each do |key, gauge|
-            gauge.look(turns[key], done[key], @bounds.begin(key), @bounds.end(key))
+            gauge.look(turns[key], done[key], @lag_estimator.begin(key), @lag_estimator.end(key))
           end
           all.each_value { |gauge| gauge.sample(now) }
-          @bounds.plan(held, now)
+          @lag_estimator.plan(held, now)
           facts
         end
 

@@ -2,11 +2,11 @@
 
 # Where a node's work in its partitions begins, and where the partitions end: what lag is made of.
 #
-#   bounds = LagEstimator.new(consumer)
-#   bounds.look(gauges, now)                    # asks the brokers, if it has to
-#   bounds.begin(key); bounds.end(key)          # offsets; nil: not known
-#   bounds.plan(gauges, now)                    # when they have been told
-#   bounds.look_at                              # when it wants to look again; nil: no need
+#   lag_estimator = LagEstimator.new(consumer)
+#   lag_estimator.look(gauges, now)                    # asks the brokers, if it has to
+#   lag_estimator.begin(key); lag_estimator.end(key)          # offsets; nil: not known
+#   lag_estimator.plan(gauges, now)                    # when they have been told
+#   lag_estimator.look_at                              # when it wants to look again; nil: no need
 #
 # The end is librdkafka's own knowledge, from the last answer to a fetch: it costs nothing. But
 # nothing is fetched while enough of a partition waits here, which may be for hours: an end that

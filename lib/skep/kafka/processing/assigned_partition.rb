@@ -2,12 +2,12 @@
 
 # One partition while it is this node's: what comes in for it, and in what order it may be done.
 #
-#   partition = consumer.partition("orders", 3, id: 7, bell:, order:, limit: 500, max_wait: 0)
+#   partition = consumer.partition("orders", 3, id: 7, wakeup_pipe:, order:, limit: 500, max_wait: 0)
 #   partition.begin_reading
 #   partition.read             # what has come in; for one thread at a time
-#   strand = partition.draw    # messages to work on, nil when there are none now
-#   partition.done(strand, 41) # of its batch what is up to that offset
-#   partition.release(strand)  # it is through: what waited for it may be drawn
+#   item = partition.draw    # messages to work on, nil when there are none now
+#   partition.done(item, 41) # of its batch what is up to that offset
+#   partition.release(item)  # it is through: what waited for it may be drawn
 #
 # The messages of each partition come through a queue of their own, so that one which isn't drained
 # (because its batch is in hand, or failed and waits) holds up no other, and no partition has to be
@@ -20,13 +20,13 @@ module Skep
         private_constant :RETRY_SECONDS
 
         attr_reader :id #: Integer
-        attr_reader :intake #: PartitionReader
+        attr_reader :reader #: PartitionReader
         attr_reader :topic #: String
         attr_reader :number #: Integer
         attr_reader :key #: [String, Integer], topic and number
         attr_reader :errors #: Array[[Integer, String]], what the last read met
-        attr_accessor :in_hand #: Integer, how many strands are with workers
-        attr_accessor :state #: Symbol, one of idle ready busy resting: the desk's
+        attr_accessor :in_hand #: Integer, how many work items are with workers
+        attr_accessor :state #: Symbol, one of idle ready busy resting: the scheduler's
         attr_accessor :rung #: bool, did something come in since it was last read?
         attr_accessor :retry_at #: Float?, monotonic seconds
         #: Symbol?, :asked while a batch may still be finished, :lost after that
@@ -36,15 +36,15 @@ module Skep
 
         # order: makes a PartitionOrder or a KeyOrder; seeking: called with topic, number and place,
         # gives the offset; limit: messages a read at most; max_wait: seconds for which fewer may
-        # wait for more; whereabouts: how far librdkafka has given it out.
-        def initialize(queue, topic, number, id:, bell:, order:, seeking:, limit:, max_wait:,
-                       whereabouts: nil)
+        # wait for more; queue position: how far librdkafka has given it out.
+        def initialize(queue, topic, number, id:, wakeup_pipe:, order:, seeking:, limit:, max_wait:,
+                       queue_position: nil)
           @queue, @topic, @number, @id = queue, -topic, number, id # frozen: handlers see it
           @key = [@topic, number].freeze
           @order, @seeking = order, seeking
           @limit, @max_wait = limit, max_wait
-          @bell = bell
-          @intake = PartitionReader.new(open_reader(limit), topic, number, whereabouts)
+          @wakeup_pipe = wakeup_pipe
+          @reader = PartitionReader.new(open_queue(limit), topic, number, queue_position)
           @state = :idle
           @in_hand = 0
           @given = [] # batches that handlers have now
@@ -76,7 +76,7 @@ module Skep
         def draw #: () -> WorkItem?
           put if @unpacked && !seeking?
           messages, keys = @plan.take
-          return strand([Batch.new(topic, number, messages)], keys) if messages
+          return item([Batch.new(topic, number, messages)], keys) if messages
 
           take_nothing if beyond? && !seeking?
         end
@@ -84,16 +84,16 @@ module Skep
         # Would more messages make a batch of what rests?
         def gathering? = !@gathered.empty? #: () -> bool
 
-        # Of a strand's batch what is up to that offset.
+        # Of a work item's batch what is up to that offset.
         #: (WorkItem, Integer) -> void
-        def done(strand, offset)
-          if strand.batch then @plan.done(strand.batch, offset, after: strand.marked)
+        def done(item, offset)
+          if item.batch then @plan.done(item.batch, offset, after: item.marked)
           else @plan.reach(offset + 1)
           end
           @in_doubt = false
         end
 
-        def release(strand) = @plan.release(strand) #: (WorkItem) -> void
+        def release(item) = @plan.release(item) #: (WorkItem) -> void
 
         # A handler has done some of it, which was begun then, in monotonic seconds.
         def succeeded(began) #: (Float) -> void
@@ -101,30 +101,30 @@ module Skep
         end
 
         # All that was read is forgotten, and it goes on there once nothing is in hand any more.
-        # Where a strand asks for it, whose batch ended with that offset, what is unfinished before
-        # both is finished first; the strand is left as it is. Of two strands that ask, the one that
-        # asks for the earlier place is heard.
+        # Where a work item asks for it, whose batch ended with that offset, what is unfinished
+        # before both is finished first; the work item is left as it is. Of two work items that ask,
+        # the one that asks for the earlier place is heard.
         #: (Integer | Symbol | Time, ?WorkItem?, ?Integer?) -> void
-        def seek(place, strand = nil, last = nil)
+        def seek(place, item = nil, last = nil)
           unless seeking? && (rank(place) <=> rank(@place)) == 1
             @place = place
             @before = [@before, last&.next, rank(place).first].compact.min
           end
-          @plan.give_out_until(@before, strand) if strand && @before
+          @plan.give_out_until(@before, item) if item && @before
         end
 
         # Until that is done a seek waits.
         def waits_for = seeking? && @before ? @plan.unfinished(@before) : nil #: () -> Integer?
 
-        # Does a seek wait for some of that strand?
-        def waits_for?(strand) #: (WorkItem) -> bool
-          strand.offsets.any? { |offset| offset < @before.to_i }
+        # Does a seek wait for some of that work item?
+        def waits_for?(item) #: (WorkItem) -> bool
+          item.offsets.any? { |offset| offset < @before.to_i }
         end
 
         def seeking? = !@place.nil? #: () -> bool
 
-        # Is a strand that waited for a worker from before it went elsewhere?
-        def stale?(strand) = !strand.plan.equal?(@plan) #: (WorkItem) -> bool
+        # Is a work item that waited for a worker from before it went elsewhere?
+        def stale?(item) = !item.plan.equal?(@plan) #: (WorkItem) -> bool
 
         # Could there be something to draw at once?
         def more? #: () -> bool
@@ -136,10 +136,10 @@ module Skep
         # Does what is unfinished keep the rest from being read?
         def held? = @plan.held? #: () -> bool
 
-        def partition = self #: () -> AssignedPartition, as a strand has one
+        def partition = self #: () -> AssignedPartition, as a work item has one
         def position = @plan.position || @start #: () -> Integer?
 
-        # Is a strand of it, or it itself, with a worker?
+        # Is a work item of it, or it itself, with a worker?
         def busy? = in_hand.positive? || state == :busy #: () -> bool
 
         # May a transaction, or a seek just under way, have committed what the position doesn't say?
@@ -147,7 +147,7 @@ module Skep
 
         # Handlers that process one of its batches learn of it: Batch#each ends early.
         def revoked=(how) #: (Symbol) -> void
-          @intake.shut
+          @reader.shut
           @revoked = how
           @given.dup.each { |batch| batch.__end_early(at_once: how == :lost) }
         end
@@ -172,12 +172,12 @@ module Skep
         def progress = position&.then { |offset| [topic, number, offset, *epoch(offset)] }
 
         # The leader epoch of the message before that offset, to commit with it; nil if unknown.
-        def epoch(offset) = @intake.epochs.at(offset) #: (Integer) -> Integer?
+        def epoch(offset) = @reader.epochs.at(offset) #: (Integer) -> Integer?
 
         def close #: () -> void
           return unless @queue
 
-          @intake.close
+          @reader.close
           Librdkafka::Bindings.queue_io_event_enable(@queue, -1, nil, 0)
           Librdkafka::Bindings.queue_destroy(@queue)
           @queue = nil
@@ -213,15 +213,15 @@ module Skep
 
         def take_nothing
           @plan.take_nothing
-          strand([], {}).tap { @reach = nil }
+          item([], {}).tap { @reach = nil }
         end
 
         # What goes by keys isn't through where its last message is.
-        def strand(batches, keys)
+        def item(batches, keys)
           WorkItem.new(self, batches, keys, plan: @plan, reach: (@reach unless keys&.any?))
         end
 
-        def open_reader(limit) = Librdkafka::PartitionQueue.new(@queue, topic, number, limit)
+        def open_queue(limit) = Librdkafka::PartitionQueue.new(@queue, topic, number, limit)
 
         # start: the offset at which it does, if that is known. What has come in by then isn't.
         def start_anew(start = nil)
@@ -230,7 +230,7 @@ module Skep
           @first = nil # the offset of the first message read
           @reach = nil # the offset that comes next, where that isn't the last message's next one
           @plan = @order.call
-          @gathered = [] # hauls for the next batch
+          @gathered = [] # message sets for the next batch
           @unpacked = nil
         end
 
@@ -241,26 +241,26 @@ module Skep
           listen
         end
 
-        def listen = @bell.told_by(@queue, id)
+        def listen = @wakeup_pipe.told_by(@queue, id)
 
         def gather(&keys)
           held = @gathered.sum(&:size)
-          haul, @errors, count, reach = @intake.read(@room - held)
+          message_set, @errors, count, reach = @reader.read(@room - held)
           @more = held + count >= @room
           @due = OS.now + @max_wait if @gathered.empty?
-          @reach = reach if reach || !haul.empty?
-          @gathered << haul unless haul.empty?
-          @first ||= haul.first_offset
+          @reach = reach if reach || !message_set.empty?
+          @gathered << message_set unless message_set.empty?
+          @first ||= message_set.first_offset
           return if @gathered.empty?
 
           @more || OS.now >= @due ? unpack(&keys) : @retry_at = @due
         end
 
         def unpack
-          haul = Librdkafka::MessageSet.join(@gathered)
-          messages = @plan.unpack(haul)
+          message_set = Librdkafka::MessageSet.join(@gathered)
+          messages = @plan.unpack(message_set)
           ask = ->(some) { yield Batch.new(topic, number, some) } if block_given?
-          @unpacked = [messages, @plan.keys(messages, &ask), haul.bytes]
+          @unpacked = [messages, @plan.keys(messages, &ask), message_set.bytes]
           @gathered = []
         end
 
@@ -271,7 +271,7 @@ module Skep
         end
 
         def go
-          start_anew(@intake.anew { @seeking.call(topic, number, @place) })
+          start_anew(@reader.anew { @seeking.call(topic, number, @place) })
           @place = @before = nil
         rescue LibrdkafkaError => e # the cluster doesn't answer: asked again, since what was read is gone
           @errors = [[Librdkafka::ErrorCode::STATE, e.message]]

@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
 # The partitions that this node has, and those it has no more but of which something is still in
-# hand. For whoever has the desk's lock.
+# hand. For whoever has the scheduler's lock.
 #
-#   assignment = Assignment.new(queue, bell, lock)
+#   assignment = Assignment.new(queue, wakeup_pipe, lock)
 #   assignment.add(partition)
 #   assignment.held              # => [partition], those that are ours
 #   assignment.behind?(partition)        # has its predecessor something in hand?
@@ -20,8 +20,8 @@ module Skep
         # Rings when a partition that was asked back is no longer being processed.
         attr_reader :released #: Librdkafka::WakeupPipe
 
-        def initialize(queue, bell) #: (RunQueue, Librdkafka::WakeupPipe) -> void
-          @queue, @bell = queue, bell
+        def initialize(queue, wakeup_pipe) #: (RunQueue, Librdkafka::WakeupPipe) -> void
+          @queue, @wakeup_pipe = queue, wakeup_pipe
           @released = Librdkafka::WakeupPipe.new
           @all = {} # by their ids
           @of = {}  # by their keys: one, and predecessors of it
@@ -68,7 +68,7 @@ module Skep
           @queue.drop(partition)
           partition.close
           @of[partition.key]&.each { |successor| @queue.wake(successor) }
-          @bell.ring
+          @wakeup_pipe.ring
           @released.ring
         end
 

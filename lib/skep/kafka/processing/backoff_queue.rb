@@ -1,18 +1,18 @@
 # frozen_string_literal: true
 
-# Partitions and strands that are to be left alone for a while. Pure: what to do with them when that
-# is over is the desk's business.
+# Partitions and work items that are to be left alone for a while. Pure: what to do with them when
+# that is over is the scheduler's business.
 #
-#   resting.add(strand)          # until strand.retry_at
+#   resting.add(item)          # until item.retry_at
 #   resting.deadline             # => 17.2, when the first is over; nil where none ever is
-#   resting.over(OS.now)         # => [strand], which rest no more
-#   resting.drop(partition)      # it and all of its strands
+#   resting.over(OS.now)         # => [item], which rest no more
+#   resting.drop(partition)      # it and all of its items
 #
 # Strands may await a success of their partition:
 #
-#   resting.add(strand, 17.0)    # a success begun after that ends its rest
+#   resting.add(item, 17.0)    # a success begun after that ends its rest
 #   resting.probe(partition, 19.5)     # one of those is tried by then; false where there is none
-#   resting.end_with(partition, 19.6)  # => [strand], which a success ends that was begun then
+#   resting.end_with(partition, 19.6)  # => [item], which a success ends that was begun then
 module Skep
   module Kafka
     module Processing
@@ -33,9 +33,9 @@ module Skep
           @all.delete(one)
           return if @awaiting.empty?
 
-          strands = @awaiting[one.partition] or return
-          strands.delete(one)
-          @awaiting.delete(one.partition) if strands.empty?
+          items = @awaiting[one.partition] or return
+          items.delete(one)
+          @awaiting.delete(one.partition) if items.empty?
         end
 
         #: (AssignedPartition) ?{ (AssignedPartition | WorkItem) -> bool } -> void
@@ -45,11 +45,11 @@ module Skep
           end
         end
 
-        # The first strand of the partition that awaits a success rests until that time at most.
+        # The first work item of the partition that awaits a success rests until that time at most.
         # Is there one?
         def probe(partition, time) #: (AssignedPartition, Float) -> bool
-          strands = @awaiting[partition] or return false
-          first = strands.each_key.min_by(&:retry_at)
+          items = @awaiting[partition] or return false
+          first = items.each_key.min_by(&:retry_at)
           @all[first] = first.retry_at = time if first.retry_at > time
           true
         end
@@ -57,8 +57,8 @@ module Skep
         # began: when the success was begun.
         #: (AssignedPartition, Float) -> Array[WorkItem]
         def end_with(partition, began)
-          strands = @awaiting[partition] or return []
-          through = strands.filter_map { |one, awaiting| one if awaiting < began }
+          items = @awaiting[partition] or return []
+          through = items.filter_map { |one, awaiting| one if awaiting < began }
           through.each { |one| delete(one) }
         end
 

@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
 # How a worker comes by something to work on: what is next in the run queue is gone on with, if it
-# is a strand, or a strand is drawn from it, if it is a partition, of which what has come in is read
-# first. Both are counted as in hand.
+# is a work item, or a work item is drawn from it, if it is a partition, of which what has come in
+# is read first. Both are counted as in hand.
 #
 #   dispatcher = Dispatcher.new(queue, assignment, lock) { |partition, code, text| … }
-#   dispatcher.take              # => strand; nil once the queue is closed
+#   dispatcher.take              # => item; nil once the queue is closed
 #
 # Partitions are read without the lock, each by one thread at a time.
 module Skep
@@ -24,8 +24,8 @@ module Skep
         def take(wait: true, &keys)
           while wait || !@queue.empty?
             found = @queue.pop or return
-            strand = found.is_a?(WorkItem) ? resume(found) : draw(found, &keys)
-            return strand if strand
+            item = found.is_a?(WorkItem) ? resume(found) : draw(found, &keys)
+            return item if item
           end
         end
 
@@ -33,15 +33,16 @@ module Skep
 
         private
 
-        # A strand that has rested, or was divided; its partition may have gone elsewhere meanwhile.
-        def resume(strand)
+        # A work item that has rested, or was divided; its partition may have gone elsewhere
+        # meanwhile.
+        def resume(item)
           @lock.synchronize do
-            partition = strand.partition
-            next if partition.revoked || partition.stale?(strand)
-            next if partition.seeking? && !partition.waits_for?(strand)
+            partition = item.partition
+            next if partition.revoked || partition.stale?(item)
+            next if partition.seeking? && !partition.waits_for?(item)
 
             partition.in_hand += 1
-            strand
+            item
           end
         end
 
@@ -71,7 +72,7 @@ module Skep
         def strand_of(partition)
           return if partition.revoked
 
-          partition.draw.tap { |strand| partition.in_hand += 1 if strand }
+          partition.draw.tap { |item| partition.in_hand += 1 if item }
         end
 
         def go_on(partition)

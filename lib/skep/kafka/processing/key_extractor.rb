@@ -3,8 +3,8 @@
 # Asks the user's callable for messages' keys (`ordered_by:`), each of them in hand as it is asked
 # about: one that ends its node there is found as one that ends it in the handler.
 #
-#   asker = KeyExtractor.new(options, child, poison, gate)
-#   asker.call(batch)      # => its messages' keys; a message that has none is its own
+#   key_extractor = KeyExtractor.new(options, child, poison, exclusive_lock)
+#   key_extractor.call(batch)      # => its messages' keys; a message that has none is its own
 #
 # What is suspected is asked about with nothing else at work in its node, and what is guilty isn't.
 module Skep
@@ -13,9 +13,9 @@ module Skep
       class KeyExtractor
         #: (Config::SourceOptions, Child | Lane, Failure::PoisonDetector, SharedExclusiveLock)
         #:   -> void
-        def initialize(options, child, poison, gate)
+        def initialize(options, child, poison, exclusive_lock)
           @key_of = options.key_of
-          @child, @poison, @gate = child, poison, gate
+          @child, @poison, @exclusive_lock = child, poison, exclusive_lock
         end
 
         def call(batch) #: (Batch) -> Array[untyped]
@@ -39,7 +39,7 @@ module Skep
           return batch.messages if @poison.guilty?(batch)
           return ask(batch) unless @poison.alone?(batch)
 
-          @gate.pass(alone: true) { ask(batch) } || batch.messages
+          @exclusive_lock.pass(alone: true) { ask(batch) } || batch.messages
         end
 
         # Where it raises there is no key, and the error of that comes again when the message is

@@ -15,7 +15,7 @@ module Skep
         BYTES = 16 << 20
         private_constant :BYTES
 
-        # limit: messages a strand at most; threads: between so many is what waits shared out.
+        # limit: messages a work item at most; threads: between so many is what waits shared out.
         #: (limit: Integer, threads: Integer, ahead: Integer) -> void
         def initialize(limit:, threads:, ahead:)
           @limit, @threads, @ahead = limit, threads, ahead
@@ -37,8 +37,8 @@ module Skep
           [@limit, @ahead - @progress.ahead].min
         end
 
-        # What a haul is kept as: its messages must stay the same ones.
-        def unpack(haul) = haul.to_a #: (Librdkafka::MessageSet) -> Array[Message]
+        # What a message set is kept as: its messages must stay the same ones.
+        def unpack(message_set) = message_set.to_a #: (Librdkafka::MessageSet) -> Array[Message]
 
         # One for each message; one that has none is its own (or its offset is). The block knows
         # them where they aren't the messages' keys.
@@ -77,8 +77,8 @@ module Skep
 
         def reach(offset) = @progress.reach(offset) #: (Integer) -> void
 
-        def release(strand) #: (WorkItem) -> void
-          strand.keys.each_value do |key|
+        def release(item) #: (WorkItem) -> void
+          item.keys.each_value do |key|
             waiting = @held.delete(key) or next
             next if waiting.empty?
 
@@ -87,10 +87,10 @@ module Skep
           end
         end
 
-        # The strand is left as it is; of what waits only messages before that offset are given out
-        # from here on.
-        def give_out_until(offset, strand) #: (Integer, WorkItem) -> void
-          @progress.leave(strand.offsets)
+        # The work item is left as it is; of what waits only messages before that offset are given
+        # out from here on.
+        def give_out_until(offset, item) #: (Integer, WorkItem) -> void
+          @progress.leave(item.offsets)
           @held.each_value { |all| all.reject! { |message| message.offset >= offset } }
           [@free, @first].each { |waiting| cut_off(waiting, offset) }
           @count = [@free, @first].sum { |waiting| waiting.each_value.sum(&:size) }

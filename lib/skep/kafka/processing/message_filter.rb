@@ -3,8 +3,8 @@
 # What of a batch the handler is given: all of it, or what the source's `filter:` is true for. A
 # filter that raises is like a handler that raises: the message it was asked about was in hand.
 #
-#   sieve = MessageFilter.new(options)
-#   sieve.sift(strand, batch)     # => the batch, or one of fewer messages, perhaps of none
+#   message_filter = MessageFilter.new(options)
+#   message_filter.sift(item, batch)     # => the batch, or one of fewer messages, perhaps of none
 module Skep
   module Kafka
     module Processing
@@ -15,8 +15,8 @@ module Skep
         end
 
         #: (WorkItem, Batch) -> Batch
-        def sift(strand, batch)
-          ask_for_keys(strand, batch) if @key_of
+        def sift(item, batch)
+          ask_for_keys(item, batch) if @key_of
           return batch unless @filter
 
           kept = batch.select { |message| @filter.call(message) }
@@ -26,11 +26,11 @@ module Skep
         private
 
         # Of messages that have none: where it raises, it does so now, with the message in hand.
-        def ask_for_keys(strand, batch)
-          return unless strand.keys.each_value.any?(Message)
+        def ask_for_keys(item, batch)
+          return unless item.keys.each_value.any?(Message)
 
           batch.each { |message|
- @key_of.call(message) if strand.keys[message.offset].is_a?(Message) }
+ @key_of.call(message) if item.keys[message.offset].is_a?(Message) }
         end
       end
     end

@@ -5,11 +5,11 @@
 #
 #   order = PartitionOrder.new(limit: 500)
 #   order.room                       # => 500, how many more may be read now
-#   messages = order.unpack(haul)
-#   order.put(messages, order.keys(messages), bytes: haul.bytes)
-#   messages, keys = order.take      # a strand's; nil while others are out
+#   messages = order.unpack(message_set)
+#   order.put(messages, order.keys(messages), bytes: message_set.bytes)
+#   messages, keys = order.take      # a work item's; nil while others are out
 #   order.done(batch, 41)            # of those the ones up to that offset are done
-#   order.release(strand)            # they aren't out any more
+#   order.release(item)            # they aren't out any more
 #
 # KeyOrder is the other order, by keys.
 module Skep
@@ -22,20 +22,21 @@ module Skep
           @limit = limit
         end
 
-        def room = @out || @haul ? 0 : @limit #: () -> Integer
-        def any? = !@out && !@haul.nil? #: () -> bool, would a take give something?
+        def room = @out || @message_set ? 0 : @limit #: () -> Integer
+        def any? = !@out && !@message_set.nil? #: () -> bool, would a take give something?
         def held? = false #: () -> bool, does what is unfinished keep others from being read?
-        def clear? = !@out && @haul.nil? #: () -> bool, is nothing unfinished?
-        def unpack(haul) = haul #: (Librdkafka::MessageSet) -> Librdkafka::MessageSet
+        def clear? = !@out && @message_set.nil? #: () -> bool, is nothing unfinished?
+        def unpack(message_set) = message_set #: (Librdkafka::MessageSet) -> Librdkafka::MessageSet
         def keys(_haul) = nil #: (Librdkafka::MessageSet) -> nil
-        def put(haul, _keys, **) = @haul = haul #: (Librdkafka::MessageSet, nil, **Integer) -> void
+        #: (Librdkafka::MessageSet, nil, **Integer) -> void
+        def put(message_set, _keys, **) = @message_set = message_set
 
         def take #: () -> [Librdkafka::MessageSet, nil]?
           return unless any?
 
           @out = true
-          haul, @haul = @haul, nil
-          [haul, nil]
+          message_set, @message_set = @message_set, nil
+          [message_set, nil]
         end
 
         # Nothing is, and nobody else gets anything before it is released.

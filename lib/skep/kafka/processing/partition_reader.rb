@@ -5,13 +5,13 @@
 # it takes any error (the topic is refused, for one) for a message of that place, and after some
 # rebalances goes on behind that too (its issue 4844).
 #
-#   intake = PartitionReader.new(Librdkafka::PartitionQueue.new(queue, "orders", 3, 500), "orders", 3)
-#   haul, errors, count, reach = intake.read(500)   # what came before such a place; then nothing …
-#   intake.resume { |offset| … }             # … until it has been sought there
-#   intake.anew { … }                        # or elsewhere
-#   intake.shut                              # the partition goes: nothing comes any more
-#   intake.begin_at(42, 7)                   # where reading begins: the committed offset and epoch
-#   intake.epochs.at(42)                     # => 7, to commit with that offset (LeaderEpochs)
+#   reader = PartitionReader.new(Librdkafka::PartitionQueue.new(queue, "orders", 3, 500), "orders", 3)
+#   message_set, errors, count, reach = reader.read(500)   # what came before such a place; then nothing …
+#   reader.resume { |offset| … }             # … until it has been sought there
+#   reader.anew { … }                        # or elsewhere
+#   reader.shut                              # the partition goes: nothing comes any more
+#   reader.begin_at(42, 7)                   # where reading begins: the committed offset and epoch
+#   reader.epochs.at(42)                     # => 7, to commit with that offset (LeaderEpochs)
 #
 # reach: the offset at which what was read ends, where that is behind records that aren't given out
 # (Librdkafka::QueuePosition). What it finds it tells its Consumer::FetchErrors, if it has them. It
@@ -49,14 +49,14 @@ module Skep
         private_constant :LowWatermarks, :NONE
 
         attr_reader :key #: [String, Integer], topic and partition
-        attr_accessor :gaps #: Consumer::FetchErrors?
+        attr_accessor :fetch_errors #: Consumer::FetchErrors?
         attr_accessor :fetch_wait #: Librdkafka::FetchWait?
         attr_reader :epochs #: LeaderEpochs
 
         #: (Librdkafka::PartitionQueue, String, Integer, ?Librdkafka::QueuePosition?) -> void
-        def initialize(reader, topic, number, whereabouts = nil)
-          @reader = reader
-          @whereabouts = whereabouts
+        def initialize(partition_queue, topic, number, queue_position = nil)
+          @partition_queue = partition_queue
+          @queue_position = queue_position
           @key = [topic, number]
           @lock = Mutex.new
           @reading = Mutex.new
@@ -76,17 +76,18 @@ module Skep
         #:   Integer?]
         def read(limit)
           @lock.synchronize do
-            before = @whereabouts&.offset
-            haul, errors, count = @reading.synchronize { @shut ? [*NONE, 0] : @reader.read(limit) }
+            before = @queue_position&.offset
+            message_set, errors, count = @reading.synchronize {
+ @shut ? [*NONE, 0] : @partition_queue.read(limit) }
             next [*NONE, count, nil] if @stuck || @shut
 
-            note_backlog(count, haul.bytes, empty: count < limit) if @fetch_wait
+            note_backlog(count, message_set.bytes, empty: count < limit) if @fetch_wait
 
-            after = @whereabouts&.offset if errors.empty?
-            reach = reach(haul, before, after) if after && count < limit
-            haul, errors = sift(haul, errors) if @gaps && errors.any?
-            note(haul, reach, (after unless after == before)) if reach || !haul.empty?
-            [haul, errors, count, reach]
+            after = @queue_position&.offset if errors.empty?
+            reach = reach(message_set, before, after) if after && count < limit
+            message_set, errors = sift(message_set, errors) if @fetch_errors && errors.any?
+            note(message_set, reach, (after unless after == before)) if reach || !message_set.empty?
+            [message_set, errors, count, reach]
           end
         end
 
@@ -118,7 +119,7 @@ module Skep
           end
         end
 
-        def close = [@reader, *@whereabouts].each(&:close) #: () -> void
+        def close = [@partition_queue, *@queue_position].each(&:close) #: () -> void
         def inspect = "#<Skep::Kafka::Processing::PartitionReader #{key.join("/")}>" #: () -> String
 
         private
@@ -131,45 +132,46 @@ module Skep
 
           full = @fetch_wait.full?(@messages, @bytes)
           @messages = @bytes = 0
-          @fetch_wait.shorten if full && @whereabouts&.behind?
+          @fetch_wait.shorten if full && @queue_position&.behind?
         end
 
-        def sift(haul, errors)
-          found = errors.find { |_, _, offset| offset >= 0 } or return [haul, errors]
+        def sift(message_set, errors)
+          found = errors.find { |_, _, offset| offset >= 0 } or return [message_set, errors]
 
           bad, others = errors.partition { |code, _| Librdkafka::ErrorCode::UNREADABLE.include?(code) }
           code, text, @stuck = found
           @unreadable = bad.include?(found)
-          @unreadable ? @gaps.stuck(self, @stuck, code, text) : @gaps.again(self, @stuck)
-          [Librdkafka::MessageSet.new(haul.take_while { |message|
+          @unreadable ? @fetch_errors.stuck(self, @stuck, code,
+                                            text) : @fetch_errors.again(self, @stuck)
+          [Librdkafka::MessageSet.new(message_set.take_while { |message|
  message.offset < @stuck }), others]
         end
 
         # Only what this read has moved counts, as it stands a message too far after an error, and
         # where the partition's last time here left it until librdkafka has begun anew. Where more
         # waits it doesn't matter yet.
-        def reach(haul, before, after)
-          after if after > [before || 0, haul.empty? ? 0 : haul.last_offset + 1].max
+        def reach(message_set, before, after)
+          after if after > [before || 0, message_set.empty? ? 0 : message_set.last_offset + 1].max
         end
 
         # moved_to: librdkafka's position, if this read has moved it.
-        def note(haul, reach, moved_to)
-          @gaps&.readable(self, @mended) if @mended
+        def note(message_set, reach, moved_to)
+          @fetch_errors&.readable(self, @mended) if @mended
           @mended = nil
-          detect_reset(haul.empty? ? reach : haul.first_offset)
-          @epochs.read(@expected, moved_to, @whereabouts.epoch) if moved_to
-          @expected = reach || (haul.last_offset + 1)
+          detect_reset(message_set.empty? ? reach : message_set.first_offset)
+          @epochs.read(@expected, moved_to, @queue_position.epoch) if moved_to
+          @expected = reach || (message_set.last_offset + 1)
         end
 
         # first: the offset of the first message read, or where the read ends without any.
         def detect_reset(first)
-          low = @whereabouts&.low
+          low = @queue_position&.low
           @low_watermarks.add(low) if low
           return if @expected.nil? || first == @expected
 
           low = @low_watermarks.between(@expected, first)
           @epochs.reset if first < @expected
-          @gaps&.reset(self, @expected, first, low) if low || first < @expected
+          @fetch_errors&.reset(self, @expected, first, low) if low || first < @expected
         end
       end
     end

@@ -1,26 +1,26 @@
 # frozen_string_literal: true
 
 # What is to be worked on, in the order in which it became ready: partitions to be drawn from, and
-# strands to be gone on with. What is to be left alone for a while rests before that.
+# work items to be gone on with. What is to be left alone for a while rests before that.
 #
-#   queue = RunQueue.new(bell)
+#   queue = RunQueue.new(wakeup_pipe)
 #   queue.ready(partition)
-#   queue.rest(strand)           # until strand.retry_at; the one who listens is told
+#   queue.rest(item)           # until item.retry_at; the one who listens is told
 #   queue.succeeded(partition, began)  # readies what awaits a success of the partition
 #   queue.probe(partition, time) # readies one of what awaits a success at that time
 #   queue.wake(partition)        # once more, if there may be something to draw
-#   queue.pop                    # => partition or strand; waits for one, nil once closed
+#   queue.pop                    # => partition or item; waits for one, nil once closed
 #   queue.over(OS.now)           # readies what has rested enough
 #   queue.deadline               # when that is, in monotonic seconds
 #
-# `pop` and `empty?` are for any thread, the rest for whoever has the desk's lock: what was popped
-# may have been taken back, or sought elsewhere, before the lock is had.
+# `pop` and `empty?` are for any thread, the rest for whoever has the scheduler's lock: what was
+# popped may have been taken back, or sought elsewhere, before the lock is had.
 module Skep
   module Kafka
     module Processing
       class RunQueue
-        def initialize(bell) #: (Librdkafka::WakeupPipe) -> void
-          @bell = bell
+        def initialize(wakeup_pipe) #: (Librdkafka::WakeupPipe) -> void
+          @wakeup_pipe = wakeup_pipe
           @resting = BackoffQueue.new
           @ready = Thread::Queue.new
         end
@@ -39,7 +39,7 @@ module Skep
         def rest(one, awaiting: nil)
           one.state = :resting
           @resting.add(one, awaiting)
-          @bell.ring
+          @wakeup_pipe.ring
         end
 
         # began: when what succeeded was begun.
@@ -48,9 +48,10 @@ module Skep
           @resting.end_with(partition, began).each { |one| ready(one) }
         end
 
-        # Is there a strand that awaits a success? The first of them rests until that time at most.
+        # Is there a work item that awaits a success? The first of them rests until that time at
+        # most.
         def probe(partition, time) #: (AssignedPartition, Float) -> bool
-          @resting.probe(partition, time).tap { |found| @bell.ring if found }
+          @resting.probe(partition, time).tap { |found| @wakeup_pipe.ring if found }
         end
 
         def wake(partition) #: (AssignedPartition) -> void
@@ -61,7 +62,7 @@ module Skep
           ready(partition)
         end
 
-        # Neither it nor a strand of it rests any more, where the block is true of it if there is
+        # Neither it nor a work item of it rests any more, where the block is true of it if there is
         # one; what is ready stays so.
         #: (AssignedPartition) ?{ (AssignedPartition | WorkItem) -> bool } -> void
         def drop(partition, &) = @resting.drop(partition, &)

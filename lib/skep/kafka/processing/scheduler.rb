@@ -1,17 +1,17 @@
 # frozen_string_literal: true
 
 # Where the partitions lie that this node has (Assignment): ready to be drawn from or resting after
-# a failure (RunQueue), or in hand (Dispatcher). Shared by the keeper, who adds and revokes, the one
-# who listens, and the workers, who take and free.
+# a failure (RunQueue), or in hand (Dispatcher). Shared by the event loop, who adds and revokes, the
+# one who listens, and the workers, who take and free.
 #
-#   strand = desk.take               # messages to work on; nil when the desk has closed
-#   desk.settle(strand) { … }        # its batch is done
-#   desk.succeeded(partition, began) # ends the rest of strands that await that
-#   desk.free(strand)                # you are through with it, or it is to rest
-#   desk.listen                      # readies what librdkafka rang for, and what has rested enough
-#   leaving = desk.ask_back(keys)    # no more of these is given out, batches end early
-#   desk.processing(leaving)         # those of them that workers still process
-#   desk.take_back(leaving)          # what of them is still in progress is lost
+#   item = scheduler.take               # messages to work on; nil when the scheduler has closed
+#   scheduler.settle(item) { … }        # its batch is done
+#   scheduler.succeeded(partition, began) # ends the rest of work items that await that
+#   scheduler.free(item)                # you are through with it, or it is to rest
+#   scheduler.listen                      # readies what librdkafka rang for, and what has rested enough
+#   leaving = scheduler.ask_back(keys)    # no more of these is given out, batches end early
+#   scheduler.processing(leaving)         # those of them that workers still process
+#   scheduler.take_back(leaving)          # what of them is still in progress is lost
 #
 # What must be done in order is never with two at once, even when its partition goes and comes back
 # while it is in hand.
@@ -19,16 +19,16 @@ module Skep
   module Kafka
     module Processing
       class Scheduler
-        attr_reader :bell #: Librdkafka::WakeupPipe
+        attr_reader :wakeup_pipe #: Librdkafka::WakeupPipe
 
         # The block is told what a partition couldn't read: the partition, an error code and its
         # text.
         #: (?Librdkafka::WakeupPipe) ?{ (AssignedPartition, Integer, String) -> void } -> void
-        def initialize(bell = Librdkafka::WakeupPipe.new, &problem)
-          @bell = bell
+        def initialize(wakeup_pipe = Librdkafka::WakeupPipe.new, &problem)
+          @wakeup_pipe = wakeup_pipe
           @lock = Mutex.new
-          @queue = RunQueue.new(bell)
-          @assignment = Assignment.new(@queue, bell)
+          @queue = RunQueue.new(wakeup_pipe)
+          @assignment = Assignment.new(@queue, wakeup_pipe)
           @dispatcher = Dispatcher.new(@queue, @assignment, @lock, &problem)
         end
 
@@ -36,23 +36,23 @@ module Skep
           @lock.synchronize do
             @assignment.add(partition)
             @queue.ready(partition)
-            bell.ring
+            wakeup_pipe.ring
           end
         end
 
-        # Waits for a strand if told to; nil when there is none, or the desk has closed. The block
-        # is asked for the keys of what is read.
+        # Waits for a work item if told to; nil when there is none, or the scheduler has closed. The
+        # block is asked for the keys of what is read.
         #: (?wait: bool) ?{ (Batch) -> Array[untyped] } -> WorkItem?
         def take(wait: true, &keys) = @dispatcher.take(wait:, &keys)
 
-        # After a take. A strand with retry_at rests until then.
-        def free(strand) #: (WorkItem) -> void
+        # After a take. A work item with retry_at rests until then.
+        def free(item) #: (WorkItem) -> void
           @lock.synchronize do
-            partition = strand.partition
+            partition = item.partition
             partition.in_hand -= 1
             next @assignment.freed(partition) if partition.revoked
 
-            put_down(strand)
+            put_down(item)
             @queue.probe(partition, OS.now + Failure::RetryBackoff::OUTAGE_LIMIT)
             @queue.wake(partition)
           end
@@ -67,42 +67,42 @@ module Skep
           end
         end
 
-        # One strand of the partition that awaits a success is tried within
+        # One work item of the partition that awaits a success is tried within
         # RetryBackoff::OUTAGE_LIMIT; false where
         # none rests.
         def probe(partition) #: (AssignedPartition) -> bool
           @lock.synchronize { @queue.probe(partition, OS.now + Failure::RetryBackoff::OUTAGE_LIMIT) }
         end
 
-        # The strand's batch is done; the block notes the offset elsewhere, if it is another, unless
-        # the partition has been lost. Is it still ours?
+        # The work item's batch is done; the block notes the offset elsewhere, if it is another,
+        # unless the partition has been lost. Is it still ours?
         #
         #: (WorkItem) { (Integer) -> void } -> bool
-        def settle(strand, &)
+        def settle(item, &)
           @lock.synchronize do
-            note(strand, strand.last_offset, &).tap { strand.pass }
+            note(item, item.last_offset, &).tap { item.pass }
           end
         end
 
         # The same of its messages up to that offset.
         #: (WorkItem, Integer) { (Integer) -> void } -> bool
-        def mark(strand, offset, &)
+        def mark(item, offset, &)
           @lock.synchronize do
-            next strand.partition.revoked != :lost if strand.marked && offset <= strand.marked
+            next item.partition.revoked != :lost if item.marked && offset <= item.marked
 
-            note(strand, offset, &).tap { strand.marked = offset }
+            note(item, offset, &).tap { item.marked = offset }
           end
         end
 
         # Its partition goes on there, once no worker processes anything of it and what is
-        # unfinished before that strand is done. last: the last offset of the strand's batch.
+        # unfinished before that work item is done. last: the last offset of the work item's batch.
         # Returns the lowest offset that the seek waits for, if there is one.
         #: (WorkItem, Integer | Symbol | Time, ?Integer?) -> Integer?
-        def seek(strand, place, last = strand.batch&.last_offset)
+        def seek(item, place, last = item.batch&.last_offset)
           @lock.synchronize do
-            partition = strand.partition
-            partition.seek(place, strand, last)
-            strand.drop
+            partition = item.partition
+            partition.seek(place, item, last)
+            item.drop
             @queue.drop(partition) { |one| one.equal?(partition) || !partition.waits_for?(one) }
             partition.waits_for
           end
@@ -110,7 +110,7 @@ module Skep
 
         # Readies what has messages, and what has rested long enough.
         def listen(now = OS.now) #: (?Float) -> void
-          rung = bell.heard
+          rung = wakeup_pipe.heard
           @lock.synchronize do
             rung.each { |id| heard(@assignment[id]) }
             @queue.over(now)
@@ -155,8 +155,8 @@ module Skep
         end #: () -> Array[[String, Integer]]
 
         # Through which their messages come.
-        def intakes
-          @lock.synchronize { @assignment.held.map(&:intake) }
+        def readers
+          @lock.synchronize { @assignment.held.map(&:reader) }
         end #: () -> Array[PartitionReader]
 
         # Gives out no more.
@@ -165,7 +165,7 @@ module Skep
         # Gives everything back; after `close`, when the workers are gone.
         def clear #: () -> void
           @assignment.clear
-          bell.close
+          wakeup_pipe.close
         end
 
         def inspect
@@ -174,10 +174,10 @@ module Skep
 
         private
 
-        def note(strand, offset)
-          partition = strand.partition
+        def note(item, offset)
+          partition = item.partition
           before = partition.position
-          partition.done(strand, offset)
+          partition.done(item, offset)
           return false if partition.revoked == :lost
 
           yield partition.position unless partition.position == before
@@ -185,9 +185,9 @@ module Skep
         end
 
         # Strands of it rest, wait for a worker, or are through.
-        def put_down(strand)
-          partition = strand.partition
-          strand.parts.each do |part|
+        def put_down(item)
+          partition = item.partition
+          item.parts.each do |part|
             next if partition.seeking? && !part.over? && !partition.waits_for?(part)
 
             if part.retry_at && !succeeded?(part) then @queue.rest(part, awaiting: part.awaiting)

@@ -2,9 +2,9 @@
 
 # Lets handlers work side by side, but for batches that are to be at work alone in their node.
 #
-#   gate.pass { … }                 # beside others
-#   gate.pass(alone: true) { … }    # once those inside are through; nobody else until it is, too
-#   gate.close                      # who waits, or comes later, isn't let in any more
+#   exclusive_lock.pass { … }                 # beside others
+#   exclusive_lock.pass(alone: true) { … }    # once those inside are through; nobody else until it is, too
+#   exclusive_lock.close                      # who waits, or comes later, isn't let in any more
 #
 # Who waits to be alone goes before all who come later.
 module Skep

@@ -3,12 +3,12 @@
 # Messages of a partition that must be done one after the other: what a worker has in hand. Of a
 # partition there is one at a time; with `ordered_by: :key` there are many, and no key is in two.
 #
-#   strand.batch               # the one to work on now; nil when the strand is through
-#   strand.pass                # it is done: the next one
-#   strand.marked = 41         # of this batch the messages up to that offset are done
-#   strand.cut                 # goes on with what comes after the mark
-#   strand.rest(0.2)           # it is tried again after so many seconds; others go on
-#   strand.rest(9, awaiting: OS.now)   # or when others succeed that were begun after that time
+#   item.batch               # the one to work on now; nil when the work item is through
+#   item.pass                # it is done: the next one
+#   item.marked = 41         # of this batch the messages up to that offset are done
+#   item.cut                 # goes on with what comes after the mark
+#   item.rest(0.2)           # it is tried again after so many seconds; others go on
+#   item.rest(9, awaiting: OS.now)   # or when others succeed that were begun after that time
 #
 # It knows what is to be tried, and how often that failed, and does nothing by itself.
 module Skep
@@ -21,7 +21,7 @@ module Skep
         attr_reader :reach #: Integer?, the next offset that may be a message, after all of its own
         attr_accessor :marked #: Integer?, the offset up to which its batch is done
         attr_reader :failures #: Failure::FailureCount, of the batch
-        attr_accessor :state #: Symbol, one of busy ready resting: the desk's
+        attr_accessor :state #: Symbol, one of busy ready resting: the scheduler's
         attr_accessor :retry_at #: Float?, monotonic seconds
         # Float?, monotonic seconds: a success begun after that ends its rest.
         attr_reader :awaiting
@@ -103,9 +103,9 @@ module Skep
         # awaiting: the time after which a success must be begun to end the rest early.
         #: (Numeric, ?awaiting: Float?) -> void
         def rest(seconds, awaiting: nil)
-          (@with || [self]).each do |strand|
-            strand.retry_at = OS.now + seconds
-            strand.awaiting = awaiting
+          (@with || [self]).each do |item|
+            item.retry_at = OS.now + seconds
+            item.awaiting = awaiting
           end
           @with = nil
         end

@@ -3,8 +3,8 @@
 # Does one batch: hands it to the user's handler, notes it as done, or sees to its next try.
 #
 #   worker = Worker.new(tools, handler, thread: 1)
-#   strand = worker.take         # from the desk; nil when that has closed
-#   worker.work(strand)
+#   item = worker.take         # from the scheduler; nil when that has closed
+#   worker.work(item)
 #
 # A batch counts as done when the handler returned, not before: after a crash it comes again, then
 # message by message, and one that has crashed its node too often isn't handed to it
@@ -19,130 +19,131 @@ module Skep
           @child = tools.child.lane(thread)
           @outputs = tools.outputs.of(@child, thread)
           @report = tools.report
-          @desk, @gate, @meter, @leeway = tools.desk, tools.gate, tools.meter, tools.leeway
+          @scheduler, @exclusive_lock, @metrics, @leeway = tools.scheduler, tools.exclusive_lock,
+            tools.metrics, tools.leeway
           @poison = Failure::PoisonDetector.new(@child.caution)
-          @ledger = Completion.new(tools, @child, @poison, @outputs)
-          @setback = Failure::FailureHandler.new(tools, @child, @ledger, @outputs)
-          @sentence = Failure::PoisonVerdict.new(tools, @poison, @ledger, @setback)
-          @sieve, @asker = MessageFilter.new(tools.options), asker(tools)
+          @completion = Completion.new(tools, @child, @poison, @outputs)
+          @failure_handler = Failure::FailureHandler.new(tools, @child, @completion, @outputs)
+          @sentence = Failure::PoisonVerdict.new(tools, @poison, @completion, @failure_handler)
+          @message_filter, @key_extractor = MessageFilter.new(tools.options), key_extractor(tools)
           @tools, @handler = tools, handler
         end
 
-        # Waits for a strand if told to.
-        def take(wait: true) = @desk.take(wait:, &@asker) #: (?wait: bool) -> WorkItem?
+        # Waits for a work item if told to.
+        def take(wait: true) = @scheduler.take(wait:, &@key_extractor) #: (?wait: bool) -> WorkItem?
 
-        # Works on a strand just taken from the desk, and gives it back.
-        def work(strand) #: (WorkItem) -> void
-          isolate(strand) if @poison.any? && strand.batch && strand.batch.size > 1
-          if strand.batch then try(strand)
-          elsif strand.reach then @ledger.reach(strand)
+        # Works on a work item just taken from the scheduler, and gives it back.
+        def work(item) #: (WorkItem) -> void
+          isolate(item) if @poison.any? && item.batch && item.batch.size > 1
+          if item.batch then try(item)
+          elsif item.reach then @completion.reach(item)
           end
         rescue Exception # it ends the node: nobody is to begin anything more, least of all with this
-          [@desk, @gate].each(&:close)
+          [@scheduler, @exclusive_lock].each(&:close)
           raise
         ensure
-          @desk.free(strand)
+          @scheduler.free(item)
         end
 
         private
 
-        def asker(tools)
+        def key_extractor(tools)
           return unless tools.options.ordered_by.respond_to?(:call)
 
-          KeyExtractor.new(tools.options, @child, @poison, @gate).method(:call)
+          KeyExtractor.new(tools.options, @child, @poison, @exclusive_lock).method(:call)
         end
 
         # Of a batch that may have crashed a node what may have done it comes alone.
-        def isolate(strand)
-          ranges = @poison.ranges(strand.batch)
+        def isolate(item)
+          ranges = @poison.ranges(item.batch)
           return if ranges.empty?
 
-          @report.tell(:message_suspected, level: :warn, **strand.batch.place, note: ISOLATED)
-          strand.isolate { |message| ranges.any? { |range| range.cover?(message.offset) } }
+          @report.tell(:message_suspected, level: :warn, **item.batch.place, note: ISOLATED)
+          item.isolate { |message| ranges.any? { |range| range.cover?(message.offset) } }
         end
 
         ISOLATED = "a node has crashed with it in hand: its messages come one at a time"
         private_constant :ISOLATED
 
-        def try(strand)
-          return @sentence.pass(strand) if @poison.guilty?(strand.batch)
-          return @gate.pass { attempt(strand) } unless @poison.alone?(strand.batch)
+        def try(item)
+          return @sentence.pass(item) if @poison.guilty?(item.batch)
+          return @exclusive_lock.pass { attempt(item) } unless @poison.alone?(item.batch)
 
-          @gate.pass(alone: true) do
-            @ledger.commit # so that, if it crashes, nothing else comes again for it
-            attempt(strand)
-            @ledger.commit # if it isn't this one, it is one after it
+          @exclusive_lock.pass(alone: true) do
+            @completion.commit # so that, if it crashes, nothing else comes again for it
+            attempt(item)
+            @completion.commit # if it isn't this one, it is one after it
           end
         end
 
         # What ends the node, even if it is an exception, leaves in hand what it was.
-        def attempt(strand)
-          given = take_in_hand(strand)
-          strand.failures.begin_try(strand.partition.last_success)
+        def attempt(item)
+          given = take_in_hand(item)
+          item.failures.begin_try(item.partition.last_success)
           @began = OS.now
           @outputs.begin
-          given = sift(strand, given)
-          hand_over(strand, given) if given.size.positive?
-          conclude(strand, given)
+          given = sift(item, given)
+          hand_over(item, given) if given.size.positive?
+          conclude(item, given)
           @child.in_hand(nil)
         rescue StandardError, ScriptError => e # whatever the user's handler raises: it is tried again
           @child.in_hand(nil)
-          @setback.met(strand, e, at: given.__at(e))
+          @failure_handler.met(item, e, at: given.__at(e))
         end
 
-        def hand_over(strand, given)
-          ownership = PartitionOwnership.new(@tools, @child, strand.partition)
-          strand.partition.give(given) do
+        def hand_over(item, given)
+          ownership = PartitionOwnership.new(@tools, @child, item.partition)
+          item.partition.give(given) do
             next unless given.__owned(ownership)
 
-            @meter.time(given) { @handler.call(given, @child) }
+            @metrics.time(given) { @handler.call(given, @child) }
           end
         ensure
           given.__over
         end
 
-        def conclude(strand, given)
-          if given.__wish then @setback.wished(strand, given.__wish)
-          elsif given.__cut then finish_until(strand, given)
-          else finish(strand, given)
+        def conclude(item, given)
+          if given.__wish then @failure_handler.wished(item, given.__wish)
+          elsif given.__cut then finish_until(item, given)
+          else finish(item, given)
           end
         end
 
         # A transaction holds all outputs of the handler. If there may be some of messages that the
         # next owner processes, it is aborted.
-        def finish_until(strand, given)
+        def finish_until(item, given)
           beyond = @outputs.atomic? && given.__seen_beyond_cut?
-          @ledger.finish_until(strand, beyond ? strand.batch.first_offset - 1 : given.__cut)
+          @completion.finish_until(item, beyond ? item.batch.first_offset - 1 : given.__cut)
         end
 
-        def take_in_hand(strand)
-          @child.in_hand(strand.batch.label)
+        def take_in_hand(item)
+          @child.in_hand(item.batch.label)
           @child.beat
-          given(strand, strand.batch)
+          given(item, item.batch)
         end
 
-        def sift(strand, batch)
-          kept = @sieve.sift(strand, batch)
-          kept.equal?(batch) ? batch : given(strand, kept)
+        def sift(item, batch)
+          kept = @message_filter.sift(item, batch)
+          kept.equal?(batch) ? batch : given(item, kept)
         end
 
-        def given(strand, batch)
+        def given(item, batch)
           batch.__given_to(@child) do |offset|
-            @ledger.mark(strand, offset).tap { succeeded(strand) }
+            @completion.mark(item, offset).tap { succeeded(item) }
           end
           batch
         end
 
         # What comes next begins now.
-        def succeeded(strand)
-          @desk.succeeded(strand.partition, @began)
+        def succeeded(item)
+          @scheduler.succeeded(item.partition, @began)
           @began = OS.now
         end
 
-        def finish(strand, given)
-          out = strand.batch.size - given.size
-          @meter.count(given, :filtered, out) if out.positive?
-          succeeded(strand) if @ledger.finish(strand) && given.size.positive?
+        def finish(item, given)
+          out = item.batch.size - given.size
+          @metrics.count(given, :filtered, out) if out.positive?
+          succeeded(item) if @completion.finish(item) && given.size.positive?
           @leeway.passed(given)
         end
       end

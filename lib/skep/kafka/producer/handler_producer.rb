@@ -4,7 +4,7 @@
 # threads, whose messages belong to the batch in hand. The batch isn't done before all of them were
 # acknowledged.
 #
-#   outlet = HandlerProducer.new(press, child)
+#   outlet = HandlerProducer.new(renewable_producer, child)
 #   outlet.begin                     # a handler is to be called
 #   outlet.produce("out", "payload")
 #   outlet.seal(partition, offset)   # waits for it all; raises DeliveryFailed for what wasn't
@@ -21,8 +21,8 @@ module Skep
         STOP_SECONDS = 10.0 # how long a stop waits for what is on its way
         private_constant :TURN, :STOP_SECONDS
 
-        def initialize(press, child) #: (RenewableProducer, Child) -> void
-          @press = press
+        def initialize(renewable_producer, child) #: (RenewableProducer, Child) -> void
+          @renewable_producer = renewable_producer
           @child = child
           @lock = Mutex.new
         end
@@ -31,7 +31,8 @@ module Skep
         def produce(topic, payload = nil, key: nil, headers: nil, partition: nil, timestamp: nil)
           #: (String, String?, **untyped) -> DeliveryHandle
           more = { key:, headers:, partition:, timestamp:, claimed: true }
-          delivery = @press.producer.__produce(topic, payload, **more) { |wait| patiently(&wait) }
+          delivery = @renewable_producer.producer.__produce(topic, payload, **more) { |wait|
+ patiently(&wait) }
           @lock.synchronize { @begun&.push(delivery) } || delivery.__release
           delivery
         end
@@ -66,7 +67,7 @@ module Skep
         rescue DeliveryFailed => e
           @broken = e
           begun&.each { |delivery| delivery.__release unless delivery.done? }
-          @press.renew
+          @renewable_producer.renew
           raise
         end
 

@@ -42,14 +42,15 @@ module Skep
 
         def close #: () -> void
           seconds = [CLOSE_SECONDS, (@child.time_left || CLOSE_SECONDS) / 3].min
-          @presses.each { |press| press.close(@options.transactional ? 0 : [seconds, 0].max) }
+          @presses.each { |renewable_producer|
+ renewable_producer.close(@options.transactional ? 0 : [seconds, 0].max) }
         end
 
         private
 
-        def shared = @presses.first || press
+        def shared = @presses.first || renewable_producer
 
-        def press(**how)
+        def renewable_producer(**how)
           RenewableProducer.new(@options, @report, **how).tap { |made| @presses << made }
         end
 
@@ -58,7 +59,7 @@ module Skep
           own = @options.transactional
           own = "#{@child.swarm}-#{Socket.gethostname}" if own == true
           id = "#{own}-#{@child.id}-#{thread}"
-          TransactionalProducer.new(press(transactional_id: id), lane, @tools, id:)
+          TransactionalProducer.new(renewable_producer(transactional_id: id), lane, @tools, id:)
         end
       end
     end

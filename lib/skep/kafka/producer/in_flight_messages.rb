@@ -2,11 +2,11 @@
 
 # The messages of a producer that are on their way, and who waits for them.
 #
-#   outbox = InFlightMessages.new { |delivery| … }           # called with each that failed and isn't claimed
-#   outbox.post(delivery) { |tag| send_with(tag) }  # => 0; an error code: then it isn't in
-#   outbox.answer([[0, 3, 17, tag], …])             # error code, partition, offset, tag
-#   outbox.wait(5) { delivery.done? }               # => was it, in time?
-#   outbox.hasten(5) { outbox.empty? }              # likewise, and nothing waits for a fuller batch
+#   in_flight = InFlightMessages.new { |delivery| … }           # called with each that failed and isn't claimed
+#   in_flight.post(delivery) { |tag| send_with(tag) }  # => 0; an error code: then it isn't in
+#   in_flight.answer([[0, 3, 17, tag], …])             # error code, partition, offset, tag
+#   in_flight.wait(5) { delivery.done? }               # => was it, in time?
+#   in_flight.hasten(5) { in_flight.empty? }              # likewise, and nothing waits for a fuller batch
 #
 # For several threads.
 module Skep

@@ -3,8 +3,8 @@
 # Has librdkafka send what it holds back for a fuller batch (`linger.ms`), as long as somebody waits
 # for it.
 #
-#   hurry = LingerFlush.for(settings, sender, outbox)    # nil where nothing is held back for long
-#   hurry.while { outbox.wait(5) { outbox.empty? } }
+#   hurry = LingerFlush.for(settings, sender, in_flight)    # nil where nothing is held back for long
+#   hurry.while { in_flight.wait(5) { in_flight.empty? } }
 #   hurry.close                                    # before the sender is
 #
 # rd_kafka_flush can't be interrupted, and waits for everybody's messages: it has a thread of its
@@ -19,12 +19,12 @@ module Skep
         private_constant :SHORT, :TURN_MS
 
         #: (Hash[String, String], ProducerClient, InFlightMessages) -> LingerFlush?
-        def self.for(settings, sender, outbox)
-          new(sender, outbox) if settings.slice(*NAMES).values.any? { |ms| ms.to_f > SHORT }
+        def self.for(settings, sender, in_flight)
+          new(sender, in_flight) if settings.slice(*NAMES).values.any? { |ms| ms.to_f > SHORT }
         end
 
-        def initialize(sender, outbox) #: (ProducerClient, InFlightMessages) -> void
-          @sender, @outbox = sender, outbox
+        def initialize(sender, in_flight) #: (ProducerClient, InFlightMessages) -> void
+          @sender, @in_flight = sender, in_flight
           @lock = Mutex.new
           @waiting = 0
           @thread = Threads::Background.new("kafka.hurry", restart: :never) do |inbox|
@@ -57,7 +57,7 @@ module Skep
 
         def flush
           @lock.synchronize { @asked = false }
-          @sender.flush(TURN_MS) while @waiting.positive? && !@outbox.empty?
+          @sender.flush(TURN_MS) while @waiting.positive? && !@in_flight.empty?
         end
       end
     end

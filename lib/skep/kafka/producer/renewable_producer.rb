@@ -3,10 +3,10 @@
 # A node's producer: made when it is first asked for, shared by its threads, and made anew after
 # librdkafka has given it up.
 #
-#   press = RenewableProducer.new(options, report)
-#   press.producer          # => Producer
-#   press.renew             # something failed: where that was for good, the next one is another
-#   press.close(10)
+#   renewable_producer = RenewableProducer.new(options, report)
+#   renewable_producer.producer          # => Producer
+#   renewable_producer.renew             # something failed: where that was for good, the next one is another
+#   renewable_producer.close(10)
 module Skep
   module Kafka
     class Producer

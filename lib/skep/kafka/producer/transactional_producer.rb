@@ -4,7 +4,7 @@
 # own, and a transaction for each batch, which holds what the handler produced and the batch's
 # offset. Both count, or neither.
 #
-#   transaction = TransactionalProducer.new(press, child, tools, id: "billing-host-3-1")
+#   transaction = TransactionalProducer.new(renewable_producer, child, tools, id: "billing-host-3-1")
 #   transaction.open                 # whoever had this id before can write no more
 #   transaction.begin                # a handler is to be called
 #   transaction.produce("out", "payload")
@@ -23,8 +23,8 @@ module Skep
         private_constant :TELL_AFTER, :TIMEOUT_MS, :CLOSE_SECONDS
 
         #: (RenewableProducer, Child, Processing::Tools, id: String) -> void
-        def initialize(press, child, tools, id:)
-          super(press, child)
+        def initialize(renewable_producer, child, tools, id:)
+          super(renewable_producer, child)
           @id = id
           @doubt = TransactionOutcome.new(tools.consumer, child)
           @consumer, @report, @options = tools.consumer, tools.report, tools.options
@@ -34,11 +34,11 @@ module Skep
         # Raises AuthorizationError where the broker doesn't let us, TransactionFailed at a stop.
         def open #: () -> void
           since = OS.now
-          transactor = TransactionCalls.new(@press.producer, @child)
+          transactor = TransactionCalls.new(@renewable_producer.producer, @child)
           transactor.init { |failure| tell_waiting(failure, since) }
           @transactor = transactor
         rescue TransactionFailed => e
-          @press.discard
+          @renewable_producer.discard
           e.refused? ? raise(refused(e)) : raise
         end
 
@@ -138,7 +138,7 @@ module Skep
         end
 
         def answered?
-          producer = @press.producer
+          producer = @renewable_producer.producer
           patiently { producer.flush(TURN) }.zero? && producer.failed.zero?
         end
 
@@ -152,7 +152,7 @@ module Skep
 
         def discard
           @transactor = nil
-          @child.busy(for: CLOSE_SECONDS) { @press.discard }
+          @child.busy(for: CLOSE_SECONDS) { @renewable_producer.discard }
         end
 
         def timed_out? = OS.now - @began_at >= @limit
@@ -174,7 +174,7 @@ module Skep
 
           taken, @id = @id, "#{@id[ORIGINAL]}-#{Random.bytes(4).unpack1("H*")}"
           discard
-          @press.rename(@id)
+          @renewable_producer.rename(@id)
           @report.tell(:kafka_transactional_id_taken, level: :warn, transactional_id: taken,
                                                       now: @id, note: TAKEN)
           error

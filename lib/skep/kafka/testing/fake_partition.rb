@@ -44,7 +44,7 @@ module Skep
 
         private
 
-        def open_reader(_limit) = @queue
+        def open_queue(_limit) = @queue
         def listen = nil
       end
     end

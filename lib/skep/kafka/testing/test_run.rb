@@ -3,8 +3,8 @@
 module Skep
   module Kafka
     module Testing
-      # A node's work with nothing around it: the same worker, desk and partitions, on the calling
-      # thread. Where the node would wait for a backoff, that one is over at once.
+      # A node's work with nothing around it: the same worker, scheduler and partitions, on the
+      # calling thread. Where the node would wait for a backoff, that one is over at once.
       #
       #   TestRun.new(source, messages, child:, retries: 10, handler:).run   # => TestResult
       class TestRun
@@ -25,9 +25,9 @@ module Skep
           turn until @child.quiet? || @over || stuck?
           outcome
         ensure
-          @desk&.close
-          @tools&.meter&.tap(&:close)&.clear
-          @desk&.clear
+          @scheduler&.close
+          @tools&.metrics&.tap(&:close)&.clear
+          @scheduler&.clear
         end
 
         private
@@ -44,33 +44,33 @@ module Skep
           @consumer = FakeConsumer.new(@shelves)
           @tools = tools
           @worker = Processing::Worker.new(@tools, method(:hand), thread: 0)
-          @shelves.each.with_index(1) { |(key, shelf), id| @desk.add(stand(key, shelf, id)) }
-          @tools.meter.rebalanced(@shelves.keys, @shelves.keys)
+          @shelves.each.with_index(1) { |(key, shelf), id| @scheduler.add(stand(key, shelf, id)) }
+          @tools.metrics.rebalanced(@shelves.keys, @shelves.keys)
         end
 
         def tools
-          tools = Processing::Tools.new(options: @options, child: @child, consumer: @consumer, gate: Processing::SharedExclusiveLock.new,
-                            report: Metrics::EventReporter.new(@child, @options.settings), desk: @desk = Processing::Scheduler.new,
+          tools = Processing::Tools.new(options: @options, child: @child, consumer: @consumer, exclusive_lock: Processing::SharedExclusiveLock.new,
+                            report: Metrics::EventReporter.new(@child, @options.settings), scheduler: @scheduler = Processing::Scheduler.new,
                             dead_letter: @grave = FakeDeadLetterQueue.new(@options, @child), leeway: Processing::Leeway.new,
                             lease: Processing::MembershipLease.new(Float::MAX / 1e10))
-          tools.meter = Metrics::ConsumerMetrics.new(tools)
+          tools.metrics = Metrics::ConsumerMetrics.new(tools)
           tools.outputs = FakeProducers.new(@child.produced, @options.transactional)
           tools
         end
 
         def stand(key, shelf, id)
-          FakePartition.new(shelf, *key, id:, bell: @desk.bell, limit: @options.batch, max_wait: 0,
+          FakePartition.new(shelf, *key, id:, wakeup_pipe: @scheduler.wakeup_pipe, limit: @options.batch, max_wait: 0,
                                  order: @options.method(:order),
                                  seeking: ->(_topic, _number, place) { shelf.seek(place) })
         end
 
         def turn
-          @desk.listen
+          @scheduler.listen
           taken = @worker.take(wait: false)
           return @worker.work(taken) if taken
 
-          over_at = @desk.next_deadline
-          over_at ? @desk.listen(over_at) : @over = true
+          over_at = @scheduler.next_deadline
+          over_at ? @scheduler.listen(over_at) : @over = true
         end
 
         def hand(batch, child)
@@ -88,7 +88,7 @@ module Skep
         def place(message) = [message.topic, message.partition, message.offset]
 
         def outcome
-          positions = @desk.done.to_h { |topic, number, offset| [[topic, number], offset] }
+          positions = @scheduler.done.to_h { |topic, number, offset| [[topic, number], offset] }
           buried = @grave.messages.to_h { |one| [place(one), true] }
           past, left = (@messages - @grave.messages).partition { |one| past?(one, positions) }
           done, filtered = past.partition { |one| @handed.key?(place(one)) }

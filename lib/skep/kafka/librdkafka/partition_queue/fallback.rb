@@ -11,7 +11,7 @@ module Skep
           # next time.
           #: (Integer) -> [MessageSet, Array[[Integer, String, Integer]], Integer]
           def read(limit)
-            raise IOError, "closed reader" unless @queue
+            raise IOError, "closed partition queue" unless @queue
 
             fetch(limit) if @taken.empty?
             count = @taken.size
