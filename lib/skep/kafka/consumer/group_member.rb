@@ -71,7 +71,7 @@ module Skep
         def tools
           tools = Processing::Tools.new(options: @options, child: @child, report: @report, consumer: @consumer,
                             scheduler: @scheduler = Processing::Scheduler.new(&@report.method(:unreadable)), exclusive_lock: Processing::SharedExclusiveLock.new,
-                            dead_letter: @dead_letter = dead_letter, leeway: Processing::Leeway.new,
+                            dead_letter: @dead_letter = dead_letter,
                             lease: Processing::MembershipLease.new(@options.settings.session_timeout / 2))
           @metrics = tools.metrics = Metrics::ConsumerMetrics.new(tools)
           @outputs = tools.outputs = Producer::HandlerProducers.new(tools)

@@ -3,13 +3,13 @@
 # What those who serve one membership share, so that none has to be told of six others.
 #
 #   tools = Processing::Tools.new(options:, child:, report:, consumer:, scheduler:, exclusive_lock:,
-#                     dead_letter:, leeway:, lease:)
+#                     dead_letter:, lease:)
 #   tools.metrics = Metrics::ConsumerMetrics.new(tools)
 #   tools.outputs = Producer::HandlerProducers.new(tools)
 module Skep
   module Kafka
     module Processing
-      Tools = Struct.new(:options, :child, :report, :consumer, :scheduler, :exclusive_lock, :dead_letter, :leeway,
+      Tools = Struct.new(:options, :child, :report, :consumer, :scheduler, :exclusive_lock, :dead_letter,
                          :lease, :metrics, :outputs,
                          keyword_init: true)
     end

@@ -19,8 +19,8 @@ module Skep
           @child = tools.child.lane(thread)
           @outputs = tools.outputs.of(@child, thread)
           @report = tools.report
-          @scheduler, @exclusive_lock, @metrics, @leeway = tools.scheduler, tools.exclusive_lock,
-            tools.metrics, tools.leeway
+          @scheduler, @metrics = tools.scheduler, tools.metrics
+          @exclusive_lock = tools.exclusive_lock
           @poison = Failure::PoisonDetector.new(@child.caution)
           @completion = Completion.new(tools, @child, @poison, @outputs)
           @failure_handler = Failure::FailureHandler.new(tools, @child, @completion, @outputs)
@@ -144,7 +144,6 @@ module Skep
           out = item.batch.size - given.size
           @metrics.count(given, :filtered, out) if out.positive?
           succeeded(item) if @completion.finish(item) && given.size.positive?
-          @leeway.passed(given)
         end
       end
     end

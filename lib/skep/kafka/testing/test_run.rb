@@ -51,7 +51,7 @@ module Skep
         def tools
           tools = Processing::Tools.new(options: @options, child: @child, consumer: @consumer, exclusive_lock: Processing::SharedExclusiveLock.new,
                             report: Metrics::EventReporter.new(@child, @options.settings), scheduler: @scheduler = Processing::Scheduler.new,
-                            dead_letter: @grave = FakeDeadLetterQueue.new(@options, @child), leeway: Processing::Leeway.new,
+                            dead_letter: @grave = FakeDeadLetterQueue.new(@options, @child),
                             lease: Processing::MembershipLease.new(Float::MAX / 1e10))
           tools.metrics = Metrics::ConsumerMetrics.new(tools)
           tools.outputs = FakeProducers.new(@child.produced, @options.transactional)
