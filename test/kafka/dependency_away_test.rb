@@ -27,7 +27,7 @@ class KafkaDependencyAwayTest < KafkaCase
     private
 
     def turn
-      over_at = @scheduler.next_deadline if @scheduler.instance_variable_get(:@queue).empty?
+      over_at = @scheduler.next_deadline if @scheduler.instance_variable_get(:@ready).empty?
       @now = [@now, over_at].max if over_at
       super
     end

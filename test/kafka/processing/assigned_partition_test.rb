@@ -6,7 +6,7 @@ require "skep/kafka/testing"
 module Skep
   module Kafka
     # What may be drawn of a partition, and when; its messages lie on a shelf.
-    class PartitionTest < ::Skep::TestCase
+    class AssignedPartitionTest < ::Skep::TestCase
       # Of librdkafka's queue what a partition sees.
       class Shelf < Array
         def read(limit)
@@ -52,7 +52,7 @@ module Skep
         put("a", "b", bytes: Processing::KeyOrder.const_get(:BYTES) / 2)
         first = draw(partition)
         put("c")
-        partition.rung = true
+        partition.data_available
         second = draw(partition)
         refute_predicate partition, :more?
         [first, second].each { |item| partition.done(item, item.batch.last_offset) }
@@ -63,29 +63,29 @@ module Skep
 
       test "leaves to its successor what comes once it was taken back, even if it was to read" do
         old, successor = [1, 2].map { |id| partition(id:, &ORDERS["in order"]) }
-        @scheduler = scheduler = Processing::Scheduler.new(@wakeup_pipe)
+        @scheduler = scheduler = Processing::Scheduler.new(wakeup_pipe: @wakeup_pipe)
         scheduler.add(old)
-        old.define_singleton_method(:read) do |&keys|
+        old.define_singleton_method(:read) do
           scheduler.revoke([key])
           scheduler.add(successor)
-          super(&keys)
+          super()
         end
         put("a", "b")
-        assert_equal [0, 1], scheduler.take(wait: false).batch.map(&:offset)
+        assert_equal [0, 1], scheduler.next_item(wait: false).batch.map(&:offset)
       end
 
       test "where it was before isn't committed while it is about to go elsewhere" do
-        @scheduler = scheduler = Processing::Scheduler.new(@wakeup_pipe)
+        @scheduler = scheduler = Processing::Scheduler.new(wakeup_pipe: @wakeup_pipe)
         told = nil
         seeking = ->(_, _, place) { place.tap { told = scheduler.revoke([["t", 0]]) } }
         scheduler.add(partition(seeking:, &ORDERS["in order"]))
         put("a", "b")
-        item = scheduler.take(wait: false)
-        scheduler.settle(item) { nil }
+        item = scheduler.next_item(wait: false)
+        scheduler.complete(item)
         scheduler.seek(item, 0)
-        scheduler.free(item)
+        scheduler.release(item)
 
-        assert_nil scheduler.take(wait: false)
+        assert_nil scheduler.next_item(wait: false)
         assert_equal [], told
       end
 
@@ -94,7 +94,7 @@ module Skep
         put("a", "b")
         item = draw(partition)
         put("c", "d")
-        partition.rung = true
+        partition.data_available
         partition.seek(2)
         partition.release(item)
         assert_nil draw(partition)
@@ -154,7 +154,7 @@ module Skep
         @marker.pass(3)
         item = draw(partition)
         put("a")
-        partition.rung = true
+        partition.data_available
         refute_predicate partition, :more?
         finish(partition, item)
         assert_predicate partition, :more?
@@ -177,7 +177,7 @@ module Skep
         first = draw(partition)
         @next = 4
         put("b")
-        partition.rung = true
+        partition.data_available
         second = draw(partition)
         finish(partition, second)
         assert_nil draw(partition)

@@ -5,64 +5,47 @@ require "skep/kafka"
 
 module Skep
   module Kafka
-    # Whose a partition is, and who came before it.
+    # Which partitions are assigned, and which earlier assignments of them are in flight.
     class AssignmentTest < ::Skep::TestCase
-      Stub = Struct.new(:id, :key, :busy, :revoked, :in_doubt,
-                        :progress, :state, :retry_at, keyword_init: true) do
-        def busy? = busy
-        def in_doubt? = in_doubt
-        def more? = true
-        def partition = self
-        def close = self.state = :closed
+      Stub = Struct.new(:id, :key, :in_flight, :revoked, :closed, keyword_init: true) do
+        def in_flight? = in_flight ? true : false
+        def close = self.closed = true
       end
+      private_constant :Stub
 
       def setup
         super
-        @wakeup_pipe = Librdkafka::WakeupPipe.new
-        @queue = Processing::RunQueue.new(@wakeup_pipe)
-        @assignment = Processing::Assignment.new(@queue, @wakeup_pipe)
+        @assignment = Processing::Assignment.new
       end
 
-      def teardown
-        @wakeup_pipe.close
+      test "finds partitions by their ids, and lists those that are not revoked" do
+        one, two = add(1), add(2)
+        one.revoked = :asked
+        assert_equal [one, two, nil], [1, 2, 3].map { |id| @assignment[id] }
+        assert_equal [two], @assignment.assigned
+      end
+
+      test "forgets a released partition" do
+        one, two = add(1), add(2)
+        assert_empty @assignment.released(one)
+        assert_equal [nil, [two], 1], [@assignment[1], @assignment.assigned, @assignment.size]
+      end
+
+      test "a partition in flight delays later assignments of it, and no others" do
+        old = add(1, in_flight: true, revoked: :lost)
+        other = add(2, in_flight: true)
+        young = add(3, key: old.key)
+        assert_equal [true, false, false],
+                     [young, old, other].map { |one| @assignment.previous_in_flight?(one) }
+        assert_equal [young], @assignment.released(old)
+        refute @assignment.previous_in_flight?(young)
+      end
+
+      test "closes and forgets all partitions at the end" do
+        some = [add(1, in_flight: true), add(2)]
         @assignment.clear
-        super
-      end
-
-      test "forgets at once what is taken back and in nobody's hand" do
-        one, two = add(1, progress: ["t", 1, 5]), add(2)
-        assert_equal [["t", 1, 5]], revoke(one)
-        assert_equal [:closed, :lost, nil], [one.state, one.revoked, @assignment[1]]
-        assert_equal [two], @assignment.held
-      end
-
-      test "gives nothing to commit where a transaction may do so" do
-        one, = add(1, progress: ["t", 1, 5], in_doubt: true), add(2, progress: ["t", 2, 7])
-        assert_equal [["t", 2, 7]], @assignment.progress
-        assert_empty revoke(one)
-      end
-
-      test "keeps what is in hand beyond its time, and wakes its successor when that is over" do
-        old = add(1, busy: true)
-        add(2, busy: true)
-        revoke(old)
-        young = add(3, key: old.key, state: :idle)
-        assert @assignment.behind?(young)
-        refute @assignment.behind?(old)
-        @assignment.freed(old)
-        assert_equal [nil, 3], [old.state, @assignment.size]
-        old.busy = false
-        @assignment.freed(old)
-        assert_same young, @queue.pop
-        refute @assignment.behind?(young)
-        assert_equal [:closed, 2], [old.state, @assignment.size]
-      end
-
-      test "gives everything back at the end" do
-        some = [add(1, busy: true), add(2)]
-        @assignment.clear
-        assert_equal [:closed] * 2, some.map(&:state)
-        assert_empty @assignment.held
+        assert_equal [true, true, 0], [*some.map(&:closed), @assignment.size]
+        assert_empty @assignment.assigned
       end
 
       private
@@ -70,8 +53,6 @@ module Skep
       def add(id, key: ["t", id], **facts)
         Stub.new(id:, key:, **facts).tap { |partition| @assignment.add(partition) }
       end
-
-      def revoke(partition) = @assignment.take_back(@assignment.ask_back([partition.key]))
     end
   end
 end

@@ -7,7 +7,7 @@ require "kafka/support/fake_child"
 module Skep
   module Kafka
     # What is committed of a batch, and of records that aren't given out.
-    class LedgerTest < ::Skep::TestCase
+    class CompletionTest < ::Skep::TestCase
       # Where a transaction's offset goes, unless it fails.
       class Outputs
         attr_reader :sealed, :aborted
@@ -99,7 +99,8 @@ module Skep
 
       def set_up(child, outputs)
         teardown
-        @scheduler, @store, @outputs = Processing::Scheduler.new, Store.new, outputs
+        @store, @outputs = Store.new, outputs
+        @scheduler = Processing::Scheduler.new(offset_store: (@store unless outputs.atomic?))
         options = Config::SourceOptions.new(kafka: { "bootstrap.servers": "none" }, group: "g",
                                             topics: "t")
         @tools = Processing::Tools.new(options:, child:, scheduler: @scheduler, consumer: @store,
@@ -117,7 +118,7 @@ module Skep
         %i[low epoch].each { |name| places.define_singleton_method(name) { nil } }
         places.define_singleton_method(:close) { nil }
         @scheduler.add(partition(shelf, places))
-        @scheduler.take
+        @scheduler.next_item
       end
 
       def partition(shelf, queue_position)

@@ -5,26 +5,45 @@ require "kafka/support/kafka_case"
 module Skep
   module Kafka
     # The scheduler alone: partitions are stand-ins without a client behind them.
-    class DeskTest < ::KafkaCase
+    class SchedulerTest < ::KafkaCase
       # What the scheduler asks of a partition: of `items` it gives one a draw, one at a time unless
       # `wide`.
-      Stub = Struct.new(:id, :key, :state, :rung, :retry_at, :revoked, :position, :gathering,
-                        :items, :wide, :waits, :place, :plan, :last_success,
+      Stub = Struct.new(:id, :key, :state, :retry_at, :revoked, :position, :gathering, :items,
+                        :wide, :waits, :place, :plan, :last_success, :text, :in_flight, :sorted,
                         keyword_init: true) do
-        attr_accessor :in_hand
+        Unsorted = Struct.new(:partition, :text) do
+          def needs_keys? = true
+        end
+
+        def unsorted = text && Unsorted.new(self, text)
+
+        def sort(keys)
+          self.sorted = keys
+          self.text = nil
+        end
 
         def succeeded(began) = self.last_success = began
-        def begin_reading = self.rung = false
+        def succeeded_since?(time) = time && last_success ? last_success > time : false
+        def data_available = nil
+        def idle = self.state = :idle
+        def back_off = self.state = :backoff
+        def ready = (self.state = :ready) && (self.retry_at = nil)
+        def begin_reading = self.state = :reading
+        def item_taken = self.in_flight += 1
+        def item_released = self.in_flight -= 1
+        def revoke(how) = self.revoked = how
+        def wait? = !retry_at.nil? && (seeking? || !more?)
         def errors = []
+        def epoch(_offset) = 7
         def partition = self
-        def busy? = in_hand.positive? || state == :busy
+        def in_flight? = in_flight.positive? || state == :reading
         def gathering? = gathering
         def seeking? = !place.nil?
         def seek(place, *) = self.place = place
         def waits_for = nil
         def waits_for?(_strand) = false
         def stale?(item) = !item.plan.equal?(plan)
-        def more? = seeking? ? in_hand.zero? : items.positive? && (wide || in_hand.zero?)
+        def more? = seeking? ? in_flight.zero? : items.positive? && (wide || in_flight.zero?)
         def done(_strand, offset) = self.position = offset + 1
         def release(item) = (self.released ||= []) << item
         def in_doubt? = false
@@ -33,9 +52,9 @@ module Skep
 
         attr_accessor :released
 
-        def read(&)
+        def read
           self.retry_at = waits
-          self.place, self.plan = nil, Object.new if seeking? && in_hand.zero?
+          self.place, self.plan = nil, Object.new if seeking? && in_flight.zero?
         end
 
         def draw
@@ -63,7 +82,8 @@ module Skep
 
       def setup
         super
-        @scheduler = Processing::Scheduler.new
+        @stored = []
+        @scheduler = Processing::Scheduler.new(offset_store: self)
       end
 
       def teardown
@@ -78,19 +98,19 @@ module Skep
         assert_equal 1, item.partition.id
         assert_nil take
         @scheduler.wakeup_pipe.ring(1)
-        @scheduler.listen
+        @scheduler.wake_ready
         assert_nil take
-        @scheduler.free(item)
+        @scheduler.release(item)
         assert_equal 1, take.partition.id
       end
 
       test "gives one that has it so to several at a time" do
         add(1, items: 3, wide: true)
         items = Array.new(3) { take }
-        assert_equal 3, items.first.partition.in_hand
+        assert_equal 3, items.first.partition.in_flight
         assert_nil take
-        items.each { |item| @scheduler.free(item) }
-        assert_equal 0, items.first.partition.in_hand
+        items.each { |item| @scheduler.release(item) }
+        assert_equal 0, items.first.partition.in_flight
       end
 
       test "wakes the one who listens for a new partition" do
@@ -103,17 +123,17 @@ module Skep
         add(2)
         first = take
         first.rest(600)
-        @scheduler.free(first)
+        @scheduler.release(first)
         assert_equal 2, take.partition.id
         @scheduler.wakeup_pipe.ring(1)
-        @scheduler.listen
+        @scheduler.wake_ready
         assert_nil take
         assert_in_delta OS.now + 600, @scheduler.next_deadline, 60
-        @scheduler.listen(@scheduler.next_deadline)
+        @scheduler.wake_ready(@scheduler.next_deadline)
         assert_same first, take
         refute first.partition.released
         first.pass
-        @scheduler.free(first)
+        @scheduler.release(first)
         assert_equal [first], first.partition.released
       end
 
@@ -123,7 +143,7 @@ module Skep
         now = OS.now
         items[0].rest(600, awaiting: now)
         items[1].rest(600) # for another reason
-        items.first(2).each { |item| @scheduler.free(item) }
+        items.first(2).each { |item| @scheduler.release(item) }
         @scheduler.succeeded(items[2].partition, now)
         assert_nil take
         @scheduler.succeeded(items[2].partition, now + 1)
@@ -136,7 +156,7 @@ module Skep
         one, other = take, take
         one.rest(600, awaiting: OS.now)
         @scheduler.succeeded(other.partition, OS.now + 1)
-        @scheduler.free(one)
+        @scheduler.release(one)
         assert_same one, take
       end
 
@@ -147,15 +167,15 @@ module Skep
         now = OS.now
         [one, other].each do |item|
           item.rest(600, awaiting: now)
-          @scheduler.free(item)
+          @scheduler.release(item)
         end
         assert_operator [one, other].map(&:retry_at).min, :<, now + 300
-        @scheduler.listen(now + 300)
+        @scheduler.wake_ready(now + 300)
         probe = take
         probe.rest(3600) # it was asked to pause
-        @scheduler.free(probe)
-        @scheduler.free(third.tap(&:pass))
-        @scheduler.listen(now + 300)
+        @scheduler.release(probe)
+        @scheduler.release(third.tap(&:pass))
+        @scheduler.wake_ready(now + 300)
         assert_same [one, other].find { |item| !item.equal?(probe) }, take
       end
 
@@ -166,7 +186,7 @@ module Skep
         item.instance_variable_get(:@offshoots) << other
         item.rest(60)
         other.retry_at = nil
-        @scheduler.free(item)
+        @scheduler.release(item)
         assert_same other, take
         assert_nil take
       end
@@ -174,10 +194,10 @@ module Skep
       test "wakes what gathers messages when more have come" do
         partition = add(1, gathering: true, waits: OS.now + 60, items: 0)
         assert_nil take
-        assert_equal :resting, partition.state
+        assert_equal :backoff, partition.state
         partition.items = 1
         @scheduler.wakeup_pipe.ring(1)
-        @scheduler.listen
+        @scheduler.wake_ready
         assert_equal 1, take.partition.id
       end
 
@@ -186,12 +206,11 @@ module Skep
         item = take
         leaving = @scheduler.ask_back([["t", 1]])
         assert_equal [item.partition], @scheduler.processing(leaving)
-        noted = []
-        Thread.new { @scheduler.settle(item) { |to| noted << to } and @scheduler.free(item) }.join
+        Thread.new { @scheduler.complete(item) and @scheduler.release(item) }.join
         refute_nil @scheduler.released.io.wait_readable(0)
         assert_empty @scheduler.processing(leaving)
         assert_equal [["t", 1, 42]], @scheduler.take_back(leaving)
-        assert_equal [42], noted
+        assert_equal [["t", 1, 42, 7]], @stored
         assert_equal :closed, item.partition.state
         assert_empty @scheduler.keys
       end
@@ -201,9 +220,9 @@ module Skep
         items = [take, take]
         leaving = @scheduler.ask_back([["t", 1]])
         items.each do |item|
-          assert_equal %i[busy closed].include?(item.partition.state), false
-          @scheduler.settle(item) { nil }
-          @scheduler.free(item)
+          refute_equal :closed, item.partition.state
+          @scheduler.complete(item)
+          @scheduler.release(item)
         end
         assert_equal [["t", 1, 42]], @scheduler.take_back(leaving)
         assert_equal :closed, items.first.partition.state
@@ -213,8 +232,8 @@ module Skep
         add(1)
         item = take
         assert_empty @scheduler.revoke([["t", 1]])
-        refute(@scheduler.settle(item) { flunk "isn't ours any more" })
-        @scheduler.free(item)
+        assert_equal [:partition_lost, []], [@scheduler.complete(item), @stored]
+        @scheduler.release(item)
         assert_equal :closed, item.partition.state
       end
 
@@ -224,7 +243,7 @@ module Skep
         @scheduler.revoke([old.partition.key])
         add(2, key: old.partition.key)
         assert_nil take
-        @scheduler.free(old)
+        @scheduler.release(old)
         assert_equal 2, take.partition.id
       end
 
@@ -236,14 +255,14 @@ module Skep
         new = add(2, key: old.partition.key)
         reading, hold = Thread::Queue.new, Thread::Queue.new
         inside = 0
-        new.define_singleton_method(:read) do |&_|
+        new.define_singleton_method(:read) do
           raise "two read it at once" if (inside += 1) > 1
 
           (reading << true) && hold.pop
         end
         other = nil
         lock.after = lambda do
-          @scheduler.free(old)
+          @scheduler.release(old)
           other = Thread.new { take }
           reading.pop
         end
@@ -260,13 +279,13 @@ module Skep
         resting, seeking = take, take
         add(2)
         resting.rest(0)
-        @scheduler.free(resting)
+        @scheduler.release(resting)
         @scheduler.seek(seeking, :beginning)
         assert_nil @scheduler.next_deadline
         assert_predicate seeking, :over?
         other = take
         other.rest(0)
-        @scheduler.free(other)
+        @scheduler.release(other)
         @scheduler.revoke([["t", 2]])
         assert_nil @scheduler.next_deadline
       end
@@ -275,10 +294,10 @@ module Skep
         add(1, items: 4, wide: true)
         resting, seeking = take, take
         resting.rest(0)
-        @scheduler.free(resting)
-        @scheduler.listen # it waits for a worker now, behind its partition
+        @scheduler.release(resting)
+        @scheduler.wake_ready # it waits for a worker now, behind its partition
         @scheduler.seek(seeking, :beginning)
-        @scheduler.free(seeking)
+        @scheduler.release(seeking)
         fresh = take
         refute_predicate fresh.partition, :seeking?
         assert_equal [fresh.partition.plan] * 2, [fresh.plan, take.plan]
@@ -289,55 +308,101 @@ module Skep
         lock = turnstile
         add(1, items: 2, wide: true)
         popped, seeking = take, take
-        @scheduler.free(popped) # another try, at once
+        @scheduler.release(popped) # another try, at once
         fresh = nil
         lock.before = lambda do
           @scheduler.seek(seeking, :beginning)
-          @scheduler.free(seeking)
+          @scheduler.release(seeking)
           seeking.partition.items = 1 # from there
           fresh = take
         end
         assert_nil take
-        assert_equal 1, fresh.partition.in_hand
+        assert_equal 1, fresh.partition.in_flight
+      end
+
+      test "makes ready what is idle or in backoff once, if there is something to read" do
+        add(1, items: 0)
+        add(2, waits: OS.now + 600, gathering: true, items: 0)
+        2.times { assert_nil take }
+        [1, 2].each { |id| partition(id).items = 1 }
+        partition(1).revoke(:asked)
+        2.times { [1, 2].each { |id| ring(id) } }
+        assert_equal [2, nil], [take.partition.id, take]
+      end
+
+      test "wakes the main thread for a new backoff" do
+        add(1)
+        item = take
+        @scheduler.wakeup_pipe.heard
+        item.rest(600)
+        @scheduler.release(item)
+        assert @scheduler.wakeup_pipe.io.wait_readable(0)
+      end
+
+      test "hands out messages without keys, and a work item once their keys are submitted" do
+        partition = add(1, text: "a b")
+        unsorted = take
+        assert_equal [true, "a b", :reading], [unsorted.needs_keys?, unsorted.text, partition.state]
+        ring(1)
+        assert_nil take
+        item = @scheduler.submit_keys(unsorted, %w[a b])
+        assert_equal [%w[a b], 1, :idle], [partition.sorted, partition.in_flight, partition.state]
+        assert_same partition, item.partition
+      end
+
+      test "hands out messages without keys again if they are released without" do
+        partition = add(1, text: "a b")
+        @scheduler.release(take)
+        assert_equal "a b", take.text
+        @scheduler.revoke([["t", 1]])
+        refute_equal :closed, partition.state
+        assert_nil @scheduler.submit_keys(partition.unsorted, %w[a b])
+        assert_equal :closed, partition.state
       end
 
       test "notes a mark once, and what is beyond it at the end" do
         add(1)
         item = take
-        noted = []
-        2.times { @scheduler.mark(item, 40) { |to| noted << to } }
-        @scheduler.settle(item) { |to| noted << to }
-        assert_equal [41, 42], noted
+        2.times { assert_equal :stored, @scheduler.mark(item, 40) }
+        @scheduler.complete(item)
+        assert_equal [["t", 1, 41, 7], ["t", 1, 42, 7]], @stored
       end
 
       test "has nothing more for anybody once closed" do
-        waiting = Thread.new { @scheduler.take }
+        waiting = Thread.new { @scheduler.next_item }
         add(1)
         assert_equal 1, waiting.value.partition.id
-        waiting = Thread.new { @scheduler.take }
+        waiting = Thread.new { @scheduler.next_item }
         @scheduler.close
         assert_nil waiting.value
         add(2)
-        assert_nil @scheduler.take
+        assert_nil @scheduler.next_item
       end
+
+      # In the place of the consumer.
+      def store(*place) = @stored << place
 
       private
 
       def add(id, key: ["t", id], items: 1, **more)
-        partition = Stub.new(id:, key:, items:, **more)
-        partition.in_hand = 0
+        partition = Stub.new(id:, key:, items:, in_flight: 0, **more)
         @scheduler.add(partition)
         partition
       end
 
-      # In the place of the dispatcher's lock.
-      def turnstile
-        dispatcher = @scheduler.instance_variable_get(:@dispatcher)
-        lock = Turnstile.new(dispatcher.instance_variable_get(:@lock))
-        dispatcher.instance_variable_set(:@lock, lock)
+      def partition(id) = @scheduler.instance_variable_get(:@assignment)[id]
+
+      def ring(id)
+        @scheduler.wakeup_pipe.ring(id)
+        @scheduler.wake_ready
       end
 
-      def take = @scheduler.take(wait: false)
+      def turnstile
+        lock = Turnstile.new(@scheduler.instance_variable_get(:@lock))
+        @scheduler.instance_variable_set(:@lock, lock)
+      end
+
+      def take = @scheduler.next_item(wait: false)
     end
   end
 end

@@ -73,7 +73,7 @@ module Skep
         def order #: () -> (Processing::PartitionOrder | Processing::KeyOrder)
           return Processing::PartitionOrder.new(limit: batch) if ordered_by == :partition
 
-          Processing::KeyOrder.new(limit: batch, threads:, ahead:)
+          Processing::KeyOrder.new(limit: batch, threads:, ahead:, message_keys: ordered_by == :key)
         end
 
         # What tells the key of a message.

@@ -70,12 +70,18 @@ module Skep
 
         def tools
           tools = Processing::Tools.new(options: @options, child: @child, report: @report, consumer: @consumer,
-                            scheduler: @scheduler = Processing::Scheduler.new(&@report.method(:unreadable)), exclusive_lock: Processing::SharedExclusiveLock.new,
+                            scheduler: @scheduler = scheduler, exclusive_lock: Processing::SharedExclusiveLock.new,
                             dead_letter: @dead_letter = dead_letter,
                             lease: Processing::MembershipLease.new(@options.settings.session_timeout / 2))
           @metrics = tools.metrics = Metrics::ConsumerMetrics.new(tools)
           @outputs = tools.outputs = Producer::HandlerProducers.new(tools)
           tools
+        end
+
+        # A transaction commits the offsets of a transactional source.
+        def scheduler
+          store = @consumer unless @options.transactional
+          Processing::Scheduler.new(offset_store: store, report: @report)
         end
 
         def join
@@ -96,7 +102,7 @@ module Skep
 
         def start(worker, number)
           Threads::Background.new("kafka.worker.#{number}") do
-            while (item = worker.take)
+            while (item = worker.next_item)
               worker.work(item)
             end
           rescue Exception => e # SystemExit, NoMemoryError …: the main thread raises it
@@ -117,12 +123,12 @@ module Skep
 
         def turn
           look
-          item = @workers.first.take(wait: false) if @threads.empty?
+          item = @workers.first.next_item(wait: false) if @threads.empty?
           item ? @workers.first.work(item) : wait(@scheduler.next_deadline)
         end
 
         def look
-          @scheduler.listen
+          @scheduler.wake_ready
           failure = @failure || @event_loop.failure
           raise failure if failure
         end

@@ -16,6 +16,10 @@ module Skep
   module Kafka
     module Processing
       class AssignedPartition
+        # Messages of which the user's callable has to tell the keys (`ordered_by:`).
+        Unsorted = Struct.new(:partition, :batch, :bytes) do
+          def needs_keys? = true
+        end
         RETRY_SECONDS = 1.0
         private_constant :RETRY_SECONDS
 
@@ -25,10 +29,10 @@ module Skep
         attr_reader :number #: Integer
         attr_reader :key #: [String, Integer], topic and number
         attr_reader :errors #: Array[[Integer, String]], what the last read met
-        attr_accessor :in_hand #: Integer, how many work items are with workers
-        attr_accessor :state #: Symbol, one of idle ready busy resting: the scheduler's
-        attr_accessor :rung #: bool, did something come in since it was last read?
-        attr_accessor :retry_at #: Float?, monotonic seconds
+        attr_reader :in_flight #: Integer, the number of work items that workers hold
+        attr_reader :state #: Symbol, :idle, :ready, :backoff or :reading
+        attr_reader :retry_at #: Float?, monotonic seconds: when to read it again
+        attr_reader :unsorted #: Unsorted?, what was read and waits for its keys
         #: Symbol?, :asked while a batch may still be finished, :lost after that
         attr_reader :revoked
         attr_writer :in_doubt #: bool
@@ -46,28 +50,49 @@ module Skep
           @wakeup_pipe = wakeup_pipe
           @reader = PartitionReader.new(open_queue(limit), topic, number, queue_position)
           @state = :idle
-          @in_hand = 0
+          @in_flight = 0
           @given = [] # batches that handlers have now
           @new = true
           start_anew
         end
 
-        # What is read from here on isn't known to anybody yet. What rang may not be read at once,
-        # for want of room or before a seek, and librdkafka doesn't ring again before it is.
-        def begin_reading #: () -> void
-          begin_anew if @new
-          @more ||= rung
-          @rung = false
-          @errors = []
-          @room = [@plan.room, @limit].min unless gathering?
+        # The scheduler makes it ready to be read: it isn't in backoff any more.
+        def ready #: () -> void
+          @state = :ready
+          @retry_at = nil
         end
 
-        # Reads what has come in. Where that is still to grow, retry_at says until when. The block
-        # is asked for the keys of a batch, where they aren't its messages' own.
-        def read(&keys) #: () ?{ (Batch) -> Array[untyped] } -> void
+        def idle = @state = :idle #: () -> void
+        def back_off = @state = :backoff #: () -> void
+        def item_taken = @in_flight += 1 #: () -> void
+        def item_released = @in_flight -= 1 #: () -> void
+
+        # librdkafka has put messages into the empty queue. It doesn't say so again before they are
+        # read, which may be later: there may be no room for them yet.
+        def data_available = @data_available = true #: () -> void
+
+        def begin_reading #: () -> true
+          @state = :reading
+          begin_anew if @new
+          @more ||= @data_available
+          @data_available = false
+          @errors = []
+          @room = [@plan.room, @limit].min unless gathering?
+          true
+        end
+
+        # Reads what has come in, or seeks. If fewer messages have come than a batch may have,
+        # retry_at says how long to wait for more. `unsorted` is what needs keys before `draw`.
+        def read #: () -> void
           return go if go?
 
-          gather(&keys) if @room.positive? && !seeking?
+          gather if @room.positive? && !seeking? && unsorted.nil?
+        end
+
+        # The keys of `unsorted`'s messages, one for each.
+        def sort(keys) #: (Array[untyped]) -> void
+          @unpacked = [@unsorted.batch.messages, keys, @unsorted.bytes]
+          @unsorted = nil
         end
 
         # Messages to work on, which are out from here on. Without any, where nothing is unfinished
@@ -100,6 +125,11 @@ module Skep
           @last_success = [@last_success, began].compact.max
         end
 
+        # Returns true if a success began after that time.
+        def succeeded_since?(time) #: (Float?) -> bool
+          time && last_success ? last_success > time : false
+        end
+
         # All that was read is forgotten, and it goes on there once nothing is in hand any more.
         # Where a work item asks for it, whose batch ended with that offset, what is unfinished
         # before both is finished first; the work item is left as it is. Of two work items that ask,
@@ -130,8 +160,12 @@ module Skep
         def more? #: () -> bool
           return go? || @plan.any? if seeking?
 
-          @plan.any? || ((@more || rung) && @plan.room.positive?) || beyond?
+          @plan.any? || !unsorted.nil? || beyond? ||
+            ((@more || @data_available) && @plan.room.positive?)
         end
+
+        # Returns true if it is to be read at retry_at, and not before that.
+        def wait? = !retry_at.nil? && (seeking? || !more?) #: () -> bool
 
         # Does what is unfinished keep the rest from being read?
         def held? = @plan.held? #: () -> bool
@@ -139,14 +173,15 @@ module Skep
         def partition = self #: () -> AssignedPartition, as a work item has one
         def position = @plan.position || @start #: () -> Integer?
 
-        # Is a work item of it, or it itself, with a worker?
-        def busy? = in_hand.positive? || state == :busy #: () -> bool
+        # Returns true if a worker reads it or holds a work item of it.
+        def in_flight? = in_flight.positive? || state == :reading #: () -> bool
 
         # May a transaction, or a seek just under way, have committed what the position doesn't say?
-        def in_doubt? = @in_doubt || (seeking? && state == :busy) ? true : false #: () -> bool
+        def in_doubt? = @in_doubt || (seeking? && state == :reading) ? true : false #: () -> bool
 
-        # Handlers that process one of its batches learn of it: Batch#each ends early.
-        def revoked=(how) #: (Symbol) -> void
+        # how: :asked or :lost. Handlers that process one of its batches learn of it: Batch#each
+        # ends early.
+        def revoke(how) #: (Symbol) -> void
           @reader.shut
           @revoked = how
           @given.dup.each { |batch| batch.__end_early(at_once: how == :lost) }
@@ -202,13 +237,13 @@ module Skep
         end
 
         # Has the time for a seek come?
-        def go? = seeking? && in_hand.zero? && waits_for.nil?
+        def go? = seeking? && in_flight.zero? && waits_for.nil?
 
         # Is nothing unfinished, and what comes next further than the position?
         def beyond?
           return false unless @reach && @plan.clear?
 
-          !gathering? && @unpacked.nil? && @reach > (position || -1)
+          !gathering? && @unpacked.nil? && @unsorted.nil? && @reach > (position || -1)
         end
 
         def take_nothing
@@ -231,7 +266,7 @@ module Skep
           @reach = nil # the offset that comes next, where that isn't the last message's next one
           @plan = @order.call
           @gathered = [] # message sets for the next batch
-          @unpacked = nil
+          @unpacked = @unsorted = nil
         end
 
         # The queue is its predecessor's, too, whose end silences it: only from here on it rings for
@@ -243,7 +278,7 @@ module Skep
 
         def listen = @wakeup_pipe.told_by(@queue, id)
 
-        def gather(&keys)
+        def gather
           held = @gathered.sum(&:size)
           message_set, @errors, count, reach = @reader.read(@room - held)
           @more = held + count >= @room
@@ -253,14 +288,17 @@ module Skep
           @first ||= message_set.first_offset
           return if @gathered.empty?
 
-          @more || OS.now >= @due ? unpack(&keys) : @retry_at = @due
+          @more || OS.now >= @due ? unpack : @retry_at = @due
         end
 
         def unpack
           message_set = Librdkafka::MessageSet.join(@gathered)
           messages = @plan.unpack(message_set)
-          ask = ->(some) { yield Batch.new(topic, number, some) } if block_given?
-          @unpacked = [messages, @plan.keys(messages, &ask), message_set.bytes]
+          if @plan.needs_keys?
+            @unsorted = Unsorted.new(self, Batch.new(topic, number, messages), message_set.bytes)
+          else
+            @unpacked = [messages, @plan.keys(messages), message_set.bytes]
+          end
           @gathered = []
         end
 

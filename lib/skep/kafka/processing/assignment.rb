@@ -1,94 +1,53 @@
 # frozen_string_literal: true
 
-# The partitions that this node has, and those it has no more but of which something is still in
-# hand. For whoever has the scheduler's lock.
+# The partitions assigned to this node, and revoked ones of which work is still in flight. Not
+# thread-safe: the scheduler calls it under its lock.
 #
-#   assignment = Assignment.new(queue, wakeup_pipe, lock)
+#   assignment = Assignment.new
 #   assignment.add(partition)
-#   assignment.held              # => [partition], those that are ours
-#   assignment.behind?(partition)        # has its predecessor something in hand?
-#   leaving = assignment.ask_back(keys)  # no more of these is given out, batches end early
-#   assignment.take_back(leaving)        # what of them is still in progress is lost
-#   assignment.freed(partition)          # of one taken back: is that all of it?
-#
-# A partition that was taken back is forgotten, and its queue given back, when nothing of it is in
-# hand any more; one that came again meanwhile, which has waited for that, may be drawn from then.
+#   assignment.assigned                        # => [partition], without revoked ones
+#   assignment.previous_in_flight?(partition)  # true: an earlier assignment of it is in flight
+#   assignment.released(partition)             # => [partition], later assignments of it
 module Skep
   module Kafka
     module Processing
       class Assignment
-        # Rings when a partition that was asked back is no longer being processed.
-        attr_reader :released #: Librdkafka::WakeupPipe
-
-        def initialize(queue, wakeup_pipe) #: (RunQueue, Librdkafka::WakeupPipe) -> void
-          @queue, @wakeup_pipe = queue, wakeup_pipe
-          @released = Librdkafka::WakeupPipe.new
-          @all = {} # by their ids
-          @of = {}  # by their keys: one, and predecessors of it
+        def initialize
+          @by_id = {}
+          @by_key = {} # a partition and its earlier assignments, oldest first
         end
 
         def add(partition) #: (AssignedPartition) -> void
-          @all[partition.id] = partition
-          (@of[partition.key] ||= []) << partition
+          @by_id[partition.id] = partition
+          (@by_key[partition.key] ||= []) << partition
         end
 
-        def [](id) = @all[id] #: (Integer) -> AssignedPartition?
-        def size = @all.size #: () -> Integer
-        def held = @all.values.reject(&:revoked) #: () -> Array[AssignedPartition]
+        def [](id) = @by_id[id] #: (Integer) -> AssignedPartition?
+        def size = @by_id.size #: () -> Integer
+        def assigned = @by_id.values.reject(&:revoked) #: () -> Array[AssignedPartition]
 
-        def behind?(partition) #: (AssignedPartition) -> bool
-          @of[partition.key].any? { |one| one.busy? && !one.equal?(partition) }
+        # Returns true if a worker holds messages of another assignment of the same partition.
+        def previous_in_flight?(partition) #: (AssignedPartition) -> bool
+          @by_key[partition.key].any? { |other| other.in_flight? && !other.equal?(partition) }
         end
 
-        # Asks for these partitions back: none of their messages is given out any more, and
-        # Batch#each ends after the current message. They stay ours until take_back.
-        #: (Array[[String, Integer]]) -> Array[AssignedPartition]
-        def ask_back(keys)
-          found = held.select { |partition| keys.include?(partition.key) }
-          found.each { |partition| partition.revoked = :asked }
-          found.each { |partition| freed(partition) }
+        # Forgets a revoked partition of which nothing is in flight. Returns the other assignments
+        # of the same partition.
+        def released(partition) #: (AssignedPartition) -> Array[AssignedPartition]
+          @by_id.delete(partition.id)
+          others = @by_key[partition.key]
+          others.delete(partition)
+          @by_key.delete(partition.key) if others.empty?
+          others
         end
 
-        # What is still being processed is lost from here on. Returns [topic, number, offset] of
-        # what was done, where no transaction is in doubt.
-        #: (Array[AssignedPartition]) -> Array[[String, Integer, Integer]]
-        def take_back(partitions)
-          partitions.each { |partition| partition.revoked = :lost }
-          progress(partitions)
-        end
-
-        # (Whoever commits the position of one in doubt may take the group back.)
-        #: (?Array[AssignedPartition]) -> Array[[String, Integer, Integer]]
-        def progress(some = held) = some.reject(&:in_doubt?).filter_map(&:progress)
-
-        def freed(partition) #: (AssignedPartition) -> void
-          return if partition.busy?
-
-          forget(partition)
-          @queue.drop(partition)
-          partition.close
-          @of[partition.key]&.each { |successor| @queue.wake(successor) }
-          @wakeup_pipe.ring
-          @released.ring
-        end
-
-        # Gives everything back.
+        # Closes and forgets all partitions.
         def clear #: () -> void
-          @all.each_value(&:close).clear
-          @of.clear
-          @released.close unless @released.io.closed?
+          @by_id.each_value(&:close).clear
+          @by_key.clear
         end
 
         def inspect = "#<Skep::Kafka::Processing::Assignment partitions=#{size}>" #: () -> String
-
-        private
-
-        def forget(partition)
-          @all.delete(partition.id)
-          some = @of[partition.key]
-          some.delete(partition)
-          @of.delete(partition.key) if some.empty?
-        end
       end
     end
   end

@@ -28,9 +28,9 @@ module Skep
           return undone(batch) unless @outputs.seal(item.partition, item.last_offset)
 
           guilty = @poison.guilty?(batch)
-          noted = @scheduler.settle(item) { |offset| store(item, offset) }
+          stored = @scheduler.complete(item)
           count(batch, batch.size)
-          tell(LATE, batch) unless noted || @outputs.atomic? # whose offset was committed with it
+          tell(LATE, batch) unless stored == :stored || @outputs.atomic? # whose offset was committed with it
           commit if guilty # or it would come again, and unsuspected
           @poison.acquit(item.partition) if @poison.any?
           true
@@ -43,8 +43,8 @@ module Skep
           return @outputs.abort if offset < batch.first_offset
           return undone(batch) unless @outputs.seal(item.partition, offset)
 
-          noted = @scheduler.mark(item, offset) { |position| store(item, position) }
-          tell(LATE, batch, last_offset: offset) unless noted || @outputs.atomic?
+          stored = @scheduler.mark(item, offset)
+          tell(LATE, batch, last_offset: offset) unless stored == :stored || @outputs.atomic?
           cut(item)
         end
 
@@ -53,7 +53,7 @@ module Skep
           partition = item.partition
           return unless @outputs.seal(partition, item.last_offset)
 
-          @scheduler.settle(item) { |offset| store(item, offset) }
+          @scheduler.complete(item)
           @metrics.moved
         rescue OutputFailed, AuthorizationError => e
           @outputs.abort
@@ -70,7 +70,7 @@ module Skep
 
           @outputs.seal(item.partition,
                         offset) or raise PartitionLost.new(partition: item.partition.to_s)
-          @scheduler.mark(item, offset) { |position| store(item, position) }
+          @scheduler.mark(item, offset)
           @outputs.begin # where that fails, what is sealed stays done
           !lost?(item)
         end
@@ -90,11 +90,6 @@ module Skep
         private
 
         def lost?(item) = item.partition.revoked == :lost
-
-        def store(item, offset)
-          partition = item.partition
-          @outputs.atomic? || @consumer.store(*partition.key, offset, *partition.epoch(offset))
-        end
 
         def count(batch, number)
           return if number.zero?

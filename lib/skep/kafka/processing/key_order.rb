@@ -15,10 +15,11 @@ module Skep
         BYTES = 16 << 20
         private_constant :BYTES
 
-        # limit: messages a work item at most; threads: between so many is what waits shared out.
-        #: (limit: Integer, threads: Integer, ahead: Integer) -> void
-        def initialize(limit:, threads:, ahead:)
-          @limit, @threads, @ahead = limit, threads, ahead
+        # limit: maximum messages of a work item; threads: among how many workers to divide what
+        # waits; message_keys: false if the user's callable gives the keys.
+        #: (limit: Integer, threads: Integer, ahead: Integer, ?message_keys: bool) -> void
+        def initialize(limit:, threads:, ahead:, message_keys: true)
+          @limit, @threads, @ahead, @message_keys = limit, threads, ahead, message_keys
           @progress = OffsetTracker.new
           @free = {}  # key => messages, of keys that nobody has in hand
           @first = {} # the same, of those that have waited for their key
@@ -40,11 +41,12 @@ module Skep
         # What a message set is kept as: its messages must stay the same ones.
         def unpack(message_set) = message_set.to_a #: (Librdkafka::MessageSet) -> Array[Message]
 
-        # One for each message; one that has none is its own (or its offset is). The block knows
-        # them where they aren't the messages' keys.
-        #: (Array[Message]) ?{ (Array[Message]) -> Array[untyped] } -> Array[untyped]
-        def keys(messages)
-          block_given? ? yield(messages) : messages.map { |message| message.key || message.offset }
+        # Returns true if `keys` doesn't know the keys: the worker asks the user's callable.
+        def needs_keys? = !@message_keys #: () -> bool
+
+        # The messages' own keys; of a message without one its offset.
+        def keys(messages) #: (Array[Message]) -> Array[untyped]
+          messages.map { |message| message.key || message.offset }
         end
 
         def put(messages, keys, bytes:) #: (Array[Message], Array[untyped], bytes: Integer) -> void

@@ -27,7 +27,8 @@ module Skep
         def held? = false #: () -> bool, does what is unfinished keep others from being read?
         def clear? = !@out && @message_set.nil? #: () -> bool, is nothing unfinished?
         def unpack(message_set) = message_set #: (Librdkafka::MessageSet) -> Librdkafka::MessageSet
-        def keys(_haul) = nil #: (Librdkafka::MessageSet) -> nil
+        def needs_keys? = false #: () -> bool
+        def keys(_message_set) = nil #: (Librdkafka::MessageSet) -> nil
         #: (Librdkafka::MessageSet, nil, **Integer) -> void
         def put(message_set, _keys, **) = @message_set = message_set
 

@@ -1,214 +1,394 @@
 # frozen_string_literal: true
 
-# Where the partitions lie that this node has (Assignment): ready to be drawn from or resting after
-# a failure (RunQueue), or in hand (Dispatcher). Shared by the event loop, who adds and revokes, the
-# one who listens, and the workers, who take and free.
+# Schedules work for this node's assigned partitions. A partition is idle, ready, in backoff after a
+# failure, or being read. Thread-safe: the event loop adds and revokes partitions, the main thread
+# wakes them, workers take and release work items.
 #
-#   item = scheduler.take               # messages to work on; nil when the scheduler has closed
-#   scheduler.settle(item) { … }        # its batch is done
-#   scheduler.succeeded(partition, began) # ends the rest of work items that await that
-#   scheduler.free(item)                # you are through with it, or it is to rest
-#   scheduler.listen                      # readies what librdkafka rang for, and what has rested enough
-#   leaving = scheduler.ask_back(keys)    # no more of these is given out, batches end early
+#   scheduler = Scheduler.new(offset_store: consumer, report:)
+#   item = scheduler.next_item            # waits for messages to process; nil once closed
+#   scheduler.submit_keys(item, keys)     # if item.needs_keys?: the keys of its messages
+#   scheduler.mark(item, 41)              # its messages up to that offset are done
+#   scheduler.complete(item)              # its batch is done
+#   scheduler.release(item)               # no worker holds it any more; it may be retried later
+#   scheduler.succeeded(partition, began) # ends the backoff of items that wait for a success
+#   scheduler.wake_ready                  # makes ready what has new messages or has waited enough
+#   leaving = scheduler.ask_back(keys)    # hands out no more of these; Batch#each ends early
 #   scheduler.processing(leaving)         # those of them that workers still process
-#   scheduler.take_back(leaving)          # what of them is still in progress is lost
+#   scheduler.take_back(leaving)          # what is still in flight is lost from here on
 #
-# What must be done in order is never with two at once, even when its partition goes and comes back
-# while it is in hand.
+# One lock guards all of this, and no block is called under it. Partitions are read without it, each
+# by one thread at a time. A partition that is assigned again while work of its earlier assignment
+# is in flight is not read before that work is released, so messages that must be processed in order
+# are never in two workers.
 module Skep
   module Kafka
     module Processing
       class Scheduler
-        attr_reader :wakeup_pipe #: Librdkafka::WakeupPipe
+        # Partitions and work items in backoff, each until its retry_at. Work items may also wait
+        # for a success of their partition. Not thread-safe.
+        class BackoffQueue
+          def initialize
+            @retry_at = {}.compare_by_identity # by partition or work item
+            @awaiting = {}.compare_by_identity # by partition: { work item => time }
+          end
 
-        # The block is told what a partition couldn't read: the partition, an error code and its
-        # text.
-        #: (?Librdkafka::WakeupPipe) ?{ (AssignedPartition, Integer, String) -> void } -> void
-        def initialize(wakeup_pipe = Librdkafka::WakeupPipe.new, &problem)
-          @wakeup_pipe = wakeup_pipe
+          # awaiting: a success that began after that time ends the backoff early.
+          #: (AssignedPartition | WorkItem, ?Float?) -> void
+          def add(entry, awaiting = nil)
+            @retry_at[entry] = entry.retry_at
+            (@awaiting[entry.partition] ||= {}.compare_by_identity)[entry] = awaiting if awaiting
+          end
+
+          def delete(entry) #: (AssignedPartition | WorkItem) -> void
+            @retry_at.delete(entry)
+            return if @awaiting.empty?
+
+            items = @awaiting[entry.partition] or return
+            items.delete(entry)
+            @awaiting.delete(entry.partition) if items.empty?
+          end
+
+          # Removes the partition and its work items, or those for which the block is true.
+          #: (AssignedPartition) ?{ (AssignedPartition | WorkItem) -> bool } -> void
+          def drop(partition)
+            @retry_at.keys.each do |entry|
+              same = entry.partition.equal?(partition)
+              delete(entry) if same && (!block_given? || yield(entry))
+            end
+          end
+
+          # Ends the backoff of the first work item that waits for a success of the partition by
+          # that time. Returns false if there is none.
+          def probe(partition, time) #: (AssignedPartition, Float) -> bool
+            items = @awaiting[partition] or return false
+            first = items.each_key.min_by(&:retry_at)
+            @retry_at[first] = first.retry_at = time if first.retry_at > time
+            true
+          end
+
+          # Removes and returns what a success ends that began then.
+          #: (AssignedPartition, Float) -> Array[WorkItem]
+          def succeeded(partition, began)
+            items = @awaiting[partition] or return []
+            over = items.filter_map { |item, awaiting| item if awaiting < began }
+            over.each { |item| delete(item) }
+          end
+
+          # When the first backoff ends, in monotonic seconds; nil if none does.
+          def deadline = @retry_at.each_value.reject(&:infinite?).min #: () -> Float?
+
+          # Removes and returns what is over. (Hash#select by identity leaks memory in Ruby 3.1.)
+          def due(now) #: (Float) -> Array[AssignedPartition | WorkItem]
+            over = @retry_at.filter_map { |entry, time| entry if time <= now }
+            over.each { |entry| delete(entry) }
+          end
+
+          def inspect = "#<#{self.class} size=#{@retry_at.size}>" #: () -> String
+        end
+
+        attr_reader :wakeup_pipe #: Librdkafka::WakeupPipe, rings when wake_ready has work to do
+        attr_reader :released #: Librdkafka::WakeupPipe, rings when `processing` may have changed
+
+        # offset_store: where offsets to commit are stored, a Consumer; nil if a transaction commits
+        # them. report: where partitions that can't be read are reported.
+        #: (?offset_store: untyped, ?report: Metrics::EventReporter?,
+        #:   ?wakeup_pipe: Librdkafka::WakeupPipe) -> void
+        def initialize(offset_store: nil, report: nil, wakeup_pipe: Librdkafka::WakeupPipe.new)
+          @offset_store, @report, @wakeup_pipe = offset_store, report, wakeup_pipe
+          @released = Librdkafka::WakeupPipe.new
           @lock = Mutex.new
-          @queue = RunQueue.new(wakeup_pipe)
-          @assignment = Assignment.new(@queue, wakeup_pipe)
-          @dispatcher = Dispatcher.new(@queue, @assignment, @lock, &problem)
+          @assignment = Assignment.new
+          @backoff = BackoffQueue.new
+          @ready = Thread::Queue.new # partitions to read from and work items to process, in order
         end
 
         def add(partition) #: (AssignedPartition) -> void
           @lock.synchronize do
             @assignment.add(partition)
-            @queue.ready(partition)
+            make_ready(partition)
             wakeup_pipe.ring
           end
         end
 
-        # Waits for a work item if told to; nil when there is none, or the scheduler has closed. The
-        # block is asked for the keys of what is read.
-        #: (?wait: bool) ?{ (Batch) -> Array[untyped] } -> WorkItem?
-        def take(wait: true, &keys) = @dispatcher.take(wait:, &keys)
-
-        # After a take. A work item with retry_at rests until then.
-        def free(item) #: (WorkItem) -> void
-          @lock.synchronize do
-            partition = item.partition
-            partition.in_hand -= 1
-            next @assignment.freed(partition) if partition.revoked
-
-            put_down(item)
-            @queue.probe(partition, OS.now + Failure::RetryBackoff::OUTAGE_LIMIT)
-            @queue.wake(partition)
+        # Returns the next work item, or nil once the scheduler is closed. If item.needs_keys?,
+        # pass its keys to submit_keys instead of processing it. wait: false returns nil if nothing
+        # is ready.
+        #: (?wait: bool) -> (WorkItem | AssignedPartition::Unsorted)?
+        def next_item(wait: true)
+          while wait || !@ready.empty?
+            entry = @ready.pop or return
+            item = entry.is_a?(WorkItem) ? take(entry) : read(entry)
+            return item if item
           end
         end
 
-        # A handler has done some of the partition; began: when that was begun, in monotonic
-        # seconds.
+        # Returns a work item to process, or nil if none of these messages may be processed yet.
+        #: (AssignedPartition::Unsorted, Array[untyped]) -> WorkItem?
+        def submit_keys(unsorted, keys)
+          @lock.synchronize do
+            partition = unsorted.partition
+            partition.sort(keys)
+            draw(partition)
+          ensure
+            end_reading(partition)
+          end
+        end
+
+        # Call this once for each item of next_item, except after submit_keys. A work item with
+        # retry_at is in backoff from here on.
+        def release(item) #: (WorkItem | AssignedPartition::Unsorted) -> void
+          @lock.synchronize do
+            partition = item.partition
+            next end_reading(partition) if item.needs_keys?
+
+            partition.item_released
+            next forget_revoked(partition) if partition.revoked
+
+            item.parts.each { |part| put_back(part) }
+            probe_soon(partition)
+            make_ready_if_needed(partition)
+          end
+        end
+
+        # A handler has processed messages of the partition. began: when it began with them, in
+        # monotonic seconds.
         def succeeded(partition, began) #: (AssignedPartition, Float) -> void
           @lock.synchronize do
             partition.succeeded(began)
-            @queue.succeeded(partition, began)
+            @backoff.succeeded(partition, began).each { |item| make_ready(item) }
           end
         end
 
-        # One work item of the partition that awaits a success is tried within
-        # RetryBackoff::OUTAGE_LIMIT; false where
-        # none rests.
-        def probe(partition) #: (AssignedPartition) -> bool
-          @lock.synchronize { @queue.probe(partition, OS.now + Failure::RetryBackoff::OUTAGE_LIMIT) }
+        # Lets one of the partition's work items that wait for a success be tried within
+        # RetryBackoff::OUTAGE_LIMIT. Returns false if none waits for one.
+        #: (AssignedPartition) -> bool
+        def probe(partition) = @lock.synchronize { probe_soon(partition) }
+
+        # The item's batch is done: stores the partition's new offset and goes on to the item's next
+        # batch. Returns :stored, or :partition_lost if the offset may not be committed any more.
+        def complete(item) #: (WorkItem) -> Symbol
+          @lock.synchronize { store(item, item.last_offset).tap { item.pass } }
         end
 
-        # The work item's batch is done; the block notes the offset elsewhere, if it is another,
-        # unless the partition has been lost. Is it still ours?
-        #
-        #: (WorkItem) { (Integer) -> void } -> bool
-        def settle(item, &)
+        # The same for the batch's messages up to that offset.
+        def mark(item, offset) #: (WorkItem, Integer) -> Symbol
           @lock.synchronize do
-            note(item, item.last_offset, &).tap { item.pass }
+            if item.marked && offset <= item.marked
+              next item.partition.revoked == :lost ? :partition_lost : :stored
+            end
+
+            store(item, offset).tap { item.marked = offset }
           end
         end
 
-        # The same of its messages up to that offset.
-        #: (WorkItem, Integer) { (Integer) -> void } -> bool
-        def mark(item, offset, &)
-          @lock.synchronize do
-            next item.partition.revoked != :lost if item.marked && offset <= item.marked
-
-            note(item, offset, &).tap { item.marked = offset }
-          end
-        end
-
-        # Its partition goes on there, once no worker processes anything of it and what is
-        # unfinished before that work item is done. last: the last offset of the work item's batch.
-        # Returns the lowest offset that the seek waits for, if there is one.
+        # The partition continues at that place once none of its messages is in flight and those
+        # before the work item are done. last: the last offset of the work item's batch. Returns the
+        # lowest offset for which the seek waits, or nil.
         #: (WorkItem, Integer | Symbol | Time, ?Integer?) -> Integer?
         def seek(item, place, last = item.batch&.last_offset)
           @lock.synchronize do
             partition = item.partition
             partition.seek(place, item, last)
             item.drop
-            @queue.drop(partition) { |one| one.equal?(partition) || !partition.waits_for?(one) }
+            @backoff.drop(partition) do |entry|
+              entry.equal?(partition) || !partition.waits_for?(entry)
+            end
             partition.waits_for
           end
         end
 
-        # Readies what has messages, and what has rested long enough.
-        def listen(now = OS.now) #: (?Float) -> void
-          rung = wakeup_pipe.heard
+        # Makes ready the partitions with new messages and what has been in backoff long enough.
+        def wake_ready(now = OS.now) #: (?Float) -> void
+          ids = wakeup_pipe.heard
           @lock.synchronize do
-            rung.each { |id| heard(@assignment[id]) }
-            @queue.over(now)
+            ids.each { |id| data_available(id) }
+            @backoff.due(now).each { |entry| make_ready(entry) }
           end
         end
 
-        # When the next one has rested enough, in monotonic seconds.
-        def next_deadline = @lock.synchronize { @queue.deadline } #: () -> Float?
+        # When the first backoff ends, in monotonic seconds.
+        def next_deadline = @lock.synchronize { @backoff.deadline } #: () -> Float?
 
-        # See Assignment#ask_back.
+        # Begins a revocation: none of these partitions' messages is handed out any more, and
+        # Batch#each ends after the current message. They remain assigned until take_back.
         #: (Array[[String, Integer]]) -> Array[AssignedPartition]
-        def ask_back(keys) = @lock.synchronize { @assignment.ask_back(keys) }
+        def ask_back(keys) = @lock.synchronize { begin_revocation(keys) }
 
-        # Those of which a worker still processes a batch.
+        # Returns those of which a worker still processes a batch.
         #: (Array[AssignedPartition]) -> Array[AssignedPartition]
-        def processing(partitions) = @lock.synchronize { partitions.select(&:busy?) }
+        def processing(partitions) = @lock.synchronize { partitions.select(&:in_flight?) }
 
-        # Rings when `processing` may have changed.
-        def released = @assignment.released #: () -> Librdkafka::WakeupPipe
+        # Ends a revocation: what is still in flight is lost. Returns [topic, number, offset, epoch]
+        # to commit, without partitions of which a transaction is in doubt.
+        #: (Array[AssignedPartition]) -> Array[[String, Integer, Integer, Integer?]]
+        def take_back(partitions) = @lock.synchronize { end_revocation(partitions) }
 
-        # See Assignment#take_back.
-        #: (Array[AssignedPartition]) -> Array[[String, Integer, Integer]]
-        def take_back(partitions) = @lock.synchronize { @assignment.take_back(partitions) }
+        # Revokes partitions without waiting for what is in flight. Returns what take_back returns.
+        #: (Array[[String, Integer]]) -> Array[[String, Integer, Integer, Integer?]]
+        def revoke(keys) = @lock.synchronize { end_revocation(begin_revocation(keys)) }
 
-        # Takes partitions back at once. Returns [topic, number, offset] of what was done.
-        #: (Array[[String, Integer]]) -> Array[[String, Integer, Integer]]
-        def revoke(keys)
-          @lock.synchronize { @assignment.take_back(@assignment.ask_back(keys)) }
+        # Returns [topic, number, offset, epoch] of all partitions of which something is done.
+        #: () -> Array[[String, Integer, Integer, Integer?]]
+        def done = @lock.synchronize { @assignment.assigned.filter_map(&:progress) }
+
+        # The same to commit: without partitions of which a transaction is in doubt.
+        #: () -> Array[[String, Integer, Integer, Integer?]]
+        def certain = @lock.synchronize { committable(@assignment.assigned) }
+
+        # Returns [topic, number] of the assigned partitions.
+        #: () -> Array[[String, Integer]]
+        def keys = @lock.synchronize { @assignment.assigned.map(&:key) }
+
+        # Returns the readers of the assigned partitions.
+        #: () -> Array[PartitionReader]
+        def readers = @lock.synchronize { @assignment.assigned.map(&:reader) }
+
+        # Hands out nothing more; threads that wait in next_item return.
+        def close #: () -> void
+          @lock.synchronize { @ready.close.clear }
         end
 
-        # [topic, number, offset] of what was done so far.
-        #: () -> Array[[String, Integer, Integer]]
-        def done = @lock.synchronize { @assignment.held.filter_map(&:progress) }
-
-        # The same to commit: without those of which a transaction is in doubt.
-        #: () -> Array[[String, Integer, Integer]]
-        def certain = @lock.synchronize { @assignment.progress }
-
-        # The partitions it has, as [topic, number].
-        def keys
-          @lock.synchronize { @assignment.held.map(&:key) }
-        end #: () -> Array[[String, Integer]]
-
-        # Through which their messages come.
-        def readers
-          @lock.synchronize { @assignment.held.map(&:reader) }
-        end #: () -> Array[PartitionReader]
-
-        # Gives out no more.
-        def close = @lock.synchronize { @queue.close } #: () -> void
-
-        # Gives everything back; after `close`, when the workers are gone.
+        # Closes all partitions. Call it after `close`, when the workers have ended.
         def clear #: () -> void
           @assignment.clear
-          wakeup_pipe.close
+          [wakeup_pipe, @released].each(&:close)
         end
 
-        def inspect
+        def inspect #: () -> String
           "#<Skep::Kafka::Processing::Scheduler partitions=#{@assignment.size}>"
-        end #: () -> String
+        end
 
         private
 
-        def note(item, offset)
-          partition = item.partition
-          before = partition.position
-          partition.done(item, offset)
-          return false if partition.revoked == :lost
+        # A work item from the ready queue. Between `pop` and the lock its partition may have been
+        # revoked or have moved elsewhere.
+        def take(item)
+          @lock.synchronize do
+            partition = item.partition
+            next if partition.revoked || partition.stale?(item)
+            next if partition.seeking? && !partition.waits_for?(item)
 
-          yield partition.position unless partition.position == before
-          true
-        end
-
-        # Strands of it rest, wait for a worker, or are through.
-        def put_down(item)
-          partition = item.partition
-          item.parts.each do |part|
-            next if partition.seeking? && !part.over? && !partition.waits_for?(part)
-
-            if part.retry_at && !succeeded?(part) then @queue.rest(part, awaiting: part.awaiting)
-            elsif part.over? then part.partition.release(part)
-            else @queue.ready(part)
-            end
+            partition.item_taken
+            item
           end
         end
 
-        # Has what it awaits happened before it came to rest?
-        def succeeded?(part)
-          success = part.partition.last_success if part.awaiting
-          success ? success > part.awaiting : false
+        # Needs no lock while it reads: a partition that is being read is in no queue.
+        def read(partition)
+          return unless @lock.synchronize { begin_reading(partition) }
+
+          begin
+            partition.read
+            partition.errors.each { |code, text| @report&.unreadable(partition, code, text) }
+            unsorted = partition.unsorted or @lock.synchronize { draw(partition) }
+          ensure
+            @lock.synchronize { end_reading(partition) } unless unsorted
+          end
         end
 
-        # librdkafka rang for it, unless it is gone.
-        def heard(partition)
-          return unless partition
+        # A new assignment waits for the work of an earlier one.
+        def begin_reading(partition)
+          return false if partition.revoked
+          return partition.begin_reading unless @assignment.previous_in_flight?(partition)
 
-          partition.rung = true
-          @queue.wake(partition) if partition.state == :idle || partition.gathering?
+          partition.idle
+          false
+        end
+
+        def draw(partition)
+          return if partition.revoked
+
+          partition.draw.tap { |item| partition.item_taken if item }
+        end
+
+        def end_reading(partition)
+          partition.idle
+          return forget_revoked(partition) if partition.revoked
+          return make_ready_if_needed(partition) unless partition.wait?
+
+          partition.back_off
+          back_off(partition)
+        end
+
+        def store(item, offset)
+          partition = item.partition
+          before = partition.position
+          partition.done(item, offset)
+          return :partition_lost if partition.revoked == :lost
+
+          position = partition.position
+          unless position == before
+            @offset_store&.store(*partition.key, position, *partition.epoch(position))
+          end
+          :stored
+        end
+
+        # Part of a released work item: it waits for its retry or for a worker, or it is done.
+        def put_back(part)
+          partition = part.partition
+          return if partition.seeking? && !part.over? && !partition.waits_for?(part)
+
+          if part.retry_at && !partition.succeeded_since?(part.awaiting)
+            back_off(part, part.awaiting)
+          elsif part.over? then partition.release(part)
+          else make_ready(part)
+          end
+        end
+
+        def make_ready(entry)
+          entry.ready
+          @ready << entry unless @ready.closed?
+        end
+
+        def make_ready_if_needed(partition)
+          return if partition.revoked || !%i[idle backoff].include?(partition.state)
+          return unless partition.more?
+
+          @backoff.delete(partition)
+          make_ready(partition)
+        end
+
+        def back_off(entry, awaiting = nil)
+          @backoff.add(entry, awaiting)
+          wakeup_pipe.ring
+        end
+
+        def probe_soon(partition)
+          by = OS.now + Failure::RetryBackoff::OUTAGE_LIMIT
+          @backoff.probe(partition, by).tap { |found| wakeup_pipe.ring if found }
+        end
+
+        # librdkafka has new messages of the partition, which may have been revoked meanwhile.
+        def data_available(id)
+          partition = @assignment[id] or return
+          partition.data_available
+          make_ready_if_needed(partition) if partition.state == :idle || partition.gathering?
+        end
+
+        def begin_revocation(keys)
+          found = @assignment.assigned.select { |partition| keys.include?(partition.key) }
+          found.each { |partition| partition.revoke(:asked) }
+          found.each { |partition| forget_revoked(partition) }
+        end
+
+        def end_revocation(partitions)
+          partitions.each { |partition| partition.revoke(:lost) }
+          committable(partitions)
+        end
+
+        # (A commit of the position of a partition in doubt could take the group's offset back.)
+        def committable(partitions) = partitions.reject(&:in_doubt?).filter_map(&:progress)
+
+        # Closes a revoked partition once nothing of it is in flight. A new assignment of it, which
+        # has waited for that, may be read then.
+        def forget_revoked(partition)
+          return if partition.in_flight?
+
+          successors = @assignment.released(partition)
+          @backoff.drop(partition)
+          partition.close
+          successors.each { |successor| make_ready_if_needed(successor) }
+          [wakeup_pipe, @released].each(&:ring)
         end
       end
     end

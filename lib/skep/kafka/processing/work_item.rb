@@ -21,7 +21,6 @@ module Skep
         attr_reader :reach #: Integer?, the next offset that may be a message, after all of its own
         attr_accessor :marked #: Integer?, the offset up to which its batch is done
         attr_reader :failures #: Failure::FailureCount, of the batch
-        attr_accessor :state #: Symbol, one of busy ready resting: the scheduler's
         attr_accessor :retry_at #: Float?, monotonic seconds
         # Float?, monotonic seconds: a success begun after that ends its rest.
         attr_reader :awaiting
@@ -40,6 +39,8 @@ module Skep
           @offshoots = []
         end
 
+        def needs_keys? = false #: () -> bool, as AssignedPartition::Unsorted has it
+        def ready = @retry_at = nil #: () -> void, the scheduler lets it be tried now
         def batch = @waiting.first #: () -> Batch?
         def over? = @waiting.empty? #: () -> bool
 

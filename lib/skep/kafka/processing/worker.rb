@@ -3,7 +3,7 @@
 # Does one batch: hands it to the user's handler, notes it as done, or sees to its next try.
 #
 #   worker = Worker.new(tools, handler, thread: 1)
-#   item = worker.take         # from the scheduler; nil when that has closed
+#   item = worker.next_item    # from the scheduler; nil when that has closed
 #   worker.work(item)
 #
 # A batch counts as done when the handler returned, not before: after a crash it comes again, then
@@ -29,8 +29,16 @@ module Skep
           @tools, @handler = tools, handler
         end
 
-        # Waits for a work item if told to.
-        def take(wait: true) = @scheduler.take(wait:, &@key_extractor) #: (?wait: bool) -> WorkItem?
+        # Waits for a work item, unless wait is false. Returns nil if there is none, or once the
+        # scheduler is closed.
+        def next_item(wait: true) #: (?wait: bool) -> WorkItem?
+          while (item = @scheduler.next_item(wait:))
+            return item unless item.needs_keys?
+
+            sorted = sort(item)
+            return sorted if sorted
+          end
+        end
 
         # Works on a work item just taken from the scheduler, and gives it back.
         def work(item) #: (WorkItem) -> void
@@ -42,7 +50,7 @@ module Skep
           [@scheduler, @exclusive_lock].each(&:close)
           raise
         ensure
-          @scheduler.free(item)
+          @scheduler.release(item)
         end
 
         private
@@ -50,7 +58,14 @@ module Skep
         def key_extractor(tools)
           return unless tools.options.ordered_by.respond_to?(:call)
 
-          KeyExtractor.new(tools.options, @child, @poison, @exclusive_lock).method(:call)
+          KeyExtractor.new(tools.options, @child, @poison, @exclusive_lock)
+        end
+
+        def sort(unsorted)
+          keys = @key_extractor.call(unsorted.batch)
+          @scheduler.submit_keys(unsorted, keys)
+        ensure
+          @scheduler.release(unsorted) unless keys # the error ends the node
         end
 
         # Of a batch that may have crashed a node what may have done it comes alone.

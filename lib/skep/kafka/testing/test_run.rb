@@ -50,12 +50,17 @@ module Skep
 
         def tools
           tools = Processing::Tools.new(options: @options, child: @child, consumer: @consumer, exclusive_lock: Processing::SharedExclusiveLock.new,
-                            report: Metrics::EventReporter.new(@child, @options.settings), scheduler: @scheduler = Processing::Scheduler.new,
+                            report: Metrics::EventReporter.new(@child, @options.settings), scheduler: @scheduler = scheduler,
                             dead_letter: @grave = FakeDeadLetterQueue.new(@options, @child),
                             lease: Processing::MembershipLease.new(Float::MAX / 1e10))
           tools.metrics = Metrics::ConsumerMetrics.new(tools)
           tools.outputs = FakeProducers.new(@child.produced, @options.transactional)
           tools
+        end
+
+        def scheduler
+          store = @consumer unless @options.transactional
+          Processing::Scheduler.new(offset_store: store)
         end
 
         def stand(key, shelf, id)
@@ -65,12 +70,12 @@ module Skep
         end
 
         def turn
-          @scheduler.listen
-          taken = @worker.take(wait: false)
+          @scheduler.wake_ready
+          taken = @worker.next_item(wait: false)
           return @worker.work(taken) if taken
 
           over_at = @scheduler.next_deadline
-          over_at ? @scheduler.listen(over_at) : @over = true
+          over_at ? @scheduler.wake_ready(over_at) : @over = true
         end
 
         def hand(batch, child)
