@@ -34,7 +34,7 @@ module Skep
       def place(batch, error)
         return {} unless batch.respond_to?(:place)
 
-        { **batch.place, offset: batch.__at(error) || batch.first_offset }
+        { **batch.place, offset: batch.__failed_at(error) || batch.first_offset }
       end
     end
     private_constant :Handler

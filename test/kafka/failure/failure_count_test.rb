@@ -6,7 +6,7 @@ require "skep/kafka"
 module Skep
   module Kafka
     # Which failures count against a message.
-    class FailuresTest < ::Skep::TestCase
+    class FailureCountTest < ::Skep::TestCase
       test "counts the failures of a batch, and those in a row of one message" do
         failures = Failure::FailureCount.new
         counted = [0, 0, 1, nil, nil, 1].map do |offset|
@@ -17,7 +17,7 @@ module Skep
         assert_equal [[1, 1], [2, 2], [3, 1], [4, 1], [5, 2], [6, 1]], counted
       end
 
-      test "counts against a message what fails after others began and succeeded" do
+      test "counts a failure against the message after others began and succeeded" do
         failures = Failure::FailureCount.new
         fail_at(failures, 10.0, success: 9.0)
         assert_equal [10.0, 0], [failures.since, failures.alone]
@@ -29,13 +29,13 @@ module Skep
         assert_equal [10.0, 5, 2], [failures.since, failures.count, failures.alone]
       end
 
-      test "counts against a part of a batch what succeeded since that failed" do
+      test "counts a failure against a part of a batch if others succeeded since that failed" do
         failures = Failure::FailureCount.new(since: 5.0)
         fail_at(failures, 10.0, success: 9.0)
         assert_equal [5.0, 1, 1], [failures.since, failures.count, failures.alone]
       end
 
-      test "counts nothing against a message where nothing has succeeded yet" do
+      test "counts nothing against a message while nothing has succeeded" do
         failures = Failure::FailureCount.new(since: 5.0)
         fail_at(failures, 10.0, success: nil)
         assert_equal 0, failures.alone

@@ -7,7 +7,7 @@ require "skep/swarm"
 module Skep
   module Kafka
     # What is read from the supervisor's suspects.
-    class PoisonTest < ::Skep::TestCase
+    class PoisonDetectorTest < ::Skep::TestCase
       # What is asked of a partition.
       Place = Struct.new(:key, :position)
 
@@ -19,11 +19,11 @@ module Skep
 
       test "suspects nothing where nobody crashed" do
         refute_predicate poison, :any?
-        refute poison.guilty?(batch(5))
+        refute poison.poison?(batch(5))
         refute poison.alone?(batch(5))
       end
 
-      test "finds what of a batch is suspected, by its topic and partition" do
+      test "returns the suspected offsets of a batch, by its topic and partition" do
         crash("or/ders/0/10-20", 15)
         crash("orders/0/40-50")
         crash("orders/1/1-100")
@@ -33,59 +33,59 @@ module Skep
         assert_empty poison.ranges(batch(51, 99))
       end
 
-      test "has the one alone that was given out, and all where that isn't known" do
+      test "runs the yielded message alone, and all messages of a batch if that isn't known" do
         crash("orders/0/10-20", 15)
         crash("orders/0/40-50")
         assert_equal [15, *40..50], ((0..60).select { |offset| poison.alone?(batch(offset)) })
         refute poison.alone?(batch(10, 20))
       end
 
-      test "finds guilty who was in hand alone at three crashes" do
+      test "a message that was alone in its node at three crashes is poison" do
         crash("orders/0/10-20", 15)
         crash("orders/0/15-15", 15)
-        refute poison.guilty?(batch(15))
+        refute poison.poison?(batch(15))
         crash("orders/0/15-15")
-        assert poison.guilty?(batch(15))
+        assert poison.poison?(batch(15))
         assert_equal [3, %w[SIGSEGV] * 3], [poison.crashes(batch(15)), poison.ends(batch(15))]
-        assert_empty((10..20).select { |offset| offset != 15 && poison.guilty?(batch(offset)) })
+        assert_empty((10..20).select { |offset| offset != 15 && poison.poison?(batch(offset)) })
       end
 
-      test "counts no crash with something else in hand, and none with a batch" do
+      test "counts no crash with another message in progress, and none with a batch" do
         5.times { @suspects.record_crash([["orders/0/7-7", 7], ["orders/1/0-0", nil]], 0, 1.0) }
         5.times { crash("orders/0/7-20") }
-        refute poison.guilty?(batch(7))
+        refute poison.poison?(batch(7))
         assert_equal 0, poison.crashes(batch(7))
       end
 
-      test "finds no batch of several guilty" do
+      test "a batch of several messages is never poison" do
         4.times { crash("orders/0/5-5") }
-        refute poison.guilty?(batch(5, 6))
+        refute poison.poison?(batch(5, 6))
       end
 
-      test "acquits what has been passed, and nothing beyond" do
+      test "clears what lies before the position, and nothing else" do
         crash("orders/0/10-20", 15)
         crash("orders/0/15-15")
         crash("orders/1/0-0")
-        poison.acquit(partition(16))
+        poison.clear(partition(16))
         assert_equal [["judged", { "suspects" => [["orders/0/15-15", nil]], "guilty" => false }]],
                      @said
-        poison.acquit(partition(31))
+        poison.clear(partition(31))
         assert_equal [["orders/0/10-20", 15]], @said.last.last["suspects"]
-        poison.acquit(partition(32))
-        poison.acquit(partition(nil))
+        poison.clear(partition(32))
+        poison.clear(partition(nil))
         assert_equal 2, @said.size
       end
 
-      test "blames the guilty for each crash that it was near" do
+      test "blames a poison message for each crash near it" do
         crash("orders/0/10-20")
         crash("orders/0/15-15")
         crash("orders/0/16-16")
-        poison.convict(batch(15))
+        poison.report_poison(batch(15))
         assert_equal [["judged", { "suspects" => [["orders/0/10-20", nil], ["orders/0/15-15", nil]],
                                    "guilty" => true }]], @said
       end
 
-      test "knows nothing of what isn't a batch's name" do
+      test "ignores a suspect that isn't a batch" do
         ["a job", "orders/0", "orders/0/1-", "/0/1-2"].each { |name| crash(name) }
         refute poison.alone?(batch(1))
         assert_empty poison.ranges(batch(0, 9))
@@ -101,8 +101,11 @@ module Skep
       def partition(position) = Place.new(["orders", 0], position)
 
       def poison
-        @poison ||= Failure::PoisonDetector.new(Swarm::Processes::KnownSuspects.new(@suspects.to_plain,
-                                                  report: ->(*said) { @said << said }))
+        @poison ||= begin
+          report = ->(*said) { @said << said }
+          caution = Swarm::Processes::KnownSuspects.new(@suspects.to_plain, report:)
+          Failure::PoisonDetector.new(caution)
+        end
       end
 
       def batch(first, last = first)

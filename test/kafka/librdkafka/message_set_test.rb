@@ -152,7 +152,7 @@ module Skep
         message_set = read([%w[k v]])
         batch = Batch.new("orders", 0, message_set)
         2.times do
-          batch.__given_to(nil)
+          batch.__attach(nil)
           batch.messages.first.payload << "!"
           assert_equal ["v!"], batch.messages.map(&:payload)
         end

@@ -47,7 +47,7 @@ module Skep
         super
       end
 
-      test "reads what rang while there was no room for it, once there is" do
+      test "reads messages that came while there was no room for them, once there is" do
         partition = partition { Processing::KeyOrder.new(limit: 10, threads: 2, ahead: 100) }
         put("a", "b", bytes: Processing::KeyOrder.const_get(:BYTES) / 2)
         first = draw(partition)
@@ -61,7 +61,7 @@ module Skep
         refute_predicate partition, :more?
       end
 
-      test "leaves to its successor what comes once it was taken back, even if it was to read" do
+      test "once revoked, leaves messages to the next assignment, even while it reads" do
         old, successor = [1, 2].map { |id| partition(id:, &ORDERS["in order"]) }
         @scheduler = scheduler = Processing::Scheduler.new(wakeup_pipe: @wakeup_pipe)
         scheduler.add(old)
@@ -74,7 +74,7 @@ module Skep
         assert_equal [0, 1], scheduler.next_item(wait: false).batch.map(&:offset)
       end
 
-      test "where it was before isn't committed while it is about to go elsewhere" do
+      test "commits no position while a seek is in progress" do
         @scheduler = scheduler = Processing::Scheduler.new(wakeup_pipe: @wakeup_pipe)
         told = nil
         seeking = ->(_, _, place) { place.tap { told = scheduler.revoke([["t", 0]]) } }
@@ -89,7 +89,7 @@ module Skep
         assert_equal [], told
       end
 
-      test "reads what rang before it went elsewhere" do
+      test "reads messages that came before a seek" do
         partition = partition { Processing::PartitionOrder.new(limit: 10) }
         put("a", "b")
         item = draw(partition)
@@ -103,12 +103,13 @@ module Skep
       end
 
       ORDERS = { "in order" => -> { Processing::PartitionOrder.new(limit: 10) },
-                 "by key" => -> {
- Processing::KeyOrder.new(limit: 10, threads: 2, ahead: 100) } }.freeze
+                 "by key" => lambda {
+                   Processing::KeyOrder.new(limit: 10, threads: 2, ahead: 100)
+                 } }.freeze
       private_constant :ORDERS
 
       ORDERS.each do |name, order|
-        test "passes what isn't given out once all before it is done, #{name}" do
+        test "the position moves past undelivered records once all before them is done, #{name}" do
           partition = partition(&order)
           put("a", "a")
           @marker.pass(5)
@@ -123,7 +124,7 @@ module Skep
           refute_predicate partition, :more?
         end
 
-        test "passes it where it comes by itself, and gives nobody anything for it, #{name}" do
+        test "draws an item without messages for undelivered records alone, #{name}" do
           partition = partition(&order)
           @marker.pass(3)
           item = draw(partition)
@@ -134,7 +135,7 @@ module Skep
           refute_predicate partition, :more?
         end
 
-        test "doesn't pass it in vain where it goes elsewhere, #{name}" do
+        test "a seek drops the move past undelivered records, #{name}" do
           partition = partition(&order)
           put("a")
           @marker.pass(9)
@@ -149,7 +150,7 @@ module Skep
         end
       end
 
-      test "has what comes behind it wait for it, in order" do
+      test "in order, later messages wait for an item without messages" do
         partition = partition(&ORDERS["in order"])
         @marker.pass(3)
         item = draw(partition)
@@ -160,7 +161,7 @@ module Skep
         assert_predicate partition, :more?
       end
 
-      test "passes nothing that waits for more" do
+      test "the position moves past nothing while a batch waits for more messages" do
         partition = partition(max_wait: 60, &ORDERS["in order"])
         put("a")
         @marker.pass(4)
@@ -170,7 +171,7 @@ module Skep
         assert_nil partition.position
       end
 
-      test "is where the next message is done, if that comes first" do
+      test "the position follows the next message if that is done first" do
         partition = partition(&ORDERS["by key"])
         put("a")
         @marker.pass(4)
@@ -197,7 +198,7 @@ module Skep
 
       def finish(partition, item)
         partition.done(item, item.last_offset)
-        item.pass
+        item.next_batch
         partition.release(item)
       end
 

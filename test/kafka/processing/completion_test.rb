@@ -41,18 +41,18 @@ module Skep
         super
       end
 
-      test "stores what a partition reaches without a message" do
+      test "stores the offset of an item without messages" do
         reach(atomic: false)
         assert_equal [["t", 0, 7], [["t", 0, 7]]], [@store.stored, @scheduler.done]
       end
 
-      test "commits it by a transaction where its messages' are" do
+      test "a transactional source commits that offset by a transaction" do
         reach(atomic: true)
         assert_equal [6, nil], [@outputs.sealed, @store.stored]
         assert_equal [["t", 0, 7]], @scheduler.done
       end
 
-      test "leaves it to the next message where that fails, or the partition went elsewhere" do
+      test "leaves it to the next message if the transaction fails or the partition is lost" do
         reach(atomic: true, answer: FAILED)
         assert @outputs.aborted
         assert_equal [["kafka_commit_failed", "t", 0]], @told
@@ -65,13 +65,13 @@ module Skep
         assert_nil @store.stored
       end
 
-      test "commits a batch with what is behind it" do
+      test "commits a batch with the undelivered records after it" do
         outputs = reach(atomic: true, batch: Message.new("t", 0, 3, nil, nil, 0, {}))
         assert_equal 6, outputs.sealed
         assert_equal [["t", 0, 7]], @scheduler.done
       end
 
-      test "tells that messages come again only where their transaction isn't through" do
+      test "reports redelivery of a lost partition unless its transaction is committed" do
         message = Message.new("t", 0, 3, nil, nil, 0, {})
         [false, true].each do |atomic|
           reach(atomic:, batch: message) { @scheduler.revoke([["t", 0]]) }
@@ -87,7 +87,7 @@ module Skep
                                             Failure::PoisonDetector.new(child.caution), @outputs)
         item = taken(batch)
         yield if block_given?
-        batch ? completion.finish(item) : completion.reach(item)
+        batch ? completion.batch_done(item) : completion.skip_to(item)
         child.close
         @outputs
       end
@@ -111,7 +111,8 @@ module Skep
       # A work item of a partition that reaches 7.
       def taken(message)
         shelf = [[Librdkafka::MessageSet.new([*message]), [], message ? 1 : 0]]
-        shelf.define_singleton_method(:read) { |_| shift || [Librdkafka::MessageSet.new([]), [], 0] }
+        nothing = [Librdkafka::MessageSet.new([]), [], 0]
+        shelf.define_singleton_method(:read) { |_| shift || nothing }
         shelf.define_singleton_method(:close) { nil }
         places = [0, 7]
         places.define_singleton_method(:offset) { shift }
@@ -123,8 +124,8 @@ module Skep
 
       def partition(shelf, queue_position)
         Testing::FakePartition
-               .new(shelf, "t", 0, id: 1, wakeup_pipe: @scheduler.wakeup_pipe, order: -> {
- Processing::PartitionOrder.new(limit: 10) },
+               .new(shelf, "t", 0, id: 1, wakeup_pipe: @scheduler.wakeup_pipe,
+                                   order: -> { Processing::PartitionOrder.new(limit: 10) },
                                    limit: 10, max_wait: 0, seeking: nil, queue_position:)
       end
     end

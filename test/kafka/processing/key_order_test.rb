@@ -7,7 +7,7 @@ module Skep
   module Kafka
     # Which messages may be worked on, by their keys.
     class KeyOrderTest < ::Skep::TestCase
-      test "gives out shares, each of its own keys, in order" do
+      test "takes a worker's share of messages, of keys that no other item has, in order" do
         order = order(threads: 2)
         put(order, %w[a b a c b a])
         first, second = take(order), take(order)
@@ -16,7 +16,7 @@ module Skep
         assert_nil order.take
       end
 
-      test "keeps a key's later messages until its strand is through" do
+      test "a key's later messages wait for its work item" do
         order = order(threads: 1)
         put(order, %w[a b])
         item = take(order)
@@ -27,7 +27,7 @@ module Skep
         assert_equal %w[a2 a4], told(take(order))
       end
 
-      test "has those first that have waited for their key" do
+      test "takes messages first that have waited for their key" do
         order = order(threads: 1, limit: 1)
         put(order, %w[a])
         item = take(order)
@@ -37,7 +37,7 @@ module Skep
         assert_equal %w[b2], told(take(order))
       end
 
-      test "lets what has no key wait for nobody" do
+      test "messages without a key wait for no other" do
         order = order(threads: 4)
         put(order, [nil] * 4)
         assert_equal([[0], [1], [2], [3]], Array.new(4) { take(order).batch.map(&:offset) })
@@ -51,7 +51,7 @@ module Skep
         assert_nil order.take
       end
 
-      test "reads no further than so many beyond the lowest unfinished" do
+      test "reads no more than `ahead` messages beyond the lowest unfinished one" do
         order = order(threads: 1, limit: 3, ahead: 6)
         assert_equal 3, order.room
         put(order, %w[slow a b])
@@ -67,7 +67,7 @@ module Skep
         refute_predicate order, :held?
       end
 
-      test "holds no more in memory than some" do
+      test "stops reading at a limit of memory" do
         order = order(threads: 1)
         put(order, %w[a], bytes: 16 << 20)
         item = take(order)
@@ -76,7 +76,7 @@ module Skep
         assert_equal 100, order.room
       end
 
-      test "notes part of a batch, and the rest later" do
+      test "a part of a batch can be done before the rest" do
         order = order(threads: 1)
         put(order, %w[a b c d])
         batch = take(order).batch
@@ -88,7 +88,7 @@ module Skep
         assert_equal 4, order.position
       end
 
-      test "gives each message out once, and each key's in order, whatever happens between" do
+      test "takes each message once, and those of a key in order, in random runs" do
         random = Random.new(3)
         order = order(threads: 3, limit: 20, ahead: 60)
         out, seen, offset = [], [], 0
@@ -97,7 +97,9 @@ module Skep
           put(order, Array.new(room) { %w[a b c d e].sample(random:) }, from: offset)
           offset += room
           out << take(order) if order.any?
-          through(order, out.delete_at(random.rand(out.size)), seen) if random.rand < 0.5 && out.any?
+          next unless random.rand < 0.5 && out.any?
+
+          through(order, out.delete_at(random.rand(out.size)), seen)
         end
         assert_equal (0...1_000).to_a, seen.map { |one| one[1..].to_i }.sort
         seen.group_by { |one| one[0] }.each_value do |of_key|

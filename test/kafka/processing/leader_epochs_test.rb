@@ -13,7 +13,7 @@ module Skep
         assert_equal [nil, 7, 7, 7, nil], at(epochs, 41, 42, 60, 80, 81)
       end
 
-      test "knows none in a read in which the epoch changes, but its end's" do
+      test "knows only the last epoch of a read in which the epoch changes" do
         epochs = Processing::LeaderEpochs.new
         epochs.read(nil, 10, 3)
         epochs.read(10, 20, 4)
@@ -22,7 +22,7 @@ module Skep
         assert_equal [3, nil, 4, 4], at(epochs, 10, 11, 20, 25)
       end
 
-      test "knows none where messages were read that it doesn't know of" do
+      test "knows no epoch of offsets that weren't read" do
         epochs = Processing::LeaderEpochs.new
         epochs.read(nil, 10, 3)
         epochs.read(15, 20, 3)
@@ -31,7 +31,7 @@ module Skep
         assert_equal [nil, 3, nil], at(epochs, 15, 20, 30)
       end
 
-      test "gives no epoch that is lower than one committed before" do
+      test "returns no epoch lower than one committed before" do
         epochs = Processing::LeaderEpochs.new(500, 3)
         epochs.reset
         epochs.read(500, 20, 0)
@@ -55,7 +55,7 @@ module Skep
         assert_equal [[6, 0]], stored { play { |_, child| child.stop! } }
       end
 
-      test "commits what comes after a seek backwards" do
+      test "commits offsets after a seek backwards" do
         broker(orders: 1)
         feed("orders", (0...6).map { |n| ["k", n.to_s] })
         sought = false

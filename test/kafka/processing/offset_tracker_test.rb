@@ -5,7 +5,7 @@ require "skep/kafka"
 
 module Skep
   module Kafka
-    class ProgressTest < ::Skep::TestCase
+    class OffsetTrackerTest < ::Skep::TestCase
       def setup
         super
         @progress = Processing::OffsetTracker.new
@@ -17,7 +17,7 @@ module Skep
         assert_equal [3, 300], [@progress.ahead, @progress.bytes]
       end
 
-      test "goes as far as the lowest that is unfinished" do
+      test "the position is the lowest unfinished offset" do
         @progress.done(11)
         assert_equal 10, @progress.position
         @progress.done(10)
@@ -28,32 +28,32 @@ module Skep
         assert_equal 20, @progress.position
       end
 
-      test "passes what there is nothing more before, once all of it is done" do
-        @progress.reach(17)
+      test "skips offsets without messages once all before them is done" do
+        @progress.skip_to(17)
         assert_nil @progress.position
         [10, 14].each { |offset| @progress.done(offset) }
         assert_equal 11, @progress.position
         refute_predicate @progress, :clear?
         @progress.done(11)
         assert_equal 17, @progress.position
-        @progress.reach(16) # another has gone on meanwhile
+        @progress.skip_to(16) # another has gone on meanwhile
         assert_equal 17, @progress.position
-        @progress.reach(20)
+        @progress.skip_to(20)
         assert_equal 20, @progress.position
       end
 
-      test "has a position where there was nothing to do" do
+      test "skip_to sets the position if nothing is open" do
         progress = Processing::OffsetTracker.new
-        progress.reach(5)
+        progress.skip_to(5)
         assert_equal 5, progress.position
       end
 
-      test "takes twice for once" do
+      test "a message that is done twice counts once" do
         2.times { @progress.done(10) }
         assert_equal [11, 300], [@progress.position, @progress.bytes]
       end
 
-      test "knows how far ahead it has been read, to within what was read together" do
+      test "knows how far ahead was read, exact to within one read" do
         @progress.open([15, 16], bytes: 20)
         @progress.done(15)
         assert_equal 5, @progress.ahead
@@ -63,7 +63,7 @@ module Skep
         assert_equal 0, @progress.ahead
       end
 
-      test "lets go of what was read together when the last of it is done" do
+      test "the memory of a read is freed when its last message is done" do
         @progress.open([15], bytes: 20)
         @progress.done(15)
         assert_equal 300, @progress.bytes
@@ -71,7 +71,7 @@ module Skep
         assert_equal 0, @progress.bytes
       end
 
-      test "comes to the truth of any order, with gaps" do
+      test "has the right position for any order, with gaps" do
         random = Random.new(7)
         offsets = (1..2_000).select { random.rand < 0.7 }
         progress = Processing::OffsetTracker.new

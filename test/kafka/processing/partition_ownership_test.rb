@@ -8,7 +8,7 @@ require "kafka/support/fake_child"
 module Skep
   module Kafka
     # What a handler learns of a revocation, and when the group is asked for the membership.
-    class OwnershipTest < ::Skep::TestCase
+    class PartitionOwnershipTest < ::Skep::TestCase
       Part = Struct.new(:revoked, :restart)
       private_constant :Part
 
@@ -42,14 +42,14 @@ module Skep
         super
       end
 
-      test "asks nobody while the event loop runs" do
+      test "makes no request while the event loop runs" do
         3.times { (@now += 2.0) && @lease.renew }
 
         assert_predicate ownership, :confirmed?
         assert_empty @group.commits
       end
 
-      test "asks the group once after a stop, until it answers" do
+      test "after the process was stopped, asks the group until it answers, once" do
         @now += 4.0
         @lease.renew # the event loop goes on, and knows of nothing yet
 
@@ -58,11 +58,11 @@ module Skep
         assert_equal [["orders", 0, 7]] * 2, @asked
       end
 
-      test "is refused by a group that has given the partition away" do
+      test "isn't confirmed by a group that has assigned the partition to another member" do
         @now += 4.0
 
-        refute_predicate ownership(Librdkafka::ErrorCode::UNKNOWN_MEMBER) {
- @part.revoked = :lost }, :confirmed?
+        refused = ownership(Librdkafka::ErrorCode::UNKNOWN_MEMBER) { @part.revoked = :lost }
+        refute_predicate refused, :confirmed?
       end
 
       test "isn't confirmed without an answer at a stop" do
@@ -71,7 +71,7 @@ module Skep
         refute_predicate ownership(Librdkafka::ErrorCode::TIMED_OUT) { @child.stop! }, :confirmed?
       end
 
-      test "leaves it to the transaction whether its node is a member" do
+      test "makes no request for a transactional source" do
         @now += 4.0
 
         assert_predicate ownership(transactional: true), :confirmed?
@@ -81,21 +81,21 @@ module Skep
         owner = ownership
         seen = each_of(owner) { |message, _| @part.revoked = :asked if message.offset == 1 }
 
-        assert_equal [[0, 1], 1, true], [seen, @batch.__cut, @batch.revoked?]
+        assert_equal [[0, 1], 1, true], [seen, @batch.__ended_at, @batch.revoked?]
         assert_equal [0, 1], @batch.map(&:offset), "a second loop has the same messages"
       end
 
-      test "ends each where the group doesn't confirm it after a long message" do
-        seen = each_of(ownership(Librdkafka::ErrorCode::UNKNOWN_MEMBER) {
- @part.revoked = :lost }) do |message|
+      test "ends each if the group doesn't confirm the membership after a long message" do
+        refused = ownership(Librdkafka::ErrorCode::UNKNOWN_MEMBER) { @part.revoked = :lost }
+        seen = each_of(refused) do |message|
           @now += 4.0 if message.offset.zero?
           wait_readable_for(0.002)
         end
 
-        assert_equal [[0], 0], [seen, @batch.__cut]
+        assert_equal [[0], 0], [seen, @batch.__ended_at]
       end
 
-      test "lets a loop within the message at work come to its end" do
+      test "doesn't end a nested loop" do
         counts = []
         each_of(ownership) do |message|
           @part.revoked = :asked
@@ -106,10 +106,10 @@ module Skep
         assert_equal [[0, 5]], counts
       end
 
-      test "gives out nothing of what was lost before" do
+      test "each yields nothing if the partition is lost before" do
         @part.revoked = :lost
 
-        assert_equal [[], -1], [each_of(ownership), @batch.__cut]
+        assert_equal [[], -1], [each_of(ownership), @batch.__ended_at]
       end
 
       private
@@ -117,7 +117,8 @@ module Skep
       def ownership(*codes, transactional: false, &asked)
         @group = Group.new(*codes, &asked)
         @asked = @group.commits if codes.any?
-        tools = Processing::Tools.new(consumer: @group, lease: @lease, options: Config::SourceOptions.new(transactional:))
+        tools = Processing::Tools.new(consumer: @group, lease: @lease,
+                                      options: Config::SourceOptions.new(transactional:))
         Processing::PartitionOwnership.new(tools, @child, @part)
       end
 
@@ -125,7 +126,7 @@ module Skep
       def each_of(owner)
         messages = (0...5).map { |offset| Message.new("orders", 0, offset, nil, nil, 0, {}) }
         @batch = Batch.new("orders", 0, messages)
-        @batch.__given_to(@child) { true }
+        @batch.__attach(@child)
         owner.define_singleton_method(:limit) { 1_000_000 }
         @batch.__owned(owner)
         seen = []

@@ -3,7 +3,7 @@
 require "kafka/support/kafka_case"
 
 # What comes through an partition reader whose reader meets what can't be read.
-class KafkaIntakeTest < Skep::TestCase
+class KafkaPartitionReaderTest < Skep::TestCase
   BAD = [-199, "wrong checksum", 12].freeze
 
   # A reader that gives what it is told to.
@@ -33,7 +33,7 @@ class KafkaIntakeTest < Skep::TestCase
     def reset(_, expected, first, low) = told << [:reset, expected, first, low]
   end
 
-  test "gives out what comes before such a place, and then nothing until it was sought there" do
+  test "reads up to an unreadable message, then nothing before a seek" do
     reader = reader(read(10..15, BAD), read(16..20), read(12..20))
 
     assert_equal [[10, 11], [], 7], take(reader)
@@ -45,7 +45,7 @@ class KafkaIntakeTest < Skep::TestCase
     assert_equal [[:stuck, 12, -199], [:readable, 12]], @notes.told
   end
 
-  test "takes what can't be decompressed the same way, and leaves other errors to others" do
+  test "reports an unknown compression as unreadable, and returns other errors" do
     refused = [29, "refused", -1001]
     reader = reader(read(0..1), read(nil, refused, [-198, "bad compression", 2]))
 
@@ -54,7 +54,7 @@ class KafkaIntakeTest < Skep::TestCase
     assert_equal [[:stuck, 2, -198]], @notes.told
   end
 
-  test "is read again from where any error stands, of which it says nothing itself" do
+  test "stops at the offset of any other error, and reports nothing itself" do
     refused = [29, "refused", 2]
     reader = reader(read(0..1, refused), read(3..4), read(2..4))
 
@@ -65,14 +65,14 @@ class KafkaIntakeTest < Skep::TestCase
     assert_equal [[:again, 2]], @notes.told
   end
 
-  test "goes on after an error that stands nowhere" do
+  test "continues after an error without an offset" do
     reader = reader(read(0..1, [-186, "no connection", -1001]), read(2..3))
 
     assert_equal [[0, 1], [2, 3]], Array.new(2) { take(reader).first }
     assert_empty @notes.told
   end
 
-  test "stays stuck where the seek fails" do
+  test "remains stopped if the seek fails" do
     reader = reader(read(0..1, [-170, "unknown codec", 1]), read(2..3))
 
     take(reader)
@@ -80,11 +80,11 @@ class KafkaIntakeTest < Skep::TestCase
     assert_empty take(reader).first
   end
 
-  test "isn't stuck any more where it is sought elsewhere" do
+  test "a seek elsewhere ends the stop" do
     reader = reader(read(0..1, [-199, "wrong checksum", 2]), read(7..9))
 
     take(reader)
-    assert_equal 7, reader.anew { 7 } # nor is the seek a reset
+    assert_equal 7, reader.restart { 7 } # nor is the seek a reset
     reader.resume { flunk "it is where it is to be" }
     assert_equal [7, 8, 9], take(reader).first
     assert_equal [[:stuck, 2, -199]], @notes.told
@@ -96,12 +96,12 @@ class KafkaIntakeTest < Skep::TestCase
     assert_equal [[:reset, 0, 4, 3]], resets([3], read(4..9), expected: 0)
   end
 
-  test "reports a reset by the low watermark of that time when retention has moved on since" do
+  test "reports a reset by the low watermark at that time if retention has moved on since" do
     assert_equal [[:reset, 10, 30, 28]],
                  resets([0, 28, 90], read(0..3), read(4..9), read(30..31))
   end
 
-  test "reports no reset for gaps in the log, also when retention is past them" do
+  test "reports no reset for gaps in the log, even if retention has deleted them since" do
     assert_empty resets([0, 0, 50], read(0..3), read(8..9), read(30..31))
     assert_empty resets([nil, nil], read(0..3), read(8..9))
     assert_empty resets([3], read(8..9), expected: 5)
@@ -111,29 +111,29 @@ class KafkaIntakeTest < Skep::TestCase
     assert_equal [[:reset, 500, 0, nil]], resets([0, 0], read(0..3), read(4..9), expected: 500)
   end
 
-  test "forgets the low watermark of a topic that was made again" do
+  test "forgets the low watermark of a recreated topic" do
     assert_empty resets([7, 0, 0], read(0..3), read(4..5), read(8..9))
   end
 
-  test "tells where what was read ends, where that is behind more than its messages" do
+  test "returns the end offset of a read that ends with undelivered records" do
     assert_equal [nil, 13, 15],
                  reaches([nil, 12, 12, 13, 13, 15], read(10..11), read(nil), read(13..13))
     assert_equal [11, 12], reaches([nil, 11, 11, 12], read(nil), read(nil))
   end
 
-  test "takes no place for its own that it hasn't moved" do
+  test "ignores a queue position that the read hasn't moved" do
     assert_equal [nil], reaches([21, 21], read(nil)), "of the partition's last time here"
     assert_equal [nil], reaches([21, nil], read(nil))
     assert_equal [nil, nil, 15],
                  reaches([10, 14, 14, 14, 15], read(nil, [29, "refused", -1]), read(nil), read(nil))
   end
 
-  test "tells of no place while more waits, or something can't be read" do
+  test "returns no end offset while more waits, or at an error" do
     assert_equal [nil], reaches([nil, 100], read(0..9), limit: 10)
     assert_equal [nil, nil], reaches([nil, 13, 13, 16], read(10..11, BAD), read(13..14))
   end
 
-  test "counts what is missing where nothing comes after it but records that aren't given out" do
+  test "counts missing messages if only undelivered records follow" do
     told = resets([0, 29], read(4..9), read(nil), places: [4, 10, 10, 30])
 
     assert_equal [[:reset, 10, 30, 29]], told
@@ -145,8 +145,7 @@ class KafkaIntakeTest < Skep::TestCase
     @notes = Notes.new
     Skep::Kafka::Processing::PartitionReader.new(Script.new(*reads), "orders", 0,
                                                  Places.new(places, lows))
-               .tap { |reader|
- reader.fetch_errors = @notes }
+               .tap { |reader| reader.fetch_errors = @notes }
   end
 
   # lows: the low watermark at each read.

@@ -9,7 +9,7 @@ module Skep
       # What the scheduler asks of a partition: of `items` it gives one a draw, one at a time unless
       # `wide`.
       Stub = Struct.new(:id, :key, :state, :retry_at, :revoked, :position, :gathering, :items,
-                        :wide, :waits, :place, :plan, :last_success, :text, :in_flight, :sorted,
+                        :wide, :waits, :place, :order, :last_success, :text, :in_flight, :sorted,
                         keyword_init: true) do
         Unsorted = Struct.new(:partition, :text) do
           def needs_keys? = true
@@ -42,7 +42,7 @@ module Skep
         def seek(place, *) = self.place = place
         def waits_for = nil
         def waits_for?(_strand) = false
-        def stale?(item) = !item.plan.equal?(plan)
+        def stale?(item) = !item.order.equal?(order)
         def more? = seeking? ? in_flight.zero? : items.positive? && (wide || in_flight.zero?)
         def done(_strand, offset) = self.position = offset + 1
         def release(item) = (self.released ||= []) << item
@@ -54,7 +54,7 @@ module Skep
 
         def read
           self.retry_at = waits
-          self.place, self.plan = nil, Object.new if seeking? && in_flight.zero?
+          self.place, self.order = nil, Object.new if seeking? && in_flight.zero?
         end
 
         def draw
@@ -62,7 +62,7 @@ module Skep
 
           self.items -= 1
           batch = Batch.new(*key, [Message.new(*key, 41, nil, nil, 0, {})])
-          Processing::WorkItem.new(self, [batch], plan:)
+          Processing::WorkItem.new(self, [batch], order:)
         end
       end
 
@@ -92,7 +92,7 @@ module Skep
         super
       end
 
-      test "gives a partition to one at a time" do
+      test "hands out one item of a partition ordered by offset at a time" do
         add(1, items: 2)
         item = take
         assert_equal 1, item.partition.id
@@ -104,7 +104,7 @@ module Skep
         assert_equal 1, take.partition.id
       end
 
-      test "gives one that has it so to several at a time" do
+      test "hands out several items of a partition ordered by key" do
         add(1, items: 3, wide: true)
         items = Array.new(3) { take }
         assert_equal 3, items.first.partition.in_flight
@@ -113,16 +113,16 @@ module Skep
         assert_equal 0, items.first.partition.in_flight
       end
 
-      test "wakes the one who listens for a new partition" do
+      test "wakes the main thread for a new partition" do
         add(1)
         refute_nil @scheduler.wakeup_pipe.io.wait_readable(0)
       end
 
-      test "lets a strand rest until its time, while others go on" do
+      test "an item in backoff is handed out when its time has come, others before" do
         add(1)
         add(2)
         first = take
-        first.rest(600)
+        first.back_off(600)
         @scheduler.release(first)
         assert_equal 2, take.partition.id
         @scheduler.wakeup_pipe.ring(1)
@@ -132,17 +132,17 @@ module Skep
         @scheduler.wake_ready(@scheduler.next_deadline)
         assert_same first, take
         refute first.partition.released
-        first.pass
+        first.next_batch
         @scheduler.release(first)
         assert_equal [first], first.partition.released
       end
 
-      test "ends the rest of a strand by a success that was begun after it failed" do
+      test "a success that began after a failure ends the item's backoff" do
         add(1, items: 3, wide: true)
         items = Array.new(3) { take }
         now = OS.now
-        items[0].rest(600, awaiting: now)
-        items[1].rest(600) # for another reason
+        items[0].back_off(600, awaiting: now)
+        items[1].back_off(600) # for another reason
         items.first(2).each { |item| @scheduler.release(item) }
         @scheduler.succeeded(items[2].partition, now)
         assert_nil take
@@ -151,47 +151,47 @@ module Skep
         assert_nil take
       end
 
-      test "lets no strand rest that awaits what has happened before it is freed" do
+      test "an item that waits for a success which came before its release is ready at once" do
         add(1, items: 2, wide: true)
         one, other = take, take
-        one.rest(600, awaiting: OS.now)
+        one.back_off(600, awaiting: OS.now)
         @scheduler.succeeded(other.partition, OS.now + 1)
         @scheduler.release(one)
         assert_same one, take
       end
 
-      test "has one of the strands that await a success tried soon, whatever becomes of others" do
+      test "one of the items that wait for a success is tried soon, whatever happens to others" do
         add(1, items: 3, wide: true)
         one, other, third = take, take, take
         refute @scheduler.probe(one.partition)
         now = OS.now
         [one, other].each do |item|
-          item.rest(600, awaiting: now)
+          item.back_off(600, awaiting: now)
           @scheduler.release(item)
         end
         assert_operator [one, other].map(&:retry_at).min, :<, now + 300
         @scheduler.wake_ready(now + 300)
         probe = take
-        probe.rest(3600) # it was asked to pause
+        probe.back_off(3600) # it was asked to pause
         @scheduler.release(probe)
-        @scheduler.release(third.tap(&:pass))
+        @scheduler.release(third.tap(&:next_batch))
         @scheduler.wake_ready(now + 300)
         assert_same [one, other].find { |item| !item.equal?(probe) }, take
       end
 
-      test "gives out what a strand was divided into by itself" do
+      test "hands out the parts of an item separately" do
         add(1)
         item = take
         other = Processing::WorkItem.new(item.partition, [:batch])
-        item.instance_variable_get(:@offshoots) << other
-        item.rest(60)
+        item.instance_variable_get(:@split_off) << other
+        item.back_off(60)
         other.retry_at = nil
         @scheduler.release(item)
         assert_same other, take
         assert_nil take
       end
 
-      test "wakes what gathers messages when more have come" do
+      test "makes a partition ready that waits for more messages when they come" do
         partition = add(1, gathering: true, waits: OS.now + 60, items: 0)
         assert_nil take
         assert_equal :backoff, partition.state
@@ -201,7 +201,7 @@ module Skep
         assert_equal 1, take.partition.id
       end
 
-      test "takes a partition back when its batch is done, and tells how far it came" do
+      test "a revocation returns the offset of the batch in progress once that is done" do
         add(1)
         item = take
         leaving = @scheduler.ask_back([["t", 1]])
@@ -215,7 +215,7 @@ module Skep
         assert_empty @scheduler.keys
       end
 
-      test "waits for all that is in hand of a partition before it is taken back" do
+      test "a revoked partition is closed when all its items are released" do
         add(1, items: 2, wide: true)
         items = [take, take]
         leaving = @scheduler.ask_back([["t", 1]])
@@ -228,7 +228,7 @@ module Skep
         assert_equal :closed, items.first.partition.state
       end
 
-      test "gives up a partition whose batch takes too long, and then doesn't note it" do
+      test "stores no offset of a batch that ends after its partition is lost" do
         add(1)
         item = take
         assert_empty @scheduler.revoke([["t", 1]])
@@ -237,7 +237,7 @@ module Skep
         assert_equal :closed, item.partition.state
       end
 
-      test "holds back a partition that came again until the old batch is through" do
+      test "a new assignment waits for the batch of the earlier one" do
         add(1)
         old = take
         @scheduler.revoke([old.partition.key])
@@ -247,7 +247,7 @@ module Skep
         assert_equal 2, take.partition.id
       end
 
-      test "reads a partition on one thread only, even if it is held back for just a moment" do
+      test "reads a partition on one thread only, even if it had to wait for just a moment" do
         lock = turnstile
         add(1)
         old = take
@@ -274,37 +274,37 @@ module Skep
         other&.join
       end
 
-      test "forgets what rests of a partition that is taken back, or goes on elsewhere" do
+      test "a revocation and a seek end the backoff of the partition's items" do
         add(1, items: 2, wide: true)
         resting, seeking = take, take
         add(2)
-        resting.rest(0)
+        resting.back_off(0)
         @scheduler.release(resting)
         @scheduler.seek(seeking, :beginning)
         assert_nil @scheduler.next_deadline
-        assert_predicate seeking, :over?
+        assert_predicate seeking, :done?
         other = take
-        other.rest(0)
+        other.back_off(0)
         @scheduler.release(other)
         @scheduler.revoke([["t", 2]])
         assert_nil @scheduler.next_deadline
       end
 
-      test "gives out nothing from before the partition went elsewhere, wherever it waited" do
+      test "hands out no item from before a seek, wherever it waited" do
         add(1, items: 4, wide: true)
         resting, seeking = take, take
-        resting.rest(0)
+        resting.back_off(0)
         @scheduler.release(resting)
         @scheduler.wake_ready # it waits for a worker now, behind its partition
         @scheduler.seek(seeking, :beginning)
         @scheduler.release(seeking)
         fresh = take
         refute_predicate fresh.partition, :seeking?
-        assert_equal [fresh.partition.plan] * 2, [fresh.plan, take.plan]
+        assert_equal [fresh.partition.order] * 2, [fresh.order, take.order]
         assert_nil take
       end
 
-      test "gives out nothing that a worker came by just before its partition went elsewhere" do
+      test "hands out no item that a worker took from the queue just before a seek" do
         lock = turnstile
         add(1, items: 2, wide: true)
         popped, seeking = take, take
@@ -334,7 +334,7 @@ module Skep
         add(1)
         item = take
         @scheduler.wakeup_pipe.heard
-        item.rest(600)
+        item.back_off(600)
         @scheduler.release(item)
         assert @scheduler.wakeup_pipe.io.wait_readable(0)
       end
@@ -360,7 +360,7 @@ module Skep
         assert_equal :closed, partition.state
       end
 
-      test "notes a mark once, and what is beyond it at the end" do
+      test "stores a mark once, and the batch's end" do
         add(1)
         item = take
         2.times { assert_equal :stored, @scheduler.mark(item, 40) }
@@ -368,7 +368,7 @@ module Skep
         assert_equal [["t", 1, 41, 7], ["t", 1, 42, 7]], @stored
       end
 
-      test "has nothing more for anybody once closed" do
+      test "hands out nothing once closed" do
         waiting = Thread.new { @scheduler.next_item }
         add(1)
         assert_equal 1, waiting.value.partition.id

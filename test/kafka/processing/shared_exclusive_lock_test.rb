@@ -5,8 +5,8 @@ require "skep/kafka"
 
 module Skep
   module Kafka
-    class GateTest < ::Skep::TestCase
-      # Says so before it waits.
+    class SharedExclusiveLockTest < ::Skep::TestCase
+      # Reports each wait before it begins.
       class Told < ConditionVariable
         attr_reader :waits
 
@@ -24,8 +24,8 @@ module Skep
       def setup
         super
         @exclusive_lock = Processing::SharedExclusiveLock.new
-        @moved = Told.new
-        @exclusive_lock.instance_variable_set(:@moved, @moved)
+        @changed = Told.new
+        @exclusive_lock.instance_variable_set(:@changed, @changed)
         @told = Thread::Queue.new
         @threads = []
       end
@@ -35,16 +35,16 @@ module Skep
         super
       end
 
-      test "lets in who comes, side by side" do
+      test "runs shared blocks side by side" do
         pushes = Array.new(3) { enter }
         assert_equal [:in] * 3, Array.new(3) { @told.pop }
         pushes.each { |push| push << true }
       end
 
-      test "lets one in alone when all others are through, and nobody after it until it is, too" do
+      test "an exclusive block runs when no other does, and no other runs beside it" do
         first = enter
         assert_equal :in, @told.pop
-        alone = enter_late(:alone, alone: true)
+        alone = enter_late(:alone, exclusive: true)
         late = enter_late(:late)
         first << true
         assert_equal :alone, @told.pop
@@ -54,40 +54,42 @@ module Skep
         late << true
       end
 
-      test "lets those be alone one after the other" do
-        first = enter(alone: true)
+      test "exclusive blocks run one after the other" do
+        first = enter(exclusive: true)
         assert_equal :in, @told.pop
-        second = enter_late(:second, alone: true)
+        second = enter_late(:second, exclusive: true)
         assert_empty @told
         first << true
         assert_equal :second, @told.pop
         second << true
       end
 
-      test "is left by who raises" do
-        2.times { assert_raises(IOError) { @exclusive_lock.pass(alone: true) { raise IOError } } }
-        assert_equal(:done, @exclusive_lock.pass { :done })
+      test "a block that raises releases the lock" do
+        2.times do
+          assert_raises(IOError) { @exclusive_lock.synchronize(exclusive: true) { raise IOError } }
+        end
+        assert_equal(:done, @exclusive_lock.synchronize { :done })
       end
 
-      test "lets nobody in once it is closed, not even who has waited" do
+      test "once closed, runs no block, not even one that has waited" do
         first = enter
         @told.pop
-        enter_late(:alone, alone: true)
+        enter_late(:alone, exclusive: true)
         enter_late(:late)
         @exclusive_lock.close
         @threads.drop(1).each(&:join)
         first << true
-        assert_nil(@exclusive_lock.pass { flunk "let in" })
+        assert_nil(@exclusive_lock.synchronize { flunk "has run" })
         assert_empty @told
       end
 
       private
 
-      # A thread that tells when it is in, and stays until something is pushed.
+      # A thread that reports when its block runs; the block ends when something is pushed.
       def enter(as = :in, **how)
         push = Thread::Queue.new
         @threads << Thread.new do
-          @exclusive_lock.pass(**how) do
+          @exclusive_lock.synchronize(**how) do
             @told << as
             push.pop
           end
@@ -95,10 +97,10 @@ module Skep
         push
       end
 
-      # The same for one that has to wait: it does so by now.
+      # The same for a block that has to wait; returns once it waits.
       def enter_late(as, **how)
-        @moved.waits.clear
-        enter(as, **how).tap { @moved.waits.pop }
+        @changed.waits.clear
+        enter(as, **how).tap { @changed.waits.pop }
       end
     end
   end

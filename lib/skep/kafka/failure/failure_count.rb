@@ -1,25 +1,25 @@
 # frozen_string_literal: true
 
-# Counts the failures of a batch, and of the message in it that failed. Pure.
+# Counts the failures of a batch, and of the message in it that failed.
 #
 #   failures = FailureCount.new
 #   failures.begin_try(partition.last_success)
 #   failures.add(41, OS.now)   # the handler raised at offset 41; nil: it isn't known where
 #   failures.count             # => 1, failures of the batch
 #   failures.number            # => 1, failures in a row of that message
-#   failures.alone             # => 0, failures in tries that began after others had succeeded
+#   failures.alone             # => 0, failures of tries that began after others had succeeded
 #   failures.since             # => when it failed first, in monotonic seconds
 #   failures.outage_since      # => since when nothing of the partition has succeeded
 #
 # A batch of many messages may fail at another message each time: `count` decides when its messages
-# are tried one by one, `number` is what events report and what the backoff goes by.
+# are tried one by one. Events report `number`, and the backoff depends on it.
 #
-# Whether the message is bad or what its handler depends on is away shows in the other messages of
-# its partition: where one of those was begun, and succeeded, after the first failure and before a
-# try, that try counts against the message (`alone`).
+# The other messages of the partition show whether the message is bad, or a dependency of its
+# handler is unavailable. If one of them was tried, and succeeded, after the first failure and
+# before a try, that try counts against the message (`alone`).
 #
-# Parts of a batch inherit `outage_since` from it, even those that have not failed themselves: how
-# long a dependency has been away doesn't depend on how far a batch is divided.
+# Parts of a batch inherit `outage_since`, even those that have not failed themselves: how long a
+# dependency is unavailable doesn't depend on how a batch is split.
 module Skep
   module Kafka
     module Failure
@@ -30,7 +30,7 @@ module Skep
         attr_reader :since #: Float?, monotonic seconds
         attr_reader :outage_since #: Float?, monotonic seconds
 
-        # since: when the batch failed first that this one was part of.
+        # since: when the batch failed first of which this one is a part.
         #: (?since: Float?, ?outage_since: Float?) -> void
         def initialize(since: nil, outage_since: nil)
           @count = @number = @alone = 0
@@ -38,7 +38,7 @@ module Skep
           @outage_since = outage_since
         end
 
-        # A try begins. success: when the last of the partition's messages that succeeded was begun.
+        # A try begins. success: when the partition's last try that succeeded began.
         def begin_try(success) #: (Float?) -> void
           @others = since && success ? success > since : false
           @outage_since = nil if outage_since && success && success > outage_since
@@ -53,9 +53,9 @@ module Skep
           @offset = offset
         end
 
-        def inspect
+        def inspect #: () -> String
           "#<Skep::Kafka::Failure::FailureCount count=#{count} alone=#{alone}>"
-        end #: () -> String
+        end
       end
     end
   end

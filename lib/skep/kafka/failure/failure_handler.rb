@@ -1,102 +1,129 @@
 # frozen_string_literal: true
 
-# What becomes of a batch that isn't done: one whose handler raised rests and is tried again; after
-# many attempts its messages are tried one by one, and the one that can't be done is set aside. One
-# of which the handler said "not now", or "from there", does so.
+# Decides what happens to a batch that isn't done. A batch whose handler raised is retried after a
+# backoff; after `attempts:` its messages are tried one by one, and one that still fails goes to the
+# dead letter topic. A message that has crashed its node too often isn't tried again.
 #
-#   failure_handler.met(item, error, at: 41)     # at: the offset that was given out, where that is known
-#   failure_handler.wished(item, [:pause, 30, :info])
-#   failure_handler.bury(item, error)            # at once, into the dead letter topic
+#   failure_handler.handler_raised(item, error, at: 41)   # at: the message's offset, if it is known
+#   failure_handler.pause_or_seek(item, [:pause, 30, :info])
+#   failure_handler.poison(item)             # its one message is poison, see PoisonDetector
+#   failure_handler.dead_letter(item, error) # without another try
 module Skep
   module Kafka
     module Failure
       class FailureHandler
         HELD = "what is unfinished keeps the rest from being read: it is `ahead:` messages behind"
+        KEPT = "it came from the dead letter topic, which `topics:` matches, and isn't written " \
+               "there again: mend the code, or choose a dead_letter: that this source doesn't read"
+        MARKED = "all of it was marked as done before"
+        POISON_NOTES = {
+          dead_letter: "it isn't tried again: the partition moves on",
+          pause: "its partition rests: mend the code and reload, or begin anew with dead_letter: " \
+                 "or poison: :skip",
+          skip: "it isn't tried again: the partition moves on without it"
+        }.freeze
         OUTAGE_LIMIT = RetryBackoff::OUTAGE_LIMIT
-        private_constant :HELD, :OUTAGE_LIMIT
+        private_constant :HELD, :KEPT, :MARKED, :POISON_NOTES, :OUTAGE_LIMIT
 
-        #: (Processing::Tools, Child, Processing::Completion, Producer::HandlerProducer) -> void
-        def initialize(tools, child, completion, outputs)
-          @child, @completion, @outputs, @scheduler = child, completion, outputs, tools.scheduler
+        #: (Processing::Tools, Child, Processing::Completion, Producer::HandlerProducer,
+        #:   PoisonDetector) -> void
+        def initialize(tools, child, completion, outputs, poison)
+          @child, @completion, @outputs, @poison = child, completion, outputs, poison
           @options, @report, @dead_letter = tools.options, tools.report, tools.dead_letter
-          @metrics = tools.metrics
+          @scheduler, @metrics = tools.scheduler, tools.metrics
           @backoff = RetryBackoff.new(@options.retry_backoff)
         end
 
         #: (Processing::WorkItem, Exception, ?at: Integer?) -> void
-        def met(item, error, at: nil)
+        def handler_raised(item, error, at: nil)
           batch = item.batch
-          all = item.marked == batch.last_offset
-          begin_again(item)
-          return told(batch, error, 0, note: MARKED) if all
+          all_marked = item.marked == batch.last_offset
+          undo(item)
+          return report_failure(batch, error, 0, note: MARKED) if all_marked
 
           item.failed(at)
-          failures = item.failures # what is divided may begin to count again
-          item.divide(at, wait: batch.first_offset == at)
-          last?(item,
-                error) ? give_up(item, error, failures) : try_again(item, error, failures)
+          failures = item.failures # split_failed_key may restart the count
+          item.split_failed_key(at, wait: batch.first_offset == at)
+          last?(item, error) ? give_up(item, error, failures) : try_again(item, error, failures)
         end
 
-        # What the handler asked for, before it returned: Batch#__wish.
-        def wished(item, wish) #: (Processing::WorkItem, [Symbol, *untyped]) -> void
+        # requested: what Batch#pause or Batch#seek asked for.
+        def pause_or_seek(item, requested) #: (Processing::WorkItem, [Symbol, *untyped]) -> void
           last = item.batch.last_offset
-          begin_again(item)
-          case wish
+          undo(item)
+          case requested
           in [:pause, seconds, level] then pause(item, seconds, level)
           in [:seek, place] then seek(item, place, last)
           end
         end
 
-        # attempts, crashes: what its headers are to say.
+        # Does with a poison message what `poison:` says.
+        def poison(item) #: (Processing::WorkItem) -> void
+          batch = item.batch
+          crashes = @poison.crashes(batch)
+          error = CrashedNode.new(crashes:, ends: @poison.ends(batch))
+          item.failed(batch.first_offset) # from the second time on: it couldn't be dead-lettered
+          report_poison(batch, error, crashes) if item.failures.count == 1
+          case @options.poison
+          when :dead_letter then dead_letter(item, error, attempts: crashes, crashes:)
+          when :pause then item.pause
+          when :skip then skip(item)
+          end
+        end
+
+        # attempts, crashes: for the dead letter's headers.
         #: (Processing::WorkItem, Exception, ?attempts: Integer, **Integer) -> void
-        def bury(item, error, attempts: item.failures.count, **crashes)
+        def dead_letter(item, error, attempts: item.failures.count, **crashes)
           batch = item.batch
           return keep(item, error, **crashes) if batch.topic == @options.dead_letter
 
           @child.busy(for: DeadLetterQueue::LONGEST * @options.threads) do
             @dead_letter.put(batch.messages.first, error, attempts:, through: @outputs, **crashes)
           end
-          @completion.finish(item) or return
+          @completion.batch_done(item) or return
 
           @metrics.count(batch, :dead_letters)
           @report.failed(:dead_lettered, batch, error, attempt: attempts, **crashes,
                                                        to: @options.dead_letter)
-        rescue OutputFailed => e # it stays here then, and is tried again
-          @outputs.abort
-          try_again(item, e)
-        end
-
-        # The partition moves on without it.
-        def skip(item) #: (Processing::WorkItem) -> void
-          batch = item.batch
-          @completion.finish(item) and @metrics.count(batch, :skipped)
-        rescue OutputFailed => e
+        rescue OutputFailed => e # the message stays in its partition, and is tried again
           @outputs.abort
           try_again(item, e)
         end
 
         private
 
-        # It came from the dead letter topic, and would come again from there.
+        # The partition moves on without the message.
+        def skip(item)
+          batch = item.batch
+          @completion.batch_done(item) and @metrics.count(batch, :skipped)
+        rescue OutputFailed => e
+          @outputs.abort
+          try_again(item, e)
+        end
+
+        # The message came from the dead letter topic, and would be read from there again.
         def keep(item, error, crashes: nil)
           place = item.batch.place.except(:last_offset)
           @report.problem("DEAD_LETTER", KEPT, name: :not_dead_lettered, level: :warn, **place)
           crashes ? item.pause : try_again(item, error)
         end
 
-        KEPT = "it came from the dead letter topic, which `topics:` matches, and isn't written " \
-               "there again: mend the code, or choose a dead_letter: that this source doesn't read"
-        MARKED = "all of it was marked as done before"
-        private_constant :KEPT, :MARKED
-
-        # What was marked is done; what was produced since belongs to nothing that is.
-        def begin_again(item)
-          @outputs.abort
-          @completion.cut(item)
-          item.batch&.__anew
+        def report_poison(batch, error, crashes)
+          @poison.report_poison(batch)
+          @report.failed(:message_convicted, batch, error,
+                         crashes:, verdict: @options.poison,
+                         note: POISON_NOTES.fetch(@options.poison))
         end
 
-        # What only the cluster is to blame for isn't given up.
+        # Marked messages are done; output messages since the mark are discarded.
+        def undo(item)
+          @outputs.abort
+          @completion.keep_rest(item)
+          item.batch&.__reset_strings
+        end
+
+        # Returns true if the batch isn't tried as a whole again. An error that only the cluster
+        # causes is retried forever.
         def last?(item, error)
           return false if error.is_a?(OutputFailed) && error.passing?
           return false unless @options.attempts
@@ -106,8 +133,8 @@ module Skep
           item.batch.size > 1 || spent?(item.failures)
         end
 
-        # Returns true if the message is to blame: others succeeded meanwhile, or it had time
-        # enough.
+        # Returns true if the message is bad: others succeeded meanwhile, or it failed for
+        # `retry_for:` seconds.
         def spent?(failures)
           failures.alone >= [@options.attempts - 1, 1].max ||
             OS.now - failures.since >= @options.retry_for.to_f
@@ -120,22 +147,22 @@ module Skep
         end
 
         def pause(item, seconds, level)
-          item.rest(seconds)
-          topic, number = item.partition.key
-          @report.tell(:kafka_paused, topic:, partition: number, seconds:, level:,
+          item.back_off(seconds)
+          topic, partition = item.partition.key
+          @report.tell(:kafka_paused, topic:, partition:, seconds:, level:,
                                       offset: item.batch&.first_offset)
         end
 
-        # failures: of what has failed, where that was divided.
+        # failures: of the batch before it was split.
         def try_again(item, error, failures = item.failures)
-          seconds = rest(item, failures)
-          told(item.batch, error, seconds.round(3), attempt: failures.number)
-          held(item.partition) if item.partition.held?
+          seconds = back_off(item, failures)
+          report_failure(item.batch, error, seconds.round(3), attempt: failures.number)
+          report_held(item.partition) if item.partition.held?
         end
 
         # Returns the seconds, at most. After an outage the first failure that is the message's own
-        # rests for the second backoff.
-        def rest(item, failures)
+        # has the second backoff.
+        def back_off(item, failures)
           now = OS.now
           lasted = now - failures.outage_since
           if failures.alone.positive?
@@ -145,33 +172,34 @@ module Skep
           else
             return await_success(item, failures, now, lasted)
           end
-          item.rest(seconds)
+          item.back_off(seconds)
           seconds
         end
 
         # Nothing of the partition has succeeded for a while: one of its work items at a time tries
-        # whether that has changed, and the others rest until then.
+        # whether that has changed, and the others wait for it.
         def await_success(item, failures, now, lasted)
           limit = @scheduler.probe(item.partition) ? RetryBackoff::LIMIT : OUTAGE_LIMIT
           seconds = @backoff.seconds(failures.number, limit:, least: lasted)
-          item.rest(seconds, awaiting: now)
+          item.back_off(seconds, awaiting: now)
           seconds
         end
 
-        # Of many messages it isn't known which can't be done: they are tried one by one first.
+        # Of several messages it isn't known which one fails: they are tried one by one first.
         def give_up(item, error, failures)
-          return bury(item, error) if item.batch.size == 1
+          return dead_letter(item, error) if item.batch.size == 1
 
-          told(item.batch, error, 0, attempt: failures.number, note: "from now on one by one")
+          report_failure(item.batch, error, 0, attempt: failures.number,
+                                               note: "from now on one by one")
           item.split
         end
 
-        def told(batch, error, seconds, **facts)
+        def report_failure(batch, error, seconds, **facts)
           @metrics.count(batch, :retries)
           @report.failed(:handler_failed, batch, error, seconds:, **facts)
         end
 
-        def held(partition)
+        def report_held(partition)
           @report.problem("HELD", HELD, name: :kafka_held, level: :warn, topic: partition.topic,
                                         partition: partition.number, offset: partition.position)
         end

@@ -1,39 +1,40 @@
 # frozen_string_literal: true
 
-# Which messages are suspected to crash their nodes, by what the nodes had in hand that did; and
-# which one is guilty.
+# Tells which messages are suspected to crash their nodes, by what was in progress in nodes that
+# crashed, and which one is poison: it crashes each node that processes it.
 #
 #   poison = PoisonDetector.new(child.caution)
-#   poison.any?                     # is anything suspected at all?
-#   poison.ranges(batch)            # => [17..42]: those are given out in batches of their own …
-#   poison.alone?(batch)            # … and perhaps with nothing else at work in the node
-#   poison.guilty?(batch)           # it isn't given out any more
-#   poison.acquit(partition)        # all before its position has been done
+#   poison.any?                     # true if anything is suspected
+#   poison.ranges(batch)            # => [17..42], suspected offsets: they get their own batches …
+#   poison.alone?(batch)            # … of which some must run with nothing else in the node
+#   poison.poison?(batch)           # true if the batch's one message must not be processed again
+#   poison.report_poison(batch)     # it caused the crashes
+#   poison.clear(partition)         # messages before its position are done, and no suspects
 #
-# | in hand at a crash | what becomes of it |
+# | in progress at a crash | what follows |
 # |---|---|
-# | a batch, and it isn't known how far it was | its messages one at a time, nothing beside them |
-# | a batch, of which `each` gave out one message | that one so; the others one at a time |
-# | a message | alone in its node: the crash counts, and CRASHES of those make it guilty |
+# | a batch, and it isn't known which message | its messages run one at a time, alone in the node |
+# | a batch, of which `each` gave out one message | that message alone; the others one at a time |
+# | one message, alone in its node | the crash counts; after CRASHES of them the message is poison |
 #
-# Who crashed alone is guilty; who was near a crash is innocent once it has been done.
+# A message that was alone in its node caused the crash. One that only was near a crash is cleared
+# once it has been processed.
 module Skep
   module Kafka
     module Failure
       class PoisonDetector
         CRASHES = 3
         LABEL = %r{\A(.+)/(\d+)/(\d+)-(\d+)\z} # Batch#label
-        private_constant :LABEL
 
-        # What a suspect's name says.
+        # The batch that a suspect's label names.
         Case = Struct.new(:suspect, :topic, :partition, :first, :last) do
           def of?(batch) = topic == batch.topic && partition == batch.partition
           def covers?(offset) = offset.between?(first, last)
 
-          # Which message it was, if that is known.
+          # The message that was in progress; nil if that isn't known.
           def offset = suspect.at || (first if first == last)
         end
-        private_constant :Case
+        private_constant :LABEL, :Case
 
         def initialize(caution) #: (Swarm::Processes::KnownSuspects) -> void
           @caution = caution
@@ -41,59 +42,59 @@ module Skep
 
         def any? = @caution.any? #: () -> bool
 
-        # The offsets of it that are suspected.
+        # Returns the batch's offsets that are suspected.
         #: (Batch) -> Array[Range[Integer]]
         def ranges(batch)
           near = cases(batch).reject { |one| one.last < batch.first_offset }
           near.map { |one| one.first..one.last }.reject { |range| range.min > batch.last_offset }
         end
 
-        # Is it to be at work with nothing beside it?
+        # Returns true if nothing else may run in the node beside the batch.
         def alone?(batch) #: (Batch) -> bool
           any? && batch.size == 1 && about(batch).any? do |one|
             one.offset.nil? || one.offset == batch.first_offset
           end
         end
 
-        def guilty?(batch) = any? && crashes(batch) >= CRASHES #: (Batch) -> bool
+        def poison?(batch) = any? && crashes(batch) >= CRASHES #: (Batch) -> bool
 
-        # How many nodes crashed with this message, and nothing else, in hand.
-        def crashes(batch)
-          accusations(batch).sum { |one| one.suspect.alone }
-        end #: (Batch) -> Integer
+        # Returns how many nodes crashed while they processed this message and nothing else.
+        #: (Batch) -> Integer
+        def crashes(batch) = accusations(batch).sum { |one| one.suspect.alone }
 
-        # How they died.
+        # Returns how these nodes died.
         #: (Batch) -> Array[String]
         def ends(batch) = accusations(batch).flat_map { |one| one.suspect.ends }
 
-        # It is to blame for all crashes it was near.
+        # Reports the message as the cause of all crashes near it.
         #: (Batch) -> void
-        def convict(batch) = @caution.convict(about(batch).map(&:suspect))
+        def report_poison(batch) = @caution.convict(about(batch).map(&:suspect))
 
-        # All that is before its position has been done.
-        def acquit(partition) #: (Processing::AssignedPartition) -> void
+        # Clears what lies before the partition's position.
+        def clear(partition) #: (Processing::AssignedPartition) -> void
           position = partition.position or return
-          of = all.select { |one| [one.topic, one.partition] == partition.key }
-          over = of.select { |one| one.last < position }
-          @caution.acquit(over.map(&:suspect)) if over.any?
+          done = all.select do |one|
+            [one.topic, one.partition] == partition.key && one.last < position
+          end
+          @caution.acquit(done.map(&:suspect)) if done.any?
         end
 
         private
 
-        def all = @caution.suspects.filter_map { |suspect| read(suspect) }
+        def all = @caution.suspects.filter_map { |suspect| parse(suspect) }
         def cases(batch) = all.select { |one| one.of?(batch) }
 
-        # Those that a batch of one message is part of.
+        # Those about a batch that had this batch's one message.
         def about(batch) = cases(batch).select { |one| one.covers?(batch.first_offset) }
 
-        # Those that name that message.
+        # Those about this one message.
         def accusations(batch)
           return [] unless batch.size == 1
 
           about(batch).select { |one| one.offset == batch.first_offset }
         end
 
-        def read(suspect)
+        def parse(suspect)
           _, topic, *numbers = *LABEL.match(suspect.in_hand)
           Case.new(suspect, topic, *numbers.map(&:to_i)) if topic
         end

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# How long to wait before a batch that failed is tried again: twice as long each time, up to a
-# limit, and never quite the same for two nodes. Pure.
+# How long to wait before a failed batch is retried: twice as long each time, up to a limit, with
+# jitter, so that nodes don't retry at the same time.
 #
 #   RetryBackoff.new(0.1).seconds(1)    # => 0.1 s ±20%, after the first failure
 #   RetryBackoff.new(0.1).seconds(20)   # => 30 s at most
@@ -22,8 +22,8 @@ module Skep
           @random = random
         end
 
-        # Seconds after so many failures of the same message. limit: seconds at most, but no less
-        # than after the first failure; least: seconds at least, within the limit.
+        # The seconds after so many failures of the same message. limit: the maximum, but no less
+        # than after the first failure; least: the minimum, within the limit.
         #: (Integer, ?limit: Float, ?least: Numeric) -> Float
         def seconds(failures, limit: LIMIT, least: 0)
           spread = 1 + @random.rand(-SPREAD..SPREAD)

@@ -1,17 +1,19 @@
 # frozen_string_literal: true
 
-# One partition while it is this node's: what comes in for it, and in what order it may be done.
+# A partition that is assigned to this node: reads its messages, makes work items of them, and
+# tracks which of them are done. Not thread-safe but for `epoch` and what the scheduler calls under
+# its lock; `read` is called without it, by one thread at a time.
 #
-#   partition = consumer.partition("orders", 3, id: 7, wakeup_pipe:, order:, limit: 500, max_wait: 0)
+#   partition = consumer.partition("orders", 3, id: 7, wakeup_pipe:, order:, limit:, max_wait:)
 #   partition.begin_reading
-#   partition.read             # what has come in; for one thread at a time
-#   item = partition.draw    # messages to work on, nil when there are none now
-#   partition.done(item, 41) # of its batch what is up to that offset
-#   partition.release(item)  # it is through: what waited for it may be drawn
+#   partition.read           # reads the messages that have been fetched
+#   item = partition.draw    # a work item; nil if no message may be processed now
+#   partition.done(item, 41) # the messages of its batch up to that offset are done
+#   partition.release(item)  # the item is done: messages that waited for it may be drawn
 #
-# The messages of each partition come through a queue of their own, so that one which isn't drained
-# (because its batch is in hand, or failed and waits) holds up no other, and no partition has to be
-# paused. When something comes into the empty queue, librdkafka writes the id into the bell.
+# Each partition has its own librdkafka queue. One that isn't read, because its batch is in progress
+# or in backoff, delays no other, and needs no pause in librdkafka. When messages come into the
+# empty queue, librdkafka writes the partition's id into the wakeup pipe.
 module Skep
   module Kafka
     module Processing
@@ -28,32 +30,32 @@ module Skep
         attr_reader :topic #: String
         attr_reader :number #: Integer
         attr_reader :key #: [String, Integer], topic and number
-        attr_reader :errors #: Array[[Integer, String]], what the last read met
+        attr_reader :errors #: Array[[Integer, String]], of the last read
         attr_reader :in_flight #: Integer, the number of work items that workers hold
         attr_reader :state #: Symbol, :idle, :ready, :backoff or :reading
         attr_reader :retry_at #: Float?, monotonic seconds: when to read it again
         attr_reader :unsorted #: Unsorted?, what was read and waits for its keys
-        #: Symbol?, :asked while a batch may still be finished, :lost after that
+        #: Symbol?, :asked while a batch may still be completed, :lost after that
         attr_reader :revoked
         attr_writer :in_doubt #: bool
-        attr_reader :last_success #: Float?, when the last message that succeeded was begun
+        attr_reader :last_success #: Float?, when the last try that succeeded began
 
-        # order: makes a PartitionOrder or a KeyOrder; seeking: called with topic, number and place,
-        # gives the offset; limit: messages a read at most; max_wait: seconds for which fewer may
-        # wait for more; queue position: how far librdkafka has given it out.
+        # order: returns a new PartitionOrder or KeyOrder; seeking: called with topic, number and
+        # place, seeks there and returns the offset; limit: maximum messages of a read; max_wait:
+        # seconds for which fewer messages may wait for more; queue_position: librdkafka's position.
         def initialize(queue, topic, number, id:, wakeup_pipe:, order:, seeking:, limit:, max_wait:,
                        queue_position: nil)
           @queue, @topic, @number, @id = queue, -topic, number, id # frozen: handlers see it
           @key = [@topic, number].freeze
-          @order, @seeking = order, seeking
+          @make_order, @seeking = order, seeking
           @limit, @max_wait = limit, max_wait
           @wakeup_pipe = wakeup_pipe
           @reader = PartitionReader.new(open_queue(limit), topic, number, queue_position)
           @state = :idle
           @in_flight = 0
-          @given = [] # batches that handlers have now
+          @given = [] # batches that handlers process now
           @new = true
-          start_anew
+          restart_at
         end
 
         # The scheduler makes it ready to be read: it isn't in backoff any more.
@@ -73,18 +75,18 @@ module Skep
 
         def begin_reading #: () -> true
           @state = :reading
-          begin_anew if @new
+          enable_wakeups if @new
           @more ||= @data_available
           @data_available = false
           @errors = []
-          @room = [@plan.room, @limit].min unless gathering?
+          @room = [@order.room, @limit].min unless gathering?
           true
         end
 
         # Reads what has come in, or seeks. If fewer messages have come than a batch may have,
         # retry_at says how long to wait for more. `unsorted` is what needs keys before `draw`.
         def read #: () -> void
-          return go if go?
+          return seek_now if seek_now?
 
           gather if @room.positive? && !seeking? && unsorted.nil?
         end
@@ -95,32 +97,32 @@ module Skep
           @unsorted = nil
         end
 
-        # Messages to work on, which are out from here on. Without any, where nothing is unfinished
-        # and behind it lie records that aren't given out (markers of transactions, what was
-        # aborted): the position is to pass those.
+        # A work item of messages to process, or nil. The item has no messages if nothing is
+        # unfinished and only records follow that aren't delivered (transaction markers, aborted
+        # messages): the position has to move past those.
         def draw #: () -> WorkItem?
           put if @unpacked && !seeking?
-          messages, keys = @plan.take
+          messages, keys = @order.take
           return item([Batch.new(topic, number, messages)], keys) if messages
 
-          take_nothing if beyond? && !seeking?
+          take_nothing if gap_ahead? && !seeking?
         end
 
-        # Would more messages make a batch of what rests?
+        # Returns true if it waits for more messages for a batch.
         def gathering? = !@gathered.empty? #: () -> bool
 
-        # Of a work item's batch what is up to that offset.
+        # The messages of the item's batch up to that offset are done.
         #: (WorkItem, Integer) -> void
         def done(item, offset)
-          if item.batch then @plan.done(item.batch, offset, after: item.marked)
-          else @plan.reach(offset + 1)
+          if item.batch then @order.done(item.batch, offset, after: item.marked)
+          else @order.skip_to(offset + 1)
           end
           @in_doubt = false
         end
 
-        def release(item) = @plan.release(item) #: (WorkItem) -> void
+        def release(item) = @order.release(item) #: (WorkItem) -> void
 
-        # A handler has done some of it, which was begun then, in monotonic seconds.
+        # A handler has processed messages. began: when that try began, in monotonic seconds.
         def succeeded(began) #: (Float) -> void
           @last_success = [@last_success, began].compact.max
         end
@@ -130,53 +132,54 @@ module Skep
           time && last_success ? last_success > time : false
         end
 
-        # All that was read is forgotten, and it goes on there once nothing is in hand any more.
-        # Where a work item asks for it, whose batch ended with that offset, what is unfinished
-        # before both is finished first; the work item is left as it is. Of two work items that ask,
-        # the one that asks for the earlier place is heard.
+        # Forgets what was read and continues at that place, once nothing is in flight. If a work
+        # item asks for it, whose batch ended with the offset `last`, unfinished messages before
+        # both places are processed first, but not those of the work item. If two work items ask,
+        # the earlier place counts.
         #: (Integer | Symbol | Time, ?WorkItem?, ?Integer?) -> void
         def seek(place, item = nil, last = nil)
           unless seeking? && (rank(place) <=> rank(@place)) == 1
             @place = place
             @before = [@before, last&.next, rank(place).first].compact.min
           end
-          @plan.give_out_until(@before, item) if item && @before
+          @order.take_until(@before, item) if item && @before
         end
 
-        # Until that is done a seek waits.
-        def waits_for = seeking? && @before ? @plan.unfinished(@before) : nil #: () -> Integer?
+        # The lowest offset for which a seek waits; nil if there is none.
+        def waits_for = seeking? && @before ? @order.unfinished(@before) : nil #: () -> Integer?
 
-        # Does a seek wait for some of that work item?
+        # Returns true if a seek waits for messages of the work item.
         def waits_for?(item) #: (WorkItem) -> bool
           item.offsets.any? { |offset| offset < @before.to_i }
         end
 
         def seeking? = !@place.nil? #: () -> bool
 
-        # Is a work item that waited for a worker from before it went elsewhere?
-        def stale?(item) = !item.plan.equal?(@plan) #: (WorkItem) -> bool
+        # Returns true if the work item was drawn before a seek.
+        def stale?(item) = !item.order.equal?(@order) #: (WorkItem) -> bool
 
-        # Could there be something to draw at once?
+        # Returns true if there may be something to read or to draw now.
         def more? #: () -> bool
-          return go? || @plan.any? if seeking?
+          return seek_now? || @order.any? if seeking?
 
-          @plan.any? || !unsorted.nil? || beyond? ||
-            ((@more || @data_available) && @plan.room.positive?)
+          @order.any? || !unsorted.nil? || gap_ahead? ||
+            ((@more || @data_available) && @order.room.positive?)
         end
 
         # Returns true if it is to be read at retry_at, and not before that.
         def wait? = !retry_at.nil? && (seeking? || !more?) #: () -> bool
 
-        # Does what is unfinished keep the rest from being read?
-        def held? = @plan.held? #: () -> bool
+        # Returns true if unfinished messages prevent reading others.
+        def held? = @order.held? #: () -> bool
 
-        def partition = self #: () -> AssignedPartition, as a work item has one
-        def position = @plan.position || @start #: () -> Integer?
+        def partition = self #: () -> AssignedPartition, as WorkItem has it
+        def position = @order.position || @start #: () -> Integer?
 
         # Returns true if a worker reads it or holds a work item of it.
         def in_flight? = in_flight.positive? || state == :reading #: () -> bool
 
-        # May a transaction, or a seek just under way, have committed what the position doesn't say?
+        # Returns true if a transaction, or a seek in progress, may have committed another offset
+        # than the position.
         def in_doubt? = @in_doubt || (seeking? && state == :reading) ? true : false #: () -> bool
 
         # how: :asked or :lost. Handlers that process one of its batches learn of it: Batch#each
@@ -187,7 +190,7 @@ module Skep
           @given.dup.each { |batch| batch.__end_early(at_once: how == :lost) }
         end
 
-        # A handler is given that batch for the time of the block.
+        # A handler processes that batch during the block.
         def give(batch) #: (Batch) { () -> untyped } -> untyped
           @given << batch
           batch.__end_early if revoked
@@ -196,13 +199,15 @@ module Skep
           @given.delete_if { |one| one.equal?(batch) }
         end
 
-        # Where it begins again after a loss, once anything was read; as `progress`.
+        # Where its next owner begins if nothing more is committed; as `progress`, also before
+        # anything is done.
         #: () -> [String, Integer, Integer, Integer?]?
         def restart
           (position || @first)&.then { |offset| [topic, number, offset, *epoch(offset)] }
         end
 
-        # [topic, number, offset] to commit, if anything was done; with the leader epoch, if known.
+        # [topic, number, offset] to commit, with the leader epoch if it is known; nil if nothing is
+        # done.
         #: () -> [String, Integer, Integer, Integer?]?
         def progress = position&.then { |offset| [topic, number, offset, *epoch(offset)] }
 
@@ -226,7 +231,7 @@ module Skep
 
         private
 
-        # Earlier places are lower. What isn't known yet lies behind all offsets.
+        # Earlier places are lower. Places whose offset isn't known yet are above all offsets.
         def rank(place)
           case place
           when :beginning then [0]
@@ -236,42 +241,43 @@ module Skep
           end
         end
 
-        # Has the time for a seek come?
-        def go? = seeking? && in_flight.zero? && waits_for.nil?
+        # Returns true if a seek has nothing more to wait for.
+        def seek_now? = seeking? && in_flight.zero? && waits_for.nil?
 
-        # Is nothing unfinished, and what comes next further than the position?
-        def beyond?
-          return false unless @reach && @plan.clear?
+        # Returns true if nothing is unfinished and the next message is further than the position.
+        def gap_ahead?
+          return false unless @end_offset && @order.clear?
 
-          !gathering? && @unpacked.nil? && @unsorted.nil? && @reach > (position || -1)
+          !gathering? && @unpacked.nil? && @unsorted.nil? && @end_offset > (position || -1)
         end
 
         def take_nothing
-          @plan.take_nothing
-          item([], {}).tap { @reach = nil }
+          @order.take_nothing
+          item([], {}).tap { @end_offset = nil }
         end
 
-        # What goes by keys isn't through where its last message is.
+        # By key, a work item's last message isn't the last one that was read.
         def item(batches, keys)
-          WorkItem.new(self, batches, keys, plan: @plan, reach: (@reach unless keys&.any?))
+          end_offset = @end_offset unless keys&.any?
+          WorkItem.new(self, batches, keys, order: @order, end_offset:)
         end
 
         def open_queue(limit) = Librdkafka::PartitionQueue.new(@queue, topic, number, limit)
 
-        # start: the offset at which it does, if that is known. What has come in by then isn't.
-        def start_anew(start = nil)
+        # start: the offset at which it starts, if that is known.
+        def restart_at(start = nil)
           @more = true
-          @start = start # before the plan: nobody is told the old one's, meanwhile
+          @start = start # before the order, so that no thread sees the old position
           @first = nil # the offset of the first message read
-          @reach = nil # the offset that comes next, where that isn't the last message's next one
-          @plan = @order.call
+          @end_offset = nil # the next offset, if it isn't the one after the last message
+          @order = @make_order.call
           @gathered = [] # message sets for the next batch
           @unpacked = @unsorted = nil
         end
 
-        # The queue is its predecessor's, too, whose end silences it: only from here on it rings for
-        # this one.
-        def begin_anew
+        # An earlier assignment has the same queue, and disables its wake-ups when it is closed:
+        # they are enabled only from here on.
+        def enable_wakeups
           @new = false
           listen
         end
@@ -280,10 +286,10 @@ module Skep
 
         def gather
           held = @gathered.sum(&:size)
-          message_set, @errors, count, reach = @reader.read(@room - held)
+          message_set, @errors, count, end_offset = @reader.read(@room - held)
           @more = held + count >= @room
           @due = OS.now + @max_wait if @gathered.empty?
-          @reach = reach if reach || !message_set.empty?
+          @end_offset = end_offset if end_offset || !message_set.empty?
           @gathered << message_set unless message_set.empty?
           @first ||= message_set.first_offset
           return if @gathered.empty?
@@ -293,25 +299,25 @@ module Skep
 
         def unpack
           message_set = Librdkafka::MessageSet.join(@gathered)
-          messages = @plan.unpack(message_set)
-          if @plan.needs_keys?
+          messages = @order.unpack(message_set)
+          if @order.needs_keys?
             @unsorted = Unsorted.new(self, Batch.new(topic, number, messages), message_set.bytes)
           else
-            @unpacked = [messages, @plan.keys(messages), message_set.bytes]
+            @unpacked = [messages, @order.keys(messages), message_set.bytes]
           end
           @gathered = []
         end
 
         def put
           messages, keys, bytes = @unpacked
-          @plan.put(messages, keys, bytes:)
+          @order.put(messages, keys, bytes:)
           @unpacked = nil
         end
 
-        def go
-          start_anew(@reader.anew { @seeking.call(topic, number, @place) })
+        def seek_now
+          restart_at(@reader.restart { @seeking.call(topic, number, @place) })
           @place = @before = nil
-        rescue LibrdkafkaError => e # the cluster doesn't answer: asked again, since what was read is gone
+        rescue LibrdkafkaError => e # no answer: tried again, since what was read is dropped already
           @errors = [[Librdkafka::ErrorCode::STATE, e.message]]
           @retry_at = OS.now + RETRY_SECONDS
         end

@@ -1,18 +1,31 @@
 # frozen_string_literal: true
 
-# What is done, written down by a worker: at the scheduler and in librdkafka, so that it is
-# committed; as a count; and as the innocence of what was suspect.
+# Completes a batch: waits for its output messages, stores its offset for the next commit, updates
+# the counters, and clears any poison suspicion. Each worker has its own.
 #
-#   completion.finish(item)         # its batch is done
-#   completion.finish_until(item, 41)   # up to there: the handler wasn't given the rest
-#   completion.reach(item)          # it has none: its partition goes on further than where it is done
-#   completion.mark(item, 41)       # of the batch what is up to that offset
-#   completion.cut(item)            # the rest of it is to be tried again
-#   completion.commit                 # all that is done at the scheduler; waits for the broker
+#   completion.begin_try(item)             # the handler is about to be called
+#   completion.marker(item)                # what Batch#mark calls
+#   completion.batch_done(item)            # the handler has returned
+#   completion.batch_ended_early(item, 41) # up to there: the handler wasn't given the rest
+#   completion.skip_to(item)               # it has no messages: moves past records without any
+#   completion.keep_rest(item)             # messages that aren't marked are tried again
+#   completion.commit                      # commits all that is done; waits for the broker
 module Skep
   module Kafka
     module Processing
       class Completion
+        # Marks messages of one work item as done.
+        Marker = Struct.new(:completion, :item) do
+          # Returns false if the partition is lost. Raises OutputFailed.
+          def mark(offset) = completion.mark(item, offset) #: (Integer) -> bool
+        end
+
+        COMMIT_SECONDS = 5.0
+        LATE = "processed, but the partition was lost before that: its owner processes these " \
+               "messages again"
+        UNDONE = "given up: the partition was lost before that; its owner processes these messages"
+        private_constant :Marker, :COMMIT_SECONDS, :LATE, :UNDONE
+
         #: (Tools, Child, Failure::PoisonDetector, Producer::HandlerProducer) -> void
         def initialize(tools, child, poison, outputs)
           @child, @poison, @outputs = child, poison, outputs
@@ -21,35 +34,49 @@ module Skep
           @generation = OS::Generation.count
         end
 
-        # Is it done? Not where the partition was lost before its transaction was through. Raises
-        # OutputFailed where what the handler produced isn't where it is to be.
-        def finish(item) #: (WorkItem) -> bool
-          batch = item.batch
-          return undone(batch) unless @outputs.seal(item.partition, item.last_offset)
+        def begin_try(item) #: (WorkItem) -> void
+          item.failures.begin_try(item.partition.last_success)
+          @began = OS.now
+          @outputs.begin
+        end
 
-          guilty = @poison.guilty?(batch)
+        def marker(item) = Marker.new(self, item) #: (WorkItem) -> Marker
+
+        # The handler has processed messages; it begins with the next ones now.
+        def succeeded(item) #: (WorkItem) -> void
+          @scheduler.succeeded(item.partition, @began)
+          @began = OS.now
+        end
+
+        # Returns false if the partition was lost before the batch's transaction was committed.
+        # Raises OutputFailed if output messages weren't delivered.
+        def batch_done(item) #: (WorkItem) -> bool
+          batch = item.batch
+          return report_undone(batch) unless @outputs.seal(item.partition, item.last_offset)
+
+          poison = @poison.poison?(batch)
           stored = @scheduler.complete(item)
           count(batch, batch.size)
-          tell(LATE, batch) unless stored == :stored || @outputs.atomic? # whose offset was committed with it
-          commit if guilty # or it would come again, and unsuspected
-          @poison.acquit(item.partition) if @poison.any?
+          report_late(stored, batch)
+          commit if poison # otherwise it could be delivered again, and would be unsuspected
+          @poison.clear(item.partition) if @poison.any?
           true
         end
 
-        # The handler was given its messages up to that offset, since the partition goes: they are
-        # done, and the rest isn't.
-        def finish_until(item, offset) #: (WorkItem, Integer) -> void
+        # The partition is revoked: the messages up to that offset are done, and the rest isn't.
+        def batch_ended_early(item, offset) #: (WorkItem, Integer) -> void
           batch = item.batch
           return @outputs.abort if offset < batch.first_offset
-          return undone(batch) unless @outputs.seal(item.partition, offset)
+          return report_undone(batch) unless @outputs.seal(item.partition, offset)
 
           stored = @scheduler.mark(item, offset)
-          tell(LATE, batch, last_offset: offset) unless stored == :stored || @outputs.atomic?
-          cut(item)
+          report_late(stored, batch, last_offset: offset)
+          keep_rest(item)
         end
 
-        # Where that fails, the next message's offset does it.
-        def reach(item) #: (WorkItem) -> void
+        # The item has no messages: its partition's position moves past offsets without any. If that
+        # fails, the next message moves it.
+        def skip_to(item) #: (WorkItem) -> void
           partition = item.partition
           return unless @outputs.seal(partition, item.last_offset)
 
@@ -57,28 +84,25 @@ module Skep
           @metrics.moved
         rescue OutputFailed, AuthorizationError => e
           @outputs.abort
-          @report.problem("REACH", @report.clean(e.message), name: :kafka_commit_failed, level: :warn,
-                                                            topic: partition.topic,
-                                                            partition: partition.number)
+          @report.problem("REACH", @report.clean(e.message),
+                          name: :kafka_commit_failed, level: :warn, topic: partition.topic,
+                          partition: partition.number)
         end
 
-        # What the handler has produced so far is where it is to be then. Raises OutputFailed. False
-        # if the partition is lost.
+        # Messages up to that offset are done, once the messages that the handler has produced so
+        # far are delivered. Returns false if the partition is lost. Raises OutputFailed.
         def mark(item, offset) #: (WorkItem, Integer) -> bool
           raise ForkedBatch unless @generation == OS::Generation.count
-          return !lost?(item) if item.marked && offset <= item.marked
 
-          @outputs.seal(item.partition,
-                        offset) or raise PartitionLost.new(partition: item.partition.to_s)
-          @scheduler.mark(item, offset)
-          @outputs.begin # where that fails, what is sealed stays done
-          !lost?(item)
+          store_mark(item, offset) unless item.marked && offset <= item.marked
+          succeeded(item)
+          item.partition.revoked != :lost
         end
 
-        # Goes on with what comes after the mark, which hasn't failed yet then.
-        def cut(item) = count(item.batch, item.cut) #: (WorkItem) -> void
+        # The messages after the mark are tried again, and have no failures yet if there is a mark.
+        def keep_rest(item) = count(item.batch, item.drop_marked) #: (WorkItem) -> void
 
-        # What is committed doesn't come again, whatever happens now.
+        # What is committed isn't delivered again, even if the node crashes.
         def commit #: () -> void
           done = @scheduler.done
           return if done == @committed || @outputs.atomic?
@@ -89,7 +113,13 @@ module Skep
 
         private
 
-        def lost?(item) = item.partition.revoked == :lost
+        def store_mark(item, offset)
+          sealed = @outputs.seal(item.partition, offset)
+          raise PartitionLost.new(partition: item.partition.to_s) unless sealed
+
+          @scheduler.mark(item, offset)
+          @outputs.begin # if that raises, the messages remain marked
+        end
 
         def count(batch, number)
           return if number.zero?
@@ -98,20 +128,19 @@ module Skep
           @metrics.count(batch, :messages, number)
         end
 
-        def undone(batch)
-          tell(UNDONE, batch)
+        # (A transaction has committed the offset, too.)
+        def report_late(stored, batch, **facts)
+          report_revoked(LATE, batch, **facts) unless stored == :stored || @outputs.atomic?
+        end
+
+        def report_undone(batch)
+          report_revoked(UNDONE, batch)
           false
         end
 
-        def tell(note, batch, **facts)
+        def report_revoked(note, batch, **facts)
           @report.tell(:kafka_revoked_in_hand, level: :warn, **batch.place, **facts, note:)
         end
-
-        COMMIT_SECONDS = 5.0
-        LATE = "processed, but the partition was lost before that: its owner processes these " \
-               "messages again"
-        UNDONE = "given up: the partition was lost before that; its owner processes these messages"
-        private_constant :COMMIT_SECONDS, :LATE, :UNDONE
       end
     end
   end

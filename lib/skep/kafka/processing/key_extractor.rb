@@ -1,12 +1,15 @@
 # frozen_string_literal: true
 
-# Asks the user's callable for messages' keys (`ordered_by:`), each of them in hand as it is asked
-# about: one that ends its node there is found as one that ends it in the handler.
+# Asks the user's callable for the keys of messages (`ordered_by:`). The status page shows each
+# message while the callable has it, so a message that crashes its node there is found like one that
+# crashes it in the handler.
 #
 #   key_extractor = KeyExtractor.new(options, child, poison, exclusive_lock)
-#   key_extractor.call(batch)      # => its messages' keys; a message that has none is its own
+#   key_extractor.call(batch)              # => the keys, one for each message
+#   key_extractor.raise_again(item, batch) # raises what the callable raised
 #
-# What is suspected is asked about with nothing else at work in its node, and what is guilty isn't.
+# The callable gets a suspected message while nothing else runs in the node, and a poison message
+# not at all.
 module Skep
   module Kafka
     module Processing
@@ -15,16 +18,27 @@ module Skep
         #:   -> void
         def initialize(options, child, poison, exclusive_lock)
           @key_of = options.key_of
-          @child, @poison, @exclusive_lock = child, poison, exclusive_lock
+          @child, @poison, @lock = child, poison, exclusive_lock
         end
 
+        # The key of a message without one, or for which the callable raises, is the message itself.
         def call(batch) #: (Batch) -> Array[untyped]
           parts(batch).flat_map { |part| keys(part) }
         end
 
-        def inspect
+        # Calls the callable again for messages that are their own keys: an exception counts as one
+        # of the handler then.
+        def raise_again(item, batch) #: (WorkItem, Batch) -> void
+          return unless item.keys.each_value.any?(Message)
+
+          batch.each do |message|
+            @key_of.call(message) if item.keys[message.offset].is_a?(Message)
+          end
+        end
+
+        def inspect #: () -> String
           "#<Skep::Kafka::Processing::KeyExtractor for #{@child.inspect}>"
-        end #: () -> String
+        end
 
         private
 
@@ -36,17 +50,15 @@ module Skep
         end
 
         def keys(batch)
-          return batch.messages if @poison.guilty?(batch)
-          return ask(batch) unless @poison.alone?(batch)
+          return batch.messages if @poison.poison?(batch)
+          return extract(batch) unless @poison.alone?(batch)
 
-          @exclusive_lock.pass(alone: true) { ask(batch) } || batch.messages
+          @lock.synchronize(exclusive: true) { extract(batch) } || batch.messages
         end
 
-        # Where it raises there is no key, and the error of that comes again when the message is
-        # given to the handler (MessageFilter).
-        def ask(batch)
+        def extract(batch)
           @child.in_hand(batch.label)
-          batch.__given_to(@child)
+          batch.__attach(@child)
           keys = []
           batch.each { |message| keys << key_of(message) }
           @child.in_hand(nil)
@@ -56,7 +68,7 @@ module Skep
         def key_of(message)
           key = @key_of.call(message)
           key.nil? ? message : key
-        rescue StandardError, ScriptError # the user's
+        rescue StandardError, ScriptError # the user's; see raise_again
           message
         end
       end

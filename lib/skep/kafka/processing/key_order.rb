@@ -1,13 +1,12 @@
 # frozen_string_literal: true
 
-# The order of a partition's messages for each key by itself: which of them may be worked on now.
-# A key that is in hand, or that failed and rests, holds up its own messages and no others, until
-# the partition is `ahead` messages, or BYTES, beyond the lowest unfinished one.
+# Keeps the messages of each key in order: decides which of a partition's messages may be processed
+# now. A key that is being processed or in backoff delays its own messages and no others, until the
+# partition has read `ahead` messages, or BYTES, beyond the lowest unfinished message.
 #
 #   order = KeyOrder.new(limit: 500, threads: 5, ahead: 5_000)
 #
-# The rest is as with PartitionOrder. Messages without a key (nil) wait for nobody.
-# For one thread at a time, but for `keys`, whose block may ask the user's code (KeyExtractor).
+# It has the methods of PartitionOrder. A message without a key waits for no other. Not thread-safe.
 module Skep
   module Kafka
     module Processing
@@ -20,25 +19,25 @@ module Skep
         #: (limit: Integer, threads: Integer, ahead: Integer, ?message_keys: bool) -> void
         def initialize(limit:, threads:, ahead:, message_keys: true)
           @limit, @threads, @ahead, @message_keys = limit, threads, ahead, message_keys
-          @progress = OffsetTracker.new
-          @free = {}  # key => messages, of keys that nobody has in hand
-          @first = {} # the same, of those that have waited for their key
-          @held = {}  # key => messages that wait for it
-          @count = 0  # of messages in the first two
+          @tracker = OffsetTracker.new
+          @fresh = {}     # key => messages, of keys that no work item has
+          @waited = {}    # the same, of keys whose messages have waited for a work item
+          @in_flight = {} # key => messages that wait for the work item with that key
+          @count = 0      # of messages in the first two
         end
 
-        def position = @progress.position #: () -> Integer?
+        def position = @tracker.position #: () -> Integer?
         def any? = @count.positive? #: () -> bool
         def held? = !any? && full? #: () -> bool
-        def clear? = @progress.clear? #: () -> bool
+        def clear? = @tracker.clear? #: () -> bool
 
         def room #: () -> Integer
           return 0 if @count >= @limit || full?
 
-          [@limit, @ahead - @progress.ahead].min
+          [@limit, @ahead - @tracker.ahead].min
         end
 
-        # What a message set is kept as: its messages must stay the same ones.
+        # As an array: the messages are compared by identity.
         def unpack(message_set) = message_set.to_a #: (Librdkafka::MessageSet) -> Array[Message]
 
         # Returns true if `keys` doesn't know the keys: the worker asks the user's callable.
@@ -50,11 +49,11 @@ module Skep
         end
 
         def put(messages, keys, bytes:) #: (Array[Message], Array[untyped], bytes: Integer) -> void
-          @progress.open(messages.map(&:offset), bytes:)
+          @tracker.open(messages.map(&:offset), bytes:)
           messages.zip(keys) { |message, key| wait(key, message) }
         end
 
-        # A share of what may be worked on, in order.
+        # A worker's share of the messages that may be processed, in order.
         def take #: () -> [Array[Message], Hash[Integer, untyped]]?
           return unless any?
 
@@ -65,7 +64,7 @@ module Skep
           [messages, messages.to_h { |message| [message.offset, taken[message]] }]
         end
 
-        def take_nothing = nil #: () -> void, others may go on meanwhile
+        def take_nothing = nil #: () -> void, other work items may be taken meanwhile
 
         def done(batch, offset, after: nil) #: (Batch, Integer, ?after: Integer?) -> void
           messages = batch.messages
@@ -73,60 +72,61 @@ module Skep
           messages.drop(from || messages.size).each do |message|
             break if message.offset > offset
 
-            @progress.done(message.offset)
+            @tracker.done(message.offset)
           end
         end
 
-        def reach(offset) = @progress.reach(offset) #: (Integer) -> void
+        def skip_to(offset) = @tracker.skip_to(offset) #: (Integer) -> void
 
         def release(item) #: (WorkItem) -> void
           item.keys.each_value do |key|
-            waiting = @held.delete(key) or next
+            waiting = @in_flight.delete(key) or next
             next if waiting.empty?
 
-            @first[key] = waiting
+            @waited[key] = waiting
             @count += waiting.size
           end
         end
 
-        # The work item is left as it is; of what waits only messages before that offset are given
-        # out from here on.
-        def give_out_until(offset, item) #: (Integer, WorkItem) -> void
-          @progress.leave(item.offsets)
-          @held.each_value { |all| all.reject! { |message| message.offset >= offset } }
-          [@free, @first].each { |waiting| cut_off(waiting, offset) }
-          @count = [@free, @first].sum { |waiting| waiting.each_value.sum(&:size) }
+        # A seek waits for the messages before that offset, without those of the work item: only
+        # they are taken from here on.
+        def take_until(offset, item) #: (Integer, WorkItem) -> void
+          @tracker.ignore(item.offsets)
+          @in_flight.each_value { |all| all.reject! { |message| message.offset >= offset } }
+          [@fresh, @waited].each { |waiting| drop_from(waiting, offset) }
+          @count = [@fresh, @waited].sum { |waiting| waiting.each_value.sum(&:size) }
         end
 
-        # The lowest message before that offset that is still to be done.
-        def unfinished(before) = @progress.unfinished(before) #: (Integer) -> Integer?
+        # The lowest offset below that one for which a seek waits.
+        def unfinished(before) = @tracker.unfinished(before) #: (Integer) -> Integer?
 
         def inspect
-          "#<Skep::Kafka::Processing::KeyOrder #{position} free=#{@count} held=#{@held.size}>"
+          "#<Skep::Kafka::Processing::KeyOrder #{position} waiting=#{@count} " \
+            "keys_in_flight=#{@in_flight.size}>"
         end
 
         private
 
-        def cut_off(waiting, offset)
+        def drop_from(waiting, offset)
           waiting.each_value { |all| all.reject! { |message| message.offset >= offset } }
           waiting.delete_if { |_, all| all.empty? }
         end
 
-        def full? = @progress.ahead >= @ahead || @progress.bytes >= BYTES
+        def full? = @tracker.ahead >= @ahead || @tracker.bytes >= BYTES
 
         def wait(key, message)
-          return @held[key] << message if @held.key?(key)
+          return @in_flight[key] << message if @in_flight.key?(key)
 
           @count += 1
-          (@first[key] || (@free[key] ||= [])) << message
+          (@waited[key] || (@fresh[key] ||= [])) << message
         end
 
-        # Messages of one key, which is out from here on, into { message => key }.
+        # Adds messages of one key to { message => key }. The key is in flight from here on.
         def pick(most, taken)
-          key, waiting = (@first.empty? ? @free : @first).shift
+          key, waiting = (@waited.empty? ? @fresh : @waited).shift
           @count -= waiting.size
           some = waiting.shift(most)
-          @held[key] = waiting
+          @in_flight[key] = waiting
           some.each { |message| taken[message] = key }
         end
       end

@@ -1,24 +1,24 @@
 # frozen_string_literal: true
 
-# The leader epochs of what was read of a partition, to commit them with the offsets (KIP-320): a
-# consumer that begins at a committed offset then notices that the log was truncated meanwhile.
+# The leader epochs of the messages read from a partition. They are committed with the offsets
+# (KIP-320), so that a consumer that begins at a committed offset notices if the log was truncated.
 #
 #   epochs = LeaderEpochs.new(42, 7)   # reading begins at the committed offset 42, of epoch 7
 #   epochs.read(42, 60, 7)             # a read from 42 ended at 60, after a message of epoch 7
 #   epochs.at(50)                      # => 7, the epoch of the message before the offset 50
-#   epochs.at(70)                      # => nil: unknown, it is committed without one
-#   epochs.reset                       # librdkafka went back: what comes may be of another log
+#   epochs.at(70)                      # => nil: unknown, the offset is committed without one
+#   epochs.reset                       # librdkafka went back: the log may be another one
 #
-# Only the epoch of a read's last message is known, so that between two of one epoch all are of it.
-# An epoch that is too low would look like a truncated log. One that is too high, or lower than
-# one committed before (a topic made again has its epochs from 0 on), would keep librdkafka from
-# committing automatically: it compares positions by epochs first, if both have one. So where an
-# epoch isn't exactly known there is none.
+# Only the epoch of each read's last message is known. Messages between two with the same epoch have
+# that epoch. An epoch that is too low would look like a truncated log. One that is too high, or
+# lower than one committed before (the epochs of a recreated topic begin at 0), would keep
+# librdkafka from committing automatically: it compares positions by their epochs first. So an
+# offset whose epoch isn't exactly known has none.
 module Skep
   module Kafka
     module Processing
       class LeaderEpochs
-        # Between these two offsets, both included.
+        # An epoch, and the offsets between which it is known, both included.
         Span = Struct.new(:epoch, :from, :to)
         private_constant :Span
 
@@ -43,7 +43,7 @@ module Skep
           end
         end
 
-        # Forgets what lies before the offset.
+        # Returns the offset's epoch, if it is known, and forgets those of lower offsets.
         def at(offset) #: (Integer) -> Integer?
           @lock.synchronize do
             @spans.shift while @spans.size > 1 && @spans.first.to < offset
@@ -53,9 +53,9 @@ module Skep
 
         def reset = @lock.synchronize { @spans.clear } #: () -> void
 
-        def inspect
+        def inspect #: () -> String
           "#<Skep::Kafka::Processing::LeaderEpochs #{@spans.map(&:to_a)}>"
-        end #: () -> String
+        end
       end
     end
   end

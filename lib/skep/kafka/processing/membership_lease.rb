@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-# Whether this process may have lost its partitions without knowing it: for half of the session
+# Tells whether this process may have lost its partitions without noticing: for half of the session
 # timeout it was stopped (SIGSTOP, a debugger, a frozen container), its event loop didn't run, or no
-# broker was there. Another member may process the same messages then, or will soon.
+# broker answered. Another member may process the same messages then, or will soon.
 #
 #   lease = MembershipLease.new(22.5)
-#   lease.renew           # the event loop runs; a gap that is too long isn't covered by that
-#   lease.doubtful?       # the group has to be asked before anything more is processed
-#   lease.confirm         # it has confirmed the membership
+#   lease.renew           # the event loop runs; has no effect after too long a gap
+#   lease.doubtful?       # true: ask the group before processing anything more
+#   lease.confirm         # the group has confirmed the membership
 module Skep
   module Kafka
     module Processing

@@ -1,17 +1,17 @@
 # frozen_string_literal: true
 
-# The order of a partition's messages, one batch after the other: which of them may be worked on
-# now. For one thread at a time.
+# Keeps a partition's messages in order, one batch after the other: decides which of them may be
+# processed now. Not thread-safe.
 #
 #   order = PartitionOrder.new(limit: 500)
 #   order.room                       # => 500, how many more may be read now
 #   messages = order.unpack(message_set)
 #   order.put(messages, order.keys(messages), bytes: message_set.bytes)
-#   messages, keys = order.take      # a work item's; nil while others are out
-#   order.done(batch, 41)            # of those the ones up to that offset are done
-#   order.release(item)            # they aren't out any more
+#   messages, keys = order.take      # for a work item; nil while another one is in flight
+#   order.done(batch, 41)            # the batch's messages up to that offset are done
+#   order.release(item)              # the work item isn't in flight any more
 #
-# KeyOrder is the other order, by keys.
+# KeyOrder orders messages by key.
 module Skep
   module Kafka
     module Processing
@@ -22,10 +22,10 @@ module Skep
           @limit = limit
         end
 
-        def room = @out || @message_set ? 0 : @limit #: () -> Integer
-        def any? = !@out && !@message_set.nil? #: () -> bool, would a take give something?
-        def held? = false #: () -> bool, does what is unfinished keep others from being read?
-        def clear? = !@out && @message_set.nil? #: () -> bool, is nothing unfinished?
+        def room = @in_flight || @message_set ? 0 : @limit #: () -> Integer
+        def any? = !@in_flight && !@message_set.nil? #: () -> bool, true if take returns messages
+        def held? = false #: () -> bool, true if unfinished messages prevent reading others
+        def clear? = !@in_flight && @message_set.nil? #: () -> bool, true if nothing is unfinished
         def unpack(message_set) = message_set #: (Librdkafka::MessageSet) -> Librdkafka::MessageSet
         def needs_keys? = false #: () -> bool
         def keys(_message_set) = nil #: (Librdkafka::MessageSet) -> nil
@@ -35,24 +35,24 @@ module Skep
         def take #: () -> [Librdkafka::MessageSet, nil]?
           return unless any?
 
-          @out = true
+          @in_flight = true
           message_set, @message_set = @message_set, nil
           [message_set, nil]
         end
 
-        # Nothing is, and nobody else gets anything before it is released.
-        def take_nothing = @out = true #: () -> void
+        # For a work item without messages: nothing is taken before its release.
+        def take_nothing = @in_flight = true #: () -> void
 
         #: (Batch, Integer, **untyped) -> void
         def done(_batch, offset, **) = @position = offset + 1
 
-        # All before that is done: there is nothing more up to there.
-        def reach(offset) = @position = [@position, offset].compact.max #: (Integer) -> void
+        # There are no messages before that offset which aren't done.
+        def skip_to(offset) = @position = [@position, offset].compact.max #: (Integer) -> void
 
-        def release(_strand) = @out = false #: (WorkItem) -> void
+        def release(_item) = @in_flight = false #: (WorkItem) -> void
 
-        # Nothing waits beside a strand.
-        def give_out_until(_offset, _strand) = nil #: (Integer, WorkItem) -> void
+        # Nothing waits beside a work item.
+        def take_until(_offset, _item) = nil #: (Integer, WorkItem) -> void
         def unfinished(_before) = nil #: (Integer) -> Integer?
 
         def inspect = "#<Skep::Kafka::Processing::PartitionOrder #{position}>" #: () -> String

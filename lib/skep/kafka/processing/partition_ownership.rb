@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
-# Whether a partition is still this node's, for the handler that processes one of its batches.
+# Tells a handler whether the partition of its batch is still assigned to this node.
 #
 #   ownership = PartitionOwnership.new(tools, child, partition)
-#   ownership.revoked?      # the group asks for it, or has taken it
-#   ownership.confirmed?    # is it ours? Asks the group where that is doubtful (MembershipLease)
+#   ownership.revoked?      # true: the group has asked for it back, or has taken it
+#   ownership.confirmed?    # false: it is revoked, or the group doesn't confirm the membership
 #
-# The group is asked by a commit of what is done: the broker refuses that of a member it doesn't
-# know. In a transactional source the transaction's own commit does so.
+# If the membership is doubtful (MembershipLease), a commit of what is done asks the group: the
+# broker refuses commits of members that it doesn't know. In a transactional source the
+# transaction's own commit does that.
 module Skep
   module Kafka
     module Processing
@@ -32,19 +33,19 @@ module Skep
           !revoked? && !(@asks && @lease.doubtful?)
         end
 
-        def inspect
+        def inspect #: () -> String
           "#<Skep::Kafka::Processing::PartitionOwnership of #{@partition}>"
-        end #: () -> String
+        end
 
         private
 
-        # Without an answer, or refused, it waits: the event loop hears of a lost partition soon.
+        # Without an answer, or if refused, it waits: the event loop soon hears of a lost partition.
         def ask
           place = @partition.restart or return @lease.confirm # nothing was read yet
           code = @child.busy(for: SECONDS + 1) { @consumer.commit([place], SECONDS) }
           return @lease.confirm if code.zero? && !@consumer.lost?
 
-          (@pause ||= Threads::Inbox.new).pop(timeout: RETRY_SECONDS) # into which nothing comes
+          (@pause ||= Threads::Inbox.new).pop(timeout: RETRY_SECONDS) # it remains empty
         end
       end
     end

@@ -1,37 +1,37 @@
 # frozen_string_literal: true
 
-# A partition's reader that lets nothing pass which would skip messages unseen: librdkafka tells of
-# what can't be read (a wrong checksum, an unknown compression) and goes on behind it. Before 2.13.2
-# it takes any error (the topic is refused, for one) for a message of that place, and after some
-# rebalances goes on behind that too (its issue 4844).
+# Reads a partition's queue, and never skips a message silently. librdkafka reports messages that
+# can't be read (a wrong checksum, an unknown compression) and continues after them. Before 2.13.2
+# it also takes any other error (a refused topic, for one) for a message at that offset, and after
+# some rebalances continues after it (its issue 4844). The reader stops at such an offset instead.
 #
-#   reader = PartitionReader.new(Librdkafka::PartitionQueue.new(queue, "orders", 3, 500), "orders", 3)
-#   message_set, errors, count, reach = reader.read(500)   # what came before such a place; then nothing …
-#   reader.resume { |offset| … }             # … until it has been sought there
-#   reader.anew { … }                        # or elsewhere
-#   reader.shut                              # the partition goes: nothing comes any more
-#   reader.begin_at(42, 7)                   # where reading begins: the committed offset and epoch
-#   reader.epochs.at(42)                     # => 7, to commit with that offset (LeaderEpochs)
+#   reader = PartitionReader.new(partition_queue, "orders", 3)
+#   message_set, errors, count, end_offset = reader.read(500)  # up to such an offset, then nothing
+#   reader.resume { |offset| … }      # seeks that offset, and reads again
+#   reader.restart { … }              # seeks another one
+#   reader.shut                       # the partition is revoked: reads nothing any more
+#   reader.begin_at(42, 7)            # reading begins at this committed offset and leader epoch
+#   reader.epochs.at(42)              # => 7, to commit with that offset (LeaderEpochs)
 #
-# reach: the offset at which what was read ends, where that is behind records that aren't given out
-# (Librdkafka::QueuePosition). What it finds it tells its Consumer::FetchErrors, if it has them. It
+# end_offset: where the read ends, if only records that aren't delivered lie before it
+# (Librdkafka::QueuePosition). The reader reports to its Consumer::FetchErrors, if it has one. It
 # shortens its Librdkafka::FetchWait, if it has one, when the queue was full and runs empty although
-# the partition goes on.
+# the partition has more.
 #
 # It also detects offset resets: librdkafka resets an offset that retention has deleted, or that is
-# behind the end of the log, and reports it in its log lines only. After a reset forwards a low
-# watermark lies between the expected offset and the first one read. In a gap that compaction or a
-# transaction leaves there is none.
+# behind the end of the log, and reports it in log lines only. After a reset forwards, a low
+# watermark lies between the expected offset and the first one read. A gap left by compaction or a
+# transaction has none.
 module Skep
   module Kafka
     module Processing
       class PartitionReader
-        # The low watermarks of one partition, as its Fetch answers reported them. What is read may
-        # have been fetched some Fetch answers ago, so the latest one isn't enough.
+        # The low watermarks of a partition, as Fetch responses reported them. Messages may come
+        # from an earlier Fetch response, so the latest one isn't enough.
         class LowWatermarks
           def initialize = @offsets = []
 
-          # A lower one than before is that of another log: the topic was made again.
+          # A lower one than before belongs to another log: the topic was recreated.
           def add(offset) #: (Integer) -> void
             @offsets.pop while @offsets.any? && @offsets.last >= offset
             @offsets << offset
@@ -77,27 +77,28 @@ module Skep
         def read(limit)
           @lock.synchronize do
             before = @queue_position&.offset
-            message_set, errors, count = @reading.synchronize {
- @shut ? [*NONE, 0] : @partition_queue.read(limit) }
+            message_set, errors, count = read_queue(limit)
             next [*NONE, count, nil] if @stuck || @shut
 
             note_backlog(count, message_set.bytes, empty: count < limit) if @fetch_wait
 
             after = @queue_position&.offset if errors.empty?
-            reach = reach(message_set, before, after) if after && count < limit
-            message_set, errors = sift(message_set, errors) if @fetch_errors && errors.any?
-            note(message_set, reach, (after unless after == before)) if reach || !message_set.empty?
-            [message_set, errors, count, reach]
+            end_offset = end_of(message_set, before, after) if after && count < limit
+            message_set, errors = stop_at_error(message_set, errors) if @fetch_errors && errors.any?
+            if end_offset || !message_set.empty?
+              note(message_set, end_offset, (after unless after == before))
+            end
+            [message_set, errors, count, end_offset]
           end
         end
 
-        # What comes from here on is for who has the partition next: the queue is the same one.
-        # Waits for nothing but a read.
+        # Messages that come from here on are for the next assignment, which has the same queue.
+        # Waits only for a read in progress.
         def shut #: () -> void
           @reading.synchronize { @shut = true }
         end
 
-        # Yields where it is stuck, so that it is read from there again.
+        # Yields the offset at which it has stopped, for a seek to it.
         def resume #: () { (Integer) -> void } -> void
           @lock.synchronize do
             next unless @stuck
@@ -108,10 +109,9 @@ module Skep
           end
         end
 
-        # For a seek to somewhere else, to the offset that the block returns: where it was stuck is
-        # no matter any more.
+        # The block seeks, and returns the offset at which reading begins again.
         #: () { () -> Integer } -> Integer
-        def anew
+        def restart
           @lock.synchronize do
             begin_at(yield)
             @stuck = @mended = nil
@@ -124,7 +124,11 @@ module Skep
 
         private
 
-        # Between two reads that empty the queue at least as much comes out of it as was ever in it.
+        def read_queue(limit)
+          @reading.synchronize { @shut ? [*NONE, 0] : @partition_queue.read(limit) }
+        end
+
+        # The queue never held more than what was read between two reads that emptied it.
         def note_backlog(count, bytes, empty:)
           @messages += count
           @bytes += bytes
@@ -135,32 +139,33 @@ module Skep
           @fetch_wait.shorten if full && @queue_position&.behind?
         end
 
-        def sift(message_set, errors)
+        def stop_at_error(message_set, errors)
           found = errors.find { |_, _, offset| offset >= 0 } or return [message_set, errors]
 
-          bad, others = errors.partition { |code, _| Librdkafka::ErrorCode::UNREADABLE.include?(code) }
+          unreadable = Librdkafka::ErrorCode::UNREADABLE
+          bad, others = errors.partition { |code, _| unreadable.include?(code) }
           code, text, @stuck = found
           @unreadable = bad.include?(found)
-          @unreadable ? @fetch_errors.stuck(self, @stuck, code,
-                                            text) : @fetch_errors.again(self, @stuck)
-          [Librdkafka::MessageSet.new(message_set.take_while { |message|
- message.offset < @stuck }), others]
+          if @unreadable then @fetch_errors.stuck(self, @stuck, code, text)
+          else @fetch_errors.again(self, @stuck)
+          end
+          before = message_set.take_while { |message| message.offset < @stuck }
+          [Librdkafka::MessageSet.new(before), others]
         end
 
-        # Only what this read has moved counts, as it stands a message too far after an error, and
-        # where the partition's last time here left it until librdkafka has begun anew. Where more
-        # waits it doesn't matter yet.
-        def reach(message_set, before, after)
+        # librdkafka's position counts only if this read has moved it: after an error it is one
+        # message too far, and after an assignment it is that of an earlier one at first.
+        def end_of(message_set, before, after)
           after if after > [before || 0, message_set.empty? ? 0 : message_set.last_offset + 1].max
         end
 
         # moved_to: librdkafka's position, if this read has moved it.
-        def note(message_set, reach, moved_to)
+        def note(message_set, end_offset, moved_to)
           @fetch_errors&.readable(self, @mended) if @mended
           @mended = nil
-          detect_reset(message_set.empty? ? reach : message_set.first_offset)
+          detect_reset(message_set.empty? ? end_offset : message_set.first_offset)
           @epochs.read(@expected, moved_to, @queue_position.epoch) if moved_to
-          @expected = reach || (message_set.last_offset + 1)
+          @expected = end_offset || (message_set.last_offset + 1)
         end
 
         # first: the offset of the first message read, or where the read ends without any.

@@ -167,7 +167,7 @@ module Skep
         # The item's batch is done: stores the partition's new offset and goes on to the item's next
         # batch. Returns :stored, or :partition_lost if the offset may not be committed any more.
         def complete(item) #: (WorkItem) -> Symbol
-          @lock.synchronize { store(item, item.last_offset).tap { item.pass } }
+          @lock.synchronize { store(item, item.last_offset).tap { item.next_batch } }
         end
 
         # The same for the batch's messages up to that offset.
@@ -326,11 +326,11 @@ module Skep
         # Part of a released work item: it waits for its retry or for a worker, or it is done.
         def put_back(part)
           partition = part.partition
-          return if partition.seeking? && !part.over? && !partition.waits_for?(part)
+          return if partition.seeking? && !part.done? && !partition.waits_for?(part)
 
           if part.retry_at && !partition.succeeded_since?(part.awaiting)
             back_off(part, part.awaiting)
-          elsif part.over? then partition.release(part)
+          elsif part.done? then partition.release(part)
           else make_ready(part)
           end
         end

@@ -1,25 +1,28 @@
 # frozen_string_literal: true
 
-# Lets handlers work side by side, but for batches that are to be at work alone in their node.
+# Lets handlers run side by side, except for batches that must run alone in their node.
 #
-#   exclusive_lock.pass { … }                 # beside others
-#   exclusive_lock.pass(alone: true) { … }    # once those inside are through; nobody else until it is, too
-#   exclusive_lock.close                      # who waits, or comes later, isn't let in any more
+#   lock = SharedExclusiveLock.new
+#   lock.synchronize { … }                  # beside others
+#   lock.synchronize(exclusive: true) { … } # waits until no other block runs; none runs beside it
+#   lock.close                              # blocks that wait, or come later, don't run any more
 #
-# Who waits to be alone goes before all who come later.
+# An exclusive block that waits goes before all blocks that come later.
 module Skep
   module Kafka
     module Processing
       class SharedExclusiveLock
         def initialize
           @lock = Mutex.new
-          @moved = ConditionVariable.new
-          @inside = 0
-          @waiting = 0
+          @changed = ConditionVariable.new
+          @running = 0
+          @waiting = 0 # exclusive blocks
         end
 
-        def pass(alone: false) #: (?alone: bool) { () -> untyped } -> untyped
-          return unless @lock.synchronize { alone ? enter_alone : enter }
+        # Returns the block's value, or nil if the lock is closed.
+        #: (?exclusive: bool) { () -> untyped } -> untyped
+        def synchronize(exclusive: false)
+          return unless @lock.synchronize { exclusive ? enter_exclusive : enter }
 
           begin
             yield
@@ -31,32 +34,32 @@ module Skep
         def close #: () -> void
           @lock.synchronize do
             @closed = true
-            @moved.broadcast
+            @changed.broadcast
           end
         end
 
         private
 
         def enter
-          @moved.wait(@lock) while !@closed && (@alone || @waiting.positive?)
-          @inside += 1 unless @closed
+          @changed.wait(@lock) while !@closed && (@exclusive || @waiting.positive?)
+          @running += 1 unless @closed
         end
 
-        def enter_alone
+        def enter_exclusive
           @waiting += 1
-          @moved.wait(@lock) while !@closed && (@alone || @inside.positive?)
+          @changed.wait(@lock) while !@closed && (@exclusive || @running.positive?)
           return if @closed
 
-          @inside += 1
-          @alone = true
+          @running += 1
+          @exclusive = true
         ensure
           @waiting -= 1
         end
 
         def leave
-          @inside -= 1
-          @alone = false
-          @moved.broadcast
+          @running -= 1
+          @exclusive = false
+          @changed.broadcast
         end
       end
     end

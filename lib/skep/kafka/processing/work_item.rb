@@ -1,134 +1,137 @@
 # frozen_string_literal: true
 
-# Messages of a partition that must be done one after the other: what a worker has in hand. Of a
-# partition there is one at a time; with `ordered_by: :key` there are many, and no key is in two.
+# Messages of a partition that must be processed in order, by one worker at a time. A partition has
+# one work item at a time; with `ordered_by: :key` it has many, and no key is in two of them.
 #
-#   item.batch               # the one to work on now; nil when the work item is through
-#   item.pass                # it is done: the next one
-#   item.marked = 41         # of this batch the messages up to that offset are done
-#   item.cut                 # goes on with what comes after the mark
-#   item.rest(0.2)           # it is tried again after so many seconds; others go on
-#   item.rest(9, awaiting: OS.now)   # or when others succeed that were begun after that time
+#   item.batch                # the one to process now; nil when the item is done
+#   item.next_batch           # the batch is done
+#   item.marked = 41          # the batch's messages up to that offset are done
+#   item.drop_marked          # continues with the messages after the mark
+#   item.back_off(0.2)        # it is retried after so many seconds; other items go on
+#   item.back_off(9, awaiting: OS.now)   # or when others succeed that began after that time
 #
-# It knows what is to be tried, and how often that failed, and does nothing by itself.
+# It holds what is to be tried and how often that failed, and decides nothing.
 module Skep
   module Kafka
     module Processing
       class WorkItem
         attr_reader :partition #: AssignedPartition
-        attr_reader :keys #: Hash[Integer, untyped]?, the key of each offset, if it goes by keys
-        attr_reader :plan #: (PartitionOrder | KeyOrder)?, of the partition's, what gave it out
-        attr_reader :reach #: Integer?, the next offset that may be a message, after all of its own
-        attr_accessor :marked #: Integer?, the offset up to which its batch is done
+        attr_reader :keys #: Hash[Integer, untyped]?, by offset, if the partition is ordered by key
+        attr_reader :order #: (PartitionOrder | KeyOrder)?, the partition's, when it was drawn
+        attr_reader :end_offset #: Integer?, the next offset that may have a message, after its own
+        attr_accessor :marked #: Integer?, the offset up to which the batch is done
         attr_reader :failures #: Failure::FailureCount, of the batch
         attr_accessor :retry_at #: Float?, monotonic seconds
-        # Float?, monotonic seconds: a success begun after that ends its rest.
+        #: Float?, monotonic seconds: a success that began after that ends its backoff
         attr_reader :awaiting
 
-        # since: when the batch failed first that these are a part of; outage_since: see
+        # since: when a batch failed first of which these batches are parts; outage_since: see
         # Failure::FailureCount.
         #: (AssignedPartition, Array[Batch], ?Hash[Integer, untyped]?, **untyped) -> void
-        def initialize(partition, batches, keys = nil, plan: nil, reach: nil, since: nil,
+        def initialize(partition, batches, keys = nil, order: nil, end_offset: nil, since: nil,
                        outage_since: nil)
           @partition = partition
-          @plan, @reach = plan, reach
-          @waiting = batches
+          @order, @end_offset = order, end_offset
+          @batches = batches
           @keys = keys
           @failures = Failure::FailureCount.new(since:, outage_since:)
           @since = since
-          @offshoots = []
+          @split_off = []
         end
 
         def needs_keys? = false #: () -> bool, as AssignedPartition::Unsorted has it
-        def ready = @retry_at = nil #: () -> void, the scheduler lets it be tried now
-        def batch = @waiting.first #: () -> Batch?
-        def over? = @waiting.empty? #: () -> bool
+        def ready = @retry_at = nil #: () -> void, the scheduler ends its backoff
+        def batch = @batches.first #: () -> Batch?
+        def done? = @batches.empty? #: () -> bool
 
-        # Of all its messages.
+        # The offsets of all its messages.
         #: () -> Array[Integer]
-        def offsets = @waiting.flat_map { |batch| batch.messages.map(&:offset) }
+        def offsets = @batches.flat_map { |batch| batch.messages.map(&:offset) }
 
-        # Up to which its partition is done with the batch; or with nothing, if it reaches on.
+        # The partition is done up to that offset once the batch is, or once the item is that has no
+        # messages.
         def last_offset #: () -> Integer
-          @reach && @waiting.size < 2 ? @reach - 1 : batch.last_offset
+          @end_offset && @batches.size < 2 ? @end_offset - 1 : batch.last_offset
         end
 
-        def pass #: () -> void
-          @waiting.shift
+        def next_batch #: () -> void
+          @batches.shift
           @failures = Failure::FailureCount.new(since: @since, outage_since: failures.outage_since)
           @marked = nil
-          let_go if keys && !over?
+          release_finished_keys if keys && !done?
         end
 
-        # The handler raised, at that offset if that is known.
+        # The handler raised at that offset, if that is known.
         def failed(offset, now = OS.now) #: (Integer?, ?Float) -> void
           failures.add(batch.size == 1 ? batch.first_offset : offset, now)
         end
 
-        # What is marked isn't tried again. How many messages that were.
-        def cut #: () -> Integer
+        # Marked messages aren't tried again. Returns their number.
+        def drop_marked #: () -> Integer
           return 0 unless @marked
 
-          before, left = batch.size, batch.__after(@marked)
-          @waiting.insert(1, left) if left
-          pass
-          before - (left&.size || 0)
+          before, rest = batch.size, batch.__after(@marked)
+          @batches.insert(1, rest) if rest
+          next_batch
+          before - (rest&.size || 0)
         end
 
-        # Goes on with the batch message by message.
+        # The batch's messages are tried one by one.
         def split #: () -> void
-          @waiting[0, 1] = batch.split
-          count_again
-          @with = nil
+          @batches[0, 1] = batch.split
+          restart_count
+          @back_off_together = nil
         end
 
-        # Goes on with the batch so that those messages are in batches of their own of which the
-        # block is true.
+        # Messages for which the block is true get batches of their own.
         def isolate(&) #: () { (Message) -> bool } -> void
-          @waiting[0, 1] = batch.isolate(&)
+          @batches[0, 1] = batch.isolate(&)
         end
 
-        # Keys that aren't to wait for the one that failed go their own way: all others than that
-        # offset's, at once if some of the batch went well; or half of them, after the same rest,
-        # where it isn't known which one it was. The others have not failed; of two halves, neither.
-        def divide(offset, wait: true) #: (Integer?, ?wait: bool) -> void
-          @with = nil
-          others = keys && @waiting.one? ? others_than(offset) : []
+        # Splits off keys that don't have to wait for the one that failed: all but that offset's, or
+        # half of them if it isn't known which one failed. wait: false lets them be tried at once,
+        # because the batch got further than its first message; otherwise they back off like the
+        # rest. Of two halves neither has a failure counted.
+        def split_failed_key(offset, wait: true) #: (Integer?, ?wait: bool) -> void
+          @back_off_together = nil
+          others = keys && @batches.one? ? other_keys(offset) : []
           return if others.empty?
 
-          count_again unless offset
-          offshoot = send_off(others)
-          @with = [self, *(offshoot if wait || offset.nil?)]
+          restart_count unless offset
+          part = split_off(others)
+          @back_off_together = [self, *(part if wait || offset.nil?)]
         end
 
-        # awaiting: the time after which a success must be begun to end the rest early.
+        # awaiting: a success that began after that time ends the backoff early.
         #: (Numeric, ?awaiting: Float?) -> void
-        def rest(seconds, awaiting: nil)
-          (@with || [self]).each do |item|
+        def back_off(seconds, awaiting: nil)
+          (@back_off_together || [self]).each do |item|
             item.retry_at = OS.now + seconds
             item.awaiting = awaiting
           end
-          @with = nil
+          @back_off_together = nil
         end
 
-        # It, and those that go their own ways from here on.
-        def parts = [self, *@offshoots.slice!(0..)] #: () -> Array[WorkItem]
+        # The item, and those that were split off since the last call.
+        def parts = [self, *@split_off.slice!(0..)] #: () -> Array[WorkItem]
 
-        # It rests until the node ends; other keys than that of its batch, of one message, go on.
+        # It isn't tried any more before the node ends. Keys other than that of its batch of one
+        # message are.
         def pause #: () -> void
-          send_off(keys.values.uniq - [keys[batch.first_offset]]) if keys
+          split_off(keys.values.uniq - [keys[batch.first_offset]]) if keys
           @retry_at = Float::INFINITY
           @awaiting = nil
         end
 
-        # Nothing of it is tried any more.
+        # None of its messages is tried any more.
         def drop #: () -> void
-          @waiting.clear
-          @reach = nil
+          @batches.clear
+          @end_offset = nil
         end
 
-        def inspect
-          "#<Skep::Kafka::Processing::WorkItem #{batch&.label || partition} failures=#{failures.count}>"
+        def inspect #: () -> String
+          "#<Skep::Kafka::Processing::WorkItem #{batch&.label || partition} " \
+            "failures=#{failures.count}>"
         end
 
         protected
@@ -137,34 +140,34 @@ module Skep
 
         private
 
-        # Which part of the batch failed isn't known: each begins with no failure, and with the
-        # time.
-        def count_again
+        # It isn't known which part of the batch failed: each begins without failures, but keeps the
+        # time of the first one.
+        def restart_count
           @since = failures.since
           @failures = Failure::FailureCount.new(since: @since, outage_since: failures.outage_since)
         end
 
-        # Keys of which nothing is left to do hold up nobody.
-        def let_go
-          left = @waiting.flat_map { |batch| batch.messages.map { |message| keys[message.offset] } }
+        # Messages of keys that are done here needn't wait for the other keys.
+        def release_finished_keys
+          left = @batches.flat_map { |batch| batch.messages.map { |one| keys[one.offset] } }
           done = keys.values.uniq - left
-          send_off(done) if done.any?
+          split_off(done) if done.any?
         end
 
-        # Those keys go their own way, each of their batches as it is here, with no failure counted.
-        def send_off(others)
-          others = others.to_h { |key| [key, true] }
-          theirs, @keys = keys.partition { |_, key| others.key?(key) }.map(&:to_h)
-          off = @waiting.filter_map { |batch| batch.__part { |one| theirs.key?(one.offset) } }
-          @waiting = @waiting.filter_map { |batch| batch.__part { |one| @keys.key?(one.offset) } }
-          outage_since = failures.outage_since
-          WorkItem.new(partition, off, theirs, plan:, since: @since, outage_since:)
-                .tap { |one| @offshoots << one }
+        # Makes an item of those keys, with their share of each batch and no failures counted.
+        def split_off(some)
+          some = some.to_h { |key| [key, true] }
+          theirs, @keys = keys.partition { |_, key| some.key?(key) }.map(&:to_h)
+          batches = @batches.filter_map { |batch| batch.__part { |one| theirs.key?(one.offset) } }
+          @batches = @batches.filter_map { |batch| batch.__part { |one| @keys.key?(one.offset) } }
+          WorkItem.new(partition, batches, theirs,
+                       order:, since: @since, outage_since: failures.outage_since)
+                  .tap { |item| @split_off << item }
         end
 
-        def others_than(offset)
-          there = batch.messages.map { |message| keys[message.offset] }.uniq
-          offset ? there - [keys[offset]] : there.drop((there.size + 1) / 2)
+        def other_keys(offset)
+          all = batch.messages.map { |message| keys[message.offset] }.uniq
+          offset ? all - [keys[offset]] : all.drop((all.size + 1) / 2)
         end
       end
     end

@@ -1,32 +1,36 @@
 # frozen_string_literal: true
 
-# Does one batch: hands it to the user's handler, notes it as done, or sees to its next try.
+# Processes work items: calls the user's handler with a batch, then completes the batch or has the
+# failure handled.
 #
 #   worker = Worker.new(tools, handler, thread: 1)
-#   item = worker.next_item    # from the scheduler; nil when that has closed
+#   item = worker.next_item    # from the scheduler; nil once that is closed
 #   worker.work(item)
 #
-# A batch counts as done when the handler returned, not before: after a crash it comes again, then
-# message by message, and one that has crashed its node too often isn't handed to it
-# (Failure::PoisonDetector).
+# A batch is done when the handler has returned, not before. After a crash its messages are
+# delivered again, first alone and at last not at all (Failure::PoisonDetector).
 module Skep
   module Kafka
     module Processing
       class Worker
-        # tools: the Consumer::GroupMember's Tools; thread: its place on the page, 0 for the node's
-        # own thread.
+        ISOLATED = "a node has crashed with it in hand: its messages come one at a time"
+        private_constant :ISOLATED
+
+        # thread: the worker's place on the node's status page; 0 for the node's main thread.
+        #: (Tools, Proc, thread: Integer) -> void
         def initialize(tools, handler, thread:)
+          @tools, @handler = tools, handler
           @child = tools.child.lane(thread)
           @outputs = tools.outputs.of(@child, thread)
-          @report = tools.report
-          @scheduler, @metrics = tools.scheduler, tools.metrics
-          @exclusive_lock = tools.exclusive_lock
+          @scheduler, @metrics, @report = tools.scheduler, tools.metrics, tools.report
+          @lock, @filter = tools.exclusive_lock, tools.options.filter
           @poison = Failure::PoisonDetector.new(@child.caution)
           @completion = Completion.new(tools, @child, @poison, @outputs)
-          @failure_handler = Failure::FailureHandler.new(tools, @child, @completion, @outputs)
-          @sentence = Failure::PoisonVerdict.new(tools, @poison, @completion, @failure_handler)
-          @message_filter, @key_extractor = MessageFilter.new(tools.options), key_extractor(tools)
-          @tools, @handler = tools, handler
+          @failure_handler =
+            Failure::FailureHandler.new(tools, @child, @completion, @outputs, @poison)
+          return unless tools.options.ordered_by.respond_to?(:call)
+
+          @key_extractor = KeyExtractor.new(tools.options, @child, @poison, @lock)
         end
 
         # Waits for a work item, unless wait is false. Returns nil if there is none, or once the
@@ -35,19 +39,19 @@ module Skep
           while (item = @scheduler.next_item(wait:))
             return item unless item.needs_keys?
 
-            sorted = sort(item)
+            sorted = submit_keys(item)
             return sorted if sorted
           end
         end
 
-        # Works on a work item just taken from the scheduler, and gives it back.
+        # Processes a work item of next_item and releases it.
         def work(item) #: (WorkItem) -> void
-          isolate(item) if @poison.any? && item.batch && item.batch.size > 1
-          if item.batch then try(item)
-          elsif item.reach then @completion.reach(item)
+          isolate_suspects(item) if @poison.any? && item.batch && item.batch.size > 1
+          if item.batch then process(item)
+          elsif item.end_offset then @completion.skip_to(item)
           end
-        rescue Exception # it ends the node: nobody is to begin anything more, least of all with this
-          [@scheduler, @exclusive_lock].each(&:close)
+        rescue Exception # it ends the node: no worker is to begin anything more
+          [@scheduler, @lock].each(&:close)
           raise
         ensure
           @scheduler.release(item)
@@ -55,21 +59,15 @@ module Skep
 
         private
 
-        def key_extractor(tools)
-          return unless tools.options.ordered_by.respond_to?(:call)
-
-          KeyExtractor.new(tools.options, @child, @poison, @exclusive_lock)
-        end
-
-        def sort(unsorted)
+        def submit_keys(unsorted)
           keys = @key_extractor.call(unsorted.batch)
           @scheduler.submit_keys(unsorted, keys)
         ensure
-          @scheduler.release(unsorted) unless keys # the error ends the node
+          @scheduler.release(unsorted) unless keys # an exception that ends the node
         end
 
-        # Of a batch that may have crashed a node what may have done it comes alone.
-        def isolate(item)
+        # Messages that may have crashed a node get batches of their own.
+        def isolate_suspects(item)
           ranges = @poison.ranges(item.batch)
           return if ranges.empty?
 
@@ -77,88 +75,75 @@ module Skep
           item.isolate { |message| ranges.any? { |range| range.cover?(message.offset) } }
         end
 
-        ISOLATED = "a node has crashed with it in hand: its messages come one at a time"
-        private_constant :ISOLATED
+        def process(item)
+          return @failure_handler.poison(item) if @poison.poison?(item.batch)
+          return @lock.synchronize { try(item) } unless @poison.alone?(item.batch)
 
+          @lock.synchronize(exclusive: true) do
+            @completion.commit # if this message crashes the node, no other is delivered again
+            try(item)
+            @completion.commit # if the node crashes from here on, this message isn't the cause
+          end
+        end
+
+        # An exception that ends the node leaves the batch on the status page.
         def try(item)
-          return @sentence.pass(item) if @poison.guilty?(item.batch)
-          return @exclusive_lock.pass { attempt(item) } unless @poison.alone?(item.batch)
-
-          @exclusive_lock.pass(alone: true) do
-            @completion.commit # so that, if it crashes, nothing else comes again for it
-            attempt(item)
-            @completion.commit # if it isn't this one, it is one after it
-          end
-        end
-
-        # What ends the node, even if it is an exception, leaves in hand what it was.
-        def attempt(item)
-          given = take_in_hand(item)
-          item.failures.begin_try(item.partition.last_success)
-          @began = OS.now
-          @outputs.begin
-          given = sift(item, given)
-          hand_over(item, given) if given.size.positive?
-          conclude(item, given)
-          @child.in_hand(nil)
-        rescue StandardError, ScriptError => e # whatever the user's handler raises: it is tried again
-          @child.in_hand(nil)
-          @failure_handler.met(item, e, at: given.__at(e))
-        end
-
-        def hand_over(item, given)
-          ownership = PartitionOwnership.new(@tools, @child, item.partition)
-          item.partition.give(given) do
-            next unless given.__owned(ownership)
-
-            @metrics.time(given) { @handler.call(given, @child) }
-          end
-        ensure
-          given.__over
-        end
-
-        def conclude(item, given)
-          if given.__wish then @failure_handler.wished(item, given.__wish)
-          elsif given.__cut then finish_until(item, given)
-          else finish(item, given)
-          end
-        end
-
-        # A transaction holds all outputs of the handler. If there may be some of messages that the
-        # next owner processes, it is aborted.
-        def finish_until(item, given)
-          beyond = @outputs.atomic? && given.__seen_beyond_cut?
-          @completion.finish_until(item, beyond ? item.batch.first_offset - 1 : given.__cut)
-        end
-
-        def take_in_hand(item)
           @child.in_hand(item.batch.label)
           @child.beat
-          given(item, item.batch)
+          batch = attach(item, item.batch)
+          @completion.begin_try(item)
+          batch = filter(item, batch)
+          call_handler(item, batch) if batch.size.positive?
+          conclude(item, batch)
+          @child.in_hand(nil)
+        rescue StandardError, ScriptError => e # the user's: the batch is retried
+          @child.in_hand(nil)
+          @failure_handler.handler_raised(item, e, at: batch.__failed_at(e))
         end
 
-        def sift(item, batch)
-          kept = @message_filter.sift(item, batch)
-          kept.equal?(batch) ? batch : given(item, kept)
+        # Returns the batch, or one without the messages for which `filter:` is false. An exception
+        # of the filter counts as one of the handler.
+        def filter(item, batch)
+          @key_extractor&.raise_again(item, batch)
+          return batch unless @filter
+
+          kept = batch.select { |message| @filter.call(message) }
+          kept.size == batch.size ? batch : attach(item, batch.__of(kept))
         end
 
-        def given(item, batch)
-          batch.__given_to(@child) do |offset|
-            @completion.mark(item, offset).tap { succeeded(item) }
-          end
+        def attach(item, batch)
+          batch.__attach(@child, @completion.marker(item))
           batch
         end
 
-        # What comes next begins now.
-        def succeeded(item)
-          @scheduler.succeeded(item.partition, @began)
-          @began = OS.now
+        def call_handler(item, batch)
+          ownership = PartitionOwnership.new(@tools, @child, item.partition)
+          item.partition.give(batch) do
+            @metrics.time(batch) { @handler.call(batch, @child) } if batch.__owned(ownership)
+          end
+        ensure
+          batch.__detach
         end
 
-        def finish(item, given)
-          out = item.batch.size - given.size
-          @metrics.count(given, :filtered, out) if out.positive?
-          succeeded(item) if @completion.finish(item) && given.size.positive?
+        def conclude(item, batch)
+          if batch.__requested then @failure_handler.pause_or_seek(item, batch.__requested)
+          elsif batch.__ended_at then batch_ended_early(item, batch)
+          else batch_done(item, batch)
+          end
+        end
+
+        # A transaction holds all outputs of the handler. It is aborted if some of them may come
+        # from messages that the partition's next owner processes.
+        def batch_ended_early(item, batch)
+          beyond = @outputs.atomic? && batch.__seen_beyond_end?
+          last = beyond ? item.batch.first_offset - 1 : batch.__ended_at
+          @completion.batch_ended_early(item, last)
+        end
+
+        def batch_done(item, batch)
+          filtered = item.batch.size - batch.size
+          @metrics.count(batch, :filtered, filtered) if filtered.positive?
+          @completion.succeeded(item) if @completion.batch_done(item) && batch.size.positive?
         end
       end
     end

@@ -12,6 +12,12 @@ module Skep
       #   child.beats; child.done; child.excuses; child.complaints; child.in_hands; child.marks
       #   child.stop!       # child.stopping? from here on; `quiet!` likewise
       class FakeChild
+        # Remembers the offsets given to batch.mark.
+        Marker = Struct.new(:marks) do
+          def mark(offset) = marks << offset
+        end
+        private_constant :Marker
+
         attr_reader :id #: Integer
         attr_reader :swarm #: String
         attr_reader :mold #: Integer
@@ -112,7 +118,7 @@ module Skep
         def time_left = nil
 
         # It gives out this batch from here on.
-        def __given(batch) = batch.__given_to(self) { |offset| @marks << offset }
+        def __given(batch) = batch.__attach(self, Marker.new(@marks))
 
         def __lend(producer)
           @producer = producer

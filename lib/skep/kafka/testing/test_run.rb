@@ -82,7 +82,7 @@ module Skep
           @tries[place(batch.messages.first)] += 1
           note(batch, @handed)
           @handler.call(batch, child)
-          note(batch, @returned) unless batch.__wish
+          note(batch, @returned) unless batch.__requested
         end
 
         def note(batch, places) = batch.messages.each { |one| places[place(one)] = true }
