@@ -1,22 +1,27 @@
 # frozen_string_literal: true
 
-# A member of a consumer group, as far as the client goes: it subscribes, takes and gives up
-# partitions, stores and commits offsets. When to do so is the event loop's business.
+# A librdkafka consumer that is a member of a consumer group: subscribes, assigns partitions, stores
+# and commits offsets, and leaves the group. Consumer::EventLoop decides when.
 #
 #   consumer = Consumer.new(settings)
 #   consumer.subscribe(["orders"])
 #   consumer.control.drain { |event| consumer.assign(event.list) if event.kind == :rebalance … }
+#   consumer.leave(10) { |event| … }
+#   consumer.close
 module Skep
   module Kafka
     class Consumer < Librdkafka::Client
       include Librdkafka::OffsetQueries
-      include Librdkafka::Membership
+
+      MEMBERSHIP_POLL = 0.05 # seconds; librdkafka sends no event when it has joined or left
+      SEEK_SECONDS = 5.0
+      private_constant :MEMBERSHIP_POLL, :SEEK_SECONDS
 
       attr_reader :fetch_wait #: Librdkafka::FetchWait?, nil where the settings say how long
 
       def initialize(settings) #: (Hash[String, String]) -> void
-        @group, @name = settings.values_at("group.id", "group.instance.id")
-        @stays = @name && !Config::GroupProtocol.new(settings).brokers?
+        @group, @instance_id = settings.values_at("group.id", "group.instance.id")
+        @static = @instance_id && !Config::GroupProtocol.new(settings).brokers?
         super(settings, type: Librdkafka::Bindings::CONSUMER)
         @fetch_wait = Librdkafka::FetchWait.for(handle, settings)
         @reset = settings.fetch("auto.offset.reset", "largest")
@@ -29,7 +34,8 @@ module Skep
         end
       end
 
-      # Takes these partitions on top of what it has, or instead, as the group's protocol goes.
+      # Accepts an assignment. In a cooperative group the list is added to the current assignment,
+      # otherwise it replaces it.
       def assign(list) #: (Librdkafka::TopicPartitionList) -> void
         if cooperative?
           check_error(Librdkafka::Bindings.incremental_assign(handle, list.pointer),
@@ -39,7 +45,7 @@ module Skep
         end
       end
 
-      # Gives these up, or everything.
+      # Accepts a revocation: of this list in a cooperative group, otherwise of all partitions.
       def unassign(list) #: (Librdkafka::TopicPartitionList) -> void
         if cooperative?
           check_error(Librdkafka::Bindings.incremental_unassign(handle, list.pointer),
@@ -49,11 +55,12 @@ module Skep
         end
       end
 
-      # Were the partitions taken away without asking?
+      # Returns true if the group took the partitions away without asking, as after a missed
+      # session timeout.
       def lost? = !Librdkafka::Bindings.assignment_lost(handle).zero? #: () -> bool
 
-      # A partition about to be assigned; see Processing::AssignedPartition. Without forwarding its
-      # messages stay in its queue, instead of joining all others in the consumer's.
+      # Returns the Processing::AssignedPartition for a partition that is about to be assigned. Its
+      # queue isn't forwarded to the consumer's queue, so its messages are read separately.
       #: (String, Integer, **untyped) -> Processing::AssignedPartition
       def partition(topic, number, **how)
         queue = Librdkafka::Bindings.queue_get_partition(handle, topic, number)
@@ -63,8 +70,8 @@ module Skep
         partition.tap { partition.reader.fetch_wait = @fetch_wait }
       end
 
-      # Notes the offset to commit next; of a partition that has just been revoked it is no more
-      # ours to note. epoch: the leader epoch of the message before that offset, where it is known.
+      # Stores the offset for the next automatic commit. Returns false for a partition that isn't
+      # assigned any more. epoch: the leader epoch of the message before the offset, if known.
       #: (String, Integer, Integer, ?Integer?) -> bool
       def store(topic, number, offset, epoch = nil)
         Librdkafka::TopicPartitionList.make([[topic, number, offset, epoch]]) do |list|
@@ -72,7 +79,7 @@ module Skep
         end
       end
 
-      # Goes on reading these from there: what was fetched already isn't given out any more.
+      # Continues reading at these offsets; messages fetched before aren't returned any more.
       def seek(offsets, seconds) #: (Array[[String, Integer, Integer]], Numeric) -> void
         Librdkafka::TopicPartitionList.make(offsets) do |list|
           milliseconds = (seconds * 1000).ceil
@@ -82,17 +89,22 @@ module Skep
         end
       end
 
-      # The same, which is committed first: a node that dies meanwhile is succeeded by one that
-      # begins there. (What was stored before would be committed again.) It is committed without a
-      # leader epoch: librdkafka would compare that with the epochs of what is read from there on.
-      def move(offsets, seconds) #: (Array[[String, Integer, Integer]], Numeric) -> void
-        offsets.each { |place| store(*place) }
-        check(commit(offsets, seconds), "a commit")
-        seek(offsets, seconds)
+      # Continues reading a partition at a place: an offset, :beginning, :end or a Time. Returns the
+      # offset. Commits it first, so that another node continues there too if this one dies. Raises
+      # LibrdkafkaError without a broker's answer; the position hasn't changed then.
+      #: (String, Integer, Integer | Symbol | Time) -> Integer
+      def commit_and_seek(topic, number, place)
+        offset = place.is_a?(Integer) ? place : find([topic, number], place, SEEK_SECONDS)
+        # Stored as well, or the next automatic commit would restore the old offset. Without a
+        # leader epoch, with which librdkafka would compare the epochs of what it reads next.
+        store(topic, number, offset)
+        check(commit([[topic, number, offset]], SEEK_SECONDS), "a commit")
+        seek([[topic, number, offset]], SEEK_SECONDS)
+        offset
       end
 
-      # Commits these offsets, with their leader epochs where they have them, and waits for the
-      # answer, an error code; 0 is success.
+      # Commits these offsets, with leader epochs where they are given, and waits for the answer.
+      # Returns an error code; 0 is success.
       #: (Array[[String, Integer, Integer, Integer?]], Numeric) -> Integer
       def commit(offsets, seconds)
         return 0 if offsets.empty?
@@ -108,6 +120,47 @@ module Skep
         answers&.close
       end
 
+      # Returns true for a static member, whose partitions stay assigned to it after `leave` until
+      # its session ends or it joins again. (By the protocol of KIP-848 a static member of
+      # librdkafka leaves like a dynamic one.)
+      def static_member? = @static ? true : false #: () -> bool
+
+      # Leaves the group even as a static member, within so many seconds. Call it before `leave`.
+      # Yields each event, among them the last revocation.
+      def leave_for_good(seconds, &) #: (Numeric) { (Librdkafka::Event) -> void } -> void
+        return if @left_for_good
+
+        # Wait until a pending JoinGroup has completed; otherwise the broker would add the member
+        # after it has left. Without any topic it never completes.
+        @left_for_good = true
+        deadline = OS.now + (seconds / 2)
+        serve_until(deadline, &) while !member? && OS.now < deadline
+        deadline += seconds / 2
+        check(Librdkafka::Bindings.unsubscribe(handle), "leaving the group")
+        serve_until(deadline, &) while member? && OS.now < deadline
+      end
+
+      # Ends the membership, within so many seconds: a dynamic member leaves the group, a static
+      # member keeps its place. Returns true if librdkafka has finished. Yields each event, among
+      # them the last revocation.
+      #
+      # A consumer that closes during a rebalance is asked twice to give up its partitions, but
+      # librdkafka takes the first answer for both; answering the second one may block for ever.
+      def leave(seconds) #: (Numeric) { (Librdkafka::Event) -> void } -> bool
+        deadline = OS.now + seconds
+        check_error(Librdkafka::Bindings.consumer_close_queue(handle, control.pointer),
+                    "closing the consumer")
+        revoked = false
+        until (closed = Librdkafka::Bindings.consumer_closed(handle) == 1) || (left = deadline - OS.now).negative?
+          control.wait([left, 0.1].max) do |event|
+            rebalance = event.kind == :rebalance
+            yield event unless rebalance && revoked
+            revoked ||= rebalance
+          end
+        end
+        closed
+      end
+
       def close #: () -> void
         super
         @fetch_wait&.close
@@ -120,11 +173,25 @@ module Skep
 
       private
 
-      def failure(code, text)
-        return super unless [Librdkafka::ErrorCode::FENCED, Librdkafka::ErrorCode::NAME_KEPT].include?(code)
+      # Returns true while the group knows this member: librdkafka has a member id from the answer
+      # to its JoinGroup until it leaves.
+      def member?
+        id = Librdkafka::Bindings.memberid(handle)
+        !id.null? && !id.read_string.empty?
+      ensure
+        Librdkafka::Bindings.mem_free(handle, id) if id
+      end
 
-        InstanceIdTaken.new(name: @name, group: @group, cause: Librdkafka::Bindings.err2str(code),
-                      kept: code == Librdkafka::ErrorCode::NAME_KEPT)
+      def serve_until(deadline, &)
+        control.wait((deadline - OS.now).clamp(0, MEMBERSHIP_POLL), &)
+      end
+
+      def failure(code, text)
+        kept = code == Librdkafka::ErrorCode::NAME_KEPT
+        return super unless kept || code == Librdkafka::ErrorCode::FENCED
+
+        InstanceIdTaken.new(name: @instance_id, group: @group,
+                            cause: Librdkafka::Bindings.err2str(code), kept:)
       end
 
       def cooperative? = Librdkafka::Bindings.rebalance_protocol(handle) == "COOPERATIVE"

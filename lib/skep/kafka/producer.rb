@@ -189,7 +189,7 @@ module Skep
         end
       end
 
-      def tell(facts) = @report.tell(:kafka_not_delivered, level: :error, **facts)
+      def tell(facts) = @report.event(:kafka_not_delivered, level: :error, **facts)
     end
   end
 end

@@ -29,13 +29,13 @@ module Skep
         @topic_recreation = Consumer::TopicRecreation.new(consumer)
         @topic_recreation.define_singleton_method(:ask) { |topics|
  asked << topics unless topics.empty? }
-        @before = Admin::AdminRequests.method(:ids_in)
-        silently { Admin::AdminRequests.define_singleton_method(:ids_in) { |event| event } }
+        @before = Librdkafka::AdminRequests.method(:topic_ids_in)
+        silently { Librdkafka::AdminRequests.define_singleton_method(:topic_ids_in) { |event| event } }
       end
 
       def teardown
         before = @before
-        silently { Admin::AdminRequests.define_singleton_method(:ids_in, before) }
+        silently { Librdkafka::AdminRequests.define_singleton_method(:topic_ids_in, before) }
         super
       end
 

@@ -1,22 +1,21 @@
 # frozen_string_literal: true
 
-# Questions about a group by who is no member of it: asked one after the other, each waited for.
-# What keeps the cluster from answering is raised in a sentence.
+# Sends requests about a consumer group without being a member of it: one at a time, each awaited.
+# All of them together may take so many seconds.
 #
 #   admin_client = AdminClient.new("billing", settings, seconds: 15)
-#   admin_client.open                       # raises BrokerUnreachable, or AuthorizationError
-#   question = ->(client, answers, seconds) { AdminRequests.ends(client, answers, pairs, seconds) }
-#   admin_client.ask(question) { |event| AdminRequests.ends_in(event) }    # => what the block gives
+#   admin_client.connect            # raises BrokerUnreachable or AuthorizationError
+#   request = ->(client, answers, seconds) do
+#     Librdkafka::AdminRequests.end_offsets(client, answers, pairs, seconds)
+#   end
+#   admin_client.request(request) { |event| [code, answer] }   # => answer; raises the same errors
 #   admin_client.close
-#
-# All of it together may take so many seconds.
 module Skep
   module Kafka
     module Admin
       class AdminClient
-        REQUEST_SECONDS = 3600.0 # one that librdkafka itself gives up can abort the process
-        PAUSE = 0.2 # seconds
-        private_constant :REQUEST_SECONDS, :PAUSE
+        PAUSE = 0.2 # seconds before a request is repeated
+        private_constant :PAUSE
 
         #: (String, Config::ClientConfig, seconds: Numeric) -> void
         def initialize(group, settings, seconds:)
@@ -26,54 +25,56 @@ module Skep
         end
 
         # Returns when a broker has answered.
-        def open #: () -> void
+        def connect #: () -> void
           @deadline = OS.now + @seconds
-          @client = Librdkafka::Client.new(@settings.for_inquiry(@group), type: Librdkafka::Bindings::CONSUMER)
+          @client = Librdkafka::Client.new(@settings.for_inquiry(@group),
+                                           type: Librdkafka::Bindings::CONSUMER)
           @answers = @client.queue
-          topics = Consumer::MetadataQuery.new(@client, [])
-          topics.start
-          await(topics.io) { topics.answer }
+          query = Consumer::MetadataQuery.new(@client, [])
+          query.start
+          await(query.io) { query.answer }
         ensure
-          topics&.close
+          query&.close
         end
 
-        # Asks, and asks again while the group is on its way to another coordinator, or to its
-        # first.
+        # Sends a request and returns its answer. The block returns the error code and the answer
+        # that it reads from the event. Repeats the request while the group has no coordinator, as
+        # when it moves to another broker.
         #: (^(Librdkafka::Client, Librdkafka::EventQueue, Float) -> void) { (Librdkafka::Event)
-        #:   -> untyped } -> untyped
-        def ask(question)
+        #:   -> [Integer, untyped] } -> untyped
+        def request(request)
           Kernel.loop do
-            code, answer = answer_to(question) { |event| yield event }
+            code, answer = answer_to(request) { |event| yield event }
             return answer unless Librdkafka::ErrorCode::COORDINATOR.include?(code)
 
             wait([], PAUSE)
           end
         end
 
-        # The process is to end soon if something wasn't answered.
+        # A request without an answer would delay the client's end, so that client is abandoned: the
+        # process should exit soon.
         def close #: () -> void
           @answers&.close
-          @asking ? @client.abandon : @client&.close
+          @awaiting ? @client.abandon : @client&.close
         end
 
         def inspect = "#<Skep::Kafka::Admin::AdminClient #{@settings.brokers}>" #: () -> String
 
         private
 
-        # An error code, and what the block makes of the answer.
-        def answer_to(question)
-          question.call(@client, @answers, REQUEST_SECONDS)
-          @asking = true
+        def answer_to(request)
+          request.call(@client, @answers, Librdkafka::AdminRequests::NO_TIMEOUT)
+          @awaiting = true
           found = nil
           await(@answers.io) do
             @answers.drain { |event| found = yield(event) }
             found
-          end.tap { @asking = false }
+          end.tap { @awaiting = false }
         end
 
         def await(io)
           Kernel.loop do
-            @client.control.drain { |event| hear(event) }
+            @client.control.drain { |event| handle(event) }
             answer = yield
             return answer if answer
 
@@ -91,14 +92,16 @@ module Skep
                                       patience: "--timeout")
         end
 
-        def hear(event)
+        # Keeps the error that says most: "all brokers are down" only where there is no other.
+        def handle(event)
           return unless event.kind == :error
-          raise refusal(event) if Librdkafka::ErrorCode::LOGIN.include?(event.code)
+          raise refused(event) if Librdkafka::ErrorCode::LOGIN.include?(event.code)
 
-          @cause = clean(event.text) unless @cause && event.code == Librdkafka::ErrorCode::ALL_BROKERS_DOWN
+          all_down = event.code == Librdkafka::ErrorCode::ALL_BROKERS_DOWN
+          @cause = clean(event.text) unless @cause && all_down
         end
 
-        def refusal(event)
+        def refused(event)
           AuthorizationError.new(what: :login, name: nil, brokers: @settings.brokers,
                                  cause: clean(event.text))
         end

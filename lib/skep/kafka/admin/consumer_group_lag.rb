@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-# How far behind a consumer group is, whoever its members are: asked of the cluster, with no swarm
-# running.
+# The lag of a consumer group, as the cluster tells it; no swarm needs to run.
 #
 #   Skep::Kafka.lag("billing", { "bootstrap.servers": "kafka-1:9092" }, seconds: 15)
 #   # => { group:, state:, assignor:, lag:, unknown:,
@@ -9,12 +8,12 @@
 #   #      partitions: [{ topic:, partition:, committed:, end:, lag:, member:, client:, host:,
 #   #                     error: }] }
 #
-# A partition is listed if the group has committed something there, or if a member has it. `lag` is
-# nil where nothing is committed or the end isn't known (so many are `unknown`); all others make
-# up the group's.
+# Lists each partition of which the group has committed an offset or that is assigned to a member.
+# A partition's `lag` is nil without a committed offset or an end offset; `unknown` counts those,
+# and the group's `lag` is the sum of the others.
 #
-# Four requests: who coordinates the group, its members, what it committed, and where the partitions
-# end; the last to each broker that leads one of them.
+# Sends four requests: for the group's coordinator, its members, its committed offsets, and the end
+# offsets (to each broker that leads one of the partitions).
 module Skep
   module Kafka
     module Admin
@@ -27,66 +26,73 @@ module Skep
         end
 
         def to_h #: () -> Hash[Symbol, untyped]
-          group = described || GroupDescription::NONE
-          committed = committed()
-          raise unknown if committed.empty? && group.dead?
+          group = description || Librdkafka::AdminRequests::GroupDescription::NONE
+          committed = committed_offsets
+          raise UnknownGroup.new(group: @group, brokers:) if committed.empty? && group.dead?
 
           rows = rows(committed, group.members)
           { group: @group, state: group.state, assignor: group.assignor,
             lag: rows.sum { |row| row[:lag].to_i }, unknown: rows.count { |row| row[:lag].nil? },
-            members: group.members.map { |one| one.to_h.except(:partitions) }, partitions: rows }
+            members: group.members.map { |member| member.to_h.except(:partitions) },
+            partitions: rows }
         end
 
         private
 
         # { [topic, number] => offset }
-        def committed
-          code, found = ask(:all_offsets, @group) do |event|
-            code = AdminRequests.offsets_in(event)
-            [code, code.zero? ? AdminRequests.committed_in(event) : []]
+        def committed_offsets
+          code, found = request(:group_offsets, @group, nil) do |event|
+            code = Librdkafka::AdminRequests.group_offsets_error(event)
+            [code, code.zero? ? Librdkafka::AdminRequests.group_offsets_in(event) : []]
           end
-          complain(code) unless [0, Librdkafka::ErrorCode::NO_GROUP].include?(code)
+          check(code, Librdkafka::ErrorCode::NO_GROUP)
           found.to_h { |topic, number, offset, _| [[topic, number], offset] }
         end
 
-        # nil where the cluster can't describe groups, or doesn't know it.
-        def described
-          code, found = ask(:describe, @group) { |event| AdminRequests.described_in(event) }
-          complain(code) unless [0, Librdkafka::ErrorCode::NO_GROUP, *Librdkafka::ErrorCode::UNSUPPORTED].include?(code)
+        # Returns nil where the cluster can't describe groups, or doesn't know this one.
+        def description
+          code, found = request(:describe_group, @group) do |event|
+            Librdkafka::AdminRequests.group_description_in(event)
+          end
+          check(code, Librdkafka::ErrorCode::NO_GROUP, *Librdkafka::ErrorCode::UNSUPPORTED)
           found
         end
 
-        def ask(request, about)
-          question = lambda do |client, answers, seconds|
-            AdminRequests.public_send(request, client, answers, about, seconds)
-          end
-          @admin_client.ask(question) { |event| (answer = yield(event)) && [answer.first, answer] }
-        end
-
-        def rows(committed, members)
-          holders = members.flat_map { |one| one.partitions.map { |key| [key, one] } }.to_h
-          keys = (committed.keys | holders.keys).sort
-          ends = keys.empty? ? {} : ends(keys)
-          keys.map { |key| row(key, committed[key], ends[key], holders[key]) }
-        end
-
         # { [topic, number] => [offset, error code] }
-        def ends(keys)
-          code, found = ask(:ends, keys) do |event|
-            [event.code, event.code.zero? ? AdminRequests.ends_in(event) : []]
+        def end_offsets(keys)
+          return {} if keys.empty?
+
+          code, found = request(:end_offsets, keys) do |event|
+            offsets = event.code.zero? ? Librdkafka::AdminRequests.end_offsets_in(event) : []
+            [event.code, offsets]
           end
-          complain(code) unless code.zero?
+          check(code)
           found.to_h { |topic, number, offset, error| [[topic, number], [offset, error]] }
         end
 
-        def row(key, committed, end_, holder)
+        # Returns the error code and answer that the block reads from the event.
+        def request(name, *about)
+          request = lambda do |client, answers, seconds|
+            Librdkafka::AdminRequests.public_send(name, client, answers, *about, seconds)
+          end
+          @admin_client.request(request) { |event| (read = yield(event)) && [read.first, read] }
+        end
+
+        def rows(committed, members)
+          assigned = members.flat_map { |member| member.partitions.map { |key| [key, member] } }.to_h
+          keys = (committed.keys | assigned.keys).sort
+          ends = end_offsets(keys)
+          keys.map { |key| row(key, committed[key], ends[key], assigned[key]) }
+        end
+
+        def row(key, committed, end_, member)
           offset, code = end_ || [nil, Librdkafka::ErrorCode::UNKNOWN_PARTITION]
           offset = nil unless code.zero?
           committed = nil if committed&.negative?
           { topic: key.first, partition: key.last, committed:, end: offset,
             lag: committed && offset && [offset - committed, 0].max,
-            member: holder && (holder.instance || holder.id), client: holder&.client,
-            host: holder&.host, error: error(code, committed, offset) }
+            member: member && (member.instance || member.id), client: member&.client,
+            host: member&.host, error: error(code, committed, offset) }
         end
 
         BEYOND = "what is committed lies beyond the end: was the topic made again?"
@@ -98,29 +104,31 @@ module Skep
           BEYOND if committed && committed > offset
         end
 
-        def complain(code)
+        # Raises for an error code that isn't one of the expected ones.
+        def check(code, *expected)
+          return if [0, *expected].include?(code)
+
           cause = Librdkafka::Bindings.err2str(code)
           what = { Librdkafka::ErrorCode::GROUP_REFUSED => :group,
-            Librdkafka::ErrorCode::TOPIC_REFUSED => :topic }[code]
+                   Librdkafka::ErrorCode::TOPIC_REFUSED => :topic }[code]
           raise AuthorizationError.new(what:, name: @group, brokers:, cause:) if what
 
           raise RequestFailed.new(group: @group, brokers:, cause:)
         end
 
-        def unknown = UnknownGroup.new(group: @group, brokers:)
         def brokers = @settings.brokers
       end
     end
 
-    # See ConsumerGroupLag. Raises ConfigurationError, BrokerUnreachable, AuthorizationError,
-    # UnknownGroup or RequestFailed.
+    # Returns ConsumerGroupLag#to_h. Raises ConfigurationError, BrokerUnreachable,
+    # AuthorizationError, UnknownGroup or RequestFailed.
     #: (String, Hash[untyped, untyped], ?seconds: Numeric) -> Hash[Symbol, untyped]
     def self.lag(group, kafka, seconds: 15)
       settings = Config::ClientConfig.new(kafka)
       raise ConfigurationError.new(sentences: settings.errors) if settings.errors.any?
 
       admin_client = Admin::AdminClient.new(group, settings, seconds:)
-      admin_client.open
+      admin_client.connect
       Admin::ConsumerGroupLag.new(group, settings, admin_client).to_h
     ensure
       admin_client&.close

@@ -42,7 +42,7 @@ module Skep
 
         def over #: () -> void
           close
-          @report.tell(:kafka_back, brokers:, seconds: (OS.now - @since).round(3)) if @told
+          @report.event(:kafka_back, brokers:, seconds: (OS.now - @since).round(3)) if @told
           @since = nil
           @told = false
         end
@@ -52,7 +52,7 @@ module Skep
           return if !now? || @told || seconds_left.positive?
 
           @told = true
-          @report.tell(:kafka_lost, level: :warn, brokers:, error: @cause,
+          @report.event(:kafka_lost, level: :warn, brokers:, error: @cause,
                                     note: "waits for a broker to come back")
         end
 

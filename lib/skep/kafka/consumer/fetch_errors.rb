@@ -37,7 +37,7 @@ module Skep
         #: (Processing::PartitionReader, Integer, Integer, Integer?) -> void
         def reset(reader, offset, first, low)
           to = @options.settings.reset_place
-          @report.tell(:kafka_offset_reset, level: :warn, **place(reader), offset:, to: to.to_s,
+          @report.event(:kafka_offset_reset, level: :warn, **place(reader), offset:, to: to.to_s,
                                             cause: Librdkafka::Bindings.err2str(Librdkafka::ErrorCode::OUT_OF_RANGE))
           lost(reader, offset, to == :end ? first : low) if low
         end
@@ -58,7 +58,7 @@ module Skep
         end
 
         def readable(reader, offset) #: (Processing::PartitionReader, Integer) -> void
-          @report.tell(:kafka_readable, **place(reader), offset:)
+          @report.event(:kafka_readable, **place(reader), offset:)
         end
 
         def io = @wakeup_pipe.io #: () -> IO
@@ -102,7 +102,7 @@ module Skep
 
         # The first of them is `from`, and the one after them `to`.
         def lost(reader, from, to)
-          @report.tell(:messages_lost, level: :error, **place(reader), offset: from,
+          @report.event(:messages_lost, level: :error, **place(reader), offset: from,
                                        last_offset: to - 1, messages: to - from)
         end
 

@@ -31,11 +31,11 @@ module Skep
           @report = Metrics::EventReporter.new(@child, @options.settings)
           take_part
         rescue InstanceIdTaken => e
-          @report.tell(:kafka_name_taken, level: :error, group: @options.group, name: e.name,
+          @report.event(:kafka_name_taken, level: :error, group: @options.group, name: e.name,
                                           error: e.message)
           go_on(nameless: true)
         rescue SelfFenced => e
-          @report.tell(:kafka_fenced_itself, level: :warn, group: @options.group, name: e.name,
+          @report.event(:kafka_fenced_itself, level: :warn, group: @options.group, name: e.name,
                                              error: e.message)
           go_on(nameless: false)
         end
@@ -160,8 +160,8 @@ module Skep
 
         # Its partitions wait for whoever comes by its name, unless nobody will.
         def part
-          if @child.for_good? && @consumer.stays?
-            @consumer.withdraw(LEAVE_SECONDS) { |event|
+          if @child.for_good? && @consumer.static_member?
+            @consumer.leave_for_good(LEAVE_SECONDS) { |event|
  event.kind == :error || @event_loop.hear(event) }
           end
           @consumer.leave(LEAVE_SECONDS) { |event| @event_loop.hear_last(event) }

@@ -31,7 +31,7 @@ module Skep
         # Until `look` has something to do; nil without that.
         def seconds_left #: () -> Float?
           left = @child.time_left
-          return if left.nil? || @taken || (@consumer.stays? && !@child.for_good?)
+          return if left.nil? || @taken || (@consumer.static_member? && !@child.for_good?)
 
           @before ||= [BEFORE, left / 4].min
           [left - @before, 0].max
@@ -42,9 +42,9 @@ module Skep
           return unless seconds_left&.zero?
 
           @taken = true
-          @report.tell(:kafka_farewell, level: :warn, note: NOTE)
+          @report.event(:kafka_farewell, level: :warn, note: NOTE)
           @rebalance_listener.drop
-          @consumer.withdraw(@before, &)
+          @consumer.leave_for_good(@before, &)
         end
 
         def close #: () -> void

@@ -93,7 +93,7 @@ module Skep
           place = @options.settings.reset_place
           keys.each { |key| @scheduler.add(partition(key).tap { |partition|
  partition.seek(place) }) }
-          @report.tell(:kafka_topic_remade, level: :error, partitions: Librdkafka::TopicPartitionList.by_topic(keys),
+          @report.event(:kafka_topic_remade, level: :error, partitions: Librdkafka::TopicPartitionList.by_topic(keys),
                                             note: REMADE)
         end
 
@@ -163,7 +163,7 @@ module Skep
         def warn_of_overlap(partition, deadline)
           topic, number = partition.key
           seconds = [deadline - OS.now, 0].max.round(1)
-          @report.tell(:kafka_revoked_in_hand, level: :warn, topic:, partition: number,
+          @report.event(:kafka_revoked_in_hand, level: :warn, topic:, partition: number,
                                                offset: partition.position, seconds:, note: OVERLAP)
         end
 
@@ -193,17 +193,24 @@ module Skep
         def partition(key)
           partition = @consumer.partition(
             *key, id: @serials += 1, wakeup_pipe: @scheduler.wakeup_pipe, order: @options.method(:order),
-                  seeking: Seeker.new(@consumer, @report), limit: @options.batch,
+                  seeking: method(:seek), limit: @options.batch,
                   max_wait: @options.max_wait
           )
           partition.tap { partition.reader.fetch_errors = @fetch_errors }
+        end
+
+        # Returns the offset at which reading continues.
+        def seek(topic, number, place)
+          offset = @consumer.commit_and_seek(topic, number, place)
+          @report.event(:kafka_seek, topic:, partition: number, to: place.to_s, offset:)
+          offset
         end
 
         def tell(change, keys)
           held = Librdkafka::TopicPartitionList.by_topic(@scheduler.keys)
           changed = Librdkafka::TopicPartitionList.by_topic(keys)
           @metrics.rebalanced(keys, @scheduler.keys)
-          @report.tell(:kafka_rebalance, change:, partitions: changed, held:)
+          @report.event(:kafka_rebalance, change:, partitions: changed, held:)
           @child.joined!(change == "assigned" || !held.empty?, partitions: held)
         end
       end

@@ -55,14 +55,14 @@ module Skep
           case code
           when Librdkafka::ErrorCode::TOPIC_REFUSED then raise refused(:topic, name, code)
           when Librdkafka::ErrorCode::UNKNOWN_TOPIC
-            @report.tell(:kafka_topic_missing, level: :warn, topic: name,
+            @report.event(:kafka_topic_missing, level: :warn, topic: name,
                                                note: "waits until somebody makes this topic")
           end
         end
 
         def ask_group(topic)
-          Admin::AdminRequests.offsets(@consumer, @answers, @options.group, [[topic, 0]],
-                                       REQUEST_SECONDS)
+          Librdkafka::AdminRequests.group_offsets(@consumer, @answers, @options.group, [[topic, 0]],
+                                                   Librdkafka::AdminRequests::NO_TIMEOUT)
           code = await(@answers.io, GROUP_SECONDS) { group_answer }
           raise refused(:group, @options.group, code) if code == Librdkafka::ErrorCode::GROUP_REFUSED
 
@@ -71,7 +71,7 @@ module Skep
 
         def group_answer
           code = nil
-          @answers.drain { |event| code = Admin::AdminRequests.offsets_in(event) }
+          @answers.drain { |event| code = Librdkafka::AdminRequests.group_offsets_error(event) }
           code
         end
 
@@ -106,7 +106,7 @@ module Skep
           return if @told
 
           @told = true
-          @report.tell(:kafka_unreachable, level: :warn, brokers:, error: text,
+          @report.event(:kafka_unreachable, level: :warn, brokers:, error: text,
                                            note: patience)
         end
 

@@ -34,13 +34,15 @@ module Skep
         def ask(topics) #: (Array[String]) -> void
           return if @asked || topics.empty?
 
-          Admin::AdminRequests.topics(@consumer, @answers, topics, SECONDS)
+          Librdkafka::AdminRequests.describe_topics(
+            @consumer, @answers, topics, Librdkafka::AdminRequests::NO_TIMEOUT
+          )
           @asked = true
         end
 
         def found #: () -> Array[String]
           news = {}
-          @answers.drain { |event| news.update(Admin::AdminRequests.ids_in(event)) }
+          @answers.drain { |event| news.update(Librdkafka::AdminRequests.topic_ids_in(event)) }
           @asked = false
           look(news.reject { |_, id| id == ZERO }).tap { ask(@unconfirmed.keys) }
         end

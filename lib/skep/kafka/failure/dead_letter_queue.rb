@@ -88,7 +88,7 @@ module Skep
         def own_settings = Config::ClientConfig.new(@settings.to_h.except(*OTHERS).merge(OWN))
 
         def headers(message, error, counts)
-          text = Config::SecretSettings.scrub(Metrics::ErrorText.of(error), @settings.secrets)
+          text = Config::SecretSettings.scrub(Metrics::EventReporter.describe(error), @settings.secrets)
           message.headers.merge(
             origin(message), counts.compact,
             "skep.error" => text.byteslice(0, 1_000).scrub, "skep.host" => Socket.gethostname

@@ -143,13 +143,13 @@ module Skep
         def seek(item, place, last)
           offset = @scheduler.seek(item, place, last) or return
           topic, partition = item.partition.key
-          @report.tell(:kafka_seek_waits, topic:, partition:, to: place.to_s, offset:)
+          @report.event(:kafka_seek_waits, topic:, partition:, to: place.to_s, offset:)
         end
 
         def pause(item, seconds, level)
           item.back_off(seconds)
           topic, partition = item.partition.key
-          @report.tell(:kafka_paused, topic:, partition:, seconds:, level:,
+          @report.event(:kafka_paused, topic:, partition:, seconds:, level:,
                                       offset: item.batch&.first_offset)
         end
 

@@ -139,7 +139,7 @@ module Skep
         end
 
         def report_revoked(note, batch, **facts)
-          @report.tell(:kafka_revoked_in_hand, level: :warn, **batch.place, **facts, note:)
+          @report.event(:kafka_revoked_in_hand, level: :warn, **batch.place, **facts, note:)
         end
       end
     end

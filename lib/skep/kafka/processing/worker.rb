@@ -71,7 +71,7 @@ module Skep
           ranges = @poison.ranges(item.batch)
           return if ranges.empty?
 
-          @report.tell(:message_suspected, level: :warn, **item.batch.place, note: ISOLATED)
+          @report.event(:message_suspected, level: :warn, **item.batch.place, note: ISOLATED)
           item.isolate { |message| ranges.any? { |range| range.cover?(message.offset) } }
         end
 

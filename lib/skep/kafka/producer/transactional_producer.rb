@@ -175,7 +175,7 @@ module Skep
           taken, @id = @id, "#{@id[ORIGINAL]}-#{Random.bytes(4).unpack1("H*")}"
           discard
           @renewable_producer.rename(@id)
-          @report.tell(:kafka_transactional_id_taken, level: :warn, transactional_id: taken,
+          @report.event(:kafka_transactional_id_taken, level: :warn, transactional_id: taken,
                                                       now: @id, note: TAKEN)
           error
         end
@@ -193,7 +193,7 @@ module Skep
           return if @told || OS.now - since < TELL_AFTER
 
           @told = true
-          @report.tell(:kafka_transaction_waits, level: :warn, transactional_id: @id,
+          @report.event(:kafka_transaction_waits, level: :warn, transactional_id: @id,
                                                  error: @report.clean(error.text))
         end
 

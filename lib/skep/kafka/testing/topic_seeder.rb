@@ -31,8 +31,8 @@ module Skep
         # Makes the topic unless it is there. Was it made?
         def create_topic(partitions, copies: 1) #: (Integer, ?copies: Integer) -> bool
           answers = @writer.queue
-          Admin::AdminRequests.create(@writer, answers, @topic, partitions, copies, SECONDS)
-          code, text = answers.wait(SECONDS + 1) { |event| Admin::AdminRequests.created_in(event) }
+          Librdkafka::AdminRequests.create_topic(@writer, answers, @topic, partitions, copies, SECONDS)
+          code, text = answers.wait(SECONDS + 1) { |event| Librdkafka::AdminRequests.created_in(event) }
           return code.zero? if [0, Librdkafka::ErrorCode::TOPIC_EXISTS].include?(code)
 
           raise LibrdkafkaError.new(call: "the new topic #{@topic}", text: text || LATE)
@@ -43,9 +43,9 @@ module Skep
         # Deletes the topic and all that is in it; false where the brokers wouldn't.
         def delete_topic #: () -> bool
           answers = @writer.queue
-          Admin::AdminRequests.delete(@writer, answers, @topic, SECONDS)
+          Librdkafka::AdminRequests.delete_topic(@writer, answers, @topic, SECONDS)
           answers.wait(SECONDS + 1) { |event|
- Admin::AdminRequests.deleted_in(event).first.zero? } || false
+ Librdkafka::AdminRequests.deleted_in(event).first.zero? } || false
         ensure
           answers&.close
         end
