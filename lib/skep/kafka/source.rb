@@ -50,7 +50,7 @@ module Skep
       def run(child, handler) #: (Child, Proc) -> void
         raise ConfigurationError.new(sentences: errors) unless errors.empty?
 
-        Consumer::GroupMember.new(@options, child, handler).run
+        Consumer::GroupMember.run(@options, child, handler)
       end
 
       # For the admin client and for tests.

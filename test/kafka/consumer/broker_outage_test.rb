@@ -4,8 +4,8 @@ require "kafka/support/kafka_case"
 
 module Skep
   module Kafka
-    # When a cluster counts as lost.
-    class OutageTest < ::KafkaCase
+    # When an outage is reported.
+    class BrokerOutageTest < ::KafkaCase
       # As librdkafka says it.
       Word = Struct.new(:code, :text)
       ALL_DOWN = Word.new(Librdkafka::ErrorCode::ALL_BROKERS_DOWN, "3/3 brokers are down")
@@ -19,8 +19,9 @@ module Skep
         options = Config::SourceOptions.new(**self.options)
         @consumer = Consumer.new(options.settings.for_member("test", 0, group: "readers",
                                                                         commit_every: 5.0))
-        @broker_outage = Consumer::BrokerOutage.new(Processing::Tools.new(options:, consumer: @consumer,
-                                       report: Metrics::EventReporter.new(@child, options.settings)))
+        report = Metrics::EventReporter.new(@child, options.settings)
+        @broker_outage = Consumer::BrokerOutage.new(settings: options.settings,
+                                                    consumer: @consumer, report:)
       end
 
       def teardown
@@ -29,24 +30,24 @@ module Skep
         super
       end
 
-      test "isn't told of a cluster that answers, whatever librdkafka counts" do
-        assert @broker_outage.began(ALL_DOWN)
-        assert_predicate @broker_outage, :now?
+      test "reports no outage of a cluster that answers, whatever librdkafka counts" do
+        assert @broker_outage.network_error?(ALL_DOWN)
+        assert_predicate @broker_outage, :suspected?
         wait_readable(@broker_outage.io)
-        @broker_outage.over
+        @broker_outage.broker_answered
 
         assert_empty @told
-        refute_predicate @broker_outage, :now?
+        refute_predicate @broker_outage, :suspected?
       end
 
-      test "is told once when nobody has answered for a while, and its end" do
+      test "reports an outage once no broker has answered for a while, and its end" do
         @broker.down!
-        @broker_outage.began(ALL_DOWN)
+        @broker_outage.network_error?(ALL_DOWN)
         IO.select(nil, nil, nil, @broker_outage.seconds_left || 0)
-        2.times { @broker_outage.look }
+        2.times { @broker_outage.report_when_certain }
         @broker.up!
         wait_readable(@broker_outage.io)
-        @broker_outage.over
+        @broker_outage.broker_answered
 
         assert_equal %w[kafka_lost kafka_back], @told.map(&:first)
       end

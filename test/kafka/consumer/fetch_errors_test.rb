@@ -5,17 +5,17 @@ require "skep/kafka"
 require "skep/swarm"
 require "kafka/support/fake_child"
 
-# When a place that couldn't be read is tried again.
-class KafkaGapsTest < Skep::TestCase
-  Intake = Struct.new(:key, :resumed) do
+# When reading an unreadable offset is retried.
+class KafkaFetchErrorsTest < Skep::TestCase
+  Reader = Struct.new(:key, :resumed) do
     def resume = resumed.call
   end
 
   def setup
     super
     @now = 7.0
-    @fetch_errors = Skep::Kafka::Consumer::FetchErrors.new(Skep::Kafka::Processing::Tools.new, clock: -> {
- @now })
+    @fetch_errors = Skep::Kafka::Consumer::FetchErrors.new(settings: nil, consumer: nil, report: nil,
+                                                           clock: -> { @now })
   end
 
   def teardown
@@ -23,9 +23,9 @@ class KafkaGapsTest < Skep::TestCase
     super
   end
 
-  test "waits longer each time that the same place fails, and as at first for another one" do
+  test "backs off while the same offset fails, and starts again for another one" do
     waits = [12, 12, 12, 40].map do |offset|
-      @fetch_errors.again(Intake.new(["orders", 3]), offset)
+      @fetch_errors.again(Reader.new(["orders", 3]), offset)
       @fetch_errors.seconds_left
     end
 
@@ -35,25 +35,25 @@ class KafkaGapsTest < Skep::TestCase
     assert_in_delta 1, waits[3], 0.2
   end
 
-  test "tries the one that is due first" do
-    3.times { @fetch_errors.again(Intake.new(["orders", 3]), 12) }
-    @fetch_errors.again(Intake.new(["orders", 4]), 12)
+  test "is due when the first retry is" do
+    3.times { @fetch_errors.again(Reader.new(["orders", 3]), 12) }
+    @fetch_errors.again(Reader.new(["orders", 4]), 12)
 
     assert_in_delta 1, @fetch_errors.seconds_left, 0.2
   end
 
-  test "tries again a place that fails as soon as it is resumed" do
-    reader = Intake.new(["orders", 3], -> { @fetch_errors.again(reader, 12) })
+  test "retries an offset that fails as soon as it is resumed" do
+    reader = Reader.new(["orders", 3], -> { @fetch_errors.again(reader, 12) })
     @fetch_errors.again(reader, 12)
     @now += 60
-    @fetch_errors.look([reader])
+    @fetch_errors.retry_due([reader])
 
     assert_in_delta 2, @fetch_errors.seconds_left, 0.4
   end
 
-  test "tries nothing of partitions that went elsewhere" do
-    @fetch_errors.again(Intake.new(["orders", 3]), 12)
-    @fetch_errors.look([])
+  test "retries nothing of a revoked partition" do
+    @fetch_errors.again(Reader.new(["orders", 3]), 12)
+    @fetch_errors.retry_due([])
 
     assert_nil @fetch_errors.seconds_left
   end
@@ -69,21 +69,21 @@ class KafkaGapsTest < Skep::TestCase
   # What is reported when 30 is read instead of 10.
   def reset(kafka, low)
     told = {}
-    fetch_errors = gaps_that_report(kafka) { |name, facts| told[name] = facts }
-    fetch_errors.reset(Intake.new(["orders", 3]), 10, 30, low)
+    fetch_errors = fetch_errors_that_report(kafka) { |name, facts| told[name] = facts }
+    fetch_errors.reset(Reader.new(["orders", 3]), 10, 30, low)
     [told["kafka_offset_reset"][:to],
      told["messages_lost"]&.values_at(:offset, :last_offset, :messages)]
   ensure
     fetch_errors&.close
   end
 
-  def gaps_that_report(kafka, &told)
+  def fetch_errors_that_report(kafka, &told)
     child = FakeChild.new(&told)
     options = Skep::Kafka::Config::SourceOptions.new(
       kafka: { "bootstrap.servers": "127.0.0.1:1", **kafka }, group: "readers", topics: "orders"
     )
     report = Skep::Kafka::Metrics::EventReporter.new(child, options.settings)
     child.close
-    Skep::Kafka::Consumer::FetchErrors.new(Skep::Kafka::Processing::Tools.new(options:, report:))
+    Skep::Kafka::Consumer::FetchErrors.new(settings: options.settings, consumer: nil, report:)
   end
 end

@@ -3,7 +3,7 @@
 require "kafka/support/kafka_case"
 
 # What a source meets before it can work.
-class KafkaBootTest < KafkaCase
+class KafkaStartupCheckTest < KafkaCase
   test "says which broker it can't reach, why, and what to do, and gives up in time" do
     events, error = fail_to_boot(Skep::Kafka::BrokerUnreachable, connect_timeout: 0.5)
 

@@ -5,8 +5,8 @@ require "skep/kafka"
 
 module Skep
   module Kafka
-    # When a topic counts as deleted and made again.
-    class NamesakesTest < ::Skep::TestCase
+    # When a topic counts as deleted and created again.
+    class TopicRecreationTest < ::Skep::TestCase
       ZERO = "AAAAAAAAAAAAAAAAAAAAAA"
       private_constant :ZERO
 
@@ -27,7 +27,7 @@ module Skep
         consumer = Object.new
         consumer.define_singleton_method(:queue) { answers }
         @topic_recreation = Consumer::TopicRecreation.new(consumer)
-        @topic_recreation.define_singleton_method(:ask) { |topics|
+        @topic_recreation.define_singleton_method(:query) { |topics|
  asked << topics unless topics.empty? }
         @before = Librdkafka::AdminRequests.method(:topic_ids_in)
         silently { Librdkafka::AdminRequests.define_singleton_method(:topic_ids_in) { |event| event } }
@@ -39,17 +39,17 @@ module Skep
         super
       end
 
-      test "takes a topic for another one when two answers have the same new id" do
+      test "reports a topic when two answers have the same new id" do
         assert_equal [[], [], ["orders"], []], found("one", "two", "two", "two")
         assert_equal [["orders"]], @asked
       end
 
-      test "ignores brokers that know no ids, before and after those that do" do
+      test "ignores brokers without topic ids, before and after those with them" do
         assert_equal [[]] * 6, found(ZERO, "one", ZERO, "one", ZERO, ZERO)
         assert_empty @asked
       end
 
-      test "asks again for an id that isn't confirmed, and believes none seen once" do
+      test "requests an unconfirmed id again, and reports none that it saw once" do
         assert_equal [[], [], [], []], found("one", "two", "one", "two")
         assert_equal [["orders"]] * 2, @asked
       end
@@ -59,7 +59,7 @@ module Skep
       def found(*ids)
         ids.map do |id|
           @answers << { "orders" => id }
-          @topic_recreation.found
+          @topic_recreation.recreated
         end
       end
 

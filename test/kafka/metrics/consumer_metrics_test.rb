@@ -3,7 +3,7 @@
 require "kafka/support/kafka_case"
 
 # What is counted and when it is told, without a broker: by a clock and a consumer of the test's.
-class KafkaMeterTest < Skep::TestCase
+class KafkaConsumerMetricsTest < Skep::TestCase
   # What a consumer knows of the ends of partitions, and what it answers when asked.
   class Consumer
     attr_reader :known
@@ -22,8 +22,7 @@ class KafkaMeterTest < Skep::TestCase
     def starts(keys, _) = (asked << [:starts, keys]) && keys.to_h { |key| [key, 0] }
   end
 
-  Options = Struct.new(:group)
-  Desk = Struct.new(:done)
+  Scheduler = Struct.new(:done)
   Child = Struct.new(:told) do
     def work=(facts)
       told << facts
@@ -33,20 +32,19 @@ class KafkaMeterTest < Skep::TestCase
   def setup
     @now = 100.0
     @child = Child.new([])
-    @scheduler = Desk.new([])
+    @scheduler = Scheduler.new([])
     @consumer = Consumer.new
-    tools = Skep::Kafka::Processing::Tools.new(child: @child, scheduler: @scheduler, consumer: @consumer,
-                                              options: Options.new("readers"))
-    @metrics = Skep::Kafka::Metrics::ConsumerMetrics.new(tools, clock: -> { @now })
+    @metrics = Skep::Kafka::Metrics::ConsumerMetrics.new(child: @child, scheduler: @scheduler, consumer: @consumer,
+                                                         group: "readers", clock: -> { @now })
   end
 
   def teardown = @metrics.clear
 
-  test "tells of what was done, how long it took, and what is left" do
+  test "publishes counts, handler times and lag" do
     hold(0)
     @consumer.known[["orders", 0]] = 50
     work(0, 0..9)
-    tell_at(102)
+    publish_at(102)
 
     told = @child.told.last
     assert_equal [10, 40, 5.0], told.values_at(:messages, :lag, :rate)
@@ -59,20 +57,20 @@ class KafkaMeterTest < Skep::TestCase
     assert_operator told[:handler]["p99"], :>, 0
   end
 
-  test "tells at most once a second, and nothing that is known already" do
+  test "publishes at most once a second, and no facts twice" do
     hold(0)
     assert_equal 0.0, @metrics.due
-    tell_at(100)
+    publish_at(100)
     work(0, 0..9)
     assert_equal 101.0, @metrics.due
-    2.times { tell_at(101.5) }
+    2.times { publish_at(101.5) }
     assert_equal 2, @child.told.size
   end
 
-  test "tells of a dead letter at once" do
-    @metrics.define_singleton_method(:spent) { 0.0 } # or it would wait a hundred times that
+  test "publishes a dead letter at once" do
+    @metrics.define_singleton_method(:cpu_time) { 0.0 } # or it would wait a hundred times that
     hold(0)
-    tell_at(100)
+    publish_at(100)
     work(0, 0..9)
     @metrics.count(batch(0, 0..9), :dead_letters)
     assert_equal 100.0, @metrics.due
@@ -82,10 +80,10 @@ class KafkaMeterTest < Skep::TestCase
     hold(0)
     @consumer.known[["orders", 0]] = 10
     work(0, 0..9)
-    tell_at(101)
+    publish_at(101)
     assert_operator @child.told.last[:rate], :>, 0
     assert_in_delta 110, @metrics.due, 2
-    tell_at(@metrics.due)
+    publish_at(@metrics.due)
     assert_equal 0.0, @child.told.last[:rate]
     assert_nil @metrics.due
   end
@@ -94,9 +92,9 @@ class KafkaMeterTest < Skep::TestCase
     hold(0)
     @consumer.known[["orders", 0]] = 50
     work(0, 0..9)
-    tell_at(101)
+    publish_at(101)
     @metrics.rebalanced([["orders", 0]], [])
-    tell_at(102)
+    publish_at(102)
     told = @child.told.last
     assert_equal [0, 10], told.values_at(:lag, :messages)
     assert_equal [false, nil, 10, 2],
@@ -111,7 +109,7 @@ class KafkaMeterTest < Skep::TestCase
     metrics = @metrics
     @scheduler.define_singleton_method(:done) { super().tap {
  metrics.rebalanced([["orders", 0]], []) } }
-    tell_at(101)
+    publish_at(101)
 
     assert_equal [0, 10], @child.told.last.values_at(:lag, :messages)
   end
@@ -121,7 +119,7 @@ class KafkaMeterTest < Skep::TestCase
     [0, 1].each { |number| @consumer.known[["orders", number]] = 50 }
     [0, 1].each { |number| work(number, 0..9) }
     @consumer.answers = { ["orders", 0] => 50, ["orders", 1] => 5_000 }
-    tell_at(101)
+    publish_at(101)
     assert_empty @consumer.asked
 
     asked_at = Array.new(7) { when_asked }.compact
@@ -133,15 +131,15 @@ class KafkaMeterTest < Skep::TestCase
     hold(0)
     @consumer.known[["orders", 0]] = 50
     work(0, 0..9)
-    tell_at(100)
+    publish_at(100)
     asked_at = Array.new(6) do
-      tell_at(@metrics.due)
+      publish_at(@metrics.due)
       asked, @consumer.asked = @consumer.asked, []
       @now if asked.any?
     end.compact
     assert_equal [10.0, 10.0], asked_at.each_cons(2).map { |one, next_| next_ - one }.last(2)
     @consumer.answers = { ["orders", 0] => 80 }
-    tell_at(@metrics.due)
+    publish_at(@metrics.due)
     assert_equal 70, @child.told.last[:lag]
   end
 
@@ -149,12 +147,12 @@ class KafkaMeterTest < Skep::TestCase
     hold(0)
     @consumer.known[["orders", 0]] = 10
     @consumer.committed_offsets = nil
-    tell_at(100)
-    times = Array.new(4) { tell_at(@metrics.due) && @now }
+    publish_at(100)
+    times = Array.new(4) { publish_at(@metrics.due) && @now }
     assert_equal [101, 103, 107, 115], times.map(&:round)
     assert_equal [:committed], @consumer.asked.map(&:first).uniq
     @consumer.committed_offsets = { ["orders", 0] => 4 }
-    tell_at(@metrics.due)
+    publish_at(@metrics.due)
     assert_equal 6, @child.told.last[:lag]
   end
 
@@ -162,9 +160,9 @@ class KafkaMeterTest < Skep::TestCase
     hold(0, 1)
     @consumer.committed_offsets = { ["orders", 0] => 0, ["orders", 1] => 0 }
     @consumer.answers = { ["orders", 0] => 5, ["orders", 1] => 5 }
-    tell_at(100)
+    publish_at(100)
     @consumer.known[["orders", 0]] = 7 # the first answer to a fetch
-    tell_at(@metrics.due)
+    publish_at(@metrics.due)
     assert_equal [7, 5], @child.told.last[:partitions].map { |row| row["lag"] }
     assert_equal [:ends, [["orders", 1]]], @consumer.asked.first
   end
@@ -173,12 +171,12 @@ class KafkaMeterTest < Skep::TestCase
     hold(0, 1)
     @consumer.committed_offsets = { ["orders", 0] => 7 }
     [0, 1].each { |number| @consumer.known[["orders", number]] = 10 }
-    tell_at(100)
+    publish_at(100)
     assert_equal [nil, nil], @child.told.last[:partitions].map { |row| row["lag"] }
-    tell_at(@metrics.due)
+    publish_at(@metrics.due)
     assert_equal [3, 10], @child.told.last[:partitions].map { |row| row["lag"] }
     assert_equal %i[committed starts], @consumer.asked.map(&:first)
-    3.times { tell_at(@metrics.due) }
+    3.times { publish_at(@metrics.due) }
     assert_equal %i[committed starts], @consumer.asked.map(&:first).first(2)
     refute_includes @consumer.asked.drop(2).map(&:first), :committed
   end
@@ -186,13 +184,13 @@ class KafkaMeterTest < Skep::TestCase
   test "asks anew where a partition begins that has come back, though nothing of it was handled" do
     hold(0)
     @consumer.known[["orders", 0]] = 10
-    tell_at(100)
-    tell_at(@metrics.due)
+    publish_at(100)
+    publish_at(@metrics.due)
     assert_equal [10], @child.told.last[:partitions].map { |row| row["lag"] }
     @consumer.committed_offsets = { ["orders", 0] => 10 } # there was nothing for a handler
     hold(0)
-    tell_at(@metrics.due)
-    tell_at(@metrics.due)
+    publish_at(@metrics.due)
+    publish_at(@metrics.due)
     assert_equal [0], @child.told.last[:partitions].map { |row| row["lag"] }
   end
 
@@ -217,15 +215,15 @@ class KafkaMeterTest < Skep::TestCase
     @scheduler.done = [*@scheduler.done, ["orders", number, offsets.last + 1]]
   end
 
-  def tell_at(now)
+  def publish_at(now)
     @now = now.to_f
-    @metrics.tell
+    @metrics.publish
     true
   end
 
   # Goes on to when it wants to tell; the time, if the brokers were asked then.
   def when_asked
-    tell_at(@metrics.due)
+    publish_at(@metrics.due)
     asked, @consumer.asked = @consumer.asked, []
     return if asked.empty?
 

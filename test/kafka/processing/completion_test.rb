@@ -37,7 +37,7 @@ module Skep
 
       def teardown
         @scheduler&.clear
-        @tools&.metrics&.clear
+        @metrics&.clear
         super
       end
 
@@ -83,8 +83,10 @@ module Skep
 
       def reach(atomic:, answer: true, batch: nil)
         set_up(child = fake_child, Outputs.new(atomic, answer))
-        completion = Processing::Completion.new(@tools, child,
-                                            Failure::PoisonDetector.new(child.caution), @outputs)
+        completion = Processing::Completion.new(
+          child:, outputs: @outputs, poison: Failure::PoisonDetector.new(child.caution),
+          report: @report, consumer: @store, scheduler: @scheduler, metrics: @metrics
+        )
         item = taken(batch)
         yield if block_given?
         batch ? completion.batch_done(item) : completion.skip_to(item)
@@ -103,9 +105,9 @@ module Skep
         @scheduler = Processing::Scheduler.new(offset_store: (@store unless outputs.atomic?))
         options = Config::SourceOptions.new(kafka: { "bootstrap.servers": "none" }, group: "g",
                                             topics: "t")
-        @tools = Processing::Tools.new(options:, child:, scheduler: @scheduler, consumer: @store,
-                           report: Metrics::EventReporter.new(child, options.settings))
-        @tools.metrics = Metrics::ConsumerMetrics.new(@tools)
+        @report = Metrics::EventReporter.new(child, options.settings)
+        @metrics = Metrics::ConsumerMetrics.new(child:, scheduler: @scheduler, consumer: @store,
+                                                group: "g")
       end
 
       # A work item of a partition that reaches 7.

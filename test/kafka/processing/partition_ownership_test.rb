@@ -117,9 +117,8 @@ module Skep
       def ownership(*codes, transactional: false, &asked)
         @group = Group.new(*codes, &asked)
         @asked = @group.commits if codes.any?
-        tools = Processing::Tools.new(consumer: @group, lease: @lease,
-                                      options: Config::SourceOptions.new(transactional:))
-        Processing::PartitionOwnership.new(tools, @child, @part)
+        Processing::PartitionOwnership.new(child: @child, partition: @part, consumer: @group,
+                                           lease: @lease, asks: !transactional)
       end
 
       # The offsets given out.

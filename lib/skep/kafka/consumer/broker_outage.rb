@@ -1,20 +1,20 @@
 # frozen_string_literal: true
 
-# The time in which no broker can be reached: told once when it begins and once when it is over.
-# librdkafka goes on trying by itself meanwhile; it says when the last broker is gone, but not when
-# one is back, so that the cluster is asked something until it answers.
+# Detects an outage of the whole cluster, and reports its begin and its end, once each. librdkafka
+# reports that all brokers are down, but not that one is back, so this requests metadata until a
+# broker answers.
 #
-#   broker_outage.began(event)      # true if that is what the error was about
-#   broker_outage.io                # readable when somebody has answered; nil while all is well
-#   broker_outage.over              # so it is told
-#   broker_outage.seconds_left      # until `look` has something to tell; nil without that
+#   broker_outage = BrokerOutage.new(settings:, consumer:, report:)
+#   broker_outage.network_error?(event)   # true for a connection error, which this handles
+#   broker_outage.io                      # readable when a broker has answered; nil without an outage
+#   broker_outage.broker_answered         # the outage is over
+#   broker_outage.seconds_left            # until `report_when_certain` has to report; nil otherwise
 #
-# It may be wrong: a broker that went and came back counts as gone until it is needed again, so that
-# of three that are restarted one after the other all are called gone at last; and news from before
-# may come after the cluster is back. So it is told only when nobody has answered for a while.
+# An outage is reported only after no broker has answered for some seconds: librdkafka counts a
+# broker that restarted as down until it needs it again, and its events may come late.
 #
-# What is asked for is metadata. (A request of librdkafka's admin API would need no thread, but one
-# that times out while it waits for a broker can abort the process, in 2.11.)
+# (A metadata request needs a thread. An admin request wouldn't, but one that times out while it
+# waits for a broker can abort the process, in librdkafka 2.11.)
 module Skep
   module Kafka
     class Consumer
@@ -22,64 +22,73 @@ module Skep
         SETTLE = 3.0 # seconds
         private_constant :SETTLE
 
-        def initialize(tools) #: (Processing::Tools) -> void
-          @options = tools.options
-          @consumer = tools.consumer
-          @report = tools.report
+        #: (settings: Config::ClientConfig, consumer: Consumer, report: Metrics::EventReporter)
+        #:   -> void
+        def initialize(settings:, consumer:, report:)
+          @settings = settings
+          @consumer = consumer
+          @report = report
         end
 
-        def began(event) #: (Librdkafka::Event) -> bool
+        def network_error?(event) #: (Librdkafka::Event) -> bool
           return false unless Librdkafka::ErrorCode::NETWORK.include?(event.code)
 
-          @cause = @report.clean(event.text) unless event.code == Librdkafka::ErrorCode::ALL_BROKERS_DOWN
-          return now? unless event.code == Librdkafka::ErrorCode::ALL_BROKERS_DOWN
-
-          begin_outage unless now?
-          true
+          if event.code == Librdkafka::ErrorCode::ALL_BROKERS_DOWN
+            suspect unless suspected?
+            return true
+          end
+          @cause = @report.clean(event.text)
+          suspected?
         end
 
-        def io = @question&.io #: () -> IO?
+        def io = @query&.io #: () -> IO?
 
-        def over #: () -> void
+        def broker_answered #: () -> void
           close
-          @report.event(:kafka_back, brokers:, seconds: (OS.now - @since).round(3)) if @told
+          seconds = (OS.now - @since).round(3)
+          @report.event(:kafka_back, brokers:, seconds:) if @certain
           @since = nil
-          @told = false
+          @certain = false
         end
 
-        # Tells of the outage once it is certain.
-        def look #: () -> void
-          return if !now? || @told || seconds_left.positive?
+        def report_when_certain #: () -> void
+          return if !suspected? || @certain || seconds_left.positive?
 
-          @told = true
+          @certain = true
           @report.event(:kafka_lost, level: :warn, brokers:, error: @cause,
-                                    note: "waits for a broker to come back")
+                                     note: "waits for a broker to come back")
         end
 
-        def seconds_left = now? && !@told ? [@tell_at - OS.now, 0].max : nil #: () -> Float?
+        def seconds_left #: () -> Float?
+          [@certain_at - OS.now, 0].max if suspected? && !@certain
+        end
 
-        # Is no broker there now?
-        def now? = !@since.nil? #: () -> bool
+        # Returns true if all brokers seem to be down.
+        def suspected? = !@since.nil? #: () -> bool
 
-        # Returns true if nobody has answered for a while, so that it was reported.
-        def certain? = @told ? true : false #: () -> bool
+        # Returns true if no broker has answered for a while, so that the outage was reported.
+        def certain? = @certain ? true : false #: () -> bool
 
-        # Asks no more.
+        # Ends the metadata request.
         def close #: () -> void
-          @question&.close
-          @question = nil
+          @query&.close
+          @query = nil
+        end
+
+        def inspect #: () -> String
+          "#<Skep::Kafka::Consumer::BrokerOutage#{" certain" if certain?}>"
         end
 
         private
 
-        def begin_outage
+        def suspect
           @since = OS.now
-          @tell_at = @since + SETTLE
-          @question = MetadataQuery.new(@consumer, [])
-          @question.start
+          @certain_at = @since + SETTLE
+          @query = MetadataQuery.new(@consumer, [])
+          @query.start
         end
 
-        def brokers = @options.settings.brokers
+        def brokers = @settings.brokers
       end
     end
   end

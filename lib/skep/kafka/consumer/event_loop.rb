@@ -1,35 +1,48 @@
 # frozen_string_literal: true
 
-# Keeps the membership of the group while handlers work: serves the client's queue on a thread of
-# its own, lets partitions come and go (RebalanceListener), and tells what librdkafka says.
+# Polls librdkafka on a background thread while handlers run, so that a slow handler never exceeds
+# max.poll.interval.ms. Handles rebalances (RebalanceListener), reports errors and log lines, and
+# ends the membership.
 #
-#   event_loop = EventLoop.new(tools)
+#   event_loop = EventLoop.new(options:, child:, report:, consumer:, scheduler:, metrics:, lease:)
 #   event_loop.start
-#   event_loop.failure      # what ended it, if anything did
-#   event_loop.stop
+#   event_loop.failure      # the error that ended the thread, or nil
+#   event_loop.stop         # ends the thread
+#   event_loop.leave        # commits what is done and leaves the group
 #
-# Because it serves the queue at all times, a handler or a backoff may take as long as it likes
-# without costing the group (max.poll.interval.ms). Whether a handler hangs is the supervisor's to
-# judge, by beats.
+# A handler that hangs is found by the supervisor, from its missing heartbeats.
 module Skep
   module Kafka
     class Consumer
       class EventLoop
+        LEAVE_SECONDS = 10.0
+        EARLY = "a handler is still running: the group gets this node's partitions before the node " \
+                "is killed"
+        private_constant :LEAVE_SECONDS, :EARLY
+
         attr_reader :failure #: Exception?
 
-        def initialize(tools) #: (Processing::Tools) -> void
-          @options, @report, @child = tools.options, tools.report, tools.child
-          @consumer, @scheduler, @lease = tools.consumer, tools.scheduler, tools.lease
-          @broker_outage = BrokerOutage.new(tools)
-          @topic_recreation, @fetch_errors = TopicRecreation.new(@consumer), FetchErrors.new(tools)
-          @fetch_wait = @consumer.fetch_wait
-          @rebalance_listener = RebalanceListener.new(tools, @fetch_errors)
-          @leave_before_kill = LeaveBeforeKill.new(tools, @rebalance_listener)
+        #: (options: Config::SourceOptions, child: Child, report: Metrics::EventReporter,
+        #:   consumer: Consumer, scheduler: Processing::Scheduler, metrics: Metrics::ConsumerMetrics,
+        #:   lease: Processing::MembershipLease) -> void
+        def initialize(options:, child:, report:, consumer:, scheduler:, metrics:, lease:)
+          @options, @child, @report = options, child, report
+          @consumer, @scheduler, @lease = consumer, scheduler, lease
+          @fetch_wait = consumer.fetch_wait
+          @broker_outage = BrokerOutage.new(settings: options.settings, consumer:, report:)
+          @topic_recreation = TopicRecreation.new(consumer)
+          @fetch_errors = FetchErrors.new(settings: options.settings, consumer:, report:)
+          @leave_before_kill = LeaveBeforeKill.new(child:, consumer:)
+          @rebalance_listener = RebalanceListener.new(
+            options:, child:, report:, consumer:, scheduler:, metrics:, lease:,
+            broker_outage: @broker_outage, leave_before_kill: @leave_before_kill,
+            fetch_errors: @fetch_errors
+          )
           @wake, @waker = OS.pipe
         end
 
         def start #: () -> void
-          @thread = Threads::Background.new("kafka.keeper") { serve }
+          @thread = Threads::Background.new("kafka.keeper") { run }
         end
 
         def stop #: () -> void
@@ -37,32 +50,24 @@ module Skep
           @thread.close
           @wake.close
           [@broker_outage, @topic_recreation, @fetch_errors, @leave_before_kill].each(&:close)
+          @stopped = true
         end
 
-        # Deals with one event of the client's. Called on the thread, and at the end by whoever
-        # closes the client.
-        def hear(event) #: (Librdkafka::Event) -> void
-          case event.kind
-          when :rebalance then rebalance(event)
-          when :error then error(event)
-          when :log then @report.log(event)
-          when :commit then @rebalance_listener.committed(event.code) && ask_who_they_are
-          end
+        # Commits what is done and ends the membership, after `stop`. Returns false if the consumer
+        # must be abandoned: without a broker, or after a fatal error, librdkafka would need a
+        # session timeout to close.
+        def leave #: () -> bool
+          return false unless @consumer.fatal.nil? && commit_last && @consumer.fatal.nil?
+
+          leave_for_good(LEAVE_SECONDS) if @child.for_good? && @consumer.static_member?
+          @leaving = true
+          @consumer.leave(LEAVE_SECONDS) { |event| handle(event) }
         end
 
-        # The same while the client closes: what was done is committed, and all goes at once.
-        def hear_last(event) #: (Librdkafka::Event) -> void
-          case event.kind
-          when :rebalance then @rebalance_listener.give_up_all(event.list)
-          when :error then nil # of a client that closes
-          else hear(event)
-          end
-        end
-
-        # Commits what is done, at the end. Returns true if there is a group to leave: not if nobody
-        # answered, or if the group doesn't know this member any more, as librdkafka may never
-        # finish leaving while it joins again. An outage counts once it is certain: librdkafka may
-        # report that all brokers are down after one is back.
+        # Commits what is done, after `stop`. Returns true if there is a group to leave: not if
+        # nobody answered, or if the group doesn't know this member any more, as librdkafka may
+        # never finish leaving while it joins again. An outage counts once it is certain:
+        # librdkafka may report that all brokers are down after one is back.
         def commit_last #: () -> bool
           code = @broker_outage.certain? ? Librdkafka::ErrorCode::ALL_BROKERS_DOWN : commit_settled
           @rebalance_listener.committed(code)
@@ -71,106 +76,120 @@ module Skep
 
         private
 
-        def serve
+        def run
           Kernel.loop do
-            @consumer.control.drain { |event| hear(event) }
+            @consumer.control.drain { |event| handle(event) }
             readable = wait
-            @lease.renew unless @broker_outage.now?
+            @lease.renew unless @broker_outage.suspected?
             break if readable.include?(@wake)
 
-            look(readable)
+            run_timers(readable)
           end
-        rescue Exception => e # whatever it is, it must not end unseen: the main thread raises it
+        rescue Exception => e # the main thread raises it
           @failure = e
           @scheduler.wakeup_pipe.ring
         end
 
         def wait
-          timed = [@broker_outage, @fetch_errors, @leave_before_kill, *@fetch_wait]
-          ios = [@consumer.control, @topic_recreation, *timed].filter_map(&:io)
-          seconds = [poll_every, @lease.limit / 2, *timed.filter_map(&:seconds_left)].min
+          timers = [@broker_outage, @fetch_errors, @leave_before_kill, *@fetch_wait]
+          ios = [@consumer.control, @topic_recreation, *timers].filter_map(&:io)
+          seconds = [poll_interval, @lease.limit / 2, *timers.filter_map(&:seconds_left)].min
           readable, = IO.select([@wake, *ios], nil, nil, seconds)
           readable || []
         end
 
-        def look(readable)
-          @fetch_errors.look(@scheduler.readers)
+        def run_timers(readable)
+          @fetch_errors.retry_due(@scheduler.readers)
           @fetch_wait&.look
-          @leave_before_kill.look { |event| hear(event) }
-          readable.include?(@broker_outage.io) ? outage_over : @broker_outage.look
-          @rebalance_listener.begin_again(@topic_recreation.found) if readable.include?(@topic_recreation.io)
+          leave_early if @leave_before_kill.due?
+          readable.include?(@broker_outage.io) ? end_outage : @broker_outage.report_when_certain
+          return unless readable.include?(@topic_recreation.io)
+
+          @rebalance_listener.topics_recreated(@topic_recreation.recreated)
         end
 
-        # Partitions may go any moment now: what is done is committed first.
-        def outage_over
-          @broker_outage.over
+        # Without any event the queue is polled often enough to stay a member.
+        def poll_interval = @options.settings.max_poll_interval / 3
+
+        # Called on the thread, and on the main thread once that has ended.
+        def handle(event)
+          case event.kind
+          when :rebalance then rebalance(event)
+          when :error then error(event) unless @stopped # nobody waits for what follows from it
+          when :log then @report.log(event)
+          when :commit then @rebalance_listener.committed(event.code) && query_topic_ids
+          end
+        end
+
+        def rebalance(event)
+          return @rebalance_listener.partitions_released(event.list) if @leaving
+
+          unless event.code == Librdkafka::ErrorCode::ASSIGN
+            return @rebalance_listener.partitions_revoked(event.list)
+          end
+
+          @lease.confirm
+          @rebalance_listener.partitions_assigned(event.list)
+          query_topic_ids
+        end
+
+        def query_topic_ids = @topic_recreation.query(@scheduler.keys.map(&:first).uniq)
+
+        # A rebalance may follow an outage at once, so what is done is committed first.
+        def end_outage
+          @broker_outage.broker_answered
           @lease.confirm if @rebalance_listener.commit
         end
 
-        # Without any event the queue is served often enough to stay a member.
-        def poll_every = @options.settings.max_poll_interval / 3
-
-        def rebalance(event)
-          return give_up(event.list) unless event.code == Librdkafka::ErrorCode::ASSIGN
-
-          @lease.confirm
-          @rebalance_listener.take(event.list)
-          ask_who_they_are
+        # What is in progress is processed again by another node, as it would be after the kill.
+        def leave_early
+          seconds = @leave_before_kill.begin_leave
+          @report.event(:kafka_farewell, level: :warn, note: EARLY)
+          @rebalance_listener.abandon
+          leave_for_good(seconds)
         end
 
-        def give_up(list) = @rebalance_listener.give_up(list) { |seconds| await_handlers(seconds) }
-
-        # Waits for a handler's end, no longer than until the early leave is due. False if it is
-        # due.
-        def await_handlers(seconds)
-          left = @leave_before_kill.seconds_left
-          return false if left&.zero?
-
-          ios = [@scheduler.released.io, (@leave_before_kill.io unless @child.stopping?)].compact
-          IO.select(ios, nil, nil, [seconds, *left].min)
-          @scheduler.released.heard
-          @lease.renew unless @broker_outage.now?
-          true
+        def leave_for_good(seconds)
+          @consumer.leave_for_good(seconds) { |event| handle(event) }
         end
-
-        def ask_who_they_are = @topic_recreation.ask(@scheduler.keys.map(&:first).uniq)
 
         def error(event)
-          fall(event) if event.fatal?
+          fatal_error(event) if event.fatal?
           raise refused(event) if event.code == Librdkafka::ErrorCode::GROUP_REFUSED && !@rebalance_listener.joined?
 
           advice = AuthorizationError.advice(event.code)
           return @report.error(event, name: :kafka_refused, note: advice) if advice
 
-          @broker_outage.began(event) || @report.error(event)
+          @broker_outage.network_error?(event) || @report.error(event)
         end
 
-        # librdkafka has given up, and will commit nothing more.
-        def fall(event)
-          error = @consumer.fatal || failed(event)
-          away = @rebalance_listener.away?
-          @rebalance_listener.lose
-          raise away && error.is_a?(InstanceIdTaken) ? itself(error) : error
+        # librdkafka commits nothing any more after a fatal error.
+        def fatal_error(event)
+          error = @consumer.fatal || FatalClientError.new(code: event.name, text: event.text)
+          without_partitions = @rebalance_listener.lost?
+          @rebalance_listener.partitions_lost
+          raise error unless without_partitions && error.is_a?(InstanceIdTaken)
+
+          # The group had removed this member before. The member that has its group.instance.id now
+          # is most likely this one, after it joined again.
+          raise SelfFenced.new(name: error.name, group: @options.group, cause: error.why)
         end
 
-        # It had lost its place: who has it now is most likely itself.
-        def itself(error)
-          SelfFenced.new(name: error.name, group: @options.group, cause: error.why)
-        end
-
-        # What else is wrong with the cluster isn't looked into any more: nobody would wait for
-        # that.
+        # While the group rebalances it refuses commits; its events are handled until it has settled.
         def commit_settled
-          @rebalance_listener.commit_settled do |seconds|
-            @consumer.control.wait(seconds) { |event| event.kind == :error || hear(event) }
+          deadline = OS.now + LEAVE_SECONDS / 2
+          code = @rebalance_listener.try_commit
+          while Librdkafka::ErrorCode::REBALANCING.include?(code) && (left = deadline - OS.now).positive?
+            @consumer.control.wait(left) { |event| handle(event) }
+            code = @rebalance_listener.try_commit
           end
+          code
         end
-
-        def failed(event) = FatalClientError.new(code: event.name, text: event.text)
 
         def refused(event)
-          AuthorizationError.new(what: :group, name: @options.group, cause: @report.clean(event.text),
-                      brokers: @options.settings.brokers)
+          AuthorizationError.new(what: :group, name: @options.group,
+                                 cause: @report.clean(event.text),
+                                 brokers: @options.settings.brokers)
         end
       end
     end

@@ -1,29 +1,31 @@
 # frozen_string_literal: true
 
-# What is missing from a partition, or can't be read: tells of it, and tries again.
+# Retries reading where a partition can't be read, with a backoff, and reports what is missing from
+# it.
 #
-#   fetch_errors = FetchErrors.new(tools)
-#   fetch_errors.reset(reader, 17, 60, 43)  # 60 was read instead of 17, and the log began at 43
-#   fetch_errors.stuck(reader, 17, code, text)      # a place that can't be read: it is tried again
-#   fetch_errors.again(reader, 17)                  # another error, which others tell: likewise
-#   fetch_errors.readable(reader)                   # it could be
-#   fetch_errors.io; fetch_errors.seconds_left; fetch_errors.look(readers)   # tries what has waited long enough
+#   fetch_errors = FetchErrors.new(settings:, consumer:, report:)
+#   fetch_errors.reset(reader, 17, 60, 43)       # reading continues at 60; the log begins at 43
+#   fetch_errors.stuck(reader, 17, code, text)   # offset 17 can't be read: reports it, retries it
+#   fetch_errors.again(reader, 17)               # retries it; the error is reported elsewhere
+#   fetch_errors.readable(reader, 17)            # a retry succeeded
+#   fetch_errors.io; fetch_errors.seconds_left; fetch_errors.retry_due(readers)
 #
-# Intakes call from their workers' threads, the rest is the event loop's.
+# Workers call the first four, the event loop the others.
 module Skep
   module Kafka
     class Consumer
       class FetchErrors
         SEEK_SECONDS = 5.0
-        AGAIN = 1.0 # seconds
+        RETRY_SECONDS = 1.0
         STAYS = "its partition waits here and tries again; restore the broker's copy, or stop the " \
                 "swarm and set the group's offset behind it with kafka-consumer-groups"
-        private_constant :SEEK_SECONDS, :AGAIN, :STAYS
+        private_constant :SEEK_SECONDS, :RETRY_SECONDS, :STAYS
 
-        #: (Processing::Tools, ?clock: ^() -> Float) -> void
-        def initialize(tools, clock: OS.method(:now))
+        #: (settings: Config::ClientConfig, consumer: Consumer, report: Metrics::EventReporter,
+        #:   ?clock: ^() -> Float) -> void
+        def initialize(settings:, consumer:, report:, clock: OS.method(:now))
           @clock = clock
-          @options, @consumer, @report = tools.options, tools.consumer, tools.report
+          @settings, @consumer, @report = settings, consumer, report
           @backoff = Failure::RetryBackoff.new(1.0)
           @wakeup_pipe = Librdkafka::WakeupPipe.new
           @lock = Mutex.new
@@ -36,7 +38,7 @@ module Skep
         # or up to `first` where the reset was to the log's end.
         #: (Processing::PartitionReader, Integer, Integer, Integer?) -> void
         def reset(reader, offset, first, low)
-          to = @options.settings.reset_place
+          to = @settings.reset_place
           @report.event(:kafka_offset_reset, level: :warn, **place(reader), offset:, to: to.to_s,
                                             cause: Librdkafka::Bindings.err2str(Librdkafka::ErrorCode::OUT_OF_RANGE))
           lost(reader, offset, to == :end ? first : low) if low
@@ -49,7 +51,7 @@ module Skep
                                                        **place(reader), offset:)
         end
 
-        # It is to be read from there again, after a while.
+        # Reading from the offset is retried after a backoff.
         def again(reader, offset) #: (Processing::PartitionReader, Integer) -> void
           @lock.synchronize do
             @due[reader] = @clock.call + @backoff.seconds(count(reader.key, offset))
@@ -63,27 +65,28 @@ module Skep
 
         def io = @wakeup_pipe.io #: () -> IO
 
-        # Until `look` has something to do; nil without that.
+        # Until `retry_due` has something to retry; nil if there is nothing.
         def seconds_left #: () -> Float?
           @lock.synchronize { @due.values.min&.then { |moment| [moment - @clock.call, 0].max } }
         end
 
-        # Of these; one that has gone elsewhere meanwhile is no more ours to seek in.
-        def look(readers) #: (Array[Processing::PartitionReader]) -> void
+        # Retries those that are due. A reader that isn't among these is of a partition that was
+        # revoked meanwhile.
+        def retry_due(readers) #: (Array[Processing::PartitionReader]) -> void
           @wakeup_pipe.heard
           now = @clock.call
           due = @lock.synchronize do
             @due.select! { |reader, _| readers.include?(reader) }
             @due.select { |_, moment| moment <= now }.keys
           end
-          due.each { |reader| try_again(reader) }
+          due.each { |reader| resume(reader) }
         end
 
         def close = @wakeup_pipe.close #: () -> void
 
         private
 
-        # How often this place has failed in a row, now once more.
+        # Returns how often this offset has failed in a row.
         def count(key, offset)
           before, times = @failures[key]
           times = before == offset ? times + 1 : 1
@@ -91,16 +94,16 @@ module Skep
           times
         end
 
-        # It may fail again as soon as it is resumed.
-        def try_again(reader)
+        # A reader is removed first, since it may fail again as soon as it is resumed.
+        def resume(reader)
           @lock.synchronize { @due.delete(reader) }
           reader.resume { |offset| @consumer.seek([[*reader.key, offset]], SEEK_SECONDS) }
         rescue LibrdkafkaError => e # no broker just now, perhaps
-          @lock.synchronize { @due[reader] = @clock.call + AGAIN }
+          @lock.synchronize { @due[reader] = @clock.call + RETRY_SECONDS }
           @report.problem("seek", e.message, **place(reader))
         end
 
-        # The first of them is `from`, and the one after them `to`.
+        # from: the first of the lost offsets; to: the one after the last.
         def lost(reader, from, to)
           @report.event(:messages_lost, level: :error, **place(reader), offset: from,
                                        last_offset: to - 1, messages: to - from)

@@ -1,52 +1,83 @@
 # frozen_string_literal: true
 
-# One node's life as a member of the group: boots, joins, works until it is to stop, finishes and
-# leaves.
+# One membership of a node in its consumer group: checks the cluster, joins, processes messages
+# until the child is to stop, finishes what is in progress and leaves.
 #
-#   GroupMember.new(options, child, handler).run
+#   GroupMember.run(options, child, handler)
 #
-# With one thread the handler runs on the thread that called; with more, on that many workers, each
-# with a partition of its own in hand. The event loop serves the group beside them all.
+# With one thread the handler runs on the calling thread. With more it runs on worker threads, each
+# with a work item of its own. The event loop polls librdkafka beside them.
 module Skep
   module Kafka
     class Consumer
       class GroupMember
-        LEAVE_SECONDS = 10.0
-        private_constant :LEAVE_SECONDS
+        # What processes a member's messages; `build` connects it.
+        Pipeline = Struct.new(:scheduler, :metrics, :workers, keyword_init: true)
 
-        # nameless: whatever its settings say.
-        #: (Config::SourceOptions, Child, Proc, ?nameless: bool) -> void
-        def initialize(options, child, handler, nameless: false)
-          @nameless = nameless
-          @options = options
-          @child = child
-          @handler = handler
+        class << self
+          # Returns when the child is to stop and what was in progress is done. A node whose
+          # group.instance.id another member has taken continues as a dynamic member: taking it back
+          # would make two members fence each other for ever.
+          #: (Config::SourceOptions, Child, Proc) -> void
+          def run(options, child, handler)
+            report = Metrics::EventReporter.new(child, options.settings)
+            membership = :configured
+            while membership
+              member = new(options:, child:, handler:, report:, dynamic: membership == :dynamic)
+              membership = member.run
+              membership = nil if child.stopping?
+            end
+          end
+
+          # Connects the objects that process messages. Testing gives it a consumer, outputs and a
+          # dead letter queue that need no cluster, and has one worker whatever the options say.
+          #: (options: Config::SourceOptions, child: Child, report: Metrics::EventReporter,
+          #:   consumer: Consumer, lease: Processing::MembershipLease,
+          #:   outputs: Producer::HandlerProducers, dead_letter: Failure::DeadLetterQueue?,
+          #:   handler: Proc, ?threads: Integer) -> Pipeline
+          def build(options:, child:, report:, consumer:, lease:, outputs:, dead_letter:, handler:,
+                    threads: options.threads)
+            # A transaction commits the offsets of a transactional source.
+            offset_store = consumer unless options.transactional
+            scheduler = Processing::Scheduler.new(offset_store:, report:)
+            metrics = Metrics::ConsumerMetrics.new(child:, scheduler:, consumer:, group: options.group)
+            exclusive_lock = Processing::SharedExclusiveLock.new
+            alone = threads == 1
+            workers = Array.new(threads) do |index|
+              Processing::Worker.new(handler, thread: alone ? 0 : index + 1, options:, child:, report:,
+                                     consumer:, lease:, scheduler:, metrics:, outputs:, dead_letter:,
+                                     exclusive_lock:)
+            end
+            Pipeline.new(scheduler:, metrics:, workers:)
+          end
+        end
+
+        # dynamic: joins without a group.instance.id, whatever its settings say.
+        #: (options: Config::SourceOptions, child: Child, handler: Proc,
+        #:   report: Metrics::EventReporter, dynamic: bool) -> void
+        def initialize(options:, child:, handler:, report:, dynamic:)
+          @options, @child, @handler, @report, @dynamic = options, child, handler, report, dynamic
           @threads = []
         end
 
-        # Returns when the child is to stop and what was in hand is done. Where somebody else has
-        # come by its name it goes on without one: taking it back would be answered in kind, for
-        # ever.
-        def run #: () -> void
-          @report = Metrics::EventReporter.new(@child, @options.settings)
+        # Returns nil at the stop, or how the node is to join again: as a :dynamic member, or as
+        # :configured.
+        def run #: () -> Symbol?
           take_part
+          nil
         rescue InstanceIdTaken => e
           @report.event(:kafka_name_taken, level: :error, group: @options.group, name: e.name,
-                                          error: e.message)
-          go_on(nameless: true)
+                                           error: e.message)
+          :dynamic
         rescue SelfFenced => e
           @report.event(:kafka_fenced_itself, level: :warn, group: @options.group, name: e.name,
-                                             error: e.message)
-          go_on(nameless: false)
+                                              error: e.message)
+          :configured
         end
+
+        def inspect = "#<Skep::Kafka::Consumer::GroupMember of #{@options.group}>" #: () -> String
 
         private
-
-        def go_on(nameless:)
-          return if @child.stopping?
-
-          GroupMember.new(@options, @child, @handler, nameless:).run
-        end
 
         def take_part
           @consumer = Consumer.new(settings)
@@ -55,8 +86,9 @@ module Skep
           @child.ready!
           return unless @child.take_place
 
+          set_up
           join
-          work
+          process
         ensure
           leave if @event_loop
           @consumer&.close
@@ -65,40 +97,30 @@ module Skep
         def settings
           @options.settings.for_member("#{@child.swarm}-#{Socket.gethostname}", @child.id,
                                        group: @options.group, commit_every: @options.commit_every,
-                                       nameless: @nameless, patterns: @options.patterns?)
+                                       nameless: @dynamic, patterns: @options.patterns?)
         end
 
-        def tools
-          tools = Processing::Tools.new(options: @options, child: @child, report: @report, consumer: @consumer,
-                            scheduler: @scheduler = scheduler, exclusive_lock: Processing::SharedExclusiveLock.new,
-                            dead_letter: @dead_letter = dead_letter,
-                            lease: Processing::MembershipLease.new(@options.settings.session_timeout / 2))
-          @metrics = tools.metrics = Metrics::ConsumerMetrics.new(tools)
-          @outputs = tools.outputs = Producer::HandlerProducers.new(tools)
-          tools
-        end
-
-        # A transaction commits the offsets of a transactional source.
-        def scheduler
-          store = @consumer unless @options.transactional
-          Processing::Scheduler.new(offset_store: store, report: @report)
+        def set_up
+          common = { options: @options, child: @child, report: @report, consumer: @consumer }
+          lease = Processing::MembershipLease.new(@options.settings.session_timeout / 2)
+          @outputs = Producer::HandlerProducers.new(**common)
+          @dead_letter = Failure::DeadLetterQueue.new(@options, @child) if @options.dead_letter
+          pipeline = GroupMember.build(**common, lease:, outputs: @outputs,
+                                                 dead_letter: @dead_letter, handler: @handler)
+          @scheduler, @metrics, @workers = *pipeline
+          @event_loop = EventLoop.new(**common, lease:, scheduler: @scheduler, metrics: @metrics)
         end
 
         def join
-          tools = self.tools
-          alone = @options.threads == 1
-          @workers = Array.new(@options.threads) do |index|
-            Processing::Worker.new(tools, @handler, thread: alone ? 0 : index + 1)
-          end
-          @event_loop = EventLoop.new(tools).tap(&:start)
+          @event_loop.start
           @metrics.start
           return unless @outputs.open
 
           @consumer.subscribe(@options.topics)
-          @threads = @workers.each.with_index(1).map { |*worker| start(*worker) } unless alone
-        end
+          return if @workers.one?
 
-        def dead_letter = @options.dead_letter && Failure::DeadLetterQueue.new(@options, @child)
+          @threads = @workers.map.with_index(1) { |worker, number| start(worker, number) }
+        end
 
         def start(worker, number)
           Threads::Background.new("kafka.worker.#{number}") do
@@ -111,23 +133,23 @@ module Skep
           end
         end
 
-        # Once quiet, it keeps its place in the group and takes nothing new.
-        def work
-          turn until @child.quiet?
+        # A quiet node stays in the group and begins no further batch.
+        def process
+          step until @child.quiet?
           @scheduler.close
           until @child.stopping?
-            look
+            wake_ready
             wait(nil)
           end
         end
 
-        def turn
-          look
+        def step
+          wake_ready
           item = @workers.first.next_item(wait: false) if @threads.empty?
           item ? @workers.first.work(item) : wait(@scheduler.next_deadline)
         end
 
-        def look
+        def wake_ready
           @scheduler.wake_ready
           failure = @failure || @event_loop.failure
           raise failure if failure
@@ -137,34 +159,18 @@ module Skep
           @child.wait_for([@scheduler.wakeup_pipe.io], deadline && [deadline - OS.now, 0].max)
         end
 
-        # Where nobody answers, or librdkafka has given up, a proper end would take a session's
-        # time: then the client is left to the end of the process.
+        # Where the consumer can't be closed in time it is abandoned to the end of the process. After
+        # its group.instance.id was taken it is closed: the node continues with another consumer.
         def leave
-          wind_up
-          left = well? && @event_loop.commit_last && well? && part
+          @scheduler.close
+          [*@threads, @outputs, @metrics].each(&:close)
+          @event_loop.stop
+          left = @event_loop.leave
         ensure
           @dead_letter&.close
           @metrics.clear
           @scheduler.clear
           @consumer.abandon unless left || @consumer.fatal.is_a?(InstanceIdTaken)
-        end
-
-        # Has librdkafka not given up?
-        def well? = @consumer.fatal.nil?
-
-        def wind_up
-          @scheduler.close
-          [*@threads, @outputs, @metrics].each(&:close)
-          @event_loop.stop
-        end
-
-        # Its partitions wait for whoever comes by its name, unless nobody will.
-        def part
-          if @child.for_good? && @consumer.static_member?
-            @consumer.leave_for_good(LEAVE_SECONDS) { |event|
- event.kind == :error || @event_loop.hear(event) }
-          end
-          @consumer.leave(LEAVE_SECONDS) { |event| @event_loop.hear_last(event) }
         end
       end
     end

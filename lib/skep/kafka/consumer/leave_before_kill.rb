@@ -1,66 +1,62 @@
 # frozen_string_literal: true
 
-# Takes leave of the group before a node is killed at its stop_timeout, as one is whose handler
-# doesn't end: who is killed can't, and its partitions would wait for its session's end. What is in
-# hand comes again elsewhere then, as it would after the kill.
+# The time at which a stopping node leaves its group, shortly before its stop_timeout kills it: a
+# killed node can't leave, so its partitions would wait for the end of its session. A static member
+# that is started again keeps its place instead.
 #
-#   leave_before_kill = LeaveBeforeKill.new(tools, rebalance_listener)
-#   leave_before_kill.io; leave_before_kill.seconds_left    # when to look
-#   leave_before_kill.look { |event| … }           # leaves, if it is time; the block serves the client
+#   leave_before_kill = LeaveBeforeKill.new(child:, consumer:)
+#   leave_before_kill.io; leave_before_kill.seconds_left    # when to look whether it is due
+#   leave_before_kill.due?
+#   leave_before_kill.begin_leave      # => seconds that leaving may take; it isn't due any more
 #   leave_before_kill.close
-#
-# Where somebody follows by the same name, at a restart, there is nothing to leave.
 module Skep
   module Kafka
     class Consumer
       class LeaveBeforeKill
-        BEFORE = 3.0 # seconds before the kill; of a short stop_timeout a quarter
-        NOTE = "its handler doesn't end: the others have its partitions before it is killed"
-        private_constant :BEFORE, :NOTE
+        MARGIN = 3.0 # seconds before the kill; of a short stop_timeout a quarter
+        private_constant :MARGIN
 
-        #: (Processing::Tools, RebalanceListener) -> void
-        def initialize(tools, rebalance_listener)
-          @child, @consumer, @report = tools.child, tools.consumer, tools.report
-          @rebalance_listener = rebalance_listener
+        def initialize(child:, consumer:) #: (child: Child, consumer: Consumer) -> void
+          @child, @consumer = child, consumer
           @wakeup_pipe = Librdkafka::WakeupPipe.new
-          @child.on_stop { ring }
+          @child.on_stop { wake }
         end
 
         def io = @wakeup_pipe.io #: () -> IO, readable at the stop
 
-        # Until `look` has something to do; nil without that.
+        # Until it is due; nil if it won't be.
         def seconds_left #: () -> Float?
           left = @child.time_left
-          return if left.nil? || @taken || (@consumer.static_member? && !@child.for_good?)
+          return if left.nil? || @done || (@consumer.static_member? && !@child.for_good?)
 
-          @before ||= [BEFORE, left / 4].min
-          [left - @before, 0].max
+          @margin ||= [MARGIN, left / 4].min
+          [left - @margin, 0].max
         end
 
-        def look(&) #: () { (Librdkafka::Event) -> void } -> void
+        def due? #: () -> bool
           @wakeup_pipe.heard
-          return unless seconds_left&.zero?
+          seconds_left&.zero? || false
+        end
 
-          @taken = true
-          @report.event(:kafka_farewell, level: :warn, note: NOTE)
-          @rebalance_listener.drop
-          @consumer.leave_for_good(@before, &)
+        def begin_leave #: () -> Float
+          @done = true
+          @margin
         end
 
         def close #: () -> void
-          @taken = @closed = true
+          @done = @closed = true
           @wakeup_pipe.close
         end
 
-        def inspect
-          "#<Skep::Kafka::Consumer::LeaveBeforeKill#{" taken" if @taken}>"
-        end #: () -> String
+        def inspect #: () -> String
+          "#<Skep::Kafka::Consumer::LeaveBeforeKill#{" done" if @done}>"
+        end
 
         private
 
-        def ring
+        def wake
           @wakeup_pipe.ring unless @closed
-        rescue IOError # closed this moment: the client is closing
+        rescue IOError # closed at this moment: the client is closing
           nil
         end
       end

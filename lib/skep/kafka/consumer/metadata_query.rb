@@ -1,20 +1,19 @@
 # frozen_string_literal: true
 
-# Asks the cluster about the topics, on a thread of its own since librdkafka answers only to who
-# waits.
+# Requests topics' metadata on a background thread, since librdkafka's call blocks.
 #
-#   topics = MetadataQuery.new(consumer, ["orders"])
-#   topics.start
-#   child.wait_for([topics.io], 15)
-#   topics.answer     # => { "orders" => [error code, number of partitions] }, nil without a broker
-#   topics.close
+#   query = MetadataQuery.new(consumer, ["orders"])
+#   query.start
+#   child.wait_for([query.io], 15)
+#   query.answer     # => { "orders" => [error code, number of partitions] }, nil without a broker
+#   query.close
 #
-# MetadataQuery named by a pattern aren't asked for: any answer will do for those.
+# Patterns aren't requested: for those alone any broker's answer will do.
 module Skep
   module Kafka
     class Consumer
       class MetadataQuery
-        SECONDS = 1.0 # a question waits so long, and with it `close`
+        SECONDS = 1.0 # that one request may take, and `close`
         private_constant :SECONDS
 
         attr_reader :io #: IO, readable when there is an answer
@@ -26,7 +25,7 @@ module Skep
         end
 
         def start #: () -> void
-          @thread = Threads::Background.new("kafka.topics") { ask }
+          @thread = Threads::Background.new("kafka.topics") { run }
         end
 
         #: () -> Hash[String, [Integer, Integer]]?
@@ -40,19 +39,19 @@ module Skep
 
         private
 
-        def ask
+        def run
           found = {}
           (@names.empty? ? [nil] : @names).each do |name|
             found[name] = look_up(name) or return
           end
           @answer = found.compact
-        rescue StandardError => e # raised again where the answer is waited for
+        rescue StandardError => e # `answer` raises it
           @failure = e
         ensure
           @done.close
         end
 
-        # Puts the question until there is an answer or nobody wants it any more.
+        # Repeats the request until a broker answers or `close` is called.
         def look_up(name)
           topic = name && Librdkafka::Bindings.topic_new(@client.handle, name, nil)
           until @closing

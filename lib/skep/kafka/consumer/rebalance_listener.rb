@@ -1,20 +1,18 @@
 # frozen_string_literal: true
 
-# Partitions as they come to this node and go: to the scheduler and back, with what is done of them
-# committed before they go. For the event loop's thread, and at the end whoever closes the client.
+# Hands assigned partitions to the scheduler, and takes revoked ones back: waits for their handlers
+# and commits what is done. Called by the event loop.
 #
-#   rebalance_listener = RebalanceListener.new(tools, fetch_errors)
-#   rebalance_listener.take(list)            # assigned to us
-#   rebalance_listener.give_up(list) { |s| … }   # to be others'; or lost already; the block waits so long
-#                                 # for handlers, and is false when there is no more time
-#   rebalance_listener.give_up_all(list)     # at the client's end
-#   rebalance_listener.drop                  # before we leave for good, with something in hand
-#   rebalance_listener.lose                  # librdkafka has given up
-#   rebalance_listener.begin_again(topics)   # those were deleted and made again
-#   rebalance_listener.commit                # what is done, as soon as a coordinator answers
-#   rebalance_listener.commit_settled        # what is done, once the group has settled; the block serves it
-#   rebalance_listener.joined?               # has it ever had any?
-#   rebalance_listener.away?                 # has it lost what it had, and got nothing since?
+#   listener.partitions_assigned(list)
+#   listener.partitions_revoked(list)    # revoked, or lost already
+#   listener.partitions_released(list)   # the last revocation of a consumer that closes
+#   listener.partitions_lost             # all of them: librdkafka had a fatal error
+#   listener.abandon                     # all of them, before the node leaves with work in progress
+#   listener.topics_recreated(topics)
+#   listener.commit                      # what is done, as soon as a coordinator answers
+#   listener.try_commit                  # what is done, once; => an error code
+#   listener.committed(code)             # reports a commit that failed
+#   listener.joined?; listener.lost?
 module Skep
   module Kafka
     class Consumer
@@ -23,101 +21,103 @@ module Skep
         COMMIT_SECONDS = 5.0
         RETRY_SECONDS = 0.25
         COMMITTED_SECONDS = 2.0
-        REMADE = "deleted and made again: read from where auto.offset.reset says"
-        private_constant :WARN_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS, :COMMITTED_SECONDS, :REMADE
+        private_constant :WARN_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS, :COMMITTED_SECONDS
 
-        def initialize(tools, fetch_errors) #: (Processing::Tools, FetchErrors) -> void
-          @options, @child, @report = tools.options, tools.child, tools.report
-          @consumer, @scheduler, @metrics = tools.consumer, tools.scheduler, tools.metrics
+        def initialize(options:, child:, report:, consumer:, scheduler:, metrics:, lease:,
+                       broker_outage:, leave_before_kill:, fetch_errors:)
+          @options, @child, @report = options, child, report
+          @consumer, @scheduler, @metrics, @lease = consumer, scheduler, metrics, lease
+          @broker_outage, @leave_before_kill = broker_outage, leave_before_kill
           @fetch_errors = fetch_errors
-          @serials = 0
-          @pause = Threads::Inbox.new # into which nothing ever comes
+          @last_id = 0
+          @pause = Threads::Inbox.new # stays empty: only its timeout is used
         end
 
+        # Returns true once this member had an assignment.
         def joined? = @joined ? true : false #: () -> bool
-        def away? = @away ? true : false #: () -> bool
 
-        # Each partition's queue is turned to the scheduler before the assignment, so that no
-        # message goes elsewhere. A partition begins at the group's committed offset, also one that
-        # this node had before: another member may have processed messages after that offset without
-        # committing them, so messages that this node has already processed are redelivered in their
-        # order.
-        def take(list) #: (Librdkafka::TopicPartitionList) -> void
-          @consumer.fetch_wait&.shorten # a request in flight would keep these waiting
+        # Returns true if this member lost its partitions, and had no assignment since.
+        def lost? = @lost ? true : false #: () -> bool
+
+        # Connects each partition's queue to the scheduler before the assignment, so that no message
+        # goes to the consumer's own queue. A partition begins at the group's committed offset, also
+        # one that this node had before: another member may have processed messages after that
+        # offset without committing them, so messages that this node has already processed are
+        # redelivered in their order.
+        def partitions_assigned(list) #: (Librdkafka::TopicPartitionList) -> void
+          @consumer.fetch_wait&.shorten # a fetch request in flight would delay the new partitions
           commit
           add(list.keys)
           @consumer.assign(list)
           @joined = true
-          @away = false
-          tell("assigned", list.keys)
+          @lost = false
+          report_rebalance("assigned", list.keys)
         end
 
-        # Kafka waits for max.poll.interval.ms until this is through, in each of the protocols.
-        def give_up(list, &wait) #: (Librdkafka::TopicPartitionList) ?{ (Float) -> bool } -> void
-          @away = lost = @consumer.lost?
+        # Kafka waits for this member for max.poll.interval.ms, in each of its rebalance protocols.
+        def partitions_revoked(list) #: (Librdkafka::TopicPartitionList) -> void
+          @lost = lost = @consumer.lost?
           deadline = OS.now + @options.rebalance_wait
           leaving = @scheduler.ask_back(list.keys)
-          await_handlers(leaving, deadline, &wait) unless lost
+          await_handlers(leaving, deadline) unless lost
           done = @scheduler.take_back(leaving)
           committed(commit_while_away(done, deadline)) unless lost
           @consumer.unassign(list)
-          tell(lost ? "lost" : "revoked", list.keys)
+          report_rebalance(lost ? "lost" : "revoked", list.keys)
         end
 
-        def give_up_all(list) #: (Librdkafka::TopicPartitionList) -> void
+        # What is done was committed before.
+        def partitions_released(list) #: (Librdkafka::TopicPartitionList) -> void
           held = @scheduler.keys
           @scheduler.revoke(held)
           @consumer.unassign(list)
-          tell("revoked", held)
-        end
-
-        # At once, whatever is in hand: what is done is committed, and no more of it will be.
-        def drop #: () -> void
-          committed(@consumer.commit(@scheduler.revoke(@scheduler.keys), COMMIT_SECONDS))
+          report_rebalance("revoked", held)
         end
 
         # Nothing more will be committed.
-        def lose #: () -> void
+        def partitions_lost #: () -> void
           lost = @scheduler.keys
           @scheduler.revoke(lost)
-          tell("lost", lost) if lost.any?
+          report_rebalance("lost", lost) if lost.any?
         end
 
-        # What was done of those of before counts for nothing: the new ones have no offset yet.
-        def begin_again(topics) #: (Array[String]) -> void
+        # Takes all partitions back without waiting for handlers, and commits what is done.
+        def abandon #: () -> void
+          committed(@consumer.commit(@scheduler.revoke(@scheduler.keys), COMMIT_SECONDS))
+        end
+
+        # The old topic's offsets mean nothing in the new topic, which has no committed ones yet.
+        def topics_recreated(topics) #: (Array[String]) -> void
           keys = @scheduler.keys.select { |topic, _| topics.include?(topic) }
           return if keys.empty?
 
           @scheduler.revoke(keys)
           @metrics.begin_again(keys)
           place = @options.settings.reset_place
-          keys.each { |key| @scheduler.add(partition(key).tap { |partition|
- partition.seek(place) }) }
-          @report.event(:kafka_topic_remade, level: :error, partitions: Librdkafka::TopicPartitionList.by_topic(keys),
-                                            note: REMADE)
+          keys.each do |key|
+            new = partition(key)
+            new.seek(place)
+            @scheduler.add(new)
+          end
+          @report.event(:kafka_topic_remade, level: :error, note: RECREATED,
+                                             partitions: Librdkafka::TopicPartitionList.by_topic(keys))
         end
 
-        # Commits what is done of the partitions held, before new work is taken: after an outage,
-        # and when more partitions come.
-        # Was it committed? The group knows this member then.
+        RECREATED = "deleted and made again: read from where auto.offset.reset says"
+        private_constant :RECREATED
+
+        # Commits what is done of the assigned partitions, before new ones come and after an outage.
+        # Returns true if an offset was committed: the group knows this member then.
         def commit #: () -> bool
           done = @scheduler.certain
           done.any? && committed(commit_while_away(done)) && !@consumer.lost?
         end
 
-        # While the group changes nothing can be committed: the block is to serve it for so many
-        # seconds, until it has settled. The error code at last.
-        def commit_settled #: () { (Float) -> void } -> Integer
-          deadline = OS.now + COMMIT_SECONDS
-          code = @consumer.commit(@scheduler.certain, COMMIT_SECONDS)
-          while Librdkafka::ErrorCode::REBALANCING.include?(code) && (left = deadline - OS.now).positive?
-            yield left
-            code = @consumer.commit(@scheduler.certain, COMMIT_SECONDS)
-          end
-          code
+        def try_commit #: () -> Integer
+          @consumer.commit(@scheduler.certain, COMMIT_SECONDS)
         end
 
-        # Tells what kept a commit from being one. Was it one?
+        # Returns true if the code is that of a successful commit; reports any other.
         def committed(code) #: (Integer) -> bool
           return code.zero? if [0, Librdkafka::ErrorCode::NO_OFFSET].include?(code)
 
@@ -131,40 +131,52 @@ module Skep
 
         private
 
-        # Without an answer the first read of a partition can't tell whether its offset was reset.
-        # (librdkafka asks for the committed offsets itself: where they are given to it, it doesn't
-        # learn that they are committed, and compares the next ones with those of an earlier time
-        # here, which may be higher.)
+        # The reader of a partition needs its committed offset to notice that the first read was
+        # elsewhere, after an offset reset. librdkafka asks for the committed offsets itself: given
+        # them in the assignment it doesn't know that they are committed, and compares the next ones
+        # with those of an earlier assignment, which may be higher.
         def add(keys)
           committed = @consumer.committed_epochs(keys, COMMITTED_SECONDS).to_h
           keys.each do |key|
-            @scheduler.add(partition(key).tap { |one| one.reader.begin_at(*committed[key]) })
+            new = partition(key)
+            new.reader.begin_at(*committed[key])
+            @scheduler.add(new)
           end
         end
 
-        # Until no handler processes a batch of these partitions any more, or at the deadline; warns
-        # before another node begins the same messages.
-        def await_handlers(leaving, deadline, &wait)
+        # Returns when no handler processes a batch of these partitions any more, or at the
+        # deadline. Warns before another node begins the same messages.
+        def await_handlers(leaving, deadline)
           warn_at = deadline - [WARN_SECONDS, @options.rebalance_wait / 4.0].min
-          return if await_release(leaving, warn_at, &wait)
+          return if released?(leaving, warn_at)
 
           @scheduler.processing(leaving).each { |partition| warn_of_overlap(partition, deadline) }
-          await_release(leaving, deadline, &wait)
+          released?(leaving, deadline)
         end
 
-        def await_release(leaving, deadline)
+        # Waits until then for the handlers, but no longer than until the node has to leave.
+        def released?(leaving, deadline)
           until @scheduler.processing(leaving).empty?
-            left = deadline - OS.now
-            return false unless left.positive? && block_given? && yield(left)
+            seconds = [deadline - OS.now, *@leave_before_kill.seconds_left].min
+            return false unless seconds.positive?
+
+            await_release(seconds)
           end
           true
+        end
+
+        def await_release(seconds)
+          stop = @leave_before_kill.io unless @child.stopping?
+          IO.select([@scheduler.released.io, stop].compact, nil, nil, seconds)
+          @scheduler.released.heard
+          @lease.renew unless @broker_outage.suspected?
         end
 
         def warn_of_overlap(partition, deadline)
           topic, number = partition.key
           seconds = [deadline - OS.now, 0].max.round(1)
           @report.event(:kafka_revoked_in_hand, level: :warn, topic:, partition: number,
-                                               offset: partition.position, seconds:, note: OVERLAP)
+                                                offset: partition.position, seconds:, note: OVERLAP)
         end
 
         OVERLAP = "a handler still processes messages of this revoked partition; after `seconds` " \
@@ -173,7 +185,7 @@ module Skep
         private_constant :OVERLAP
 
         # Commits, and tries again while there is no coordinator, as long as this member may commit;
-        # at a stop for some seconds. The error code.
+        # at a stop for some seconds. Returns the error code.
         def commit_while_away(done, deadline = OS.now + COMMIT_SECONDS)
           Kernel.loop do
             code = @consumer.commit(done, (deadline - OS.now).clamp(1.0, COMMIT_SECONDS))
@@ -192,9 +204,9 @@ module Skep
 
         def partition(key)
           partition = @consumer.partition(
-            *key, id: @serials += 1, wakeup_pipe: @scheduler.wakeup_pipe, order: @options.method(:order),
-                  seeking: method(:seek), limit: @options.batch,
-                  max_wait: @options.max_wait
+            *key, id: @last_id += 1, wakeup_pipe: @scheduler.wakeup_pipe,
+                  order: @options.method(:order), seeking: method(:seek),
+                  limit: @options.batch, max_wait: @options.max_wait
           )
           partition.tap { partition.reader.fetch_errors = @fetch_errors }
         end
@@ -206,11 +218,11 @@ module Skep
           offset
         end
 
-        def tell(change, keys)
+        def report_rebalance(change, keys)
           held = Librdkafka::TopicPartitionList.by_topic(@scheduler.keys)
-          changed = Librdkafka::TopicPartitionList.by_topic(keys)
+          partitions = Librdkafka::TopicPartitionList.by_topic(keys)
           @metrics.rebalanced(keys, @scheduler.keys)
-          @report.event(:kafka_rebalance, change:, partitions: changed, held:)
+          @report.event(:kafka_rebalance, change:, partitions:, held:)
           @child.joined!(change == "assigned" || !held.empty?, partitions: held)
         end
       end

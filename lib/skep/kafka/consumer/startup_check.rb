@@ -1,57 +1,57 @@
 # frozen_string_literal: true
 
-# From a new client to "able to work": a broker answered, and lets us read the topics as this group.
+# Checks, before a node is ready, that a broker answers and that this user may read the topics as
+# this group.
 #
-#   StartupCheck.new(options, child, consumer, report).call   # => true when ready, false when it is to stop
+#   StartupCheck.new(options, child, consumer, report).call   # => true; false if the node is to stop
 #
-# Raises BrokerUnreachable when no broker answers in time, AuthorizationError when one says no. With
+# Raises BrokerUnreachable if no broker answers in time, AuthorizationError if one refuses. With
 # connect_timeout: nil a node that finds no broker is ready without one and waits for ever, as it
-# does for a broker that goes away later. A topic that doesn't exist yet is told and waited for
-# later: another program may make it.
+# does in a later outage. A topic that doesn't exist is reported: another program may create it.
 module Skep
   module Kafka
     class Consumer
       class StartupCheck
         GROUP_SECONDS = 5.0 # a cluster that has never had a group needs a moment for its first
-        REQUEST_SECONDS = 3600.0 # one that librdkafka itself gives up can abort the process
-        # With connect_timeout: nil: until a node is ready all the same, if no broker has refused
-        # the connection either.
+        # With connect_timeout: nil, until a node is ready though no broker has answered or refused
+        # the connection.
         SILENT_SECONDS = 15.0
-        private_constant :GROUP_SECONDS, :REQUEST_SECONDS, :SILENT_SECONDS
+        private_constant :GROUP_SECONDS, :SILENT_SECONDS
 
+        #: (Config::SourceOptions, Child, Consumer, Metrics::EventReporter) -> void
         def initialize(options, child, consumer, report)
           @options = options
           @child = child
           @consumer = consumer
           @report = report
           @answers = consumer.queue
-          @topics = MetadataQuery.new(consumer, options.topics)
+          @query = MetadataQuery.new(consumer, options.topics)
         end
 
         def call #: () -> bool
-          topics = ask_topics or return false
-          topics.each { |name, (code, _)| look_at(name, code) }
+          topics = query_topics or return false
+          topics.each { |name, (code, _)| check_topic(name, code) }
           readable, = topics.find { |_, (code, partitions)| code.zero? && partitions.positive? }
-          readable ? ask_group(readable) : true
+          readable ? check_group(readable) : true
         ensure
-          @topics.close
+          @query.close
           @answers.close
         end
 
         private
 
         # { name => [error code, partitions] }
-        def ask_topics
-          @topics.start
-          answer = await(@topics.io, @options.connect_timeout || SILENT_SECONDS) { @topics.answer }
+        def query_topics
+          @query.start
+          answer = await(@query.io, @options.connect_timeout || SILENT_SECONDS) { @query.answer }
           return answer if answer || @child.stopping?
           raise unreachable if @options.connect_timeout
 
           @child.ready!
-          await(@topics.io, nil) { @topics.answer }
+          await(@query.io, nil) { @query.answer }
         end
 
-        def look_at(name, code)
+        def check_topic(name, code)
           case code
           when Librdkafka::ErrorCode::TOPIC_REFUSED then raise refused(:topic, name, code)
           when Librdkafka::ErrorCode::UNKNOWN_TOPIC
@@ -60,7 +60,7 @@ module Skep
           end
         end
 
-        def ask_group(topic)
+        def check_group(topic)
           Librdkafka::AdminRequests.group_offsets(@consumer, @answers, @options.group, [[topic, 0]],
                                                    Librdkafka::AdminRequests::NO_TIMEOUT)
           code = await(@answers.io, GROUP_SECONDS) { group_answer }
@@ -75,12 +75,12 @@ module Skep
           code
         end
 
-        # What the block makes of the answer; nil after so many seconds (nil: never), or when it is
-        # to stop.
+        # Returns what the block returns, once that isn't nil. Returns nil after so many seconds (nil:
+        # never), or if the node is to stop.
         def await(io, seconds)
           deadline = seconds && (OS.now + seconds)
           until @child.stopping?
-            @consumer.control.drain { |event| hear(event) }
+            @consumer.control.drain { |event| handle(event) }
             answer = yield
             left = deadline && (deadline - OS.now)
             return answer if answer || left&.negative?
@@ -89,23 +89,22 @@ module Skep
           end
         end
 
-        def hear(event)
+        def handle(event)
           return @report.log(event) if event.kind == :log
           return unless event.kind == :error
           raise refused(:login, nil, event.code, event.text) if Librdkafka::ErrorCode::LOGIN.include?(event.code)
 
-          Librdkafka::ErrorCode::NETWORK.include?(event.code) ? unheard(event) : @report.error(event)
+          Librdkafka::ErrorCode::NETWORK.include?(event.code) ? unreachable_broker(event) : @report.error(event)
         end
 
-        # The first failure is told; the last cause that says something is kept for the sentence at
-        # the end.
-        def unheard(event)
+        # Reports the first failure, and keeps the last specific cause for the final error.
+        def unreachable_broker(event)
           @child.ready! if event.code == Librdkafka::ErrorCode::ALL_BROKERS_DOWN && !@options.connect_timeout
           text = @report.clean(event.text)
           @cause = text unless @cause && event.code == Librdkafka::ErrorCode::ALL_BROKERS_DOWN
-          return if @told
+          return if @reported
 
-          @told = true
+          @reported = true
           @report.event(:kafka_unreachable, level: :warn, brokers:, error: text,
                                            note: patience)
         end

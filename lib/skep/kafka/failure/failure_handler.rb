@@ -25,12 +25,15 @@ module Skep
         OUTAGE_LIMIT = RetryBackoff::OUTAGE_LIMIT
         private_constant :HELD, :KEPT, :MARKED, :POISON_NOTES, :OUTAGE_LIMIT
 
-        #: (Processing::Tools, Child, Processing::Completion, Producer::HandlerProducer,
-        #:   PoisonDetector) -> void
-        def initialize(tools, child, completion, outputs, poison)
+        #: (child: Child, completion: Processing::Completion, outputs: Producer::HandlerProducer,
+        #:   poison: PoisonDetector, options: Config::SourceOptions,
+        #:   report: Metrics::EventReporter, scheduler: Processing::Scheduler,
+        #:   metrics: Metrics::ConsumerMetrics, dead_letter: DeadLetterQueue?) -> void
+        def initialize(child:, completion:, outputs:, poison:, options:, report:, scheduler:,
+                       metrics:, dead_letter:)
           @child, @completion, @outputs, @poison = child, completion, outputs, poison
-          @options, @report, @dead_letter = tools.options, tools.report, tools.dead_letter
-          @scheduler, @metrics = tools.scheduler, tools.metrics
+          @options, @report, @dead_letter = options, report, dead_letter
+          @scheduler, @metrics = scheduler, metrics
           @backoff = RetryBackoff.new(@options.retry_backoff)
         end
 

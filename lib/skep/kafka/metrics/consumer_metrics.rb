@@ -1,112 +1,114 @@
 # frozen_string_literal: true
 
-# What `skep status` and metrics tell of a node: counts, rates, handler times and lag of each of its
-# partitions, told to the supervisor when they have changed, once a second at most. A thread of its
-# own does it, which sleeps while nothing changes.
+# Counts, rates, handler times and lag of each partition of a node, as `skep status` and the metrics
+# page show them. A background thread publishes them to the supervisor when they have changed, once a
+# second at most; it sleeps while nothing changes.
 #
-#   metrics = ConsumerMetrics.new(tools)
+#   metrics = ConsumerMetrics.new(child:, scheduler:, consumer:, group: "billing")
 #   metrics.start
 #   metrics.time(batch) { handler.call(batch, child) }
 #   metrics.count(batch, :messages, batch.size)    # one of PartitionMetrics::COUNTS
 #   metrics.rebalanced(changed, held)
-#   metrics.close                                  # tells for the last time
-#   metrics.clear                                  # once nobody has anything to count any more
+#   metrics.close                                  # publishes for the last time
+#   metrics.clear                                  # once no thread counts any more
 #
-# Telling may take a hundredth of the time: who has a thousand partitions tells less often.
+# Publishing takes at most a hundredth of the time, so with a thousand partitions it is less frequent.
 module Skep
   module Kafka
     module Metrics
       class ConsumerMetrics
-        EVERY = 1.0 # seconds between two tellings
-        SHARE = 100 # of the time; what telling takes times that is what it waits at least
-        URGENT = %i[dead_letters skipped].freeze # what no death of the node's should cost
-        private_constant :EVERY, :SHARE, :URGENT
+        INTERVAL = 1.0 # seconds
+        SHARE = 100 # the interval is at least this times the CPU time of publishing
+        URGENT = %i[dead_letters skipped].freeze # published at once, lest a crash loses them
+        private_constant :INTERVAL, :SHARE, :URGENT
 
-        #: (Processing::Tools, ?clock: ^() -> Float) -> void
-        def initialize(tools, clock: OS.method(:now))
-          @child, @scheduler, @group = tools.child, tools.scheduler, tools.options.group
-          @lag_estimator = LagEstimator.new(tools.consumer)
+        #: (child: Child, scheduler: Processing::Scheduler, consumer: Consumer, group: String,
+        #:   ?clock: ^() -> Float) -> void
+        def initialize(child:, scheduler:, consumer:, group:, clock: OS.method(:now))
+          @child, @scheduler, @group = child, scheduler, group
+          @lag_estimator = LagEstimator.new(consumer)
           @clock = clock
-          @gauges = {}
+          @partitions = {}
           @rebalances = 0
           @next_at = @free_at = 0.0
           @lock = Mutex.new
-          @io, @wakeup_pipe = OS.pipe
-          @wakeup_pipe.nonblock = true
+          @io, @waker = OS.pipe
+          @waker.nonblock = true
         end
 
         def start #: () -> void
-          @thread = Threads::Background.new("kafka.meter") { serve }
+          @thread = Threads::Background.new("kafka.meter") { run }
         end
 
-        # Asks the brokers nothing any more.
+        # Sends the brokers no further request.
         def close #: () -> void
           @stopping = true
-          ring
+          wake
           @thread&.close
-          tell
+          publish
         end
 
-        def clear = [@io, @wakeup_pipe].each(&:close) #: () -> void
+        def clear = [@io, @waker].each(&:close) #: () -> void
 
-        def time(batch, &) = gauge(batch.topic, batch.partition).time(batch.first_offset, &)
+        def time(batch, &) = of(batch.topic, batch.partition).time(batch.first_offset, &)
 
         #: (Batch, Symbol, ?Integer) -> void
         def count(batch, name, number = 1)
-          gauge(batch.topic, batch.partition).count(name, number)
+          of(batch.topic, batch.partition).count(name, number)
           @urgent ||= URGENT.include?(name)
           changed
         end
 
-        def moved = changed #: () -> void, a position did, with nothing to count
+        # A position moved, and there is nothing to count.
+        def moved = changed #: () -> void
 
-        # Partitions came or went; held: those that the node has now.
+        # keys: the partitions that were assigned or revoked; held: those that the node has now.
         #: (Array[[String, Integer]], Array[[String, Integer]]) -> void
         def rebalanced(keys, held)
           @rebalances += 1
           keys.each do |key|
-            gauge(*key).count(:rebalances)
-            gauge(*key).held = held.include?(key)
+            of(*key).count(:rebalances)
+            of(*key).held = held.include?(key)
           end
           changed
         end
 
-        # What was done of these counts for nothing: they are read from their beginning.
+        # Forgets the positions in these partitions, of a topic that was created again.
         def begin_again(keys) #: (Array[[String, Integer]]) -> void
-          keys.each { |key| gauge(*key).held = true }
+          keys.each { |key| of(*key).held = true }
           changed
         end
 
-        # Tells how things stand, if that isn't known already.
-        def tell #: () -> void
-          began = spent
+        # Sends the facts to the supervisor, unless it has the same ones.
+        def publish #: () -> void
+          began = cpu_time
           now = @clock.call
           @changed = @urgent = false
-          facts = look(now)
-          @child.work = @told = facts unless facts == @told
-          @free_at = now + ((spent - began) * SHARE)
-          @next_at = [now + EVERY, @free_at].max
+          facts = update(now)
+          @child.work = @published = facts unless facts == @published
+          @free_at = now + ((cpu_time - began) * SHARE)
+          @next_at = [now + INTERVAL, @free_at].max
         end
 
-        # When to tell again, in monotonic seconds; nil: not before something changes.
+        # When to publish again, in monotonic seconds; nil: when something changes.
         def due #: () -> Float?
           return @free_at if @urgent
           return @next_at if @changed
 
-          [*all.values.filter_map(&:settles_at).max, *@lag_estimator.look_at].min
+          [*all.values.filter_map(&:rate_zero_at).max, *@lag_estimator.due].min
         end
 
         def inspect = "#<Skep::Kafka::Metrics::ConsumerMetrics #{@group}>" #: () -> String
 
         private
 
-        # Seconds of this thread's work, without its waiting for answers.
-        def spent = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
+        # Seconds of CPU that this thread has used.
+        def cpu_time = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
 
-        def serve
+        def run
           until @stopping
             left = due&.-(@clock.call)
-            next tell if left && !left.positive?
+            next publish if left && !left.positive?
 
             @io.wait_readable(left)
             @io.read_nonblock(64, exception: false)
@@ -117,50 +119,50 @@ module Skep
           return if @stopping || (@changed && !@urgent)
 
           @changed = true
-          ring
+          wake
         end
 
-        def ring = @wakeup_pipe.write_nonblock("!", exception: false)
+        def wake = @waker.write_nonblock("!", exception: false)
 
         def all
           @lock.synchronize do
-            @gauges.flat_map { |topic, some| some.map { |number, gauge| [[topic, number], gauge] } }
+            @partitions.flat_map { |topic, some| some.map { |number, metrics| [[topic, number], metrics] } }
                    .to_h
           end
         end
 
-        def gauge(topic, number) = @gauges[topic]&.[](number) || add(topic, number)
+        def of(topic, number) = @partitions[topic]&.[](number) || add(topic, number)
 
         def add(topic, number)
           @lock.synchronize do
-            (@gauges[topic] ||= {})[number] ||= PartitionMetrics.new(topic, number, @clock.call)
+            (@partitions[topic] ||= {})[number] ||= PartitionMetrics.new(topic, number, @clock.call)
           end
         end
 
-        def look(now)
-          held = all.select { |_, gauge| gauge.held }
-          turns = held.transform_values(&:turn)
-          @lag_estimator.look(held, now)
+        def update(now)
+          held = all.select { |_, metrics| metrics.held }
+          epochs = held.transform_values(&:assignment_epoch)
+          @lag_estimator.update(held, now)
           done = @scheduler.done.to_h { |topic, number, offset| [[topic, number], offset] }
-          held.each do |key, gauge|
-            gauge.look(turns[key], done[key], @lag_estimator.begin(key), @lag_estimator.end(key))
+          held.each do |key, metrics|
+            metrics.update(epochs[key], done[key], @lag_estimator.start_of(key), @lag_estimator.end_of(key))
           end
-          all.each_value { |gauge| gauge.sample(now) }
-          @lag_estimator.plan(held, now)
+          all.each_value { |metrics| metrics.sample(now) }
+          @lag_estimator.schedule(held, now)
           facts
         end
 
         def facts
-          gauges = all.sort.map(&:last)
-          rows = gauges.select(&:tells?).map(&:to_plain)
+          metrics = all.sort.map(&:last)
+          rows = metrics.select(&:worth_showing?).map(&:to_plain)
           totals = sums(rows)
           { kind: "kafka", group: @group, messages: totals["messages"],
-            lag: gauges.filter_map(&:lag).sum, rate: gauges.sum(&:rate).round(1), totals:,
+            lag: metrics.filter_map(&:lag).sum, rate: metrics.sum(&:rate).round(1), totals:,
             handler: Swarm::Stats::Histogram.merge(rows.map { |row| row["handler"] }).to_plain,
             partitions: rows }
         end
 
-        # What the supervisor adds up over the lives of all nodes.
+        # Totals, which the supervisor adds up over the lives of all nodes.
         def sums(rows)
           sums = PartitionMetrics::COUNTS.to_h { |name| [name.to_s, rows.sum { |row| row[name.to_s] }] }
           { **sums, "rebalances" => @rebalances }

@@ -1,124 +1,128 @@
 # frozen_string_literal: true
 
-# Where a node's work in its partitions begins, and where the partitions end: what lag is made of.
+# Finds the offsets that lag is computed from: where each assigned partition ends, and where
+# processing begins before anything is done.
 #
 #   lag_estimator = LagEstimator.new(consumer)
-#   lag_estimator.look(gauges, now)                    # asks the brokers, if it has to
-#   lag_estimator.begin(key); lag_estimator.end(key)          # offsets; nil: not known
-#   lag_estimator.plan(gauges, now)                    # when they have been told
-#   lag_estimator.look_at                              # when it wants to look again; nil: no need
+#   lag_estimator.update(metrics, now)     # sends requests to the brokers if some are due
+#   lag_estimator.start_of(key); lag_estimator.end_of(key)      # offsets; nil: not known
+#   lag_estimator.schedule(metrics, now)   # after the metrics were updated
+#   lag_estimator.due                      # when to update again; nil: not by itself
 #
-# The end is librdkafka's own knowledge, from the last answer to a fetch: it costs nothing. But
-# nothing is fetched while enough of a partition waits here, which may be for hours: an end that
-# hasn't moved for a while, with messages before it that aren't done, is asked for, and ever more
-# seldom while it doesn't move.
+# The end is the high watermark that librdkafka has cached from the last fetch, without a request.
+# But nothing is fetched for hours while enough of a partition is queued here: an end offset that
+# hasn't moved for a while, with unfinished messages before it, is requested, ever more seldom while
+# it doesn't move.
 #
-# The beginning is asked for where a partition's first messages wait for a free thread, or don't
-# come: what was committed, or else what its messages begin with. Once, if there is an answer. So is
-# the end of what hasn't been fetched from at all.
+# The start is requested, once, where a partition's first messages wait for a free thread or don't
+# come: the committed offset, or where auto.offset.reset begins. So is the end of a partition that
+# hasn't been fetched from.
 module Skep
   module Kafka
     module Metrics
       class LagEstimator
-        SOON = 1.0 # seconds in which a partition's first batch begins as a rule
+        SOON = 1.0 # seconds in which a partition's first batch usually begins
         OLD = 10.0
         LONGEST = 320.0
-        PATIENCE = 2.0 # for an answer
-        private_constant :SOON, :OLD, :LONGEST, :PATIENCE
+        TIMEOUT = 2.0 # of a request
+        private_constant :SOON, :OLD, :LONGEST, :TIMEOUT
 
-        # seen: the end by librdkafka; told: by the brokers, of later; at: when it was found; wait:
-        # how long that will do.
-        End = Struct.new(:seen, :told, :at, :wait)
-        # turn: the gauge's, of which it is.
-        Begin = Struct.new(:turn, :offset)
-        private_constant :End, :Begin
+        # cached: librdkafka's; requested: the brokers', of a later time; at: when it was found;
+        # wait: seconds until it is requested.
+        End = Struct.new(:cached, :requested, :at, :wait)
+        # epoch: the PartitionMetrics#assignment_epoch for which it holds.
+        Start = Struct.new(:epoch, :offset)
+        private_constant :End, :Start
 
-        attr_reader :look_at #: Float?, monotonic seconds
+        attr_reader :due #: Float?, monotonic seconds
 
         def initialize(consumer) #: (Consumer) -> void
           @consumer = consumer
           @ends = {}
-          @begins = {}
-          @patience = SOON
+          @starts = {}
+          @retry_after = SOON
         end
 
         #: (Hash[[String, Integer], PartitionMetrics], Float) -> void
-        def look(gauges, now)
-          @ends.select! { |key, _| gauges.key?(key) }
-          @begins.select! { |key, begin_| begin_.turn == gauges[key]&.turn && !gauges[key].begun? }
-          gauges.each_key { |key| see(key, now) }
-          return unless @look_at && @look_at <= now
+        def update(metrics, now)
+          @ends.select! { |key, _| metrics.key?(key) }
+          @starts.select! { |key, start| current?(start, metrics[key]) }
+          metrics.each_key { |key| read_cached_end(key, now) }
+          return unless @due && @due <= now
 
-          complete(gauges, now) if @unsure_at && @unsure_at <= now
-          behind = behind(gauges)
-          ask_ends(behind, now) if behind.any? { |key| old_at(key) <= now }
+          request_unknown(metrics, now) if @unknown_due && @unknown_due <= now
+          behind = behind(metrics)
+          request_ends(behind, now) if behind.any? { |key| old_at(key) <= now }
         end
 
-        def begin(key) = @begins[key]&.offset #: ([String, Integer]) -> Integer?
+        def start_of(key) = @starts[key]&.offset #: ([String, Integer]) -> Integer?
 
         #: ([String, Integer]) -> Integer?
-        def end(key) = @ends[key]&.then { |known| known.told || known.seen }
+        def end_of(key) = @ends[key]&.then { |known| known.requested || known.cached }
 
         #: (Hash[[String, Integer], PartitionMetrics], Float) -> void
-        def plan(gauges, now)
-          if unbegun(gauges).any? || endless.any?
-            @unsure_at ||= now + @patience
+        def schedule(metrics, now)
+          if unknown_starts(metrics).any? || unknown_ends.any?
+            @unknown_due ||= now + @retry_after
           else
-            @unsure_at = nil
-            @patience = SOON
+            @unknown_due = nil
+            @retry_after = SOON
           end
-          @look_at = [*@unsure_at, *behind(gauges).map { |key| old_at(key) }].min
+          @due = [*@unknown_due, *behind(metrics).map { |key| old_at(key) }].min
         end
 
-        def inspect
-          "#<Skep::Kafka::Metrics::LagEstimator partitions=#{@ends.size}>"
-        end #: () -> String
+        #: () -> String
+        def inspect = "#<Skep::Kafka::Metrics::LagEstimator partitions=#{@ends.size}>"
 
         private
 
-        def see(key, now)
-          seen = @consumer.end_of(*key)
-          return if @ends.key?(key) && @ends[key].seen == seen
-
-          @ends[key] = End.new(seen, nil, now, OLD)
+        # A start is of no use once a batch has begun, or after a revocation.
+        def current?(start, metrics)
+          metrics && start.epoch == metrics.assignment_epoch && !metrics.begun?
         end
 
-        # Asks for what isn't known, ever more seldom of what stays so.
-        def complete(gauges, now)
-          @patience = [@patience * 2, LONGEST].min
-          @unsure_at = now + @patience
-          ask_ends(endless, now) if endless.any?
-          turns = unbegun(gauges).to_h { |key| [key, gauges[key].turn] }
-          ask_begins(turns) if turns.any?
+        def read_cached_end(key, now)
+          cached = @consumer.end_of(*key)
+          return if @ends.key?(key) && @ends[key].cached == cached
+
+          @ends[key] = End.new(cached, nil, now, OLD)
         end
 
-        def endless = @ends.keys.reject { |key| self.end(key) }
-
-        # Those of which it isn't known where the work begins.
-        def unbegun(gauges)
-          gauges.filter_map { |key, gauge| key unless gauge.begun? || @begins.key?(key) }
+        # Requests what isn't known, ever more seldom as long as it stays unknown.
+        def request_unknown(metrics, now)
+          @retry_after = [@retry_after * 2, LONGEST].min
+          @unknown_due = now + @retry_after
+          request_ends(unknown_ends, now) if unknown_ends.any?
+          epochs = unknown_starts(metrics).to_h { |key| [key, metrics[key].assignment_epoch] }
+          request_starts(epochs) if epochs.any?
         end
 
-        def behind(gauges) = gauges.filter_map { |key, gauge| key if gauge.lag.to_i.positive? }
+        def unknown_ends = @ends.keys.reject { |key| end_of(key) }
+
+        def unknown_starts(metrics)
+          metrics.filter_map { |key, one| key unless one.begun? || @starts.key?(key) }
+        end
+
+        def behind(metrics) = metrics.filter_map { |key, one| key if one.lag.to_i.positive? }
         def old_at(key) = @ends[key].then { |known| known.at + known.wait }
 
-        def ask_ends(keys, now)
-          found = @consumer.ends(keys, PATIENCE)
+        def request_ends(keys, now)
+          found = @consumer.ends(keys, TIMEOUT)
           keys.each do |key|
             known = @ends[key]
             known.at = now
-            next unless found&.key?(key) # no answer: it is asked again after the same time
+            next unless found&.key?(key) # no answer: requested again after the same time
 
-            known.wait = found[key] == self.end(key) ? [known.wait * 2, LONGEST].min : OLD
-            known.told = found[key]
+            known.wait = found[key] == end_of(key) ? [known.wait * 2, LONGEST].min : OLD
+            known.requested = found[key]
           end
         end
 
-        def ask_begins(turns)
-          committed = @consumer.committed(turns.keys, PATIENCE) or return
-          rest = turns.keys - committed.keys
-          found = rest.any? ? @consumer.starts(rest, PATIENCE).to_h : {}
-          committed.merge(found).each { |key, offset| @begins[key] = Begin.new(turns[key], offset) }
+        def request_starts(epochs)
+          committed = @consumer.committed(epochs.keys, TIMEOUT) or return
+          rest = epochs.keys - committed.keys
+          found = rest.any? ? @consumer.starts(rest, TIMEOUT).to_h : {}
+          committed.merge(found).each { |key, offset| @starts[key] = Start.new(epochs[key], offset) }
         end
       end
     end

@@ -1,28 +1,28 @@
 # frozen_string_literal: true
 
-# What a node has seen of one partition since it began: counts that only ever grow, how long the
-# handler took, and how much is left to do. It outlives the partition's time with this node.
+# One partition's metrics since the node started: counts that only grow, handler times, rate and lag.
+# It is kept when the partition is revoked.
 #
-#   gauge.time(first_offset) { handler.call(batch, child) }
-#   gauge.count(:messages, 500)
-#   gauge.look(turn, position, begin_, end_)   # where it stands now
-#   gauge.sample(now)                    # for the rate
-#   gauge.to_plain                       # => a row of `skep status --json`
+#   metrics.time(first_offset) { handler.call(batch, child) }
+#   metrics.count(:messages, 500)
+#   metrics.update(assignment_epoch, position, start, end_)
+#   metrics.sample(now)                    # for the rate
+#   metrics.to_plain                       # => a row of `skep status --json`
 #
-# Its methods may be called from any thread.
+# Thread-safe.
 module Skep
   module Kafka
     module Metrics
       class PartitionMetrics
         COUNTS = %i[messages batches retries dead_letters skipped filtered rebalances].freeze
-        WINDOW = 10.0 # seconds to which a rate refers
-        SAMPLE = 0.5 # between two looks that are remembered
+        WINDOW = 10.0 # seconds over which a rate is measured
+        SAMPLE = 0.5 # seconds between two samples
         private_constant :WINDOW, :SAMPLE
 
-        attr_reader :held #: bool, has the node the partition now?
-        attr_reader :turn #: Integer, how often it came or went
-        attr_reader :lag #: Integer?, messages to do; nil: not ours, or not known yet
-        attr_reader :rate #: Float, messages a second of late
+        attr_reader :held #: bool, is the partition assigned to this node?
+        attr_reader :assignment_epoch #: Integer, how often it was assigned or revoked
+        attr_reader :lag #: Integer?, unfinished messages; nil: not assigned, or not known yet
+        attr_reader :rate #: Float, messages a second
 
         def initialize(topic, number, now) #: (String, Integer, Float) -> void
           @topic, @number = topic, number
@@ -30,7 +30,7 @@ module Skep
           @durations = Swarm::Stats::Histogram.new
           @samples = [[now, 0]]
           @rate = 0.0
-          @turn = 0
+          @assignment_epoch = 0
           @lock = Mutex.new
         end
 
@@ -38,7 +38,7 @@ module Skep
           @lock.synchronize { @counts[name] += number }
         end
 
-        # Runs the handler for what begins at that offset.
+        # Measures the block, which handles a batch that begins at the offset.
         def time(offset) #: (Integer) { () -> untyped } -> untyped
           @begun ||= offset
           began = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
@@ -51,33 +51,33 @@ module Skep
           end
         end
 
-        # It is the node's from here on, or isn't.
+        # The partition was assigned to this node, or revoked.
         def held=(held) #: (bool) -> void
           @lock.synchronize do
             @held = held
-            @turn += 1
+            @assignment_epoch += 1
             @position = @end = @lag = @begun = nil
           end
         end
 
-        # Has something of it been in the handler's hands?
+        # Returns true once a handler was called since the assignment.
         def begun? = !@begun.nil? #: () -> bool
 
-        # position: the offset to go on with, nil where nothing is done yet; begin_: where its work
-        # begins; end_: after the last message there is. Each may be unknown. All of it is of this
-        # turn: where the partition has gone since, it says nothing.
+        # Updates the lag; ignored if the partition was revoked since that epoch. position: the
+        # offset after what is done, nil if nothing is; start: where processing begins; end_: the
+        # offset after the last message. Each may be unknown (nil).
         #: (Integer, Integer?, Integer?, Integer?) -> void
-        def look(turn, position, begin_, end_)
+        def update(epoch, position, start, end_)
           @lock.synchronize do
-            next unless held && turn == @turn
+            next unless held && epoch == @assignment_epoch
 
             @end = end_
-            @position = position || @begun || begin_
+            @position = position || @begun || start
             @lag = @end && @position && [@end - @position, 0].max
           end
         end
 
-        # That of what isn't held changes too: it goes down.
+        # Updates the rate, also of a revoked partition, where it falls to zero.
         def sample(now) #: (Float) -> void
           messages = @lock.synchronize { @counts[:messages] }
           @samples << [now, messages] if now - @samples.last.first >= SAMPLE
@@ -86,20 +86,20 @@ module Skep
           @rate = now > since ? ((messages - before) / (now - since)).round(1) : 0.0
         end
 
-        # When its rate will have come down if nothing more is done, in monotonic seconds.
+        # When the rate will be zero if nothing more is done, in monotonic seconds.
         #: () -> Float?
-        def settles_at = rate.zero? ? nil : @samples.last.first + WINDOW + SAMPLE
+        def rate_zero_at = rate.zero? ? nil : @samples.last.first + WINDOW + SAMPLE
 
-        # One that only came and went says nothing.
-        def tells? = held || @counts[:batches].positive? #: () -> bool
+        # Returns false for a partition that was revoked before its first batch.
+        def worth_showing? = held || @counts[:batches].positive? #: () -> bool
 
         def counts = @lock.synchronize { @counts.dup } #: () -> Hash[Symbol, Integer]
 
         def durations #: () -> Hash[String, untyped]
           @lock.synchronize do
-            next @told if @told && @told["count"] == @durations.count
+            next @plain if @plain && @plain["count"] == @durations.count
 
-            @told = @durations.to_plain.freeze
+            @plain = @durations.to_plain.freeze
           end
         end
 

@@ -26,11 +26,12 @@ module Skep
         UNDONE = "given up: the partition was lost before that; its owner processes these messages"
         private_constant :Marker, :COMMIT_SECONDS, :LATE, :UNDONE
 
-        #: (Tools, Child, Failure::PoisonDetector, Producer::HandlerProducer) -> void
-        def initialize(tools, child, poison, outputs)
+        #: (child: Child, poison: Failure::PoisonDetector, outputs: Producer::HandlerProducer,
+        #:   report: Metrics::EventReporter, consumer: Consumer, scheduler: Scheduler,
+        #:   metrics: Metrics::ConsumerMetrics) -> void
+        def initialize(child:, poison:, outputs:, report:, consumer:, scheduler:, metrics:)
           @child, @poison, @outputs = child, poison, outputs
-          @report, @consumer, @scheduler = tools.report, tools.consumer, tools.scheduler
-          @metrics = tools.metrics
+          @report, @consumer, @scheduler, @metrics = report, consumer, scheduler, metrics
           @generation = OS::Generation.count
         end
 

@@ -2,7 +2,7 @@
 
 # Tells a handler whether the partition of its batch is still assigned to this node.
 #
-#   ownership = PartitionOwnership.new(tools, child, partition)
+#   ownership = PartitionOwnership.new(child:, partition:, consumer:, lease:, asks: true)
 #   ownership.revoked?      # true: the group has asked for it back, or has taken it
 #   ownership.confirmed?    # false: it is revoked, or the group doesn't confirm the membership
 #
@@ -19,10 +19,12 @@ module Skep
 
         attr_reader :limit #: Integer, nanoseconds between two messages after which to ask again
 
-        def initialize(tools, child, partition) #: (Tools, Child | Lane, AssignedPartition) -> void
-          @consumer, @lease, @child = tools.consumer, tools.lease, child
-          @partition = partition
-          @asks = !tools.options.transactional
+        # asks: false in a transactional source.
+        #: (child: Child | Lane, partition: AssignedPartition, consumer: Consumer,
+        #:   lease: MembershipLease, asks: bool) -> void
+        def initialize(child:, partition:, consumer:, lease:, asks:)
+          @consumer, @lease, @child, @partition = consumer, lease, child, partition
+          @asks = asks
           @limit = (@lease.limit * 1e9).to_i
         end
 

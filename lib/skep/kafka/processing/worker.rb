@@ -3,7 +3,7 @@
 # Processes work items: calls the user's handler with a batch, then completes the batch or has the
 # failure handled.
 #
-#   worker = Worker.new(tools, handler, thread: 1)
+#   worker = Worker.new(handler, thread: 1, **others)
 #   item = worker.next_item    # from the scheduler; nil once that is closed
 #   worker.work(item)
 #
@@ -16,21 +16,23 @@ module Skep
         ISOLATED = "a node has crashed with it in hand: its messages come one at a time"
         private_constant :ISOLATED
 
-        # thread: the worker's place on the node's status page; 0 for the node's main thread.
-        #: (Tools, Proc, thread: Integer) -> void
-        def initialize(tools, handler, thread:)
-          @tools, @handler = tools, handler
-          @child = tools.child.lane(thread)
-          @outputs = tools.outputs.of(@child, thread)
-          @scheduler, @metrics, @report = tools.scheduler, tools.metrics, tools.report
-          @lock, @filter = tools.exclusive_lock, tools.options.filter
+        # thread: the worker's place on the node's status page; 0 for the node's main thread. The
+        # others: see Consumer::GroupMember.build.
+        def initialize(handler, thread:, options:, child:, report:, consumer:, lease:, scheduler:,
+                       metrics:, outputs:, dead_letter:, exclusive_lock:)
+          @handler, @child, @filter = handler, child.lane(thread), options.filter
+          @report, @consumer, @lease, @lock = report, consumer, lease, exclusive_lock
+          @transactional = options.transactional
+          @scheduler, @metrics, @outputs = scheduler, metrics, outputs.of(@child, thread)
           @poison = Failure::PoisonDetector.new(@child.caution)
-          @completion = Completion.new(tools, @child, @poison, @outputs)
-          @failure_handler =
-            Failure::FailureHandler.new(tools, @child, @completion, @outputs, @poison)
-          return unless tools.options.ordered_by.respond_to?(:call)
+          common = { child: @child, outputs: @outputs, poison: @poison, report:, scheduler:,
+                     metrics: }
+          @completion = Completion.new(**common, consumer:)
+          @failure_handler = Failure::FailureHandler.new(**common, completion: @completion,
+                                                                   options:, dead_letter:)
+          return unless options.ordered_by.respond_to?(:call)
 
-          @key_extractor = KeyExtractor.new(tools.options, @child, @poison, @lock)
+          @key_extractor = KeyExtractor.new(options, @child, @poison, @lock)
         end
 
         # Waits for a work item, unless wait is false. Returns nil if there is none, or once the
@@ -117,7 +119,9 @@ module Skep
         end
 
         def call_handler(item, batch)
-          ownership = PartitionOwnership.new(@tools, @child, item.partition)
+          ownership = PartitionOwnership.new(child: @child, partition: item.partition,
+                                             consumer: @consumer, lease: @lease,
+                                             asks: !@transactional)
           item.partition.give(batch) do
             @metrics.time(batch) { @handler.call(batch, @child) } if batch.__owned(ownership)
           end

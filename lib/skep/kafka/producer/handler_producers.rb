@@ -3,7 +3,7 @@
 # What a node's handlers write with: one producer for all of them, or one for each thread where
 # each has transactions of its own.
 #
-#   outputs = HandlerProducers.new(tools)
+#   outputs = HandlerProducers.new(options:, child:, consumer:, report:)
 #   outputs.of(lane, thread)     # => HandlerProducer or TransactionalProducer, lent to the lane as its `producer`
 #   outputs.open                 # at the node's start; false if it is to stop
 #   outputs.close                # what is on its way has some seconds yet
@@ -14,10 +14,11 @@ module Skep
         CLOSE_SECONDS = 10.0
         private_constant :CLOSE_SECONDS
 
-        def initialize(tools) #: (Processing::Tools) -> void
-          @tools = tools
-          @options, @child = tools.options, tools.child
-          @report = Metrics::EventReporter.new(@child, @options.producer)
+        #: (options: Config::SourceOptions, child: Child, consumer: Consumer,
+        #:   report: Metrics::EventReporter) -> void
+        def initialize(options:, child:, consumer:, report:)
+          @options, @child, @consumer, @consumer_report = options, child, consumer, report
+          @report = Metrics::EventReporter.new(child, options.producer)
           @presses = []
           @all = []
         end
@@ -59,7 +60,8 @@ module Skep
           own = @options.transactional
           own = "#{@child.swarm}-#{Socket.gethostname}" if own == true
           id = "#{own}-#{@child.id}-#{thread}"
-          TransactionalProducer.new(renewable_producer(transactional_id: id), lane, @tools, id:)
+          TransactionalProducer.new(renewable_producer(transactional_id: id), lane, id:, options: @options,
+                                    consumer: @consumer, report: @consumer_report)
         end
       end
     end

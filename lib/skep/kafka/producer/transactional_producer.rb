@@ -4,7 +4,8 @@
 # own, and a transaction for each batch, which holds what the handler produced and the batch's
 # offset. Both count, or neither.
 #
-#   transaction = TransactionalProducer.new(renewable_producer, child, tools, id: "billing-host-3-1")
+#   transaction = TransactionalProducer.new(renewable_producer, child, id: "billing-host-3-1", options:, consumer:,
+#                                          report:)
 #   transaction.open                 # whoever had this id before can write no more
 #   transaction.begin                # a handler is to be called
 #   transaction.produce("out", "payload")
@@ -22,12 +23,13 @@ module Skep
         CLOSE_SECONDS = 60 # that librdkafka may take for a client's end
         private_constant :TELL_AFTER, :TIMEOUT_MS, :CLOSE_SECONDS
 
-        #: (RenewableProducer, Child, Processing::Tools, id: String) -> void
-        def initialize(renewable_producer, child, tools, id:)
+        #: (RenewableProducer, Child, id: String, options: Config::SourceOptions,
+        #:   consumer: Consumer, report: Metrics::EventReporter) -> void
+        def initialize(renewable_producer, child, id:, options:, consumer:, report:)
           super(renewable_producer, child)
           @id = id
-          @doubt = TransactionOutcome.new(tools.consumer, child)
-          @consumer, @report, @options = tools.consumer, tools.report, tools.options
+          @doubt = TransactionOutcome.new(consumer, child)
+          @consumer, @report, @options = consumer, report, options
           @limit = (@options.producer["transaction.timeout.ms"] || TIMEOUT_MS).to_i / 1000.0
         end
 

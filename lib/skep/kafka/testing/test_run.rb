@@ -26,7 +26,7 @@ module Skep
           outcome
         ensure
           @scheduler&.close
-          @tools&.metrics&.tap(&:close)&.clear
+          @metrics&.tap(&:close)&.clear
           @scheduler&.clear
         end
 
@@ -42,25 +42,23 @@ module Skep
           places = @messages.group_by { |one| [one.topic, one.partition] }
           @shelves = places.transform_values { |some| FakePartition::Shelf.new(some) }
           @consumer = FakeConsumer.new(@shelves)
-          @tools = tools
-          @worker = Processing::Worker.new(@tools, method(:hand), thread: 0)
+          build
           @shelves.each.with_index(1) { |(key, shelf), id| @scheduler.add(stand(key, shelf, id)) }
-          @tools.metrics.rebalanced(@shelves.keys, @shelves.keys)
+          @metrics.rebalanced(@shelves.keys, @shelves.keys)
         end
 
-        def tools
-          tools = Processing::Tools.new(options: @options, child: @child, consumer: @consumer, exclusive_lock: Processing::SharedExclusiveLock.new,
-                            report: Metrics::EventReporter.new(@child, @options.settings), scheduler: @scheduler = scheduler,
-                            dead_letter: @grave = FakeDeadLetterQueue.new(@options, @child),
-                            lease: Processing::MembershipLease.new(Float::MAX / 1e10))
-          tools.metrics = Metrics::ConsumerMetrics.new(tools)
-          tools.outputs = FakeProducers.new(@child.produced, @options.transactional)
-          tools
-        end
-
-        def scheduler
-          store = @consumer unless @options.transactional
-          Processing::Scheduler.new(offset_store: store)
+        # Connects the same objects as a node does, with a consumer, outputs and a dead letter queue
+        # that need no cluster.
+        def build
+          @grave = FakeDeadLetterQueue.new(@options, @child)
+          pipeline = Consumer::GroupMember.build(
+            options: @options, child: @child, consumer: @consumer, dead_letter: @grave,
+            report: Metrics::EventReporter.new(@child, @options.settings),
+            lease: Processing::MembershipLease.new(Float::MAX / 1e10),
+            outputs: FakeProducers.new(@child.produced, @options.transactional),
+            handler: method(:hand), threads: 1
+          )
+          @scheduler, @metrics, @worker = pipeline.scheduler, pipeline.metrics, pipeline.workers.first
         end
 
         def stand(key, shelf, id)
