@@ -151,8 +151,8 @@ module Skep
         check_error(Librdkafka::Bindings.consumer_close_queue(handle, control.pointer),
                     "closing the consumer")
         revoked = false
-        until (closed = Librdkafka::Bindings.consumer_closed(handle) == 1) || (left = deadline - OS.now).negative?
-          control.wait([left, 0.1].max) do |event|
+        until (closed = left?) || OS.now > deadline
+          control.wait([deadline - OS.now, 0.1].max) do |event|
             rebalance = event.kind == :rebalance
             yield event unless rebalance && revoked
             revoked ||= rebalance
@@ -181,6 +181,8 @@ module Skep
       ensure
         Librdkafka::Bindings.mem_free(handle, id) if id
       end
+
+      def left? = Librdkafka::Bindings.consumer_closed(handle) == 1
 
       def serve_until(deadline, &)
         control.wait((deadline - OS.now).clamp(0, MEMBERSHIP_POLL), &)

@@ -14,8 +14,9 @@ class KafkaFetchErrorsTest < Skep::TestCase
   def setup
     super
     @now = 7.0
-    @fetch_errors = Skep::Kafka::Consumer::FetchErrors.new(settings: nil, consumer: nil, report: nil,
-                                                           clock: -> { @now })
+    @fetch_errors = Skep::Kafka::Consumer::FetchErrors.new(
+      settings: nil, consumer: nil, report: nil, clock: -> { @now }
+    )
   end
 
   def teardown

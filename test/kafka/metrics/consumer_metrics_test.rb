@@ -34,8 +34,10 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     @child = Child.new([])
     @scheduler = Scheduler.new([])
     @consumer = Consumer.new
-    @metrics = Skep::Kafka::Metrics::ConsumerMetrics.new(child: @child, scheduler: @scheduler, consumer: @consumer,
-                                                         group: "readers", clock: -> { @now })
+    @metrics = Skep::Kafka::Metrics::ConsumerMetrics.new(
+      child: @child, scheduler: @scheduler, consumer: @consumer, group: "readers",
+      clock: -> { @now }
+    )
   end
 
   def teardown = @metrics.clear

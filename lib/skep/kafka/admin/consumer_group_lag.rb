@@ -79,7 +79,9 @@ module Skep
         end
 
         def rows(committed, members)
-          assigned = members.flat_map { |member| member.partitions.map { |key| [key, member] } }.to_h
+          assigned = members.flat_map do |member|
+            member.partitions.map { |key| [key, member] }
+          end.to_h
           keys = (committed.keys | assigned.keys).sort
           ends = end_offsets(keys)
           keys.map { |key| row(key, committed[key], ends[key], assigned[key]) }

@@ -6,7 +6,7 @@
 #
 #   broker_outage = BrokerOutage.new(settings:, consumer:, report:)
 #   broker_outage.network_error?(event)   # true for a connection error, which this handles
-#   broker_outage.io                      # readable when a broker has answered; nil without an outage
+#   broker_outage.io                      # readable when a broker has answered; nil otherwise
 #   broker_outage.broker_answered         # the outage is over
 #   broker_outage.seconds_left            # until `report_when_certain` has to report; nil otherwise
 #

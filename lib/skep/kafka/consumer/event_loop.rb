@@ -16,8 +16,8 @@ module Skep
     class Consumer
       class EventLoop
         LEAVE_SECONDS = 10.0
-        EARLY = "a handler is still running: the group gets this node's partitions before the node " \
-                "is killed"
+        EARLY = "a handler is still running: the group gets this node's partitions before the " \
+                "node is killed"
         private_constant :LEAVE_SECONDS, :EARLY
 
         attr_reader :failure #: Exception?
@@ -155,7 +155,8 @@ module Skep
 
         def error(event)
           fatal_error(event) if event.fatal?
-          raise refused(event) if event.code == Librdkafka::ErrorCode::GROUP_REFUSED && !@rebalance_listener.joined?
+          refused = event.code == Librdkafka::ErrorCode::GROUP_REFUSED
+          raise refused(event) if refused && !@rebalance_listener.joined?
 
           advice = AuthorizationError.advice(event.code)
           return @report.error(event, name: :kafka_refused, note: advice) if advice
@@ -175,15 +176,16 @@ module Skep
           raise SelfFenced.new(name: error.name, group: @options.group, cause: error.why)
         end
 
-        # While the group rebalances it refuses commits; its events are handled until it has settled.
+        # A group that rebalances refuses commits; its events are handled until it has settled.
         def commit_settled
           deadline = OS.now + LEAVE_SECONDS / 2
-          code = @rebalance_listener.try_commit
-          while Librdkafka::ErrorCode::REBALANCING.include?(code) && (left = deadline - OS.now).positive?
-            @consumer.control.wait(left) { |event| handle(event) }
+          Kernel.loop do
             code = @rebalance_listener.try_commit
+            left = deadline - OS.now
+            return code unless Librdkafka::ErrorCode::REBALANCING.include?(code) && left.positive?
+
+            @consumer.control.wait(left) { |event| handle(event) }
           end
-          code
         end
 
         def refused(event)

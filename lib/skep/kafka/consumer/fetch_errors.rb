@@ -17,8 +17,8 @@ module Skep
       class FetchErrors
         SEEK_SECONDS = 5.0
         RETRY_SECONDS = 1.0
-        STAYS = "its partition waits here and tries again; restore the broker's copy, or stop the " \
-                "swarm and set the group's offset behind it with kafka-consumer-groups"
+        STAYS = "its partition waits here and tries again; restore the broker's copy, or stop " \
+                "the swarm and set the group's offset behind it with kafka-consumer-groups"
         private_constant :SEEK_SECONDS, :RETRY_SECONDS, :STAYS
 
         #: (settings: Config::ClientConfig, consumer: Consumer, report: Metrics::EventReporter,
@@ -39,16 +39,17 @@ module Skep
         #: (Processing::PartitionReader, Integer, Integer, Integer?) -> void
         def reset(reader, offset, first, low)
           to = @settings.reset_place
-          @report.event(:kafka_offset_reset, level: :warn, **place(reader), offset:, to: to.to_s,
-                                            cause: Librdkafka::Bindings.err2str(Librdkafka::ErrorCode::OUT_OF_RANGE))
+          cause = Librdkafka::Bindings.err2str(Librdkafka::ErrorCode::OUT_OF_RANGE)
+          @report.event(:kafka_offset_reset, level: :warn, **place(reader), offset:,
+                                             to: to.to_s, cause:)
           lost(reader, offset, to == :end ? first : low) if low
         end
 
         #: (Processing::PartitionReader, Integer, Integer, String) -> void
         def stuck(reader, offset, code, text)
           again(reader, offset)
-          @report.problem(Librdkafka::Bindings.err2name(code), text, name: :kafka_unreadable, note: STAYS,
-                                                       **place(reader), offset:)
+          @report.problem(Librdkafka::Bindings.err2name(code), text,
+                          name: :kafka_unreadable, note: STAYS, **place(reader), offset:)
         end
 
         # Reading from the offset is retried after a backoff.
@@ -106,7 +107,7 @@ module Skep
         # from: the first of the lost offsets; to: the one after the last.
         def lost(reader, from, to)
           @report.event(:messages_lost, level: :error, **place(reader), offset: from,
-                                       last_offset: to - 1, messages: to - from)
+                                        last_offset: to - 1, messages: to - from)
         end
 
         def place(reader) = { topic: reader.key.first, partition: reader.key.last }

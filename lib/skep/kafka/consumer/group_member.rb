@@ -40,13 +40,14 @@ module Skep
             # A transaction commits the offsets of a transactional source.
             offset_store = consumer unless options.transactional
             scheduler = Processing::Scheduler.new(offset_store:, report:)
-            metrics = Metrics::ConsumerMetrics.new(child:, scheduler:, consumer:, group: options.group)
+            metrics = Metrics::ConsumerMetrics.new(child:, scheduler:, consumer:,
+                                                   group: options.group)
             exclusive_lock = Processing::SharedExclusiveLock.new
-            alone = threads == 1
-            workers = Array.new(threads) do |index|
-              Processing::Worker.new(handler, thread: alone ? 0 : index + 1, options:, child:, report:,
-                                     consumer:, lease:, scheduler:, metrics:, outputs:, dead_letter:,
-                                     exclusive_lock:)
+            numbers = threads == 1 ? [0] : (1..threads) # 0 is the node's own thread
+            workers = numbers.map do |thread|
+              Processing::Worker.new(handler, thread:, options:, child:, report:, consumer:, lease:,
+                                              scheduler:, metrics:, outputs:, dead_letter:,
+                                              exclusive_lock:)
             end
             Pipeline.new(scheduler:, metrics:, workers:)
           end
@@ -159,8 +160,8 @@ module Skep
           @child.wait_for([@scheduler.wakeup_pipe.io], deadline && [deadline - OS.now, 0].max)
         end
 
-        # Where the consumer can't be closed in time it is abandoned to the end of the process. After
-        # its group.instance.id was taken it is closed: the node continues with another consumer.
+        # A consumer that can't be closed in time is abandoned to the end of the process. After its
+        # group.instance.id was taken it is closed: the node continues with another consumer.
         def leave
           @scheduler.close
           [*@threads, @outputs, @metrics].each(&:close)

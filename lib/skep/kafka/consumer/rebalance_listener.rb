@@ -190,7 +190,8 @@ module Skep
           Kernel.loop do
             code = @consumer.commit(done, (deadline - OS.now).clamp(1.0, COMMIT_SECONDS))
             left = [deadline, *stop_at].min - OS.now
-            return code unless left.positive? && Librdkafka::ErrorCode::AWAY.include?(code) && !@consumer.lost?
+            again = Librdkafka::ErrorCode::AWAY.include?(code) && !@consumer.lost?
+            return code unless again && left.positive?
 
             @pause.pop(timeout: [left, RETRY_SECONDS].min)
           end

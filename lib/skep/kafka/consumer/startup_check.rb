@@ -3,7 +3,7 @@
 # Checks, before a node is ready, that a broker answers and that this user may read the topics as
 # this group.
 #
-#   StartupCheck.new(options, child, consumer, report).call   # => true; false if the node is to stop
+#   StartupCheck.new(options, child, consumer, report).call   # => true; false at a stop
 #
 # Raises BrokerUnreachable if no broker answers in time, AuthorizationError if one refuses. With
 # connect_timeout: nil a node that finds no broker is ready without one and waits for ever, as it
@@ -75,8 +75,8 @@ module Skep
           code
         end
 
-        # Returns what the block returns, once that isn't nil. Returns nil after so many seconds (nil:
-        # never), or if the node is to stop.
+        # Returns what the block returns, once that isn't nil. Returns nil after so many seconds
+        # (nil: never), or if the node is to stop.
         def await(io, seconds)
           deadline = seconds && (OS.now + seconds)
           until @child.stopping?
@@ -92,16 +92,20 @@ module Skep
         def handle(event)
           return @report.log(event) if event.kind == :log
           return unless event.kind == :error
-          raise refused(:login, nil, event.code, event.text) if Librdkafka::ErrorCode::LOGIN.include?(event.code)
 
-          Librdkafka::ErrorCode::NETWORK.include?(event.code) ? unreachable_broker(event) : @report.error(event)
+          login = Librdkafka::ErrorCode::LOGIN.include?(event.code)
+          raise refused(:login, nil, event.code, event.text) if login
+          return @report.error(event) unless Librdkafka::ErrorCode::NETWORK.include?(event.code)
+
+          unreachable_broker(event)
         end
 
         # Reports the first failure, and keeps the last specific cause for the final error.
         def unreachable_broker(event)
-          @child.ready! if event.code == Librdkafka::ErrorCode::ALL_BROKERS_DOWN && !@options.connect_timeout
+          all_down = event.code == Librdkafka::ErrorCode::ALL_BROKERS_DOWN
+          @child.ready! if all_down && !@options.connect_timeout
           text = @report.clean(event.text)
-          @cause = text unless @cause && event.code == Librdkafka::ErrorCode::ALL_BROKERS_DOWN
+          @cause = text unless @cause && all_down
           return if @reported
 
           @reported = true

@@ -40,7 +40,8 @@ module Skep
           attr_reader :members #: Array[Member]
 
           def initialize(pointer) #: (FFI::Pointer) -> void
-            @state = Bindings.consumer_group_state_name(Bindings.ConsumerGroupDescription_state(pointer))
+            state = Bindings.ConsumerGroupDescription_state(pointer)
+            @state = Bindings.consumer_group_state_name(state)
             @assignor = text(Bindings.ConsumerGroupDescription_partition_assignor(pointer))
             count = Bindings.ConsumerGroupDescription_member_count(pointer)
             @members = Array.new(count) do |index|
@@ -59,7 +60,8 @@ module Skep
           private
 
           def member(pointer)
-            assigned = Bindings.MemberAssignment_partitions(Bindings.MemberDescription_assignment(pointer))
+            assignment = Bindings.MemberDescription_assignment(pointer)
+            assigned = Bindings.MemberAssignment_partitions(assignment)
             Member.new(text(Bindings.MemberDescription_consumer_id(pointer)),
                        text(Bindings.MemberDescription_group_instance_id(pointer)),
                        text(Bindings.MemberDescription_client_id(pointer)),

@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # Counts, rates, handler times and lag of each partition of a node, as `skep status` and the metrics
-# page show them. A background thread publishes them to the supervisor when they have changed, once a
-# second at most; it sleeps while nothing changes.
+# page show them. A background thread publishes them to the supervisor when they have changed, once
+# a second at most; it sleeps while nothing changes.
 #
 #   metrics = ConsumerMetrics.new(child:, scheduler:, consumer:, group: "billing")
 #   metrics.start
@@ -12,7 +12,7 @@
 #   metrics.close                                  # publishes for the last time
 #   metrics.clear                                  # once no thread counts any more
 #
-# Publishing takes at most a hundredth of the time, so with a thousand partitions it is less frequent.
+# Publishing takes at most a hundredth of the time, so with a thousand partitions it is rarer.
 module Skep
   module Kafka
     module Metrics
@@ -126,8 +126,9 @@ module Skep
 
         def all
           @lock.synchronize do
-            @partitions.flat_map { |topic, some| some.map { |number, metrics| [[topic, number], metrics] } }
-                   .to_h
+            @partitions.flat_map do |topic, some|
+              some.map { |number, metrics| [[topic, number], metrics] }
+            end.to_h
           end
         end
 
@@ -145,7 +146,8 @@ module Skep
           @lag_estimator.update(held, now)
           done = @scheduler.done.to_h { |topic, number, offset| [[topic, number], offset] }
           held.each do |key, metrics|
-            metrics.update(epochs[key], done[key], @lag_estimator.start_of(key), @lag_estimator.end_of(key))
+            metrics.update(epochs[key], done[key], @lag_estimator.start_of(key),
+                           @lag_estimator.end_of(key))
           end
           all.each_value { |metrics| metrics.sample(now) }
           @lag_estimator.schedule(held, now)

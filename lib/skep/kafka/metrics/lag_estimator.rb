@@ -122,7 +122,9 @@ module Skep
           committed = @consumer.committed(epochs.keys, TIMEOUT) or return
           rest = epochs.keys - committed.keys
           found = rest.any? ? @consumer.starts(rest, TIMEOUT).to_h : {}
-          committed.merge(found).each { |key, offset| @starts[key] = Start.new(epochs[key], offset) }
+          committed.merge(found).each do |key, offset|
+            @starts[key] = Start.new(epochs[key], offset)
+          end
         end
       end
     end

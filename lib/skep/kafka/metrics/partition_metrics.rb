@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# One partition's metrics since the node started: counts that only grow, handler times, rate and lag.
-# It is kept when the partition is revoked.
+# One partition's metrics since the node started: counts that only grow, handler times, rate and
+# lag. It is kept when the partition is revoked.
 #
 #   metrics.time(first_offset) { handler.call(batch, child) }
 #   metrics.count(:messages, 500)

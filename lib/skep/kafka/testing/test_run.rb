@@ -58,7 +58,8 @@ module Skep
             outputs: FakeProducers.new(@child.produced, @options.transactional),
             handler: method(:hand), threads: 1
           )
-          @scheduler, @metrics, @worker = pipeline.scheduler, pipeline.metrics, pipeline.workers.first
+          @scheduler, @metrics = pipeline.scheduler, pipeline.metrics
+          @worker = pipeline.workers.first
         end
 
         def stand(key, shelf, id)
