@@ -51,6 +51,17 @@ module Skep
         [long, witness].compact.each(&:close)
       end
 
+      test "repeats its last commit while the group rebalances, and while its coordinator moves" do
+        codes = [*Librdkafka::ErrorCode::REBALANCING, *Librdkafka::ErrorCode::COORDINATOR, 0]
+        @consumer.define_singleton_method(:commit) { |*| codes.shift }
+        @consumer.control.define_singleton_method(:wait) { |_| nil }
+        @event_loop.start
+        @event_loop.stop
+
+        assert @event_loop.commit_last
+        assert_empty codes
+      end
+
       test "starts no metadata request while it waits to commit at the end" do
         codes = [Librdkafka::ErrorCode::REBALANCING.first, 0]
         @consumer.define_singleton_method(:commit) { |*| codes.shift }
@@ -59,7 +70,7 @@ module Skep
         @event_loop.stop
 
         assert @event_loop.commit_last
-        assert_empty Thread.list.map(&:name).grep("skep.kafka.topics")
+        assert_empty Thread.list.map(&:name).grep("skep.kafka.metadata")
       end
     end
   end

@@ -16,9 +16,13 @@ module Skep
     class Consumer
       class EventLoop
         LEAVE_SECONDS = 10.0
+        COMMIT_SECONDS = 5.0 # for the last commit
+        RETRY_SECONDS = 0.25
+        UNSETTLED = [*Librdkafka::ErrorCode::REBALANCING,
+                     *(Librdkafka::ErrorCode::AWAY - Librdkafka::ErrorCode::NETWORK)].freeze
         EARLY = "a handler is still running: the group gets this node's partitions before the " \
                 "node is killed"
-        private_constant :LEAVE_SECONDS, :EARLY
+        private_constant :LEAVE_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS, :UNSETTLED, :EARLY
 
         attr_reader :failure #: Exception?
 
@@ -42,7 +46,7 @@ module Skep
         end
 
         def start #: () -> void
-          @thread = Threads::Background.new("kafka.keeper") { run }
+          @thread = Threads::Background.new("kafka.event_loop") { run }
         end
 
         def stop #: () -> void
@@ -176,15 +180,16 @@ module Skep
           raise SelfFenced.new(name: error.name, group: @options.group, cause: error.why)
         end
 
-        # A group that rebalances refuses commits; its events are handled until it has settled.
+        # A group that rebalances refuses commits, and so does a broker that is no longer its
+        # coordinator. Events are handled meanwhile, so that this member joins the next generation.
         def commit_settled
-          deadline = OS.now + LEAVE_SECONDS / 2
+          deadline = OS.now + COMMIT_SECONDS
           Kernel.loop do
             code = @rebalance_listener.try_commit
             left = deadline - OS.now
-            return code unless Librdkafka::ErrorCode::REBALANCING.include?(code) && left.positive?
+            return code unless UNSETTLED.include?(code) && left.positive?
 
-            @consumer.control.wait(left) { |event| handle(event) }
+            @consumer.control.wait([left, RETRY_SECONDS].min) { |event| handle(event) }
           end
         end
 

@@ -25,7 +25,7 @@ module Skep
         end
 
         def start #: () -> void
-          @thread = Threads::Background.new("kafka.topics") { run }
+          @thread = Threads::Background.new("kafka.metadata") { run }
         end
 
         #: () -> Hash[String, [Integer, Integer]]?

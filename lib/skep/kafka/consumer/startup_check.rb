@@ -56,7 +56,7 @@ module Skep
           when Librdkafka::ErrorCode::TOPIC_REFUSED then raise refused(:topic, name, code)
           when Librdkafka::ErrorCode::UNKNOWN_TOPIC
             @report.event(:kafka_topic_missing, level: :warn, topic: name,
-                                               note: "waits until somebody makes this topic")
+                                               note: "waits until this topic is created")
           end
         end
 

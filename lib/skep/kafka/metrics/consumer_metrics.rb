@@ -37,7 +37,7 @@ module Skep
         end
 
         def start #: () -> void
-          @thread = Threads::Background.new("kafka.meter") { run }
+          @thread = Threads::Background.new("kafka.metrics") { run }
         end
 
         # Sends the brokers no further request.
