@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
-# Work that does Active Job's jobs: those of the queues it is given, and those that wait for their
-# time.
+# A source that runs Active Job's jobs: those of the given queues, and the delayed ones.
 #
 #   swarm.work Skep::Rails.jobs("default", "mailers", threads: 3)
 #
@@ -9,44 +8,44 @@
 # |---|---|---|
 # | threads | 1 | jobs at a time in a node |
 # | job_timeout | 600 | seconds; a job that takes longer hangs, and its node is replaced |
-# | ahead | 100 | jobs beyond the lowest unfinished one of a partition at most |
+# | ahead | 100 | how many jobs of a partition may finish beyond its first unfinished one |
 # | attempts | 5 | how often a job fails before it goes to the topic of dead jobs |
 #
 # and retry_backoff, retry_for, poison, commit_every, connect_timeout and producer, as
 # Kafka::Source has them.
 module Skep
   module Rails
-    class Jobs < Kafka::Source
-      # What is said here of a job goes by the job, not by the node.
+    class JobSource < Kafka::Source
+      # Options of Kafka::Source that jobs take as they are.
       OPTIONS = %i[threads attempts retry_backoff retry_for poison commit_every
                    connect_timeout].freeze
       private_constant :OPTIONS
 
-      attr_reader :handler #: Performer
+      attr_reader :handler #: JobRunner
 
-      # queues: names of Active Job's. Raises BadQueue.
+      # queues: names of Active Job's queues. Raises InvalidQueueName.
       #: (Array[String], ?job_timeout: Numeric, ?ahead: Integer, ?producer: Hash, **untyped) -> void
       def initialize(queues, job_timeout: 600, ahead: 100, producer: {}, **options)
         unknown = options.keys - OPTIONS
         raise ArgumentError, "jobs take no #{unknown.join(", ")}" if unknown.any?
 
-        topics, delays = Queues.topics, Queues.delays
-        @handler = Performer.new(delays, job_timeout)
+        topics, delays = JobQueues.topics, JobQueues.delays
+        @handler = JobRunner.new(delays, job_timeout)
         super(kafka: Rails.config.kafka, group: Rails.config.group,
               topics: [*queues.map { |queue| topics.of(queue.to_s) }, *topics.delayed.keys],
               dead_letter: topics.dead, batch: 1, ahead:, ordered_by: order(delays),
               producer: { "linger.ms": 0, **producer }, **options)
       end
 
-      def inspect = super.sub("Kafka::Source", "Rails::Jobs") #: () -> String
+      def inspect = super.sub("Kafka::Source", "Rails::JobSource") #: () -> String
 
       private
 
-      # Jobs go by their own keys; what waits goes one after the other.
+      # Jobs are ordered by their own keys, delayed ones by their topic: the first is due first.
       def order(delays)
         ->(message) { delays.include?(message.topic) ? message.topic : message.key }
       end
     end
-    private_constant :Jobs
+    private_constant :JobSource
   end
 end

@@ -2,11 +2,11 @@
 
 require "test_helper"
 require "skep/error"
-require "skep/rails/delays"
+require "skep/rails/delay_topics"
 
-class RailsDelaysTest < Skep::TestCase
+class RailsDelayTopicsTest < Skep::TestCase
   LENGTHS = { "5s" => 5, "60s" => 60, "600s" => 600, "7200s" => 7200 }.freeze
-  DELAYS = Skep::Rails.const_get(:Delays).new(LENGTHS)
+  DELAYS = Skep::Rails.const_get(:DelayTopics).new(LENGTHS)
   private_constant :LENGTHS, :DELAYS
 
   test "a job goes into the longest topic that isn't longer than its wait" do
@@ -28,9 +28,9 @@ class RailsDelaysTest < Skep::TestCase
   end
 
   test "a message stays as long as its topic is, or until its job's time" do
-    assert_equal 30, DELAYS.left("60s", since: 100, due: 1_000, now: 130)
-    assert_equal 2, DELAYS.left("5s", since: 100, due: 103, now: 101)
-    assert_equal(-7, DELAYS.left("5s", since: 100, due: 103, now: 110))
+    assert_equal 30, DELAYS.seconds_left("60s", since: 100, due: 1_000, now: 130)
+    assert_equal 2, DELAYS.seconds_left("5s", since: 100, due: 103, now: 101)
+    assert_equal(-7, DELAYS.seconds_left("5s", since: 100, due: 103, now: 110))
   end
 
   test "each job comes to its time, in a bounded number of steps, and never before it" do
@@ -47,7 +47,7 @@ class RailsDelaysTest < Skep::TestCase
   def road(due)
     now = steps = 0
     while (topic = DELAYS.topic(due - now))
-      now += DELAYS.left(topic, since: now, due:, now:)
+      now += DELAYS.seconds_left(topic, since: now, due:, now:)
       steps += 1
     end
     [steps, now]

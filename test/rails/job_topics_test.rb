@@ -3,14 +3,14 @@
 require "test_helper"
 require "skep/error"
 require "skep/rails/errors"
-require "skep/rails/topics"
+require "skep/rails/job_topics"
 
-class RailsTopicsTest < Skep::TestCase
-  Topics = Skep::Rails.const_get(:Topics)
-  private_constant :Topics
+class RailsJobTopicsTest < Skep::TestCase
+  JobTopics = Skep::Rails.const_get(:JobTopics)
+  private_constant :JobTopics
 
   test "a queue is a topic" do
-    topics = Topics.new("shop.jobs.", [60, 5])
+    topics = JobTopics.new("shop.jobs.", [60, 5])
     assert_equal %w[shop.jobs.mailers shop.jobs.dead], [topics.of("mailers"), topics.dead]
     assert_equal({ "shop.jobs.delay-5s" => 5, "shop.jobs.delay-60s" => 60 }, topics.delayed)
     assert_equal [5, 60], topics.delayed.values
@@ -29,9 +29,9 @@ class RailsTopicsTest < Skep::TestCase
   private
 
   def refusal(queue)
-    Topics.new("jobs.", []).of(queue)
+    JobTopics.new("jobs.", []).of(queue)
     nil
-  rescue Skep::Rails::BadQueue => e
+  rescue Skep::Rails::InvalidQueueName => e
     e.message
   end
 end
