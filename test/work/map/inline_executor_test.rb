@@ -5,7 +5,7 @@ require "skep/work"
 require "timeout"
 
 # `in_threads:` ends as a map by nodes does, whatever ends its threads.
-class MapThreadsTest < Skep::TestCase
+class MapInlineExecutorTest < Skep::TestCase
   class Broken < StandardError
   end
 
