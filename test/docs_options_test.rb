@@ -54,7 +54,7 @@ class DocsOptionsTest < Skep::TestCase
 
   test "every option of a map is in its page" do
     options = Skep::Work::Map.const_get(:Options)
-    named = %i[initialize flags].flat_map { |name| options.instance_method(name).parameters }
+    named = %i[initialize assign_flags].flat_map { |name| options.instance_method(name).parameters }
     keys = named.filter_map { |kind, name| name if kind == :key }
 
     assert_includes keys, :in_processes

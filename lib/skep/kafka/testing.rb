@@ -1,24 +1,24 @@
 # frozen_string_literal: true
 
-# For tests of handlers: no broker, no fork, no waiting, and neither the gem karafka-rdkafka nor
-# skep's C. Asked for by name, `require "skep/kafka/testing"`; plain objects, for Minitest, RSpec or
-# whatever there is (docs/testing.md).
+# Tests handlers without a broker, forks or waits, and without the gem karafka-rdkafka or skep's C
+# extension. Load it explicitly: `require "skep/kafka/testing"`. It works with Minitest, RSpec or
+# any other framework (docs/testing.md).
 #
 #   include Skep::Kafka
 #   batch = Testing.batch("orders", ["a payload", { key: "k", payload: "another", headers: {} }])
 #   child = Testing.child
-#   handler.call(batch, child)          # the handler alone
+#   handler.call(batch, child)          # calls the handler alone
 #   child.events; child.produced
 #
-#   outcome = Testing.run(source, ["payload", …]) { |batch, child| … }   # as in a node: batches,
-#   outcome.done; outcome.retried; outcome.dead_letters                # retries, dead letters
+#   result = Testing.run(source, ["payload", …]) { |batch, child| … }   # as in a node: batches,
+#   result.done; result.retried; result.dead_letters                    # retries, dead letters
 #
-#   app = Testing.load("swarm.rb")      # what `skep run swarm.rb` would do
-#   app.boot                            # its preload and on_boot blocks
+#   app = Testing.load("swarm.rb")      # loads the file as `skep run swarm.rb` does
+#   app.boot                            # runs its preload and on_boot blocks
 #   app.work("orders").run(["payload"]) # => TestResult
 #
 # A message is a payload, a hash (topic, partition, offset, key, payload, headers, timestamp), or a
-# Skep::Kafka::Message. Strings become binary, as they come from Kafka.
+# Skep::Kafka::Message. Strings become binary, as from Kafka.
 require "skep/swarm"
 require "skep/kafka"
 
@@ -26,24 +26,24 @@ module Skep
   module Kafka
     module Testing
       class << self
-        # A batch as a handler gets it. With a child, that one is told of what it gives out.
+        # Builds a batch. With a child, the batch reports to it what `each` yields.
         #: (String, Array[untyped], ?partition: Integer, ?offset: Integer, ?child: untyped) -> Batch
         def batch(topic, messages, partition: 0, offset: 0, child: nil)
-          stock = MessageFactory.new(topic:, partition:, offset:)
-          Batch.new(topic, partition, messages.map { |one| stock.message(one) }).tap do |batch|
+          factory = MessageFactory.new(topic:, partition:, offset:)
+          Batch.new(topic, partition, messages.map { |one| factory.message(one) }).tap do |batch|
             child&.__given(batch)
           end
         end
 
-        # A child that remembers what it is told.
+        # Builds a child that records calls.
         def child(...) = FakeChild.new(...) #: (**untyped) -> FakeChild
 
-        # Has a node's worker do these messages with that source's options. What becomes of them: an
-        # TestResult. Backoffs take no time. A batch that fails is tried again as often as the
-        # source says, without a dead letter `retries` times; then all stops.
+        # Processes the messages as a node's worker does, with the source's options. Backoffs take
+        # no time. A failing batch is retried as the source says; without a dead letter topic
+        # `retries` times, then the run stops.
         #
-        # Raises ConfigurationError where the options can't be, and what the handler raises that
-        # isn't a StandardError (it would end the node).
+        # Raises ConfigurationError for invalid options, and exceptions of the handler that aren't
+        # StandardErrors (they would end the node).
         #: (Source, Array[untyped], ?child: FakeChild, ?retries: Integer) { (Batch, FakeChild)
         #:   -> void }
         #:   -> TestResult
@@ -53,8 +53,7 @@ module Skep
           TestRun.new(source, messages, child:, retries:, handler:).run
         end
 
-        # What a swarm file describes; runs nothing of it but the file itself. Raises Skep::Error
-        # for a file that can't be run.
+        # Loads a swarm file; runs no block of it. Raises Skep::Error for an invalid file.
         def load(path) = SwarmFile.new(path) #: (String) -> SwarmFile
       end
     end
@@ -63,9 +62,6 @@ end
 
 require "skep/kafka/testing/message_factory"
 require "skep/kafka/testing/fake_child"
-require "skep/kafka/testing/fake_consumer"
-require "skep/kafka/testing/fake_partition"
-require "skep/kafka/testing/fake_dead_letter_queue"
-require "skep/kafka/testing/test_result"
+require "skep/kafka/testing/fake_cluster"
 require "skep/kafka/testing/test_run"
 require "skep/kafka/testing/swarm_file"

@@ -3,16 +3,16 @@
 module Skep
   module Kafka
     module Testing
-      # A child for tests: does what Skep::Swarm::Child does, waits for nothing, and remembers.
+      # Replaces Skep::Swarm::Child in tests. It records calls and never waits.
       #
       #   child = Testing.child(id: 3)
-      #   child.events      # => [[:paid, :info, { amount: 3 }]], what the handler told
-      #   child.produced    # => [ProducedMessage], what it wrote with child.producer
-      #   child.ats         # => [0, 1, nil], what batch.each gave out
+      #   child.events      # => [[:paid, :info, { amount: 3 }]], published events
+      #   child.produced    # => [ProducedMessage], written with child.producer
+      #   child.ats         # => [0, 1, nil], offsets that batch.each yielded
       #   child.beats; child.done; child.excuses; child.complaints; child.in_hands; child.marks
       #   child.stop!       # child.stopping? from here on; `quiet!` likewise
       class FakeChild
-        # Remembers the offsets given to batch.mark.
+        # Records the offsets given to batch.mark.
         Marker = Struct.new(:marks) do
           def mark(offset) = marks << offset
         end
@@ -23,13 +23,13 @@ module Skep
         attr_reader :mold #: Integer
         attr_reader :caution #: Swarm::Processes::KnownSuspects
         attr_reader :events #: Array[[Symbol, Symbol, Hash[Symbol, untyped]]], name, level, facts
-        attr_reader :produced #: Array[ProducedMessage], what was written by `producer`
-        attr_reader :ats #: Array[Integer?], which part of a batch was at work
-        attr_reader :in_hands #: Array[String?], what was in hand, in turn
+        attr_reader :produced #: Array[ProducedMessage], written with `producer`
+        attr_reader :ats #: Array[Integer?], arguments of `at`: offsets that batch.each yielded
+        attr_reader :in_hands #: Array[String?], arguments of `in_hand`
         attr_reader :marks #: Array[Integer], offsets given to batch.mark
         attr_reader :excuses #: Array[Numeric], the seconds given to busy(for:)
         attr_reader :complaints #: Array[String], reasons given to unhealthy!
-        attr_reader :beats #: Integer, how many
+        attr_reader :beats #: Integer, how many beats
         attr_reader :done #: Integer, messages counted
         attr_reader :work #: Hash?, what `skep status` would show
         attr_reader :producer #: FakeProducer
@@ -45,22 +45,30 @@ module Skep
         end
 
         def ready! = @ready = true
-        def ready? = @ready ? true : false #: () -> bool, was ready! called?
+        def ready? = @ready ? true : false #: () -> bool, true once ready! was called
 
         def joined!(joined = true, **facts)
           outgoing("joined", { "joined" => joined, "facts" => facts }, "joined!")
           @joined = joined
         end
 
-        def joined? = @joined ? true : false #: () -> bool, what joined! said last
+        def joined? = @joined ? true : false #: () -> bool, the last argument of joined!
         def take_place = !stopping?
         def for_good? = false
         def lane(_thread) = self
         def beat = @beats += 1
         def beat_every = 10.0
         def healthy! = @complaints.clear
-        def in_hand(text, **) = @in_hands << Swarm::IPC::Messages.text(text, "in_hand takes")
-        def count(number = 1, **) = @done += Swarm::IPC::Messages.whole(number, "count takes")
+
+        def in_hand(text, thread: 0)
+          Swarm::IPC::Messages.whole(thread, "in_hand(thread:) takes")
+          @in_hands << Swarm::IPC::Messages.text(text, "in_hand takes")
+        end
+
+        def count(number = 1, thread: 0)
+          Swarm::IPC::Messages.whole(thread, "count(thread:) takes")
+          @done += Swarm::IPC::Messages.whole(number, "count takes")
+        end
 
         def unhealthy!(reason)
           said = outgoing("unhealthy", { "reason" => reason }, "unhealthy!")
@@ -78,8 +86,8 @@ module Skep
           beat
         end
 
-        def busy(**seconds)
-          @excuses << seconds.fetch(:for)
+        def busy(for:)
+          @excuses << binding.local_variable_get(:for)
           yield if block_given?
         end
 
@@ -88,11 +96,11 @@ module Skep
           @events << [name.to_sym, level, facts]
         end
 
-        # All that was told under this name.
+        # The facts of all events of that name.
         #: (Symbol) -> Array[Hash[Symbol, untyped]]
         def told(name) = @events.filter_map { |known, _, facts| facts if known == name }
 
-        # Returns at once, as at a stop.
+        # Returns at once.
         def wait(_timeout = nil)
           beat
           quiet?
@@ -104,20 +112,20 @@ module Skep
 
         def on_stop(&hook) = stopping? ? hook.call : @hooks << hook
 
-        # As if the swarm told it to stop: its on_stop blocks run.
+        # Acts as a stop of the swarm: runs the on_stop blocks.
         def stop! #: () -> void
           @stopping = true
           @hooks.each(&:call).clear
         end
 
-        # As if the swarm told it to be quiet.
+        # Acts as `skep quiet`.
         def quiet! = @quiet = true #: () -> void
 
         def stopping? = @stopping ? true : false
         def quiet? = @quiet || stopping?
         def time_left = nil
 
-        # It gives out this batch from here on.
+        # Attaches the batch to this child.
         def __given(batch) = batch.__attach(self, Marker.new(@marks))
 
         def __lend(producer)
@@ -128,7 +136,7 @@ module Skep
 
         private
 
-        # Raises ArgumentError for what a node's child would not send.
+        # Raises ArgumentError where a real child does.
         def outgoing(...) = Swarm::IPC::Messages::FROM_NODE.outgoing(...)
       end
     end

@@ -3,19 +3,26 @@
 module Skep
   module Kafka
     module Testing
-      # One message that a handler has produced.
+      # A message that a handler has produced.
       ProducedMessage = Struct.new(:topic, :payload, :key, :headers, :partition, :timestamp)
 
-      # What `child.producer` is in a test: keeps what is produced, which arrives at once.
+      # Replaces `child.producer` in tests. Each message is delivered at once.
       #
-      #   outlet.produce("out", "payload", key: "k").wait    # => its DeliveryReport
+      #   producer.produce("out", "payload", key: "k").wait    # => its DeliveryReport
       class FakeProducer
-        Place = Struct.new(:topic, :partition, :offset)
+        Place = Struct.new(:topic, :partition, :offset) do
+          def to_s = "#{topic}/#{partition}/#{offset}"
+        end
 
-        # A message on its way, which is there.
+        # Replaces DeliveryHandle: the message is delivered.
         Delivery = Struct.new(:place) do
-          def wait(**) = place
+          def wait(timeout: nil) # rubocop:disable Lint/UnusedMethodArgument -- as the real one
+            place
+          end
+
           def done? = true
+          def heard? = false
+          def claimed? = true
           def error = nil
           def topic = place.topic
         end
@@ -32,16 +39,20 @@ module Skep
         #:   ?timestamp: untyped) -> Delivery
         def produce(topic, payload = nil, key: nil, headers: nil, partition: nil, timestamp: nil)
           Producer::ProduceMethods.check(topic.to_s, payload, key, partition, headers)
-          (@begun || @produced) << ProducedMessage.new(topic.to_s, payload, key, headers || {}, partition,
-                                                timestamp)
+          headers ||= {}
+          message = ProducedMessage.new(topic.to_s, payload, key, headers, partition, timestamp)
+          (@begun || @produced) << message
           at = [topic.to_s, partition || 0]
           Delivery.new(Place.new(*at, @offsets[at] += 1))
         end
 
-        def produce_sync(...) = produce(...).wait
+        def produce_sync(topic, payload = nil, timeout: nil, **more)
+          produce(topic, payload, **more).wait(timeout:)
+        end
+
         def flush(_seconds) = 0
 
-        # The worker's side: outputs of a transaction are there when it is through, others at once.
+        # Called by the worker. Outputs of a transaction are visible once it is committed.
 
         def atomic? = @atomic
         def open = nil
@@ -50,7 +61,7 @@ module Skep
           @begun = [] if @atomic
         end
 
-        def seal(*)
+        def seal(_partition, _offset)
           @produced.concat(@begun.to_a)
           @begun = nil
           true
@@ -60,7 +71,7 @@ module Skep
         def inspect = "#<Skep::Kafka::Testing::FakeProducer produced=#{@produced.size}>"
       end
 
-      # One for each worker of a run.
+      # Makes a producer for each worker of a test run.
       FakeProducers = Struct.new(:produced, :atomic) do
         def of(child, _thread)
           FakeProducer.new(produced, atomic:).tap { |outlet| child.__lend(outlet) }

@@ -3,12 +3,11 @@
 module Skep
   module Kafka
     module Testing
-      # Makes messages out of what a test writes for them. Those that don't say where they are come
-      # one after the other in a topic's partition.
+      # Builds messages from payloads and hashes. Those without an offset get consecutive ones.
       #
-      #   stock = MessageFactory.new(topic: "orders", partition: 0, offset: 0)
-      #   stock.message("payload")                         # => Message orders/0/0
-      #   stock.message({ key: "k", payload: "p" })        # => Message orders/0/1
+      #   factory = MessageFactory.new(topic: "orders", partition: 0, offset: 0)
+      #   factory.message("payload")                         # => Message orders/0/0
+      #   factory.message({ key: "k", payload: "p" })        # => Message orders/0/1
       class MessageFactory
         FACTS = %i[topic partition offset key payload headers timestamp].freeze
         private_constant :FACTS

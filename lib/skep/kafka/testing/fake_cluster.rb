@@ -1,0 +1,102 @@
+# frozen_string_literal: true
+
+# Replaces the cluster in a test run: the log of each partition, the consumer that would commit its
+# offsets, and the dead letter queue.
+module Skep
+  module Kafka
+    module Testing
+      # The messages of one partition, read as from a Librdkafka::PartitionQueue.
+      class FakeLog
+        def initialize(messages) #: (Array[Message]) -> void
+          @all = messages.sort_by(&:offset)
+          @next = 0
+        end
+
+        def read(limit)
+          messages = @all[@next, limit]
+          @next += messages.size
+          [Librdkafka::MessageSet.new(messages), [], messages.size]
+        end
+
+        # Continues at the place that Batch#seek was given, and returns its offset.
+        def seek(place)
+          @next = index(place)
+          @next < @all.size ? @all[@next].offset : self.end
+        end
+
+        def end = @all.last.offset + 1 #: () -> Integer
+        def close = nil
+        def inspect = "#<Skep::Kafka::Testing::FakeLog messages=#{@all.size}>"
+
+        private
+
+        def index(place)
+          case place
+          when :beginning then 0
+          when :end then @all.size
+          when Time then @all.index { |one| (one.timestamp || place) >= place } || @all.size
+          else @all.index { |one| one.offset >= place } || @all.size
+          end
+        end
+      end
+
+      # A partition that reads from a FakeLog.
+      class FakePartition < Processing::AssignedPartition
+        def close = @queue = nil
+
+        private
+
+        def open_queue(_limit) = @queue
+        def listen = nil
+      end
+
+      # Keeps the offsets that a worker stores.
+      class FakeConsumer
+        attr_reader :stored #: Hash[[String, Integer], Integer]
+
+        def initialize(logs) #: (Hash[[String, Integer], FakeLog]) -> void
+          @logs = logs
+          @stored = {}
+        end
+
+        def store(topic, number, offset, _epoch = nil)
+          @stored[[topic, number]] = offset
+          true
+        end
+
+        def commit(offsets, _seconds)
+          offsets.each { |entry| store(*entry) }
+          0
+        end
+
+        def end_of(topic, number) = @logs[[topic, number]]&.end
+        def ends(_keys, _seconds) = {}
+        def committed(_keys, _seconds) = {}
+        def starts(_keys, _seconds) = {}
+        def lost? = false
+        def inspect = "#<Skep::Kafka::Testing::FakeConsumer #{@stored}>"
+      end
+
+      # Keeps the messages that would be written to the dead letter topic, with their headers.
+      class FakeDeadLetterQueue < Failure::DeadLetterQueue
+        attr_reader :messages #: Array[Message], the original messages
+        attr_reader :written #: Array[ProducedMessage]
+
+        def initialize(options, child) #: (Config::SourceOptions, FakeChild) -> void
+          super
+          @messages = []
+          @written = []
+        end
+
+        def put(message, error, attempts:, crashes: nil, through: nil) # rubocop:disable Lint/UnusedMethodArgument -- as the real one
+          headers = headers(message, error, "skep.attempts" => attempts.to_s,
+                                            "skep.crashes" => crashes&.to_s)
+          @messages << message
+          @written << ProducedMessage.new(@topic, message.payload, message.key, headers)
+        end
+
+        def close = nil
+      end
+    end
+  end
+end
