@@ -209,7 +209,7 @@ class TransactionTest < KafkaCase
     pass_on(1) { |child| kept = child.producer }
 
     error = assert_raises(Skep::Kafka::NoTransaction) { kept.produce("out", "late") }
-    assert_match(/while its handler works on a batch/, error.message)
+    assert_match(/while its handler processes a batch/, error.message)
   end
 
   test "a user who may not use its id is told so, and how to allow it" do

@@ -61,11 +61,22 @@ module Skep
             error = @child.busy(for: LONGEST) { yield }
             return if error.null?
 
-            failure = TransactionFailed.of(error, name)
+            failure = failed(name, error)
             raise failure unless failure.retriable? && !late?(patience)
 
             again&.call(failure)
           end
+        end
+
+        # Also destroys librdkafka's error object.
+        def failed(step, error)
+          bindings = Librdkafka::Bindings
+          TransactionFailed.new(step:, code: bindings.error_code(error),
+                                text: bindings.error_string(error),
+                                retriable: !bindings.error_is_retriable(error).zero?,
+                                fatal: !bindings.error_is_fatal(error).zero?)
+        ensure
+          bindings.error_destroy(error)
         end
 
         def late?(patience)
