@@ -15,7 +15,7 @@ class ChildProducerTest < KafkaCase
     pass_on(40, threads: 2) { |delivery| pending << delivery }
 
     assert_equal (0...40).map(&:to_s), outputs(40).sort_by(&:to_i)
-    assert pending.all?(&:place)
+    assert pending.all?(&:report)
     assert_empty again
   end
 

@@ -47,7 +47,7 @@ class KafkaProducerTest < KafkaCase
     places = deliveries.map { |one| one.wait.to_a }
     assert_equal places.uniq.size, places.size
     deliveries.first(400).each_slice(200) do |from_one_thread|
-      assert_equal from_one_thread, from_one_thread.sort_by { |one| one.place.offset }
+      assert_equal from_one_thread, from_one_thread.sort_by { |one| one.report.offset }
     end
   end
 
@@ -89,7 +89,7 @@ class KafkaProducerTest < KafkaCase
 
     @broker.up!
     assert_equal 0, producer.flush(15)
-    assert held_at_last?
+    assert held?
     assert_operator seconds { producer.close }, :<, 15
     assert_equal 0, producer.failed
   end
@@ -241,14 +241,7 @@ class KafkaProducerTest < KafkaCase
     @producer ||= Skep::Kafka::Producer.new(@broker.settings.merge(more), child: @child)
   end
 
-  # A flush that nobody waits for any more goes on for a second at most.
-  def held_at_last?
-    deadline = Skep::OS.now + 10
-    nil until (held = held?) || Skep::OS.now > deadline
-    held
-  end
-
-  # Is a message still here after some seconds?
+  # Returns true if a message isn't acknowledged after some seconds.
   def held?
     producer.produce("orders", "y", partition: 0).wait(timeout: 2)
     false

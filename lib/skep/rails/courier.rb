@@ -14,7 +14,7 @@ module Skep
     module Courier
       # place: where it lies; error: why it couldn't be brought, or wasn't confirmed in time.
       Parcel = Struct.new(:job, :topic, :payload, :key, :delivery, :error) do
-        def place = delivery&.place
+        def place = delivery&.report
       end
 
       # More than librdkafka has, so that it is the one that says why.

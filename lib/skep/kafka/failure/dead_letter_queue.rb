@@ -17,7 +17,7 @@ module Skep
         LONGEST = SECONDS + 5.0 # seconds that a put can take, one at a time
         # Each goes out by itself, and is given up in time, whatever other messages are allowed.
         OWN = { "linger.ms" => "0", "message.timeout.ms" => (SECONDS * 1000).to_s }.freeze
-        OTHERS = [*Producer::LingerFlush::NAMES, "delivery.timeout.ms"].freeze # that mean the same
+        OTHERS = [*Producer::LINGER_SETTINGS, "delivery.timeout.ms"].freeze # that mean the same
         TURN = 1.0 # seconds of waiting between two looks whether to stop
         STOP_SECONDS = 10.0 # how long a stop waits, for all of them
         ORIGIN = %w[skep.topic skep.partition skep.offset].freeze
@@ -49,9 +49,9 @@ module Skep
 
         def write(message, headers)
           delivery = producer.__produce(@topic, message.payload, key: message.key, headers:,
-                                                                 timestamp: nil, claimed: true)
+                                                                 claimed: true)
           await(delivery)
-          raise failure(delivery.error&.why || "no answer within #{SECONDS} s") unless delivery.place
+          raise failure(delivery.error&.why || "no answer within #{SECONDS} s") unless delivery.report
         rescue LibrdkafkaError => e # settings that contradict each other
           raise failure(e.message)
         end
@@ -80,8 +80,8 @@ module Skep
           @lock.synchronize do
             @producer.close(timeout: 0) if (spent = @producer&.fatal)
             @producer = nil if spent
-            @producer ||= Producer.new(nil, __settings: own_settings,
-                                            __report: Metrics::EventReporter.new(@child, @settings))
+            @producer ||= Producer.__for_node(own_settings,
+                                             Metrics::EventReporter.new(@child, @settings))
           end
         end
 

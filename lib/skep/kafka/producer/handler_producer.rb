@@ -30,9 +30,8 @@ module Skep
         # See Producer#produce. May be called from threads that the handler has started.
         def produce(topic, payload = nil, key: nil, headers: nil, partition: nil, timestamp: nil)
           #: (String, String?, **untyped) -> DeliveryHandle
-          more = { key:, headers:, partition:, timestamp:, claimed: true }
-          delivery = @renewable_producer.producer.__produce(topic, payload, **more) { |wait|
- patiently(&wait) }
+          more = { key:, headers:, partition:, timestamp:, claimed: true, child: @child }
+          delivery = @renewable_producer.producer.__produce(topic, payload, **more)
           @lock.synchronize { @begun&.push(delivery) } || delivery.__release
           delivery
         end

@@ -51,7 +51,7 @@ module Skep
 
         def make
           settings = @id ? @settings.with(transactional) : @settings
-          Producer.new(nil, __settings: settings, __report: @report)
+          Producer.__for_node(settings, @report)
         end
 
         # (What waits for a coordinator that is gone looks again when a connection goes, and not by

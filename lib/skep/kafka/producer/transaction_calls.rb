@@ -22,7 +22,7 @@ module Skep
         private_constant :TURN_MS, :LONGEST, :STOP_SECONDS
 
         def initialize(producer, child) #: (Producer, Child) -> void
-          @handle = producer.__sender.handle
+          @handle = producer.__client.handle
           @child = child
         end
 

@@ -13,11 +13,11 @@ module Skep
         Place = Struct.new(:topic, :partition, :offset)
 
         # A message on its way, which is there.
-        Delivery = Struct.new(:place) do
-          def wait(**) = place
+        Delivery = Struct.new(:report) do
+          def wait(**) = report
           def done? = true
           def error = nil
-          def topic = place.topic
+          def topic = report.topic
         end
         private_constant :Place, :Delivery
 
