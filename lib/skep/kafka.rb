@@ -65,7 +65,6 @@ require "skep/kafka/producer"
 require "skep/kafka/producer/renewable_producer"
 require "skep/kafka/producer/handler_producer"
 require "skep/kafka/producer/transaction_calls"
-require "skep/kafka/producer/transaction_outcome"
 require "skep/kafka/producer/transactional_producer"
 require "skep/kafka/producer/handler_producers"
 

@@ -119,7 +119,7 @@ class ChildProducerTest < KafkaCase
     events = reader.each_line.map { |line| JSON.parse(line, symbolize_names: true) }
 
     assert_predicate Process.wait2(pid).last, :success?
-    assert_match(/no answer, and the node is to stop/,
+    assert_match(/no answer, and the node is stopping/,
                  named(events, "handler_failed").first[:error])
     assert_equal 1, named(events, "kafka_not_delivered").sum { |facts| facts[:count] }
   end

@@ -16,10 +16,10 @@ module Skep
           @atomic, @answer = atomic, answer
         end
 
-        def atomic? = @atomic
-        def abort = @aborted = true
+        def transactional? = @atomic
+        def abort_batch = @aborted = true
 
-        def seal(_, offset)
+        def await_deliveries(_, offset)
           @sealed = offset
           @answer.is_a?(Exception) ? raise(@answer) : @answer
         end

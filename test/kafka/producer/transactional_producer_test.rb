@@ -241,14 +241,14 @@ class TransactionTest < KafkaCase
 
   # Its producer is gone, as after one that couldn't be opened anew.
   def forget(transaction)
-    transaction.abort
+    transaction.abort_batch
     transaction.send(:discard)
   end
 
   # Once.
   def fail_to_begin(transaction)
-    transaction.define_singleton_method(:begin) do
-      singleton_class.remove_method(:begin)
+    transaction.define_singleton_method(:begin_batch) do
+      singleton_class.remove_method(:begin_batch)
       raise Skep::Kafka::TransactionFailed.new(step: "begin_transaction", code: -1, text: "fatal")
     end
   end

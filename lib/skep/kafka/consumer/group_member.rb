@@ -74,7 +74,9 @@ module Skep
                             dead_letter: @dead_letter = dead_letter, leeway: Processing::Leeway.new,
                             lease: Processing::MembershipLease.new(@options.settings.session_timeout / 2))
           @metrics = tools.metrics = Metrics::ConsumerMetrics.new(tools)
-          @outputs = tools.outputs = Producer::HandlerProducers.new(tools)
+          @outputs = tools.outputs = Producer::HandlerProducers.new(
+            options: @options, child: @child, consumer: @consumer, report: @report
+          )
           tools
         end
 
@@ -86,7 +88,7 @@ module Skep
           end
           @event_loop = EventLoop.new(tools).tap(&:start)
           @metrics.start
-          return unless @outputs.open
+          return unless @outputs.init_transactions
 
           @consumer.subscribe(@options.topics)
           @threads = @workers.each.with_index(1).map { |*worker| start(*worker) } unless alone

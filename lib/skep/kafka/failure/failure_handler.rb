@@ -62,7 +62,7 @@ module Skep
           @report.failed(:dead_lettered, batch, error, attempt: attempts, **crashes,
                                                        to: @options.dead_letter)
         rescue OutputFailed => e # it stays here then, and is tried again
-          @outputs.abort
+          @outputs.abort_batch
           try_again(item, e)
         end
 
@@ -71,7 +71,7 @@ module Skep
           batch = item.batch
           @completion.finish(item) and @metrics.count(batch, :skipped)
         rescue OutputFailed => e
-          @outputs.abort
+          @outputs.abort_batch
           try_again(item, e)
         end
 
@@ -91,7 +91,7 @@ module Skep
 
         # What was marked is done; what was produced since belongs to nothing that is.
         def begin_again(item)
-          @outputs.abort
+          @outputs.abort_batch
           @completion.cut(item)
           item.batch&.__anew
         end

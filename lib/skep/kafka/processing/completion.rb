@@ -25,12 +25,12 @@ module Skep
         # OutputFailed where what the handler produced isn't where it is to be.
         def finish(item) #: (WorkItem) -> bool
           batch = item.batch
-          return undone(batch) unless @outputs.seal(item.partition, item.last_offset)
+          return undone(batch) unless @outputs.await_deliveries(item.partition, item.last_offset)
 
           guilty = @poison.guilty?(batch)
           noted = @scheduler.settle(item) { |offset| store(item, offset) }
           count(batch, batch.size)
-          tell(LATE, batch) unless noted || @outputs.atomic? # whose offset was committed with it
+          tell(LATE, batch) unless noted || @outputs.transactional? # whose offset was committed with it
           commit if guilty # or it would come again, and unsuspected
           @poison.acquit(item.partition) if @poison.any?
           true
@@ -40,23 +40,23 @@ module Skep
         # done, and the rest isn't.
         def finish_until(item, offset) #: (WorkItem, Integer) -> void
           batch = item.batch
-          return @outputs.abort if offset < batch.first_offset
-          return undone(batch) unless @outputs.seal(item.partition, offset)
+          return @outputs.abort_batch if offset < batch.first_offset
+          return undone(batch) unless @outputs.await_deliveries(item.partition, offset)
 
           noted = @scheduler.mark(item, offset) { |position| store(item, position) }
-          tell(LATE, batch, last_offset: offset) unless noted || @outputs.atomic?
+          tell(LATE, batch, last_offset: offset) unless noted || @outputs.transactional?
           cut(item)
         end
 
         # Where that fails, the next message's offset does it.
         def reach(item) #: (WorkItem) -> void
           partition = item.partition
-          return unless @outputs.seal(partition, item.last_offset)
+          return unless @outputs.await_deliveries(partition, item.last_offset)
 
           @scheduler.settle(item) { |offset| store(item, offset) }
           @metrics.moved
         rescue OutputFailed, AuthorizationError => e
-          @outputs.abort
+          @outputs.abort_batch
           @report.problem("REACH", @report.clean(e.message), name: :kafka_commit_failed, level: :warn,
                                                             topic: partition.topic,
                                                             partition: partition.number)
@@ -68,10 +68,11 @@ module Skep
           raise ForkedBatch unless @generation == OS::Generation.count
           return !lost?(item) if item.marked && offset <= item.marked
 
-          @outputs.seal(item.partition,
-                        offset) or raise PartitionLost.new(partition: item.partition.to_s)
+          delivered = @outputs.await_deliveries(item.partition, offset)
+          raise PartitionLost.new(partition: item.partition.to_s) unless delivered
+
           @scheduler.mark(item, offset) { |position| store(item, position) }
-          @outputs.begin # where that fails, what is sealed stays done
+          @outputs.begin_batch # where that fails, what is delivered stays done
           !lost?(item)
         end
 
@@ -81,7 +82,7 @@ module Skep
         # What is committed doesn't come again, whatever happens now.
         def commit #: () -> void
           done = @scheduler.done
-          return if done == @committed || @outputs.atomic?
+          return if done == @committed || @outputs.transactional?
 
           code = @child.busy(for: COMMIT_SECONDS + 1) { @consumer.commit(done, COMMIT_SECONDS) }
           @committed = done if code.zero?
@@ -93,7 +94,7 @@ module Skep
 
         def store(item, offset)
           partition = item.partition
-          @outputs.atomic? || @consumer.store(*partition.key, offset, *partition.epoch(offset))
+          @outputs.transactional? || @consumer.store(*partition.key, offset, *partition.epoch(offset))
         end
 
         def count(batch, number)

@@ -5,7 +5,7 @@
 #   tools = Processing::Tools.new(options:, child:, report:, consumer:, scheduler:, exclusive_lock:,
 #                     dead_letter:, leeway:, lease:)
 #   tools.metrics = Metrics::ConsumerMetrics.new(tools)
-#   tools.outputs = Producer::HandlerProducers.new(tools)
+#   tools.outputs = Producer::HandlerProducers.new(options:, child:, consumer:, report:)
 module Skep
   module Kafka
     module Processing

@@ -17,7 +17,7 @@ module Skep
         # own thread.
         def initialize(tools, handler, thread:)
           @child = tools.child.lane(thread)
-          @outputs = tools.outputs.of(@child, thread)
+          @outputs = tools.outputs.for_thread(@child, thread)
           @report = tools.report
           @scheduler, @exclusive_lock, @metrics, @leeway = tools.scheduler, tools.exclusive_lock,
             tools.metrics, tools.leeway
@@ -81,7 +81,7 @@ module Skep
           given = take_in_hand(item)
           item.failures.begin_try(item.partition.last_success)
           @began = OS.now
-          @outputs.begin
+          @outputs.begin_batch
           given = sift(item, given)
           hand_over(item, given) if given.size.positive?
           conclude(item, given)
@@ -112,7 +112,7 @@ module Skep
         # A transaction holds all outputs of the handler. If there may be some of messages that the
         # next owner processes, it is aborted.
         def finish_until(item, given)
-          beyond = @outputs.atomic? && given.__seen_beyond_cut?
+          beyond = @outputs.transactional? && given.__seen_beyond_cut?
           @completion.finish_until(item, beyond ? item.batch.first_offset - 1 : given.__cut)
         end
 

@@ -8,7 +8,7 @@ module Skep
 
       # What `child.producer` is in a test: keeps what is produced, which arrives at once.
       #
-      #   outlet.produce("out", "payload", key: "k").wait    # => its DeliveryReport
+      #   producer.produce("out", "payload", key: "k").wait    # => its DeliveryReport
       class FakeProducer
         Place = Struct.new(:topic, :partition, :offset)
 
@@ -21,10 +21,10 @@ module Skep
         end
         private_constant :Place, :Delivery
 
-        #: (Array[ProducedMessage], ?atomic: bool) -> void
-        def initialize(produced, atomic: false)
+        #: (Array[ProducedMessage], ?transactional: bool) -> void
+        def initialize(produced, transactional: false)
           @produced = produced
-          @atomic = atomic
+          @transactional = transactional
           @offsets = Hash.new(-1)
         end
 
@@ -43,27 +43,27 @@ module Skep
 
         # The worker's side: outputs of a transaction are there when it is through, others at once.
 
-        def atomic? = @atomic
-        def open = nil
+        def transactional? = @transactional
+        def init_transactions = nil
 
-        def begin
-          @begun = [] if @atomic
+        def begin_batch
+          @begun = [] if @transactional
         end
 
-        def seal(*)
+        def await_deliveries(*)
           @produced.concat(@begun.to_a)
           @begun = nil
           true
         end
 
-        def abort = @begun = nil
+        def abort_batch = @begun = nil
         def inspect = "#<Skep::Kafka::Testing::FakeProducer produced=#{@produced.size}>"
       end
 
       # One for each worker of a run.
-      FakeProducers = Struct.new(:produced, :atomic) do
-        def of(child, _thread)
-          FakeProducer.new(produced, atomic:).tap { |outlet| child.__lend(outlet) }
+      FakeProducers = Struct.new(:produced, :transactional) do
+        def for_thread(child, _thread)
+          FakeProducer.new(produced, transactional:).tap { |producer| child.__lend(producer) }
         end
       end
     end
