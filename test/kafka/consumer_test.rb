@@ -40,7 +40,7 @@ module Skep
         join
         error = assert_raises(LibrdkafkaError) { consumer.seek([["others", 0, 0]], 10) }
 
-        assert_match(/refused a seek/, error.message)
+        assert_match(/rejected a seek/, error.message)
       end
 
       private

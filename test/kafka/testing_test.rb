@@ -128,6 +128,13 @@ class KafkaTestingTest < Skep::TestCase
     end
   end
 
+  test "reports a pause at its level" do
+    child = Testing.child
+    Testing.run(source, ["a"], child:, retries: 1) { |batch, _| batch.pause(3, level: :debug) }
+
+    assert_includes child.events.map { |name, level, _| [name, level] }, %i[kafka_paused debug]
+  end
+
   test "stops what would pause, or jump back, for ever" do
     tries = 0
     outcome = rehearse(batch: 5) { |batch, _| batch.pause(1) if (tries += 1) }

@@ -1,30 +1,30 @@
 # frozen_string_literal: true
 
-# What became of a message that was produced: a handle on it.
+# The handle of a message that was produced: waits for its delivery report.
 #
-#   delivery = child.producer.produce("orders.done", "payload")
-#   delivery.wait(timeout: 5)     # => its DeliveryReport, or raises DeliveryFailed
-#   delivery.done?                # has it been answered for?
-#   delivery.error                # => nil, or why it wasn't delivered
+#   handle = child.producer.produce("orders.done", "payload")
+#   handle.wait(timeout: 5)     # => a DeliveryReport, or raises DeliveryFailed
+#   handle.done?                # true once it was delivered, or failed
+#   handle.error                # nil, or the DeliveryFailed
 #
-# Nobody needs to wait: what wasn't delivered and isn't asked about is told.
+# A program doesn't have to wait: a failure of a message that nobody waits for is reported.
 module Skep
   module Kafka
-    # Where a message lies.
+    # Where a message was written.
     #
-    #   place.topic        # => String
-    #   place.partition    # => Integer
-    #   place.offset       # => Integer
+    #   report.topic        # => String
+    #   report.partition    # => Integer
+    #   report.offset       # => Integer
     DeliveryReport = Struct.new(:topic, :partition, :offset) do
       def to_s = "#{topic}/#{partition}/#{offset}" #: () -> String
     end
 
     class DeliveryHandle
-      attr_reader :topic #: String, where it was sent to
-      attr_reader :error #: DeliveryFailed?, why it isn't there; nil: it is, or nobody knows yet
-      attr_reader :place #: DeliveryReport?, where it lies; nil: nowhere, or nobody knows yet
+      attr_reader :topic #: String, as it was given to `produce`
+      attr_reader :error #: DeliveryFailed?, nil while it is in flight and once it is delivered
+      attr_reader :report #: DeliveryReport?, nil while it is in flight and if it failed
 
-      # claimed: somebody will ask.
+      # claimed: somebody checks the handle, so a failure isn't reported.
       #: (String, Producer::InFlightMessages, ?claimed: bool) -> void
       def initialize(topic, in_flight, claimed: false)
         @topic = topic
@@ -32,40 +32,45 @@ module Skep
         @claimed = claimed
       end
 
-      # Waits, at most so many seconds, until the broker has it. Raises DeliveryFailed if it was
-      # refused, if librdkafka gave up, or if there was no answer in time (it may arrive then yet).
+      # Waits up to `timeout` seconds (nil: no limit) until the brokers have acknowledged the
+      # message. Raises DeliveryFailed if they refused it, if librdkafka gave up, or after the
+      # timeout (the message may be delivered later then).
       #: (?timeout: Numeric?) -> DeliveryReport
       def wait(timeout: nil)
         @claimed = true
         @in_flight.wait(timeout) { done? }
-        return place if place
+        return report if report
 
         @heard = !error.nil?
         raise error || DeliveryFailed.new(topic:, cause: "no answer within #{timeout} s")
       end
 
-      def done? = !(place || error).nil? #: () -> bool, has it arrived, or failed?
+      # Returns true once the message was delivered or has failed.
+      def done? = !(report || error).nil? #: () -> bool
 
-      # Did a wait raise its error?
+      # Returns true if a `wait` raised the error.
       def heard? = @heard ? true : false #: () -> bool
-      def claimed? = @claimed #: () -> bool, does somebody wait for it?
+
+      # Returns true if somebody checks the handle.
+      def claimed? = @claimed #: () -> bool
 
       def inspect #: () -> String
-        "#<Skep::Kafka::DeliveryHandle #{place || "#{topic} #{error ? "failed" : "on its way"}"}>"
+        state = report || "#{topic} #{error ? "failed" : "in flight"}"
+        "#<Skep::Kafka::DeliveryHandle #{state}>"
       end
 
-      # The producer's side.
+      # Called by the producer.
 
       def __arrived(partition, offset) #: (Integer, Integer) -> void
-        @place = DeliveryReport.new(topic, partition, offset)
+        @report = DeliveryReport.new(topic, partition, offset)
       end
 
       def __failed(error) = @error = error #: (DeliveryFailed) -> void
 
-      # Has it sent at once, and waits so long; is it answered for?
-      def __await(seconds) = done? || @in_flight.hasten(seconds) { done? } #: (Numeric) -> bool
+      # Waits up to `seconds` without waiting for linger.ms; returns true once it is done.
+      def __await(seconds) = done? || @in_flight.flush_until(seconds) { done? } #: (Numeric) -> bool
 
-      # Nobody will ask any more.
+      # Nobody claims it any more: its failure is reported.
       def __release #: () -> void
         @in_flight.release(self) { @claimed = false }
       end

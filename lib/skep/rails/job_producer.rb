@@ -14,7 +14,7 @@ module Skep
     module JobProducer
       # error: why the job couldn't be produced, or wasn't acknowledged in time.
       EnqueueRequest = Struct.new(:job, :topic, :payload, :key, :delivery, :error) do
-        def place = delivery&.place
+        def place = delivery&.report
       end
 
       # Waited beyond librdkafka's own timeout, so that its error is the one that is raised.

@@ -39,7 +39,7 @@ class KafkaStartupCheckTest < KafkaCase
     broker(orders: 1)
     plain = { "bootstrap.servers": @broker.bootstrap_servers, "security.protocol": "ssl" }
     _, error = fail_to_boot(Skep::Kafka::BrokerUnreachable, plain, connect_timeout: 2)
-    assert_match(/\(ssl:.*SSL_HANDSHAKE.*\): set security\.protocol to what/, error.message)
+    assert_match(/\(ssl:.*SSL_HANDSHAKE.*\): set security\.protocol to the protocol/, error.message)
   end
 
   test "stops at once though no broker has answered" do
@@ -54,7 +54,7 @@ class KafkaStartupCheckTest < KafkaCase
     error = assert_raises(Skep::Kafka::AuthorizationError) { play { flunk "there is nothing to do" } }
     assert_equal 78, error.exit_code
     assert_match(/refuses topic orders \(Broker: Topic authorization failed\)/, error.message)
-    assert_match(/: allow READ and DESCRIBE on it to this user, for example with/, error.message)
+    assert_match(/: grant this user READ and DESCRIBE on it, for example with/, error.message)
   end
 
   test "waits for a topic that isn't there, and reads it once it is" do

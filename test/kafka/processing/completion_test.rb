@@ -16,10 +16,10 @@ module Skep
           @atomic, @answer = atomic, answer
         end
 
-        def atomic? = @atomic
-        def abort = @aborted = true
+        def transactional? = @atomic
+        def abort_batch = @aborted = true
 
-        def seal(_, offset)
+        def await_deliveries(_, offset)
           @sealed = offset
           @answer.is_a?(Exception) ? raise(@answer) : @answer
         end
@@ -102,7 +102,7 @@ module Skep
       def set_up(child, outputs)
         teardown
         @store, @outputs = Store.new, outputs
-        @scheduler = Processing::Scheduler.new(offset_store: (@store unless outputs.atomic?))
+        @scheduler = Processing::Scheduler.new(offset_store: (@store unless outputs.transactional?))
         options = Config::SourceOptions.new(kafka: { "bootstrap.servers": "none" }, group: "g",
                                             topics: "t")
         @report = Metrics::EventReporter.new(child, options.settings)

@@ -43,7 +43,7 @@ module Skep
       def send_all(by)
         until waiting.zero? || OS.now > by
           Librdkafka::Bindings.flush(handle, TURN_MS)
-          listen
+          poll
         end
       end
     end

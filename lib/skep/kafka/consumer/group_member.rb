@@ -115,7 +115,7 @@ module Skep
         def join
           @event_loop.start
           @metrics.start
-          return unless @outputs.open
+          return unless @outputs.init_transactions
 
           @consumer.subscribe(@options.topics)
           return if @workers.one?

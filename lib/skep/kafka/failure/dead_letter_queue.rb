@@ -1,28 +1,28 @@
 # frozen_string_literal: true
 
-# The topic for messages that can't be done: each goes there with its key, its headers and why it
-# is there.
+# Writes messages that can't be processed to the dead letter topic, each with its key, its headers
+# and the error.
 #
-#   dead_letter.put(message, error, attempts: 5)   # returns when the broker has it
+#   dead_letter_queue.put(message, error, attempts: 5)   # returns once the brokers have it
 #
-# Raises DeliveryFailed if the broker didn't take it, at a stop after some seconds. Headers added:
-# skep.topic, skep.partition, skep.offset, skep.error, skep.attempts and skep.host; skep.crashes, of
-# one that crashed its nodes. A message that has the first three already, as it was a dead letter
-# once, keeps those.
+# Raises DeliveryFailed if it couldn't be written, and after some seconds while the node stops. It
+# adds the headers skep.topic, skep.partition, skep.offset, skep.error, skep.attempts and skep.host,
+# and skep.crashes for a poison message. A message that has the first three already, since it has
+# been a dead letter before, keeps these.
 module Skep
   module Kafka
     module Failure
       class DeadLetterQueue
         SECONDS = 30
-        LONGEST = SECONDS + 5.0 # seconds that a put can take, one at a time
-        # Each goes out by itself, and is given up in time, whatever other messages are allowed.
+        LONGEST = SECONDS + 5.0 # seconds that one #put can take
+        # Each message is sent at once and fails in time, whatever the source's settings are.
         OWN = { "linger.ms" => "0", "message.timeout.ms" => (SECONDS * 1000).to_s }.freeze
-        OTHERS = [*Producer::LingerFlush::NAMES, "delivery.timeout.ms"].freeze # that mean the same
-        TURN = 1.0 # seconds of waiting between two looks whether to stop
-        STOP_SECONDS = 10.0 # how long a stop waits, for all of them
+        REPLACED = [*Producer::LINGER_SETTINGS, "delivery.timeout.ms"].freeze # other names of these
+        SLICE = 1.0 # seconds of a wait, after which it checks whether the node is stopping
+        STOP_SECONDS = 10.0 # that a stopping node waits for dead letters, all threads together
         ORIGIN = %w[skep.topic skep.partition skep.offset].freeze
-        private_constant :ORIGIN
-        private_constant :SECONDS, :OWN, :OTHERS, :TURN, :STOP_SECONDS
+        ERROR_BYTES = 1_000
+        private_constant :SECONDS, :OWN, :REPLACED, :SLICE, :STOP_SECONDS, :ORIGIN, :ERROR_BYTES
 
         def initialize(options, child) #: (Config::SourceOptions, Child) -> void
           @topic, @settings = options.dead_letter, options.settings
@@ -30,16 +30,16 @@ module Skep
           @lock = Mutex.new
         end
 
-        # through: the handler's Producer::HandlerProducer. Where that makes transactions it goes
-        # out as part of one.
+        # through: the producer of the handler. If it is transactional, the dead letter is part of
+        # its transaction.
         #: (Message, Exception, attempts: Integer, ?crashes: Integer?,
         #:   ?through: Producer::HandlerProducer?) -> void
         def put(message, error, attempts:, crashes: nil, through: nil)
           headers = headers(message, error, "skep.attempts" => attempts.to_s,
                                             "skep.crashes" => crashes&.to_s)
-          return write(message, headers) unless through&.atomic?
+          return write(message, headers) unless through&.transactional?
 
-          through.begin
+          through.begin_batch
           through.produce(@topic, message.payload, key: message.key, headers:)
         end
 
@@ -48,10 +48,10 @@ module Skep
         private
 
         def write(message, headers)
-          delivery = producer.__produce(@topic, message.payload, key: message.key, headers:,
-                                                                 timestamp: nil, claimed: true)
-          await(delivery)
-          raise failure(delivery.error&.why || "no answer within #{SECONDS} s") unless delivery.place
+          handle = producer.__produce(@topic, message.payload, key: message.key, headers:,
+                                                               claimed: true)
+          await(handle)
+          raise failure(handle.error&.why || "no answer within #{SECONDS} s") unless handle.report
         rescue LibrdkafkaError => e # settings that contradict each other
           raise failure(e.message)
         end
@@ -61,37 +61,41 @@ module Skep
                              cause: Config::SecretSettings.scrub(cause, @settings.secrets))
         end
 
-        def await(delivery)
+        def await(handle)
           deadline = OS.now + SECONDS + 1
-          until delivery.__await(TURN) || OS.now >= deadline
+          until handle.__await(SLICE) || OS.now >= deadline
             break if @child.stopping? && OS.now >= stop_at
           end
         end
 
-        # It comes again then.
+        # The message is delivered again after the node has stopped.
         def stop_at
           @stop_at ||= OS.now + [STOP_SECONDS, (@child.time_left || STOP_SECONDS) / 3].min
         end
 
-        # Most nodes never need one. What made librdkafka give up (a refusal, for an idempotent
-        # producer), at once or some time after a message, may have been mended: the next one is
-        # another.
+        # Made at its first use: most nodes never write a dead letter. A Producer has a thread,
+        # which handles librdkafka's events also while there is nothing to write. After a fatal
+        # error, such as a refused idempotent write, the next message gets another producer.
         def producer
           @lock.synchronize do
-            @producer.close(timeout: 0) if (spent = @producer&.fatal)
-            @producer = nil if spent
-            @producer ||= Producer.new(nil, __settings: own_settings,
-                                            __report: Metrics::EventReporter.new(@child, @settings))
+            if @producer&.fatal
+              @producer.close(timeout: 0)
+              @producer = nil
+            end
+            @producer ||= Producer.__for_node(producer_settings,
+                                              Metrics::EventReporter.new(@child, @settings))
           end
         end
 
-        def own_settings = Config::ClientConfig.new(@settings.to_h.except(*OTHERS).merge(OWN))
+        def producer_settings
+          Config::ClientConfig.new(@settings.to_h.except(*REPLACED).merge(OWN))
+        end
 
         def headers(message, error, counts)
           text = Config::SecretSettings.scrub(Metrics::EventReporter.describe(error), @settings.secrets)
           message.headers.merge(
             origin(message), counts.compact,
-            "skep.error" => text.byteslice(0, 1_000).scrub, "skep.host" => Socket.gethostname
+            "skep.error" => text.byteslice(0, ERROR_BYTES).scrub, "skep.host" => Socket.gethostname
           )
         end
 

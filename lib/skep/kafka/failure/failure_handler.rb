@@ -89,7 +89,7 @@ module Skep
           @report.failed(:dead_lettered, batch, error, attempt: attempts, **crashes,
                                                        to: @options.dead_letter)
         rescue OutputFailed => e # the message stays in its partition, and is tried again
-          @outputs.abort
+          @outputs.abort_batch
           try_again(item, e)
         end
 
@@ -100,7 +100,7 @@ module Skep
           batch = item.batch
           @completion.batch_done(item) and @metrics.count(batch, :skipped)
         rescue OutputFailed => e
-          @outputs.abort
+          @outputs.abort_batch
           try_again(item, e)
         end
 
@@ -120,7 +120,7 @@ module Skep
 
         # Marked messages are done; output messages since the mark are discarded.
         def undo(item)
-          @outputs.abort
+          @outputs.abort_batch
           @completion.keep_rest(item)
           item.batch&.__reset_strings
         end

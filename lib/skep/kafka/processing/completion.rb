@@ -38,7 +38,7 @@ module Skep
         def begin_try(item) #: (WorkItem) -> void
           item.failures.begin_try(item.partition.last_success)
           @began = OS.now
-          @outputs.begin
+          @outputs.begin_batch
         end
 
         def marker(item) = Marker.new(self, item) #: (WorkItem) -> Marker
@@ -53,7 +53,7 @@ module Skep
         # Raises OutputFailed if output messages weren't delivered.
         def batch_done(item) #: (WorkItem) -> bool
           batch = item.batch
-          return report_undone(batch) unless @outputs.seal(item.partition, item.last_offset)
+          return report_undone(batch) unless @outputs.await_deliveries(item.partition, item.last_offset)
 
           poison = @poison.poison?(batch)
           stored = @scheduler.complete(item)
@@ -67,8 +67,8 @@ module Skep
         # The partition is revoked: the messages up to that offset are done, and the rest isn't.
         def batch_ended_early(item, offset) #: (WorkItem, Integer) -> void
           batch = item.batch
-          return @outputs.abort if offset < batch.first_offset
-          return report_undone(batch) unless @outputs.seal(item.partition, offset)
+          return @outputs.abort_batch if offset < batch.first_offset
+          return report_undone(batch) unless @outputs.await_deliveries(item.partition, offset)
 
           stored = @scheduler.mark(item, offset)
           report_late(stored, batch, last_offset: offset)
@@ -79,12 +79,12 @@ module Skep
         # fails, the next message moves it.
         def skip_to(item) #: (WorkItem) -> void
           partition = item.partition
-          return unless @outputs.seal(partition, item.last_offset)
+          return unless @outputs.await_deliveries(partition, item.last_offset)
 
           @scheduler.complete(item)
           @metrics.moved
         rescue OutputFailed, AuthorizationError => e
-          @outputs.abort
+          @outputs.abort_batch
           @report.problem("REACH", @report.clean(e.message),
                           name: :kafka_commit_failed, level: :warn, topic: partition.topic,
                           partition: partition.number)
@@ -106,7 +106,7 @@ module Skep
         # What is committed isn't delivered again, even if the node crashes.
         def commit #: () -> void
           done = @scheduler.done
-          return if done == @committed || @outputs.atomic?
+          return if done == @committed || @outputs.transactional?
 
           code = @child.busy(for: COMMIT_SECONDS + 1) { @consumer.commit(done, COMMIT_SECONDS) }
           @committed = done if code.zero?
@@ -115,11 +115,11 @@ module Skep
         private
 
         def store_mark(item, offset)
-          sealed = @outputs.seal(item.partition, offset)
-          raise PartitionLost.new(partition: item.partition.to_s) unless sealed
+          delivered = @outputs.await_deliveries(item.partition, offset)
+          raise PartitionLost.new(partition: item.partition.to_s) unless delivered
 
           @scheduler.mark(item, offset)
-          @outputs.begin # if that raises, the messages remain marked
+          @outputs.begin_batch # if that raises, the messages remain marked
         end
 
         def count(batch, number)
@@ -131,7 +131,7 @@ module Skep
 
         # (A transaction has committed the offset, too.)
         def report_late(stored, batch, **facts)
-          report_revoked(LATE, batch, **facts) unless stored == :stored || @outputs.atomic?
+          report_revoked(LATE, batch, **facts) unless stored == :stored || @outputs.transactional?
         end
 
         def report_undone(batch)

@@ -23,7 +23,7 @@ module Skep
           @handler, @child, @filter = handler, child.lane(thread), options.filter
           @report, @consumer, @lease, @lock = report, consumer, lease, exclusive_lock
           @transactional = options.transactional
-          @scheduler, @metrics, @outputs = scheduler, metrics, outputs.of(@child, thread)
+          @scheduler, @metrics, @outputs = scheduler, metrics, outputs.for_thread(@child, thread)
           @poison = Failure::PoisonDetector.new(@child.caution)
           common = { child: @child, outputs: @outputs, poison: @poison, report:, scheduler:,
                      metrics: }
@@ -139,7 +139,7 @@ module Skep
         # A transaction holds all outputs of the handler. It is aborted if some of them may come
         # from messages that the partition's next owner processes.
         def batch_ended_early(item, batch)
-          beyond = @outputs.atomic? && batch.__seen_beyond_end?
+          beyond = @outputs.transactional? && batch.__seen_beyond_end?
           last = beyond ? item.batch.first_offset - 1 : batch.__ended_at
           @completion.batch_ended_early(item, last)
         end

@@ -1,25 +1,25 @@
 # frozen_string_literal: true
 
-# What `child.producer` is for one handler at a time: a producer, shared with the node's other
-# threads, whose messages belong to the batch in hand. The batch isn't done before all of them were
-# acknowledged.
+# The `child.producer` of one thread of a node. Its messages belong to the batch that the thread
+# processes: the batch isn't done before the brokers have acknowledged all of them. The producer
+# under it is shared with the node's other threads.
 #
-#   outlet = HandlerProducer.new(renewable_producer, child)
-#   outlet.begin                     # a handler is to be called
-#   outlet.produce("out", "payload")
-#   outlet.seal(partition, offset)   # waits for it all; raises DeliveryFailed for what wasn't
-#   outlet.abort                     # the handler raised
+#   handler_producer = HandlerProducer.new(renewable_producer, child)
+#   handler_producer.begin_batch                           # the handler is called now
+#   handler_producer.produce("out", "payload")
+#   handler_producer.await_deliveries(partition, offset)   # raises DeliveryFailed for failures
+#   handler_producer.abort_batch                           # the handler raised
 #
-# What the handler itself has seen fail (a `wait` raised) is the handler's to judge.
+# A failure that the handler has seen itself (its `wait` raised) doesn't fail the batch.
 module Skep
   module Kafka
     class Producer
       class HandlerProducer
         include ProduceMethods
 
-        TURN = 1.0 # seconds of waiting between two looks whether to stop
-        STOP_SECONDS = 10.0 # how long a stop waits for what is on its way
-        private_constant :TURN, :STOP_SECONDS
+        SLICE = 1.0 # seconds of a wait, after which it checks whether the node is stopping
+        STOP_SECONDS = 10.0 # that a stopping node waits for deliveries
+        private_constant :SLICE, :STOP_SECONDS
 
         def initialize(renewable_producer, child) #: (RenewableProducer, Child) -> void
           @renewable_producer = renewable_producer
@@ -27,89 +27,90 @@ module Skep
           @lock = Mutex.new
         end
 
-        # See Producer#produce. May be called from threads that the handler has started.
+        # See Producer#produce. Threads that the handler has started may call it, too.
+        #: (String, String?, **untyped) -> DeliveryHandle
         def produce(topic, payload = nil, key: nil, headers: nil, partition: nil, timestamp: nil)
-          #: (String, String?, **untyped) -> DeliveryHandle
-          more = { key:, headers:, partition:, timestamp:, claimed: true }
-          delivery = @renewable_producer.producer.__produce(topic, payload, **more) { |wait|
- patiently(&wait) }
-          @lock.synchronize { @begun&.push(delivery) } || delivery.__release
-          delivery
+          more = { key:, headers:, partition:, timestamp:, claimed: true, child: @child }
+          handle = @renewable_producer.producer.__produce(topic, payload, **more)
+          @lock.synchronize { @handles&.push(handle) } || handle.__release
+          handle
         end
 
-        # Waits so many seconds at most for what the handler has produced so far. How many messages
-        # haven't been answered for.
+        # Waits up to `seconds` for what the handler has produced so far. Returns how many messages
+        # are not acknowledged.
         def flush(seconds) #: (Numeric) -> Integer
           deadline = OS.now + seconds
-          waiting = @lock.synchronize { @begun.to_a.reject(&:done?) }
-          waiting.count { |delivery| !delivery.__await([deadline - OS.now, 0].max) }
+          waiting = @lock.synchronize { @handles.to_a.reject(&:done?) }
+          waiting.count { |handle| !handle.__await([deadline - OS.now, 0].max) }
         end
 
-        # The worker's side.
+        # Called by the worker.
 
-        # Does `seal` hold the batch's offset, too?
-        def atomic? = false #: () -> bool
+        # Returns true if await_deliveries commits the offset of the batch, too.
+        def transactional? = false #: () -> bool
 
-        def begin #: () -> void
-          @broken = nil
-          @begun = []
+        def begin_batch #: () -> void
+          @batch_error = nil
+          @handles = []
         end
 
-        # Is the batch done up to that offset, as far as its outputs go? Once it wasn't, it isn't
-        # before the next `begin`.
-        def seal(_partition, _offset) #: (Processing::AssignedPartition, Integer) -> bool
-          raise @broken if @broken
+        # Waits for the messages of the batch up to that offset; returns true. Once it has raised,
+        # it raises the same error until the next begin_batch.
+        #: (Processing::AssignedPartition, Integer) -> bool
+        def await_deliveries(_partition, _offset)
+          raise @batch_error if @batch_error
 
-          begun = take
-          begun.each { |delivery| settle(delivery) }
-          failed = begun.select { |delivery| delivery.error && !delivery.heard? }
-          failed.empty? || raise(failure(failed))
+          handles = take_handles
+          handles.each { |handle| await(handle) }
+          failed = handles.select { |handle| handle.error && !handle.heard? }
+          failed.empty? || raise(delivery_error(failed))
         rescue DeliveryFailed => e
-          @broken = e
-          begun&.each { |delivery| delivery.__release unless delivery.done? }
+          @batch_error = e
+          handles&.each { |handle| handle.__release unless handle.done? }
           @renewable_producer.renew
           raise
         end
 
-        # What is still on its way goes on; what of it fails is told.
-        def abort #: () -> void
-          @broken = nil
-          take.each(&:__release)
+        # Messages in flight are still sent; their failures are reported.
+        def abort_batch #: () -> void
+          @batch_error = nil
+          take_handles.each(&:__release)
         end
 
-        def inspect
+        def inspect #: () -> String
           "#<Skep::Kafka::Producer::HandlerProducer of #{@child.inspect}>"
-        end #: () -> String
+        end
 
         private
 
-        def take
-          @lock.synchronize { @begun.to_a.tap { @begun = nil } }
+        # The messages produced from here on don't belong to the batch.
+        def take_handles
+          @lock.synchronize { @handles.to_a.tap { @handles = nil } }
         end
 
-        # Whoever waits for a broker owes no beat.
-        def patiently(&) = @child.busy(for: TURN * 5, &)
+        # Waiting for a broker does not count as a hang.
+        def waiting_for_broker(&) = @child.busy(for: SLICE * 5, &)
 
-        def settle(delivery)
-          return if delivery.done?
+        def await(handle)
+          return if handle.done?
 
-          until patiently { delivery.__await(TURN) }
-            out_of_time!(delivery.topic) if @child.stopping?
+          until waiting_for_broker { handle.__await(SLICE) }
+            check_stop(handle.topic) if @child.stopping?
           end
         end
 
-        # At a stop nobody waits for ever: the batch isn't done then, and comes again.
-        def out_of_time!(topic)
+        # A stopping node doesn't wait for ever: the batch isn't done then, and is delivered again.
+        def check_stop(topic)
           @stop_at ||= OS.now + [STOP_SECONDS, (@child.time_left || STOP_SECONDS) / 2].min
           return if OS.now < @stop_at
 
-          raise DeliveryFailed.new(topic:, cause: "no answer, and the node is to stop")
+          raise DeliveryFailed.new(topic:, cause: "no answer, and the node is stopping")
         end
 
-        def failure(failed)
+        def delivery_error(failed)
           first = failed.first
           DeliveryFailed.new(topic: first.topic, count: failed.size, cause: first.error.why,
-                           code: first.error.code)
+                             code: first.error.code)
         end
       end
     end

@@ -1,12 +1,13 @@
 # frozen_string_literal: true
 
-# What a node's handlers write with: one producer for all of them, or one for each thread where
-# each has transactions of its own.
+# The producers of a node's handlers: all threads share one Producer, or, in a transactional source,
+# each thread has its own.
 #
-#   outputs = HandlerProducers.new(options:, child:, consumer:, report:)
-#   outputs.of(lane, thread)     # => HandlerProducer or TransactionalProducer, lent to the lane as its `producer`
-#   outputs.open                 # at the node's start; false if it is to stop
-#   outputs.close                # what is on its way has some seconds yet
+#   producers = HandlerProducers.new(options:, child:, consumer:, report:)
+#   producers.for_thread(child, 1)   # => a HandlerProducer or TransactionalProducer; it is the
+#                                    #    `producer` of that child from now on
+#   producers.init_transactions      # when the node starts; false if the node is stopping
+#   producers.close                  # waits some seconds for messages in flight
 module Skep
   module Kafka
     class Producer
@@ -17,23 +18,25 @@ module Skep
         #: (options: Config::SourceOptions, child: Child, consumer: Consumer,
         #:   report: Metrics::EventReporter) -> void
         def initialize(options:, child:, consumer:, report:)
-          @options, @child, @consumer, @consumer_report = options, child, consumer, report
-          @report = Metrics::EventReporter.new(child, options.producer)
-          @presses = []
-          @all = []
+          @options, @child, @consumer, @report = options, child, consumer, report
+          @producer_report = Metrics::EventReporter.new(child, options.producer)
+          @renewable_producers = []
+          @handler_producers = []
         end
 
-        def of(lane, thread) #: (Child | Lane, Integer) -> HandlerProducer
-          output = @options.transactional ? transaction(lane,
-                                                        thread) : HandlerProducer.new(shared, lane)
-          lane.__lend(output)
-          @all << output
-          output
+        # child: the node's, or the one of a single thread; thread: its number.
+        #: (Child | Lane, Integer) -> HandlerProducer
+        def for_thread(child, thread)
+          own = @options.transactional
+          producer = own ? transactional(child, thread) : HandlerProducer.new(shared, child)
+          child.__lend(producer)
+          @handler_producers << producer
+          producer
         end
 
-        # Transactions that a predecessor left open end here.
-        def open #: () -> bool
-          @all.each(&:open) if @options.transactional
+        # Ends the transactions that a previous node has left open.
+        def init_transactions #: () -> bool
+          @handler_producers.each(&:init_transactions) if @options.transactional
           true
         rescue TransactionFailed
           raise unless @child.stopping?
@@ -43,25 +46,26 @@ module Skep
 
         def close #: () -> void
           seconds = [CLOSE_SECONDS, (@child.time_left || CLOSE_SECONDS) / 3].min
-          @presses.each { |renewable_producer|
- renewable_producer.close(@options.transactional ? 0 : [seconds, 0].max) }
+          seconds = @options.transactional ? 0 : [seconds, 0].max
+          @renewable_producers.each { |producer| producer.close(seconds) }
         end
 
         private
 
-        def shared = @presses.first || renewable_producer
+        def shared = @renewable_producers.first || renewable_producer
 
-        def renewable_producer(**how)
-          RenewableProducer.new(@options, @report, **how).tap { |made| @presses << made }
+        def renewable_producer(**more)
+          RenewableProducer.new(@options, @producer_report, **more)
+                           .tap { |producer| @renewable_producers << producer }
         end
 
-        # The same for whoever has this node's place after it, and nobody else's.
-        def transaction(lane, thread)
-          own = @options.transactional
-          own = "#{@child.swarm}-#{Socket.gethostname}" if own == true
-          id = "#{own}-#{@child.id}-#{thread}"
-          TransactionalProducer.new(renewable_producer(transactional_id: id), lane, id:, options: @options,
-                                    consumer: @consumer, report: @consumer_report)
+        # The node that replaces this one has the same id, and no other node.
+        def transactional(child, thread)
+          prefix = @options.transactional
+          prefix = "#{@child.swarm}-#{Socket.gethostname}" if prefix == true
+          id = "#{prefix}-#{@child.id}-#{thread}"
+          TransactionalProducer.new(renewable_producer(transactional_id: id), child,
+                                    consumer: @consumer, report: @report, options: @options, id:)
         end
       end
     end

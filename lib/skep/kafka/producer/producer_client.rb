@@ -1,14 +1,13 @@
 # frozen_string_literal: true
 
-# A librdkafka client that writes: puts messages into librdkafka's buffer, with all that may belong
-# to one.
+# The librdkafka client of a producer: adds messages to librdkafka's buffer.
 #
-#   sender = ProducerClient.new({ "bootstrap.servers" => "…" })
-#   sender.put("orders", "key", "payload")                        # => 0, or an error code
-#   sender.put("orders", nil, "payload", headers: { "trace" => "1" }, tag: 7)
+#   client = ProducerClient.new({ "bootstrap.servers" => "…" })
+#   client.put("orders", "key", "payload")                        # => 0, or an error code
+#   client.put("orders", nil, "payload", headers: { "trace" => "1" }, tag: 7)
 #
-# It never waits: QUEUE_FULL is the caller's to wait for. What became of a message comes back in the
-# client's queue, with its tag. May be used from several threads.
+# It never waits: the caller handles QUEUE_FULL. The delivery report of a message arrives in the
+# client's queue, with its tag. Thread-safe.
 module Skep
   module Kafka
     class Producer
@@ -30,30 +29,30 @@ module Skep
         end
 
         # headers: an Array is written as a repeated header; timestamp: milliseconds since 1970;
-        # tag: what comes back with the answer. Raises what ProduceMethods.check does.
+        # tag: the delivery report has it. Raises ArgumentError (ProduceMethods.check).
         #
         #: (String, String?, String?, ?headers: Hash[untyped, untyped]?, ?partition: Integer?,
         #:   ?timestamp: Integer?, ?tag: Integer) -> Integer
         def put(topic, key, payload, headers: nil, partition: nil, timestamp: nil, tag: 0)
           partition ||= ANY_PARTITION
           ProduceMethods.check(topic, payload, key, partition, headers)
-          return plain(topic, key, payload, partition, tag) unless headers || timestamp
+          return put_plain(topic, key, payload, partition, tag) unless headers || timestamp
 
           values = [[PARTITION, partition], [FLAGS, COPY], [TAG, tag]]
           values << [TIMESTAMP, timestamp] if timestamp
-          full([topic, payload, key], values, headers || {})
+          put_full([topic, payload, key], values, headers || {})
         end
 
-        # How many messages haven't been answered for.
+        # Returns how many messages are not acknowledged.
         def waiting = Librdkafka::Bindings.outq_len(handle) #: () -> Integer
 
-        # Sends now what waits for a fuller batch, as long as it takes until none is left that
-        # hasn't been answered for, so long at most.
-        def flush(milliseconds)
+        # Sends messages without waiting for linger.ms, until none is left or the time is up.
+        # Releases the GVL, but can't be interrupted.
+        def flush(milliseconds) #: (Integer) -> void
           Librdkafka::Bindings.flush(handle, milliseconds)
-        end #: (Integer) -> void
+        end
 
-        # Gives up what is still here: it is answered for by that.
+        # Drops all messages, queued or in flight: their delivery reports say that they failed.
         def purge = Librdkafka::Bindings.purge(handle, EVERYTHING) #: () -> void
 
         def close #: () -> void
@@ -65,22 +64,23 @@ module Skep
 
         private
 
-        # The quicker way.
-        def plain(topic, key, payload, partition, tag)
-          native = @topics[topic] || @topics_lock.synchronize do
+        # Faster: for a message without headers and timestamp.
+        def put_plain(topic, key, payload, partition, tag)
+          topic_handle = @topics[topic] || @topics_lock.synchronize do
             @topics[topic] ||= Librdkafka::Bindings.topic_new(handle, topic, nil)
           end
-          result = Librdkafka::Bindings.produce(native, partition, COPY, payload, payload.to_s.bytesize,
-                                  key, key.to_s.bytesize, tag)
+          result = Librdkafka::Bindings.produce(topic_handle, partition, COPY,
+                                                payload, payload.to_s.bytesize,
+                                                key, key.to_s.bytesize, tag)
           result.zero? ? 0 : Librdkafka::Bindings.errno2err(FFI.errno)
         end
 
-        # Headers are a list that stays ours until the message was taken: those that come one by one
-        # librdkafka destroys twice where it doesn't take it (2.11).
-        def full(texts, values, headers)
-          list = list_of(headers)
+        # The headers are one list, which belongs to librdkafka once it has accepted the message.
+        # Headers passed one by one are destroyed twice if it rejects the message (librdkafka 2.11).
+        def put_full(texts, values, headers)
+          list = header_list(headers)
           memory = FFI::MemoryPointer.from_string(texts.map { |text| text.to_s.b << 0 }.join)
-          values = [*values, *addressed(texts, memory.address), [HEADERS, list.address]]
+          values = [*values, *text_values(texts, memory.address), [HEADERS, list.address]]
           packed = values.map { |value| value.pack(VU % (value.size - 1)).ljust(VU_BYTES, "\0") }
           error = Librdkafka::Bindings.produceva(handle, packed.join, values.size)
           return 0 if error.null?
@@ -89,7 +89,7 @@ module Skep
           Librdkafka::Bindings.error_code(error).tap { Librdkafka::Bindings.error_destroy(error) }
         end
 
-        def list_of(headers)
+        def header_list(headers)
           list = Librdkafka::Bindings.headers_new(headers.size)
           headers.each do |name, values|
             name = name.to_s.b
@@ -101,12 +101,13 @@ module Skep
           list
         end
 
-        # The three by their addresses, which lie one after the other; payload and key with sizes.
-        def addressed(texts, address)
+        # The topic, payload and key lie one after the other in memory: their addresses, and the
+        # sizes of payload and key.
+        def text_values(texts, address)
           topic, payload, key = texts.map do |text|
-            place = [text ? address : 0, text.to_s.bytesize]
+            location = [text ? address : 0, text.to_s.bytesize]
             address += text.to_s.bytesize + 1
-            place
+            location
           end
           [[TOPIC, topic.first], [VALUE, *payload], [KEY, *key]]
         end

@@ -1,22 +1,27 @@
 # frozen_string_literal: true
 
-# A node's producer: made when it is first asked for, shared by its threads, and made anew after
-# librdkafka has given it up.
+# A node's producer: made at its first use, shared by threads, and replaced after a fatal error.
 #
 #   renewable_producer = RenewableProducer.new(options, report)
-#   renewable_producer.producer          # => Producer
-#   renewable_producer.renew             # something failed: where that was for good, the next one is another
+#   renewable_producer.producer    # => Producer
+#   renewable_producer.renew       # after a failure: replaces the producer if that was fatal
+#   renewable_producer.discard     # replaces it in any case
 #   renewable_producer.close(10)
+#
+# The next call of #producer makes the replacement.
 module Skep
   module Kafka
     class Producer
       class RenewableProducer
-        # transactional_id: whose transactions it makes; nil: none.
+        MAX_IDLE = "connections.max.idle.ms"
+        private_constant :MAX_IDLE
+
+        # transactional_id: nil for a producer without transactions.
         #: (Config::SourceOptions, Metrics::EventReporter, ?transactional_id: String?) -> void
         def initialize(options, report, transactional_id: nil)
           @settings = options.producer
           @report = report
-          @id = transactional_id
+          @transactional_id = transactional_id
           @lock = Mutex.new
         end
 
@@ -24,23 +29,23 @@ module Skep
           @producer || @lock.synchronize { @producer ||= make }
         end
 
-        # From now on its transactions are made under another id.
-        def rename(id) #: (String) -> void
-          @id = id
+        # The next producer uses another transactional.id.
+        def rename(transactional_id) #: (String) -> void
+          @transactional_id = transactional_id
         end
 
-        # Something failed: where that was for good, the next one is another.
+        # Closes the producer if it has a fatal error.
         def renew = discard(&:fatal) #: () -> void
 
-        # The next one is another, where the block says so of this one; what is on its way isn't
-        # waited for.
+        # Closes the producer, if the block returns true for it, without waiting for messages in
+        # flight.
         def discard #: () ?{ (Producer) -> untyped } -> void
-          spent = @lock.synchronize do
+          discarded = @lock.synchronize do
             next unless @producer && (!block_given? || yield(@producer))
 
             @producer.tap { @producer = nil }
           end
-          spent&.close(timeout: 0)
+          discarded&.close(timeout: 0)
         end
 
         def close(seconds) #: (Numeric) -> void
@@ -50,18 +55,16 @@ module Skep
         private
 
         def make
-          settings = @id ? @settings.with(transactional) : @settings
-          Producer.new(nil, __settings: settings, __report: @report)
+          settings = @transactional_id ? @settings.with(transaction_settings) : @settings
+          Producer.__for_node(settings, @report)
         end
 
-        # (What waits for a coordinator that is gone looks again when a connection goes, and not by
-        # its own clock: librdkafka 2.11, its issues 5456 and 5511.)
-        def transactional
-          { "transactional.id" => @id, IDLE => @settings[IDLE] || "10000" }
+        # A transactional call that waits for a lost coordinator looks for it again only when a
+        # connection closes (librdkafka 2.11, its issues 5456 and 5511): so idle connections are
+        # closed early.
+        def transaction_settings
+          { "transactional.id" => @transactional_id, MAX_IDLE => @settings[MAX_IDLE] || "10000" }
         end
-
-        IDLE = "connections.max.idle.ms"
-        private_constant :IDLE
       end
     end
   end

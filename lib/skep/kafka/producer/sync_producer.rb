@@ -1,13 +1,14 @@
 # frozen_string_literal: true
 
-# Writes many messages and knows how many arrived.
+# Writes many messages and counts how many were delivered.
 #
-#   writer = SyncProducer.new({ "bootstrap.servers" => "…" })
-#   writer.put("orders", "key", "payload", { "trace" => "1" })   # waits while the buffer is full
-#   writer.flush(30)                                             # until all are answered for
-#   writer.delivered, writer.failed
+#   producer = SyncProducer.new({ "bootstrap.servers" => "…" })
+#   producer.put("orders", "key", "payload", { "trace" => "1" })   # waits while the buffer is full
+#   producer.flush(30)                                             # waits for all acknowledgements
+#   producer.delivered, producer.failed
 #
-# For one thread at a time; it has none of its own. Producer is for everything else.
+# Only one thread at a time may use it. It has no thread of its own: delivery reports are handled
+# while it waits, and by #poll. Use Producer for everything else.
 module Skep
   module Kafka
     class Producer
@@ -24,38 +25,38 @@ module Skep
           @delivered = @failed = 0
         end
 
-        # Puts a message into the buffer; raises DeliveryFailed if librdkafka won't have it.
+        # Adds a message to the buffer. Raises DeliveryFailed if librdkafka rejects it.
+        #: (String, String?, String?, ?Hash[String, String]?, ?partition: Integer?) -> void
         def put(topic, key, payload, headers = nil, partition: nil)
-          #: (String, String?, String?, ?Hash[String, String]?, ?partition: Integer?) -> void
           Kernel.loop do
             case (code = super(topic, key, payload, headers:, partition:))
             when 0 then return
-            when Librdkafka::ErrorCode::QUEUE_FULL then serve(FULL_SECONDS)
+            when Librdkafka::ErrorCode::QUEUE_FULL then wait_for_events(FULL_SECONDS)
             else raise DeliveryFailed.new(topic:, cause: Librdkafka::Bindings.err2str(code))
             end
           end
         end
 
-        # Waits so many seconds at most until every message is answered for. How many are not.
+        # Waits up to `seconds` until every message is acknowledged. Returns how many are not.
         def flush(seconds) #: (Numeric) -> Integer
           deadline = OS.now + seconds
           while waiting.positive? && (left = deadline - OS.now).positive?
-            serve(left)
+            wait_for_events(left)
           end
           waiting
         end
 
-        # Takes note of what has been answered, without waiting.
-        def listen = control.drain { |event| hear(event) } #: () -> void
+        # Handles the delivery reports that have arrived, without waiting.
+        def poll = control.drain { |event| handle_event(event) } #: () -> void
 
         private
 
-        def serve(seconds)
-          control.wait([seconds, 0].max) { |event| hear(event) }
-          listen
+        def wait_for_events(seconds)
+          control.wait([seconds, 0].max) { |event| handle_event(event) }
+          poll
         end
 
-        def hear(event)
+        def handle_event(event)
           case event.kind
           when :delivery then event.deliveries.each { |code,| count(code) }
           when :error then @cause = event.text

@@ -1,78 +1,121 @@
 # frozen_string_literal: true
 
-# librdkafka's transaction calls on one producer, each repeated until it is through: what an answer
-# that didn't come means is told as an error.
+# librdkafka's transaction calls on one producer. Each is repeated while its error is retriable.
 #
-#   transactor = TransactionCalls.new(producer, child)
-#   transactor.init                        # once; whoever had this transactional.id is fenced off
-#   transactor.begin
-#   transactor.send_offsets(list, metadata)
-#   transactor.commit                      # or abort
+#   calls = TransactionCalls.new(producer, consumer, child)
+#   calls.init_transactions              # once; fences older producers with this transactional.id
+#   calls.begin_transaction
+#   calls.send_offsets(list, metadata)
+#   calls.commit_transaction             # or abort_transaction
+#   calls.committed?(partition, 41)      # was it committed, after a commit whose answer was lost?
 #
-# Raises TransactionFailed. None of them holds up the process' other threads. At a stop they give up
-# after some seconds, an abort after one: the successor's `init` ends what was begun then, or the
-# broker's clock does.
+# They raise TransactionFailed. None of them blocks the other threads of the process. While the node
+# stops they give up after some seconds, an abort after its first try: the next producer with this
+# transactional.id ends the transaction then, or the broker does after transaction.timeout.ms.
 module Skep
   module Kafka
     class Producer
       class TransactionCalls
-        TURN_MS = 1_000 # between two looks whether to stop
-        LONGEST = 90.0 # seconds; librdkafka often looks only at socket.timeout.ms, 60 s
+        TRY_MS = 1_000 # of one call; then it checks whether the node is stopping
+        LONGEST = 90.0 # seconds; librdkafka may return only after socket.timeout.ms, 60 s
         STOP_SECONDS = 10.0
-        private_constant :TURN_MS, :LONGEST, :STOP_SECONDS
+        QUERY_SECONDS = 10.0 # that one query of the committed offset may take
+        QUERY_PAUSE = 0.5 # seconds, after an error
+        private_constant :TRY_MS, :LONGEST, :STOP_SECONDS, :QUERY_SECONDS, :QUERY_PAUSE
 
-        def initialize(producer, child) #: (Producer, Child) -> void
-          @handle = producer.__sender.handle
+        def initialize(producer, consumer, child) #: (Producer, Consumer, Child) -> void
+          @handle = producer.__client.handle
+          @consumer = consumer
           @child = child
+          @pause = Threads::Inbox.new # stays empty: a timed wait
         end
 
-        # The block is called with each error after which it tries again; what it gives doesn't
-        # count.
-        def init(&) #: () { (TransactionFailed) -> void } -> void
-          call("init_transactions", again: ->(error) { yield error }) do
-            Librdkafka::Bindings.init_transactions(@handle, TURN_MS)
+        # Yields each error after which it tries again.
+        def init_transactions(&on_retry) #: () { (TransactionFailed) -> void } -> void
+          call("init_transactions", on_retry:) do
+            Librdkafka::Bindings.init_transactions(@handle, TRY_MS)
           end
         end
 
-        def begin
+        def begin_transaction #: () -> void
           call("begin_transaction") { Librdkafka::Bindings.begin_transaction(@handle) }
-        end #: () -> void
+        end
 
         def send_offsets(list, metadata) #: (Librdkafka::TopicPartitionList, FFI::Pointer) -> void
           call("send_offsets_to_transaction") do
             Librdkafka::Bindings.send_offsets_to_transaction(@handle, list.pointer, metadata,
-                                                             TURN_MS)
+                                                             TRY_MS)
           end
         end
 
-        def commit #: () -> void
-          call("commit_transaction") { Librdkafka::Bindings.commit_transaction(@handle, TURN_MS) }
+        def commit_transaction #: () -> void
+          call("commit_transaction") { Librdkafka::Bindings.commit_transaction(@handle, TRY_MS) }
         end
 
-        def abort #: () -> void
-          call("abort_transaction", patience: 0) { Librdkafka::Bindings.abort_transaction(@handle, TURN_MS) }
+        def abort_transaction #: () -> void
+          call("abort_transaction", stop_seconds: 0) do
+            Librdkafka::Bindings.abort_transaction(@handle, TRY_MS)
+          end
+        end
+
+        # Returns true if the group's committed offset is beyond `offset`, whichever process
+        # committed it. The brokers answer once no transaction on the partition is open; it asks
+        # until they do, since a batch that was committed and is processed again has its output
+        # twice. Returns false without an answer if the node stops or has lost the partition:
+        # nothing is processed again here then.
+        #: (Processing::AssignedPartition, Integer) -> bool
+        def committed?(partition, offset)
+          Kernel.loop do
+            committed = @child.busy(for: QUERY_SECONDS) { committed_offset(partition.key) }
+            return committed > offset if committed
+            return false if @child.stopping? || partition.revoked == :lost || @consumer.fatal
+
+            @pause.pop(timeout: QUERY_PAUSE)
+          end
         end
 
         private
 
-        # patience: seconds of trying again at a stop.
-        def call(name, again: nil, patience: STOP_SECONDS)
+        # stop_seconds: how long it repeats the call once the node is stopping.
+        def call(name, on_retry: nil, stop_seconds: STOP_SECONDS)
           Kernel.loop do
             error = @child.busy(for: LONGEST) { yield }
             return if error.null?
 
-            failure = TransactionFailed.of(error, name)
-            raise failure unless failure.retriable? && !late?(patience)
+            failure = failure(name, error)
+            raise failure unless failure.retriable? && !too_late?(stop_seconds)
 
-            again&.call(failure)
+            on_retry&.call(failure)
           end
         end
 
-        def late?(patience)
+        # Also destroys librdkafka's error object.
+        def failure(step, error)
+          bindings = Librdkafka::Bindings
+          TransactionFailed.new(step:, code: bindings.error_code(error),
+                                text: bindings.error_string(error),
+                                retriable: !bindings.error_is_retriable(error).zero?,
+                                fatal: !bindings.error_is_fatal(error).zero?)
+        ensure
+          bindings.error_destroy(error)
+        end
+
+        def too_late?(stop_seconds)
           return false unless @child.stopping?
 
           @stopping_since ||= OS.now
-          OS.now - @stopping_since >= [patience, (@child.time_left || 0) / 3].min
+          OS.now - @stopping_since >= [stop_seconds, (@child.time_left || 0) / 3].min
+        end
+
+        # Returns the committed offset, negative if there is none, or nil without an answer.
+        def committed_offset(key)
+          Librdkafka::TopicPartitionList.make([[*key, nil]]) do |list|
+            next unless Librdkafka::Bindings.committed(@consumer.handle, list.pointer,
+                                                       TRY_MS).zero?
+
+            _, _, offset, code = list.to_a.first
+            offset if code.zero?
+          end
         end
       end
     end

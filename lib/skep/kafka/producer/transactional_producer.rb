@@ -1,180 +1,187 @@
 # frozen_string_literal: true
 
-# What `child.producer` is for one handler at a time of a transactional source: a producer of its
-# own, and a transaction for each batch, which holds what the handler produced and the batch's
-# offset. Both count, or neither.
+# The `child.producer` of one thread of a transactional source: a producer of its own, with a
+# transaction for each batch. The transaction contains what the handler produced and the offset of
+# the batch, so that both are committed, or neither.
 #
-#   transaction = TransactionalProducer.new(renewable_producer, child, id: "billing-host-3-1", options:, consumer:,
-#                                          report:)
-#   transaction.open                 # whoever had this id before can write no more
-#   transaction.begin                # a handler is to be called
-#   transaction.produce("out", "payload")
-#   transaction.seal(partition, offset)  # commits; false where the partition went elsewhere
-#   transaction.abort                    # the handler raised
+#   producer = TransactionalProducer.new(renewable_producer, child, consumer:, report:, options:,
+#                                        id: "billing-host-3-1")
+#   producer.init_transactions                     # fences the previous producer with this id
+#   producer.begin_batch                           # the handler is called now
+#   producer.produce("out", "payload")
+#   producer.await_deliveries(partition, offset)   # commits; false if the partition was lost
+#   producer.abort_batch                           # the handler raised
 #
-# The broker takes the offset only from who is in the group's present generation: a node that has
-# lost its partitions without knowing it can't commit (KIP-447).
+# The broker accepts the offset only from a member of the group's current generation (KIP-447): a
+# node that has lost its partitions, and doesn't know it yet, can't commit.
 module Skep
   module Kafka
     class Producer
       class TransactionalProducer < Producer::HandlerProducer
-        TELL_AFTER = 10.0 # seconds that `open` may take without a word
-        TIMEOUT_MS = 60_000 # librdkafka's transaction.timeout.ms unless set
-        CLOSE_SECONDS = 60 # that librdkafka may take for a client's end
-        private_constant :TELL_AFTER, :TIMEOUT_MS, :CLOSE_SECONDS
+        REPORT_AFTER = 10.0 # seconds of init_transactions after which the wait is reported
+        TIMEOUT_MS = 60_000 # librdkafka's default of transaction.timeout.ms
+        CLOSE_SECONDS = 60 # that librdkafka may take to close a client
+        GENERATED_ID = /\A.*-\d+-\d+/
+        TAKEN = "another process uses this transactional.id: check that no two swarms on this " \
+                "host have the same name, or the same transactional:"
+        private_constant :REPORT_AFTER, :TIMEOUT_MS, :CLOSE_SECONDS, :GENERATED_ID, :TAKEN
 
-        #: (RenewableProducer, Child, id: String, options: Config::SourceOptions,
-        #:   consumer: Consumer, report: Metrics::EventReporter) -> void
-        def initialize(renewable_producer, child, id:, options:, consumer:, report:)
+        #: (RenewableProducer, Child, consumer: Consumer, report: Metrics::EventReporter,
+        #:   options: Config::SourceOptions, id: String) -> void
+        def initialize(renewable_producer, child, consumer:, report:, options:, id:)
           super(renewable_producer, child)
           @id = id
-          @doubt = TransactionOutcome.new(consumer, child)
           @consumer, @report, @options = consumer, report, options
-          @limit = (@options.producer["transaction.timeout.ms"] || TIMEOUT_MS).to_i / 1000.0
+          @limit = (options.producer["transaction.timeout.ms"] || TIMEOUT_MS).to_i / 1000.0
         end
 
-        # Raises AuthorizationError where the broker doesn't let us, TransactionFailed at a stop.
-        def open #: () -> void
+        # Raises AuthorizationError if the broker refuses the transactional.id, and
+        # TransactionFailed while the node stops.
+        def init_transactions #: () -> void
           since = OS.now
-          transactor = TransactionCalls.new(@renewable_producer.producer, @child)
-          transactor.init { |failure| tell_waiting(failure, since) }
-          @transactor = transactor
+          calls = TransactionCalls.new(@renewable_producer.producer, @consumer, @child)
+          calls.init_transactions { |failure| report_wait(failure, since) }
+          @calls = calls
         rescue TransactionFailed => e
           @renewable_producer.discard
-          e.refused? ? raise(refused(e)) : raise
+          e.refused? ? raise(refusal(e)) : raise
         end
 
         def produce(...) #: (String, String?, **untyped) -> DeliveryHandle
-          @open ? super : raise(NoTransaction)
+          @in_transaction ? super : raise(NoTransaction)
         end
 
-        def atomic? = true #: () -> bool
+        def transactional? = true #: () -> bool
 
-        def begin #: () -> void
-          @ending = false
-          open unless @transactor
-          @transactor.begin
+        def begin_batch #: () -> void
+          @committing = false
+          init_transactions unless @calls
           @began_at = OS.now
-          @open = true
+          @calls.begin_transaction
+          @in_transaction = true
           super
         rescue TransactionFailed => e
-          raise reason(e)
+          raise batch_error(e)
         end
 
-        def seal(partition, offset) #: (Processing::AssignedPartition, Integer) -> bool
-          raise @broken if @broken
+        # Commits the transaction, with the offset. Returns false if the partition was lost.
+        #: (Processing::AssignedPartition, Integer) -> bool
+        def await_deliveries(partition, offset)
+          raise @batch_error if @batch_error
 
-          partition.in_doubt = true # what is committed beside it would count for more
-          conclude(partition, offset)
+          partition.in_doubt = true # commit no offset outside of the transaction
+          end_transaction(partition, offset)
         end
 
-        def abort #: () -> void
-          @broken = nil
-          return unless @open
+        def abort_batch #: () -> void
+          @batch_error = nil
+          return unless @in_transaction
 
-          finish
+          take_handles
           roll_back
         end
 
-        def inspect
-          "#<Skep::Kafka::Producer::TransactionalProducer #{@id}#{" open" if @open}>"
-        end #: () -> String
+        def inspect #: () -> String
+          "#<Skep::Kafka::Producer::TransactionalProducer #{@id}#{" open" if @in_transaction}>"
+        end
 
         private
 
-        def conclude(partition, offset)
-          self.begin unless @open
+        def end_transaction(partition, offset)
+          begin_batch unless @in_transaction
           committed = commit(partition, offset)
-          committed ? finish : abort
+          committed ? take_handles : abort_batch
           committed
         rescue TransactionFailed => e
-          begun = finish
+          handles = take_handles
           roll_back unless e.fatal?
-          error = reason(e, begun)
-          through?(begun, partition, offset) || raise(@broken = error)
+          error = batch_error(e, handles)
+          committed_anyway?(handles, partition, offset) || raise(@batch_error = error)
         end
 
-        def finish
-          @open = false
-          take
+        def take_handles
+          @in_transaction = false
+          super
         end
 
-        # The generation is asked for before the look at the partition: was that one still ours
-        # after it, then it is ours in that generation.
+        # Reads the generation before it checks the partition: if the partition is still assigned
+        # after that, it is assigned in this generation.
         def commit(partition, offset)
           metadata = Librdkafka::Bindings.consumer_group_metadata(@consumer.handle)
           return false if partition.revoked == :lost
 
           Librdkafka::TopicPartitionList.make([[*partition.key, offset + 1,
                                                 *partition.epoch(offset + 1)]]) do |list|
-            @transactor.send_offsets(list, metadata)
+            @calls.send_offsets(list, metadata)
           end
-          @ending = true
-          @transactor.commit
+          @committing = true
+          @calls.commit_transaction
           true
         ensure
           Librdkafka::Bindings.consumer_group_metadata_destroy(metadata) if metadata
         end
 
-        # Was it committed for all that? librdkafka doesn't ask for that where a message has failed.
-        # The next one is opened first: that ends what nobody has ended yet.
-        def through?(begun, partition, offset)
-          return false if !@ending || begun.any?(&:error)
+        # Returns true if the transaction was committed although the commit failed here. Not where a
+        # message has failed: librdkafka doesn't send the commit then. init_transactions comes
+        # first, since it ends a transaction that is still open.
+        def committed_anyway?(handles, partition, offset)
+          return false if !@committing || handles.any?(&:error)
 
-          open unless @transactor
-          @doubt.through?(partition, offset)
-        rescue TransactionFailed # at a stop: nobody does it again here
+          init_transactions unless @calls
+          @calls.committed?(partition, offset)
+        rescue TransactionFailed # the node stops: the batch isn't processed again here
           false
         end
 
-        # Taken back is only what was answered for. The rest librdkafka forgets and gives its
-        # sequence numbers to what comes next, which brokers that have it after all drop as a
-        # duplicate.
+        # Aborts only what is acknowledged. librdkafka's abort drops messages in flight and gives
+        # their sequence numbers to the next ones, which a broker that has received the first ones
+        # drops as duplicates: then the client is replaced.
         def roll_back
-          return unless @transactor # it didn't even begin
+          return unless @calls # the transaction wasn't begun
 
-          answered? ? @transactor.abort : renew
+          all_acknowledged? ? @calls.abort_transaction : renew
         rescue TransactionFailed => e
-          reason(e)
-          discard # whatever it was, the next one begins with the end of this one
+          batch_error(e)
+          discard # the next producer begins by ending this transaction
         end
 
-        def answered?
+        def all_acknowledged?
           producer = @renewable_producer.producer
-          patiently { producer.flush(TURN) }.zero? && producer.failed.zero?
+          waiting_for_broker { producer.flush(SLICE) }.zero? && producer.failed.zero?
         end
 
-        # Opened at once, since readers of its outputs wait for the end of what was begun.
+        # Initializes the next producer at once: consumers of its topics wait for the end of this
+        # transaction.
         def renew
           discard
-          open
-        rescue TransactionFailed, AuthorizationError # the next `begin` finds out, and tells
-          @transactor = nil
+          init_transactions
+        rescue TransactionFailed, AuthorizationError # the next begin_batch meets and raises it
+          @calls = nil
         end
 
         def discard
-          @transactor = nil
+          @calls = nil
           @child.busy(for: CLOSE_SECONDS) { @renewable_producer.discard }
         end
 
-        def timed_out? = OS.now - @began_at >= @limit
-
-        # What is to be raised for it.
-        def reason(error, begun = [])
+        # Returns the error to raise for the batch.
+        def batch_error(error, handles = [])
           discard if error.fatal?
           return fenced(error) if error.fenced?
 
-          lost = begun.select { |delivery| delivery.error && !delivery.error.passing? }
-          lost.any? ? failure(lost) : error
+          failed = handles.select { |handle| handle.error && !handle.error.passing? }
+          failed.any? ? delivery_error(failed) : error
         end
 
-        # Either the broker gave the transaction up, or another process has this id now. Taking it
-        # back would be answered in kind, for ever; what keeps zombies out is the group's
-        # generation.
+        # Either the broker has aborted the transaction after its timeout, or another process uses
+        # this transactional.id. Fencing that process in turn would never end; this producer takes
+        # another id. The group's generation keeps a node without the partition from committing.
         def fenced(error)
-          return timed_out if timed_out?
+          seconds = OS.now - @began_at
+          timed_out = seconds >= @limit
+          return TransactionTimedOut.new(seconds: seconds.round(1), limit: @limit) if timed_out
 
-          taken, @id = @id, "#{@id[ORIGINAL]}-#{Random.bytes(4).unpack1("H*")}"
+          taken, @id = @id, "#{@id[GENERATED_ID]}-#{Random.bytes(4).unpack1("H*")}"
           discard
           @renewable_producer.rename(@id)
           @report.event(:kafka_transactional_id_taken, level: :warn, transactional_id: taken,
@@ -182,26 +189,17 @@ module Skep
           error
         end
 
-        ORIGINAL = /\A.*-\d+-\d+/
-        TAKEN = "another process makes transactions under it: do two swarms on this host have the " \
-                "same name, or the same transactional:?"
-        private_constant :ORIGINAL, :TAKEN
+        def report_wait(error, since)
+          return if @wait_reported || OS.now - since < REPORT_AFTER
 
-        def timed_out
-          TransactionTimedOut.new(seconds: (OS.now - @began_at).round(1), limit: @limit)
-        end
-
-        def tell_waiting(error, since)
-          return if @told || OS.now - since < TELL_AFTER
-
-          @told = true
+          @wait_reported = true
           @report.event(:kafka_transaction_waits, level: :warn, transactional_id: @id,
                                                  error: @report.clean(error.text))
         end
 
-        def refused(error)
+        def refusal(error)
           AuthorizationError.new(what: :transaction, name: @id, brokers: @options.settings.brokers,
-                      cause: @report.clean(error.text))
+                                 cause: @report.clean(error.text))
         end
       end
     end

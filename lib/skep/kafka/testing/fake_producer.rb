@@ -15,23 +15,23 @@ module Skep
         end
 
         # Replaces DeliveryHandle: the message is delivered.
-        Delivery = Struct.new(:place) do
+        Delivery = Struct.new(:report) do
           def wait(timeout: nil) # rubocop:disable Lint/UnusedMethodArgument -- as the real one
-            place
+            report
           end
 
           def done? = true
           def heard? = false
           def claimed? = true
           def error = nil
-          def topic = place.topic
+          def topic = report.topic
         end
         private_constant :Place, :Delivery
 
-        #: (Array[ProducedMessage], ?atomic: bool) -> void
-        def initialize(produced, atomic: false)
+        #: (Array[ProducedMessage], ?transactional: bool) -> void
+        def initialize(produced, transactional: false)
           @produced = produced
-          @atomic = atomic
+          @transactional = transactional
           @offsets = Hash.new(-1)
         end
 
@@ -54,27 +54,27 @@ module Skep
 
         # Called by the worker. Outputs of a transaction are visible once it is committed.
 
-        def atomic? = @atomic
-        def open = nil
+        def transactional? = @transactional
+        def init_transactions = nil
 
-        def begin
-          @begun = [] if @atomic
+        def begin_batch
+          @begun = [] if @transactional
         end
 
-        def seal(_partition, _offset)
+        def await_deliveries(_partition, _offset)
           @produced.concat(@begun.to_a)
           @begun = nil
           true
         end
 
-        def abort = @begun = nil
+        def abort_batch = @begun = nil
         def inspect = "#<Skep::Kafka::Testing::FakeProducer produced=#{@produced.size}>"
       end
 
       # Makes a producer for each worker of a test run.
-      FakeProducers = Struct.new(:produced, :atomic) do
-        def of(child, _thread)
-          FakeProducer.new(produced, atomic:).tap { |outlet| child.__lend(outlet) }
+      FakeProducers = Struct.new(:produced, :transactional) do
+        def for_thread(child, _thread)
+          FakeProducer.new(produced, transactional:).tap { |producer| child.__lend(producer) }
         end
       end
     end

@@ -59,7 +59,7 @@ module Skep
             @writer.put(@topic, key, payload, partition:)
             next unless ((sent += 1) % PACE).zero?
 
-            @writer.listen
+            @writer.poll
             yield sent if block_given?
           end
           arrived(before)
