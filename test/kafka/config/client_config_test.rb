@@ -43,13 +43,14 @@ module Skep
       end
 
       test "hides the values of secret settings and logins in addresses, wherever they turn up" do
-        secrets = Config::SecretSettings.in("sasl.password" => "tiger", "ssl.key.pem" => "lily",
-                             "sasl.username" => "me", "ssl.keystore.password" => "tiger-lily")
-        assert_equal "me: ***, *** and ***",
-                     Config::SecretSettings.scrub("me: tiger-lily, lily and tiger", secrets)
+        config = Config::ClientConfig.new("sasl.password" => "tiger", "ssl.key.pem" => "lily",
+                                          "sasl.username" => "me", "sasl.jaas.config" => "",
+                                          "ssl.keystore.password" => "tiger-lily")
+        assert_equal "me: ***, *** and ***", config.redact("me: tiger-lily, lily and tiger")
         assert_equal "at http://***@host/ and kafka:9092",
-                     Config::SecretSettings.scrub("at http://u:p@host/ and kafka:9092", [])
-        assert_equal "not ?", Config::SecretSettings.scrub("not \xFF".b, [])
+                     config.redact("at http://u:p@host/ and kafka:9092")
+        assert_equal "not ?", config.redact("not \xFF".b)
+        assert_equal "left \xFF".b, "left \xFF".b.tap { |text| config.redact(text) }
       end
 
       test "waits twice as long after each failure, a bit more or less, and 30 seconds at most" do

@@ -39,7 +39,7 @@ module Skep
 
         # Asks, and asks again while the group is on its way to another coordinator, or to its
         # first.
-        #: (^(Librdkafka::Client, Librdkafka::EventQueue, Float) -> void) { (Librdkafka::Event)
+        #: (^(Librdkafka::Client, Librdkafka::EventQueue, Float) -> void) { (Librdkafka::EventQueue::Event)
         #:   -> untyped } -> untyped
         def ask(question)
           Kernel.loop do
@@ -103,7 +103,7 @@ module Skep
                                  cause: clean(event.text))
         end
 
-        def clean(text) = Config::SecretSettings.scrub(text, @settings.secrets)
+        def clean(text) = @settings.redact(text)
       end
     end
   end

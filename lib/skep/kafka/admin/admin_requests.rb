@@ -29,7 +29,7 @@ module Skep
           end
 
           # The error code of the answer, 0 if the group may be read.
-          def offsets_in(event) #: (Librdkafka::Event) -> Integer
+          def offsets_in(event) #: (Librdkafka::EventQueue::Event) -> Integer
             return event.code unless event.code.zero?
 
             group, = list(:ListConsumerGroupOffsets_result_groups, event)
@@ -43,7 +43,7 @@ module Skep
           end
 
           # What was committed: [[topic, number, offset, error code], …]
-          #: (Librdkafka::Event) -> Array[[String, Integer, Integer, Integer]]
+          #: (Librdkafka::EventQueue::Event) -> Array[[String, Integer, Integer, Integer]]
           def committed_in(event)
             group, = list(:ListConsumerGroupOffsets_result_groups, event)
             group ? Librdkafka::TopicPartitionList.new(Librdkafka::Bindings.group_result_partitions(group)).to_a : []
@@ -59,7 +59,7 @@ module Skep
           end
 
           # The error code, and if that is 0 what GroupDescription says.
-          #: (Librdkafka::Event) -> [Integer, GroupDescription?]
+          #: (Librdkafka::EventQueue::Event) -> [Integer, GroupDescription?]
           def described_in(event)
             return [event.code, nil] unless event.code.zero?
 
@@ -80,7 +80,7 @@ module Skep
             end
           end
 
-          #: (Librdkafka::Event) -> Array[[String, Integer, Integer, Integer]]
+          #: (Librdkafka::EventQueue::Event) -> Array[[String, Integer, Integer, Integer]]
           def ends_in(event)
             list(:ListOffsets_result_infos, event).map do |info|
               Librdkafka::TopicPartitionList.entry(Librdkafka::Bindings.ListOffsetsResultInfo_topic_partition(info).address)
@@ -88,7 +88,7 @@ module Skep
           end
 
           def create(client, queue, name, partitions, copies, seconds)
-            topic, text = Librdkafka::Bindings.complaint do |*room|
+            topic, text = Librdkafka::Bindings.with_error_buffer do |*room|
               Librdkafka::Bindings.NewTopic_new(name, partitions, copies, *room)
             end
             raise LibrdkafkaError.new(call: "the topic #{name}", text:) if topic.null?
@@ -101,7 +101,7 @@ module Skep
           end
 
           # The error code and text for the topic to create.
-          def created_in(event) #: (Librdkafka::Event) -> [Integer, String?]
+          def created_in(event) #: (Librdkafka::EventQueue::Event) -> [Integer, String?]
             topic, = list(:CreateTopics_result_topics, event)
             return [event.code, event.text] unless topic
 
@@ -118,7 +118,7 @@ module Skep
           end
 
           # The error code and text for the topic to delete.
-          def deleted_in(event) #: (Librdkafka::Event) -> [Integer, String?]
+          def deleted_in(event) #: (Librdkafka::EventQueue::Event) -> [Integer, String?]
             topic, = list(:DeleteTopics_result_topics, event)
             return [event.code, event.text] unless topic
 
@@ -136,7 +136,7 @@ module Skep
           end
 
           # The ids of those that are there.
-          def ids_in(event) #: (Librdkafka::Event) -> Hash[String, String]
+          def ids_in(event) #: (Librdkafka::EventQueue::Event) -> Hash[String, String]
             there = list(:DescribeTopics_result_topics, event).select do |topic|
               Librdkafka::Bindings.error_code(Librdkafka::Bindings.TopicDescription_error(topic)).zero?
             end
@@ -160,7 +160,7 @@ module Skep
 
           def within(client, seconds)
             options = Librdkafka::Bindings.AdminOptions_new(client.handle, ANY)
-            Librdkafka::Bindings.complaint do |buffer, size|
+            Librdkafka::Bindings.with_error_buffer do |buffer, size|
               Librdkafka::Bindings.AdminOptions_set_request_timeout(options, (seconds * 1000).ceil,
                                                                     buffer, size)
             end

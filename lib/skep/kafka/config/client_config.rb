@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "skep/secrets"
+
 # The librdkafka settings a user gave, with what skep adds, and what is wrong with them.
 #
 #   settings = ClientConfig.new({ "bootstrap.servers": "kafka-1:9092", "sasl.password": "…" })
@@ -48,19 +50,28 @@ module Skep
         # Those that only a consumer has.
         CONSUMERS = /\A(?:group\.|auto\.offset|session\.|heartbeat\.|max\.poll|fetch\.|queued\.|
                         partition\.assignment|isolation\.|check\.crcs|allow\.auto\.create)/x
-        private_constant :SKEPS, :REFRESH, :DEFAULTS, :POLL_MS, :SESSION_MS, :CONSUMERS
-
-        attr_reader :secrets #: Array[String]
+        HIDDEN = "***"
+        LOGIN_IN_URL = %r{(?<=://)[^/@\s]+@}
+        private_constant :SKEPS, :REFRESH, :DEFAULTS, :POLL_MS, :SESSION_MS, :CONSUMERS, :HIDDEN,
+                         :LOGIN_IN_URL
 
         def initialize(given) #: (untyped) -> void
           @given = given
           @settings = plain(given).freeze
-          @secrets = SecretSettings.in(@settings).freeze
+          @secrets = secret_values.freeze
           @protocol = GroupProtocol.new(@settings)
         end
 
         # The brokers as they may be shown.
-        def brokers = SecretSettings.scrub(bootstrap.to_s, secrets) #: () -> String
+        def brokers = redact(bootstrap.to_s) #: () -> String
+
+        # Returns the text as valid UTF-8 without the values of secret settings, logins in URLs, and
+        # whatever else looks like a secret (Skep::Secrets).
+        def redact(text) #: (String) -> String
+          clean = text.dup.force_encoding(Encoding::UTF_8).scrub("?")
+          @secrets.each { |secret| clean = clean.gsub(secret, HIDDEN) }
+          Secrets.hide(clean, HIDDEN).gsub(LOGIN_IN_URL, "#{HIDDEN}@")
+        end
 
         def [](name) = @settings[name] #: (String) -> String?
 
@@ -124,6 +135,12 @@ module Skep
 
         private
 
+        # Longest first: one secret may contain another.
+        def secret_values
+          @settings.select { |name, value| Secrets.name?(name) && !value.empty? }
+                   .values.sort_by { |value| -value.size }
+        end
+
         def plain(given)
           given.is_a?(Hash) ? given.to_h { |name, value| [name.to_s, value.to_s] } : {}
         end
@@ -148,7 +165,7 @@ module Skep
 
         # librdkafka checks names and values without a network; without it there is one sentence.
         def refused
-          missing = Librdkafka::SharedLibrary.missing
+          missing = Librdkafka::Bindings.missing_library
           return [missing] if missing
 
           @settings.except(*SKEPS.keys, *nameless).filter_map { |name, value| refusal(name, value) }
@@ -160,7 +177,7 @@ module Skep
           Librdkafka::Bindings.conf_destroy(Librdkafka::Client.configure({ name => value }))
           nil
         rescue LibrdkafkaError => e # what librdkafka doesn't take is the user's to correct
-          SecretSettings.scrub("kafka: #{e.message}", secrets)
+          redact("kafka: #{e.message}")
         end
       end
     end

@@ -28,7 +28,7 @@ module Skep
           @report = tools.report
         end
 
-        def began(event) #: (Librdkafka::Event) -> bool
+        def began(event) #: (Librdkafka::EventQueue::Event) -> bool
           return false unless Librdkafka::ErrorCode::NETWORK.include?(event.code)
 
           @cause = @report.clean(event.text) unless event.code == Librdkafka::ErrorCode::ALL_BROKERS_DOWN

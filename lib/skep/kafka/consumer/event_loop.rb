@@ -41,7 +41,7 @@ module Skep
 
         # Deals with one event of the client's. Called on the thread, and at the end by whoever
         # closes the client.
-        def hear(event) #: (Librdkafka::Event) -> void
+        def hear(event) #: (Librdkafka::EventQueue::Event) -> void
           case event.kind
           when :rebalance then rebalance(event)
           when :error then error(event)
@@ -51,7 +51,7 @@ module Skep
         end
 
         # The same while the client closes: what was done is committed, and all goes at once.
-        def hear_last(event) #: (Librdkafka::Event) -> void
+        def hear_last(event) #: (Librdkafka::EventQueue::Event) -> void
           case event.kind
           when :rebalance then @rebalance_listener.give_up_all(event.list)
           when :error then nil # of a client that closes

@@ -37,7 +37,7 @@ module Skep
           [left - @before, 0].max
         end
 
-        def look(&) #: () { (Librdkafka::Event) -> void } -> void
+        def look(&) #: () { (Librdkafka::EventQueue::Event) -> void } -> void
           @wakeup_pipe.heard
           return unless seconds_left&.zero?
 

@@ -57,8 +57,7 @@ module Skep
         end
 
         def failure(cause)
-          DeliveryFailed.new(topic: @topic,
-                             cause: Config::SecretSettings.scrub(cause, @settings.secrets))
+          DeliveryFailed.new(topic: @topic, cause: @settings.redact(cause))
         end
 
         def await(delivery)
@@ -88,7 +87,7 @@ module Skep
         def own_settings = Config::ClientConfig.new(@settings.to_h.except(*OTHERS).merge(OWN))
 
         def headers(message, error, counts)
-          text = Config::SecretSettings.scrub(Metrics::ErrorText.of(error), @settings.secrets)
+          text = @settings.redact(Metrics::ErrorText.of(error))
           message.headers.merge(
             origin(message), counts.compact,
             "skep.error" => text.byteslice(0, 1_000).scrub, "skep.host" => Socket.gethostname

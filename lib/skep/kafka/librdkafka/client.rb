@@ -19,7 +19,7 @@ module Skep
           Bindings.load
           conf = Bindings.conf_new
           settings.each do |name, value|
-            code, text = Bindings.complaint { |*room| Bindings.conf_set(conf, name, value, *room) }
+            code, text = Bindings.with_error_buffer { |*room| Bindings.conf_set(conf, name, value, *room) }
             raise LibrdkafkaError.new(call: "the setting #{name}", text:) unless code.zero?
           end
           conf
@@ -33,8 +33,8 @@ module Skep
 
         def initialize(settings, type:) #: (Hash[String, String], type: Integer) -> void
           conf = Client.configure(settings.merge("log.queue" => "true"))
-          Bindings.conf_set_events(conf, Event::ALL)
-          @handle, text = Bindings.complaint { |buffer, size|
+          Bindings.conf_set_events(conf, EventQueue::Event::ALL)
+          @handle, text = Bindings.with_error_buffer { |buffer, size|
  Bindings.new(type, conf, buffer, size) }
           raise LibrdkafkaError.new(call: "these settings", text:) if @handle.null?
 
@@ -50,7 +50,7 @@ module Skep
         def fatal #: () -> Error?
           return if closed?
 
-          code, text = Bindings.complaint { |buffer, size|
+          code, text = Bindings.with_error_buffer { |buffer, size|
  Bindings.fatal_error(handle, buffer, size) }
           code.zero? ? nil : failure(code, text)
         end

@@ -87,7 +87,7 @@ module Skep
         private
 
         def write(milliseconds)
-          Bindings.complaint { |*room| Bindings.conf_set(@conf, NAME, milliseconds.to_s, *room) }
+          Bindings.with_error_buffer { |*room| Bindings.conf_set(@conf, NAME, milliseconds.to_s, *room) }
         end
       end
     end

@@ -20,7 +20,7 @@ module Skep
 
         # Leaves the group for good, also as a static member, serving the last revocation, for so
         # many seconds at most. Before `leave`.
-        def withdraw(seconds, &) #: (Numeric) { (Event) -> void } -> void
+        def withdraw(seconds, &) #: (Numeric) { (EventQueue::Event) -> void } -> void
           return if @withdrawn
 
           # What wishes to join must be let in first, or it would be a member from then on. (Where
@@ -35,7 +35,7 @@ module Skep
 
         # Leaves the group if it must (a static member doesn't), serving the last revocation, for so
         # many seconds at most. Has it?
-        def leave(seconds, &) #: (Numeric) { (Event) -> void } -> bool
+        def leave(seconds, &) #: (Numeric) { (EventQueue::Event) -> void } -> bool
           deadline = OS.now + seconds
           check_error(Bindings.consumer_close_queue(handle, control.pointer),
                       "closing the consumer")

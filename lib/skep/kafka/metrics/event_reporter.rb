@@ -26,7 +26,7 @@ module Skep
           @lock = Mutex.new
         end
 
-        def log(event) #: (Librdkafka::Event) -> void
+        def log(event) #: (Librdkafka::EventQueue::Event) -> void
           level, facility, text = event.log
           return if TOLD_TWICE.include?(facility)
 
@@ -35,7 +35,7 @@ module Skep
                            message: clean(text.to_s), **repeated)
         end
 
-        def error(event, **facts) #: (Librdkafka::Event, **untyped) -> void
+        def error(event, **facts) #: (Librdkafka::EventQueue::Event, **untyped) -> void
           problem(event.name, event.text, **facts)
         end
 
@@ -63,9 +63,7 @@ module Skep
           tell(name, level: :error, **batch.place, error: clean(ErrorText.of(error)), **facts)
         end
 
-        def clean(text)
-          Config::SecretSettings.scrub(text, @settings.secrets)
-        end #: (String) -> String
+        def clean(text) = @settings.redact(text) #: (String) -> String
 
         private
 

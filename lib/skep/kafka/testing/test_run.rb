@@ -10,7 +10,7 @@ module Skep
       class TestRun
         def initialize(source, messages, child:, retries:, handler:)
           @options = source.__options.timeless
-          wrong = source.errors - [*Librdkafka::SharedLibrary.missing]
+          wrong = source.errors - [*Librdkafka::Bindings.missing_library]
           raise ConfigurationError.new(sentences: wrong) if wrong.any?
 
           @child, @handler = child, handler
