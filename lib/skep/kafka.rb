@@ -37,7 +37,6 @@ require "skep/kafka/librdkafka/offset_queries"
 require "skep/kafka/librdkafka/membership"
 require "skep/kafka/librdkafka/fetch_wait"
 require "skep/kafka/librdkafka/partition_queue"
-require "skep/kafka/librdkafka/queue_position"
 require "skep/kafka/librdkafka/wakeup_pipe"
 
 require "skep/kafka/config/group_protocol"

@@ -195,7 +195,7 @@ skep_reader_read(VALUE self, VALUE most)
 
 /* Before the queue is destroyed. What wasn't handed out goes back, to come again from the broker. */
 static VALUE
-skep_reader_close(VALUE self)
+skep_reader_detach(VALUE self)
 {
     struct skep_reader *reader = skep_reader_alone(self);
 
@@ -212,5 +212,5 @@ skep_init_reader(VALUE kafka)
     rb_define_alloc_func(reader, skep_reader_allocate);
     rb_define_private_method(reader, "attach", skep_reader_attach, 4);
     rb_define_method(reader, "read", skep_reader_read, 1);
-    rb_define_method(reader, "close", skep_reader_close, 0);
+    rb_define_private_method(reader, "detach", skep_reader_detach, 0);
 }

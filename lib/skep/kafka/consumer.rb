@@ -54,12 +54,10 @@ module Skep
 
       # A partition about to be assigned; see Processing::AssignedPartition. Without forwarding its
       # messages stay in its queue, instead of joining all others in the consumer's.
-      #: (String, Integer, **untyped) -> Processing::AssignedPartition
-      def partition(topic, number, **how)
-        queue = Librdkafka::Bindings.queue_get_partition(handle, topic, number)
-        Librdkafka::Bindings.queue_forward(queue, nil)
-        queue_position = Librdkafka::QueuePosition.new(handle, topic, number)
-        partition = Processing::AssignedPartition.new(queue, topic, number, queue_position:, **how)
+      #: (String, Integer, limit: Integer, **untyped) -> Processing::AssignedPartition
+      def partition(topic, number, limit:, **how)
+        queue = Librdkafka::PartitionQueue.new(handle, topic, number, limit)
+        partition = Processing::AssignedPartition.new(queue, topic, number, limit:, **how)
         partition.tap { partition.reader.fetch_wait = @fetch_wait }
       end
 

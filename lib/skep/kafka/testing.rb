@@ -64,7 +64,7 @@ end
 require "skep/kafka/testing/message_factory"
 require "skep/kafka/testing/fake_child"
 require "skep/kafka/testing/fake_consumer"
-require "skep/kafka/testing/fake_partition"
+require "skep/kafka/testing/fake_log"
 require "skep/kafka/testing/fake_dead_letter_queue"
 require "skep/kafka/testing/test_result"
 require "skep/kafka/testing/test_run"

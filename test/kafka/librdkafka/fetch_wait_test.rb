@@ -18,7 +18,6 @@ module Skep
 
       def teardown
         [@reader, @fetch_wait, @wakeup_pipe].compact.each(&:close)
-        Librdkafka::Bindings.queue_destroy(@queue) if @queue
         @consumer&.close
         super
       end
@@ -88,11 +87,9 @@ module Skep
 
       # The partition with messages through an partition reader; the others stay where they are.
       def assign
-        @queue = Librdkafka::Bindings.queue_get_partition(@consumer.handle, "orders", 1)
-        Librdkafka::Bindings.queue_forward(@queue, nil)
-        (@wakeup_pipe = Librdkafka::WakeupPipe.new).told_by(@queue, 1)
-        @reader = Processing::PartitionReader.new(Librdkafka::PartitionQueue.new(@queue, "orders", 1, 100), "orders", 1,
-                             Librdkafka::QueuePosition.new(@consumer.handle, "orders", 1))
+        queue = Librdkafka::PartitionQueue.new(@consumer.handle, "orders", 1, 100)
+        queue.notify(@wakeup_pipe = Librdkafka::WakeupPipe.new, 1)
+        @reader = Processing::PartitionReader.new(queue, "orders", 1)
         @reader.fetch_wait = @fetch_wait
         @count = 0
         places = [0, 1, 2].map { |number| ["orders", number, -2] }

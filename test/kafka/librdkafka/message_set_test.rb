@@ -195,7 +195,7 @@ module Skep
       test "outlives a fork on both sides, whoever frees first" do
         message_set = read((0...50).map { |n| ["k#{n}", "v#{n}"] })
         held = message_set.to_a
-        pid, partition_queue = in_child do |writer|
+        pid, output = in_child do |writer|
           expected = (0...50).map { |n| "v#{n}" }
           good = held.map(&:payload) == expected && message_set.payloads == expected
           message_set = held = nil
@@ -203,16 +203,17 @@ module Skep
           writer.puts(good && GC.count)
         end
 
-        assert_match(/\A\d/, wait_readable(partition_queue).read)
+        assert_match(/\A\d/, wait_readable(output).read)
         assert_predicate Process.wait2(pid).last, :success?
         assert_equal "v49", held.last.payload
       end
 
       test "can't be read from a reader that has been closed" do
-        partition_queue = reading.partition_queue
+        queue = reading.queue
         reading.close
-        assert_raises(IOError) { partition_queue.read(1) }
-        assert_nil partition_queue.close
+        assert_raises(IOError) { queue.read(1) }
+        assert_nil queue.position
+        assert_nil queue.close
       end
 
       test "stays whole while the heap is collected and compacted" do

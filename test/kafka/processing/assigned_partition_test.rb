@@ -7,30 +7,22 @@ module Skep
   module Kafka
     # What may be drawn of a partition, and when; its messages lie on a shelf.
     class PartitionTest < ::Skep::TestCase
-      # Of librdkafka's queue what a partition sees.
+      # A partition queue over an Array of messages.
       class Shelf < Array
+        attr_reader :position
+
         def read(limit)
-          shift(limit).then { |some| [Librdkafka::MessageSet.new(some), [], some.size] }
+          some = shift(limit)
+          @position = @passed if @passed && empty?
+          [Librdkafka::MessageSet.new(some), [], some.size]
         end
 
-        def close = nil
-      end
+        # Records that aren't messages end at that offset: the position, once all is read.
+        def pass(offset) = @passed = offset
 
-      # How far that was given out: behind the last message, or further.
-      class Marker
-        def initialize(shelf) = @shelf = shelf
-        attr_accessor :offset
-
-        # Records that aren't given out come up to there.
-        def pass(offset)
-          shelf, marker = @shelf, self
-          shelf.define_singleton_method(:read) do |limit|
-            super(limit).tap { marker.offset = offset if empty? }
-          end
-        end
-
-        def low = nil
-        def epoch = nil
+        def notify(*) = nil
+        def low_watermark = nil
+        def leader_epoch = nil
         def close = nil
       end
 
@@ -38,7 +30,6 @@ module Skep
         super
         @wakeup_pipe = Librdkafka::WakeupPipe.new
         @shelf = Shelf.new
-        @marker = Marker.new(@shelf)
         @next = 0
       end
 
@@ -111,7 +102,7 @@ module Skep
         test "passes what isn't given out once all before it is done, #{name}" do
           partition = partition(&order)
           put("a", "a")
-          @marker.pass(5)
+          @shelf.pass(5)
           item = draw(partition)
           partition.done(item, 0)
           assert_equal 1, partition.position
@@ -125,7 +116,7 @@ module Skep
 
         test "passes it where it comes by itself, and gives nobody anything for it, #{name}" do
           partition = partition(&order)
-          @marker.pass(3)
+          @shelf.pass(3)
           item = draw(partition)
           assert_nil item.batch
           assert_nil partition.position
@@ -137,7 +128,7 @@ module Skep
         test "doesn't pass it in vain where it goes elsewhere, #{name}" do
           partition = partition(&order)
           put("a")
-          @marker.pass(9)
+          @shelf.pass(9)
           item = draw(partition)
           partition.seek(0)
           item.drop
@@ -151,7 +142,7 @@ module Skep
 
       test "has what comes behind it wait for it, in order" do
         partition = partition(&ORDERS["in order"])
-        @marker.pass(3)
+        @shelf.pass(3)
         item = draw(partition)
         put("a")
         partition.rung = true
@@ -163,7 +154,7 @@ module Skep
       test "passes nothing that waits for more" do
         partition = partition(max_wait: 60, &ORDERS["in order"])
         put("a")
-        @marker.pass(4)
+        @shelf.pass(4)
         assert_nil draw(partition)
         assert_predicate partition, :gathering?
         refute_predicate partition, :more?
@@ -173,7 +164,7 @@ module Skep
       test "is where the next message is done, if that comes first" do
         partition = partition(&ORDERS["by key"])
         put("a")
-        @marker.pass(4)
+        @shelf.pass(4)
         first = draw(partition)
         @next = 4
         put("b")
@@ -190,9 +181,9 @@ module Skep
       private
 
       def partition(max_wait: 0, **more, &order)
-        Testing::FakePartition
-               .new(@shelf, "t", 0, id: 1, wakeup_pipe: @wakeup_pipe, order:, limit: 10, max_wait:,
-                    seeking: ->(_, _, place) { place }, queue_position: @marker, **more)
+        Processing::AssignedPartition
+          .new(@shelf, "t", 0, id: 1, wakeup_pipe: @wakeup_pipe, order:, limit: 10, max_wait:,
+               seeking: ->(_, _, place) { place }, **more)
       end
 
       def finish(partition, item)

@@ -36,15 +36,14 @@ module Skep
 
         # order: makes a PartitionOrder or a KeyOrder; seeking: called with topic, number and place,
         # gives the offset; limit: messages a read at most; max_wait: seconds for which fewer may
-        # wait for more; queue position: how far librdkafka has given it out.
-        def initialize(queue, topic, number, id:, wakeup_pipe:, order:, seeking:, limit:, max_wait:,
-                       queue_position: nil)
+        # wait for more.
+        def initialize(queue, topic, number, id:, wakeup_pipe:, order:, seeking:, limit:, max_wait:)
           @queue, @topic, @number, @id = queue, -topic, number, id # frozen: handlers see it
           @key = [@topic, number].freeze
           @order, @seeking = order, seeking
           @limit, @max_wait = limit, max_wait
           @wakeup_pipe = wakeup_pipe
-          @reader = PartitionReader.new(open_queue(limit), topic, number, queue_position)
+          @reader = PartitionReader.new(queue, topic, number)
           @state = :idle
           @in_hand = 0
           @given = [] # batches that handlers have now
@@ -174,15 +173,7 @@ module Skep
         # The leader epoch of the message before that offset, to commit with it; nil if unknown.
         def epoch(offset) = @reader.epochs.at(offset) #: (Integer) -> Integer?
 
-        def close #: () -> void
-          return unless @queue
-
-          @reader.close
-          Librdkafka::Bindings.queue_io_event_enable(@queue, -1, nil, 0)
-          Librdkafka::Bindings.queue_destroy(@queue)
-          @queue = nil
-        end
-
+        def close = @queue.close #: () -> void
         def to_s = "#{topic}/#{number}" #: () -> String
 
         def inspect
@@ -221,8 +212,6 @@ module Skep
           WorkItem.new(self, batches, keys, plan: @plan, reach: (@reach unless keys&.any?))
         end
 
-        def open_queue(limit) = Librdkafka::PartitionQueue.new(@queue, topic, number, limit)
-
         # start: the offset at which it does, if that is known. What has come in by then isn't.
         def start_anew(start = nil)
           @more = true
@@ -241,7 +230,7 @@ module Skep
           listen
         end
 
-        def listen = @wakeup_pipe.told_by(@queue, id)
+        def listen = @queue.notify(@wakeup_pipe, id)
 
         def gather(&keys)
           held = @gathered.sum(&:size)

@@ -5,7 +5,7 @@
 # it takes any error (the topic is refused, for one) for a message of that place, and after some
 # rebalances goes on behind that too (its issue 4844).
 #
-#   reader = PartitionReader.new(Librdkafka::PartitionQueue.new(queue, "orders", 3, 500), "orders", 3)
+#   reader = PartitionReader.new(Librdkafka::PartitionQueue.new(handle, "orders", 3, 500), "orders", 3)
 #   message_set, errors, count, reach = reader.read(500)   # what came before such a place; then nothing …
 #   reader.resume { |offset| … }             # … until it has been sought there
 #   reader.anew { … }                        # or elsewhere
@@ -14,7 +14,7 @@
 #   reader.epochs.at(42)                     # => 7, to commit with that offset (LeaderEpochs)
 #
 # reach: the offset at which what was read ends, where that is behind records that aren't given out
-# (Librdkafka::QueuePosition). What it finds it tells its Consumer::FetchErrors, if it has them. It
+# (Librdkafka::PartitionQueue#position). What it finds it tells its Consumer::FetchErrors, if it has them. It
 # shortens its Librdkafka::FetchWait, if it has one, when the queue was full and runs empty although
 # the partition goes on.
 #
@@ -53,10 +53,9 @@ module Skep
         attr_accessor :fetch_wait #: Librdkafka::FetchWait?
         attr_reader :epochs #: LeaderEpochs
 
-        #: (Librdkafka::PartitionQueue, String, Integer, ?Librdkafka::QueuePosition?) -> void
-        def initialize(partition_queue, topic, number, queue_position = nil)
-          @partition_queue = partition_queue
-          @queue_position = queue_position
+        #: (Librdkafka::PartitionQueue, String, Integer) -> void
+        def initialize(queue, topic, number)
+          @queue = queue
           @key = [topic, number]
           @lock = Mutex.new
           @reading = Mutex.new
@@ -76,14 +75,14 @@ module Skep
         #:   Integer?]
         def read(limit)
           @lock.synchronize do
-            before = @queue_position&.offset
+            before = @queue.position
             message_set, errors, count = @reading.synchronize {
- @shut ? [*NONE, 0] : @partition_queue.read(limit) }
+ @shut ? [*NONE, 0] : @queue.read(limit) }
             next [*NONE, count, nil] if @stuck || @shut
 
             note_backlog(count, message_set.bytes, empty: count < limit) if @fetch_wait
 
-            after = @queue_position&.offset if errors.empty?
+            after = @queue.position if errors.empty?
             reach = reach(message_set, before, after) if after && count < limit
             message_set, errors = sift(message_set, errors) if @fetch_errors && errors.any?
             note(message_set, reach, (after unless after == before)) if reach || !message_set.empty?
@@ -119,7 +118,7 @@ module Skep
           end
         end
 
-        def close = [@partition_queue, *@queue_position].each(&:close) #: () -> void
+        def close = @queue.close #: () -> void
         def inspect = "#<Skep::Kafka::Processing::PartitionReader #{key.join("/")}>" #: () -> String
 
         private
@@ -132,7 +131,7 @@ module Skep
 
           full = @fetch_wait.full?(@messages, @bytes)
           @messages = @bytes = 0
-          @fetch_wait.shorten if full && @queue_position&.behind?
+          @fetch_wait.shorten if full && @queue.behind?
         end
 
         def sift(message_set, errors)
@@ -159,13 +158,13 @@ module Skep
           @fetch_errors&.readable(self, @mended) if @mended
           @mended = nil
           detect_reset(message_set.empty? ? reach : message_set.first_offset)
-          @epochs.read(@expected, moved_to, @queue_position.epoch) if moved_to
+          @epochs.read(@expected, moved_to, @queue.leader_epoch) if moved_to
           @expected = reach || (message_set.last_offset + 1)
         end
 
         # first: the offset of the first message read, or where the read ends without any.
         def detect_reset(first)
-          low = @queue_position&.low
+          low = @queue.low_watermark
           @low_watermarks.add(low) if low
           return if @expected.nil? || first == @expected
 

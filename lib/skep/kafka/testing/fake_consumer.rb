@@ -7,7 +7,7 @@ module Skep
       class FakeConsumer
         attr_reader :stored #: Hash[[String, Integer], Integer]
 
-        def initialize(shelves) #: (Hash[[String, Integer], FakePartition::Shelf]) -> void
+        def initialize(shelves) #: (Hash[[String, Integer], FakeLog]) -> void
           @shelves = shelves
           @stored = {}
         end

@@ -40,7 +40,7 @@ module Skep
 
         def set_up
           places = @messages.group_by { |one| [one.topic, one.partition] }
-          @shelves = places.transform_values { |some| FakePartition::Shelf.new(some) }
+          @shelves = places.transform_values { |some| FakeLog.new(some) }
           @consumer = FakeConsumer.new(@shelves)
           @tools = tools
           @worker = Processing::Worker.new(@tools, method(:hand), thread: 0)
@@ -59,7 +59,7 @@ module Skep
         end
 
         def stand(key, shelf, id)
-          FakePartition.new(shelf, *key, id:, wakeup_pipe: @scheduler.wakeup_pipe, limit: @options.batch, max_wait: 0,
+          Processing::AssignedPartition.new(shelf, *key, id:, wakeup_pipe: @scheduler.wakeup_pipe, limit: @options.batch, max_wait: 0,
                                  order: @options.method(:order),
                                  seeking: ->(_topic, _number, place) { shelf.seek(place) })
         end

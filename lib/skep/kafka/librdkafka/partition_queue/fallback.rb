@@ -4,11 +4,11 @@ module Skep
   module Kafka
     module Librdkafka
       class PartitionQueue
-        # The reader over FFI. What it can't do: be quick. Each message costs several calls, and its
-        # strings are made whether somebody asks for them or not.
+        # Reads over FFI. Slower than the C extension: each message costs several calls, and its
+        # strings are copied whether they are used or not.
         module Fallback
-          # As in the C: what was taken out and couldn't be handed out (no memory) comes first the
-          # next time.
+          # As in C: messages that were dequeued but couldn't be returned (out of memory) are
+          # returned first by the next read.
           #: (Integer) -> [MessageSet, Array[[Integer, String, Integer]], Integer]
           def read(limit)
             raise IOError, "closed partition queue" unless @queue
@@ -22,19 +22,19 @@ module Skep
             [MessageSet.new(messages), errors, count]
           end
 
-          def close #: () -> void
-            give_back if @queue
+          private
+
+          def detach
+            give_back
             @queue = nil
           end
-
-          private
 
           def attach(address, _topic, _partition, limit)
             @queue = FFI::Pointer.new(address)
             @limit = limit
             @slots = FFI::MemoryPointer.new(:pointer, limit)
             @words = Array.new(4) { FFI::MemoryPointer.new(:uint64) }
-            @taken = [] # addresses, ours to destroy
+            @taken = [] # addresses of dequeued messages that aren't destroyed yet
           end
 
           def fetch(limit)
@@ -42,7 +42,7 @@ module Skep
             @taken = @slots.read_array_of_uint64([count, 0].max)
           end
 
-          # Interrupted, it destroys none twice.
+          # Destroys no message twice if an exception interrupts it.
           def give_back
             Bindings.message_destroy(@taken.shift) until @taken.empty?
           end
@@ -73,7 +73,7 @@ module Skep
             found.group_by(&:first).transform_values { |some| values(some.map(&:last)) }.freeze
           end
 
-          # Of a repeated name all, in their order.
+          # The values of a repeated name are an Array, in their order.
           def values(some) = some.size == 1 ? some.first : some
 
           def header(list, index)
