@@ -119,10 +119,10 @@ module Skep
       private
 
       def failure(code, text)
-        return super unless [Librdkafka::ErrorCode::FENCED, Librdkafka::ErrorCode::NAME_KEPT].include?(code)
+        return super unless [Librdkafka::ErrorCode::FENCED_INSTANCE_ID, Librdkafka::ErrorCode::UNRELEASED_INSTANCE_ID].include?(code)
 
         InstanceIdTaken.new(name: @name, group: @group, cause: Librdkafka::Bindings.err2str(code),
-                      kept: code == Librdkafka::ErrorCode::NAME_KEPT)
+                      kept: code == Librdkafka::ErrorCode::UNRELEASED_INSTANCE_ID)
       end
 
       def cooperative? = Librdkafka::Bindings.rebalance_protocol(handle) == "COOPERATIVE"

@@ -185,7 +185,7 @@ module Skep
         when :delivery then @in_flight.answer(event.deliveries)
         when :log then @report.log(event)
         when :error
-          @report.error(event) unless @known && Librdkafka::ErrorCode::NETWORK.include?(event.code)
+          @report.error(event) unless @known && Librdkafka::ErrorCode::CONNECTION.include?(event.code)
         end
       end
 

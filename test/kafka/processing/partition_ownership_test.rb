@@ -61,7 +61,7 @@ module Skep
       test "is refused by a group that has given the partition away" do
         @now += 4.0
 
-        refute_predicate ownership(Librdkafka::ErrorCode::UNKNOWN_MEMBER) {
+        refute_predicate ownership(Librdkafka::ErrorCode::UNKNOWN_MEMBER_ID) {
  @part.revoked = :lost }, :confirmed?
       end
 
@@ -86,7 +86,7 @@ module Skep
       end
 
       test "ends each where the group doesn't confirm it after a long message" do
-        seen = each_of(ownership(Librdkafka::ErrorCode::UNKNOWN_MEMBER) {
+        seen = each_of(ownership(Librdkafka::ErrorCode::UNKNOWN_MEMBER_ID) {
  @part.revoked = :lost }) do |message|
           @now += 4.0 if message.offset.zero?
           wait_readable_for(0.002)

@@ -45,14 +45,14 @@ module Skep
             code = AdminRequests.offsets_in(event)
             [code, code.zero? ? AdminRequests.committed_in(event) : []]
           end
-          complain(code) unless [0, Librdkafka::ErrorCode::NO_GROUP].include?(code)
+          complain(code) unless [0, Librdkafka::ErrorCode::GROUP_ID_NOT_FOUND].include?(code)
           found.to_h { |topic, number, offset, _| [[topic, number], offset] }
         end
 
         # nil where the cluster can't describe groups, or doesn't know it.
         def described
           code, found = ask(:describe, @group) { |event| AdminRequests.described_in(event) }
-          complain(code) unless [0, Librdkafka::ErrorCode::NO_GROUP, *Librdkafka::ErrorCode::UNSUPPORTED].include?(code)
+          complain(code) unless [0, Librdkafka::ErrorCode::GROUP_ID_NOT_FOUND, *Librdkafka::ErrorCode::UNSUPPORTED].include?(code)
           found
         end
 
@@ -100,8 +100,8 @@ module Skep
 
         def complain(code)
           cause = Librdkafka::Bindings.err2str(code)
-          what = { Librdkafka::ErrorCode::GROUP_REFUSED => :group,
-            Librdkafka::ErrorCode::TOPIC_REFUSED => :topic }[code]
+          what = { Librdkafka::ErrorCode::GROUP_AUTHORIZATION_FAILED => :group,
+            Librdkafka::ErrorCode::TOPIC_AUTHORIZATION_FAILED => :topic }[code]
           raise AuthorizationError.new(what:, name: @group, brokers:, cause:) if what
 
           raise RequestFailed.new(group: @group, brokers:, cause:)

@@ -29,7 +29,7 @@ module Skep
         end
 
         def began(event) #: (Librdkafka::EventQueue::Event) -> bool
-          return false unless Librdkafka::ErrorCode::NETWORK.include?(event.code)
+          return false unless Librdkafka::ErrorCode::CONNECTION.include?(event.code)
 
           @cause = @report.clean(event.text) unless event.code == Librdkafka::ErrorCode::ALL_BROKERS_DOWN
           return now? unless event.code == Librdkafka::ErrorCode::ALL_BROKERS_DOWN

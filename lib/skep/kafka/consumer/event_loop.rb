@@ -66,7 +66,7 @@ module Skep
         def commit_last #: () -> bool
           code = @broker_outage.certain? ? Librdkafka::ErrorCode::ALL_BROKERS_DOWN : commit_settled
           @rebalance_listener.committed(code)
-          ![*Librdkafka::ErrorCode::NETWORK, Librdkafka::ErrorCode::UNKNOWN_MEMBER].include?(code)
+          ![*Librdkafka::ErrorCode::CONNECTION, Librdkafka::ErrorCode::UNKNOWN_MEMBER_ID].include?(code)
         end
 
         private
@@ -111,7 +111,7 @@ module Skep
         def poll_every = @options.settings.max_poll_interval / 3
 
         def rebalance(event)
-          return give_up(event.list) unless event.code == Librdkafka::ErrorCode::ASSIGN
+          return give_up(event.list) unless event.code == Librdkafka::ErrorCode::ASSIGN_PARTITIONS
 
           @lease.confirm
           @rebalance_listener.take(event.list)
@@ -137,7 +137,7 @@ module Skep
 
         def error(event)
           fall(event) if event.fatal?
-          raise refused(event) if event.code == Librdkafka::ErrorCode::GROUP_REFUSED && !@rebalance_listener.joined?
+          raise refused(event) if event.code == Librdkafka::ErrorCode::GROUP_AUTHORIZATION_FAILED && !@rebalance_listener.joined?
 
           advice = AuthorizationError.advice(event.code)
           return @report.error(event, name: :kafka_refused, note: advice) if advice

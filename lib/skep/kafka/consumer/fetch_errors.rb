@@ -38,7 +38,7 @@ module Skep
         def reset(reader, offset, first, low)
           to = @options.settings.reset_place
           @report.tell(:kafka_offset_reset, level: :warn, **place(reader), offset:, to: to.to_s,
-                                            cause: Librdkafka::Bindings.err2str(Librdkafka::ErrorCode::OUT_OF_RANGE))
+                                            cause: Librdkafka::Bindings.err2str(Librdkafka::ErrorCode::OFFSET_OUT_OF_RANGE))
           lost(reader, offset, to == :end ? first : low) if low
         end
 

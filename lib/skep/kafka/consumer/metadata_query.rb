@@ -58,7 +58,7 @@ module Skep
           until @closing
             code, found = metadata(topic)
             return found if found
-            return [code, 0] unless Librdkafka::ErrorCode::NETWORK.include?(code)
+            return [code, 0] unless Librdkafka::ErrorCode::CONNECTION.include?(code)
           end
         ensure
           Librdkafka::Bindings.topic_destroy(topic) if topic
@@ -80,7 +80,7 @@ module Skep
         # partitions, them, error.
         def read(answer)
           count, list = answer.read_bytes(32).unpack("x16lx4Q")
-          return [Librdkafka::ErrorCode::UNKNOWN_TOPIC, 0] if count.zero?
+          return [Librdkafka::ErrorCode::UNKNOWN_TOPIC_OR_PART, 0] if count.zero?
 
           _, partitions, _, code = Librdkafka::Bindings.bytes(list, 28).unpack("Qlx4Ql")
           [code, partitions]

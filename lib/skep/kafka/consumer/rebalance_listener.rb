@@ -178,7 +178,7 @@ module Skep
           Kernel.loop do
             code = @consumer.commit(done, (deadline - OS.now).clamp(1.0, COMMIT_SECONDS))
             left = [deadline, *stop_at].min - OS.now
-            return code unless left.positive? && Librdkafka::ErrorCode::AWAY.include?(code) && !@consumer.lost?
+            return code unless left.positive? && Librdkafka::ErrorCode::UNAVAILABLE.include?(code) && !@consumer.lost?
 
             @pause.pop(timeout: [left, RETRY_SECONDS].min)
           end

@@ -53,8 +53,8 @@ module Skep
 
         def look_at(name, code)
           case code
-          when Librdkafka::ErrorCode::TOPIC_REFUSED then raise refused(:topic, name, code)
-          when Librdkafka::ErrorCode::UNKNOWN_TOPIC
+          when Librdkafka::ErrorCode::TOPIC_AUTHORIZATION_FAILED then raise refused(:topic, name, code)
+          when Librdkafka::ErrorCode::UNKNOWN_TOPIC_OR_PART
             @report.tell(:kafka_topic_missing, level: :warn, topic: name,
                                                note: "waits until somebody makes this topic")
           end
@@ -64,7 +64,7 @@ module Skep
           Admin::AdminRequests.offsets(@consumer, @answers, @options.group, [[topic, 0]],
                                        REQUEST_SECONDS)
           code = await(@answers.io, GROUP_SECONDS) { group_answer }
-          raise refused(:group, @options.group, code) if code == Librdkafka::ErrorCode::GROUP_REFUSED
+          raise refused(:group, @options.group, code) if code == Librdkafka::ErrorCode::GROUP_AUTHORIZATION_FAILED
 
           !@child.stopping?
         end
@@ -94,7 +94,7 @@ module Skep
           return unless event.kind == :error
           raise refused(:login, nil, event.code, event.text) if Librdkafka::ErrorCode::LOGIN.include?(event.code)
 
-          Librdkafka::ErrorCode::NETWORK.include?(event.code) ? unheard(event) : @report.error(event)
+          Librdkafka::ErrorCode::CONNECTION.include?(event.code) ? unheard(event) : @report.error(event)
         end
 
         # The first failure is told; the last cause that says something is kept for the sentence at

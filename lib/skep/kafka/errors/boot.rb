@@ -64,8 +64,8 @@ module Skep
       # What to do about an error that a working client meets; nil if it is no refusal.
       def self.advice(code) #: (Integer) -> String?
         case code
-        when Librdkafka::ErrorCode::TOPIC_REFUSED then ADVICE[:topic]
-        when Librdkafka::ErrorCode::GROUP_REFUSED then ADVICE[:group]
+        when Librdkafka::ErrorCode::TOPIC_AUTHORIZATION_FAILED then ADVICE[:topic]
+        when Librdkafka::ErrorCode::GROUP_AUTHORIZATION_FAILED then ADVICE[:group]
         when *Librdkafka::ErrorCode::LOGIN then ADVICE[:login]
         end
       end

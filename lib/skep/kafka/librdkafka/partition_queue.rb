@@ -30,14 +30,14 @@ module Skep
         #: (FFI::Pointer, String, Integer, Integer) -> void
         def initialize(handle, topic, partition, limit)
           @handle = handle
-          @topic = topic
+          @topic = -topic # frozen: handlers see it
           @partition = partition
           @pointer = Bindings.queue_get_partition(handle, topic, partition)
           Bindings.queue_forward(@pointer, nil)
           @list = Bindings.topic_partition_list_new(1)
           @entry = Bindings.topic_partition_list_add(@list, topic, partition)
           @watermarks = FFI::MemoryPointer.new(:int64, 2)
-          attach(@pointer.address, topic, partition, limit)
+          attach(@pointer.address, @topic, partition, limit)
         end
 
         # From here on librdkafka writes `number` into the pipe when a message arrives in the empty

@@ -33,7 +33,7 @@ module Skep
           answers = @writer.queue
           Admin::AdminRequests.create(@writer, answers, @topic, partitions, copies, SECONDS)
           code, text = answers.wait(SECONDS + 1) { |event| Admin::AdminRequests.created_in(event) }
-          return code.zero? if [0, Librdkafka::ErrorCode::TOPIC_EXISTS].include?(code)
+          return code.zero? if [0, Librdkafka::ErrorCode::TOPIC_ALREADY_EXISTS].include?(code)
 
           raise LibrdkafkaError.new(call: "the new topic #{@topic}", text: text || LATE)
         ensure
