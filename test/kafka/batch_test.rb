@@ -159,10 +159,10 @@ class BatchTest < Skep::TestCase
 
   test "forgets what was made of its messages' strings" do
     @batch.messages.each { |one| [one.key, one.payload].each(&:clear) }
-    @batch.__anew
+    @batch.__reset_strings
     assert_equal [%w[k v10], %w[k v11], %w[k v12]], (@batch.map { |one| [one.key, one.payload] })
     Ractor.make_shareable(@batch.messages.first)
-    @batch.__anew
+    @batch.__reset_strings
     assert_equal "v10", @batch.first.payload
   end
 
@@ -170,7 +170,7 @@ class BatchTest < Skep::TestCase
     message = Message.new("orders", 3, 1, nil, nil, 0, { "a" => %w[1 2].map(&:dup) })
     batch = Batch.new("orders", 3, [message])
     message.headers["a"].each(&:clear).push("3")
-    batch.__anew
+    batch.__reset_strings
     assert_equal({ "a" => %w[1 2] }, message.headers)
   end
 

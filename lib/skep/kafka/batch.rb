@@ -143,7 +143,7 @@ module Skep
       end
 
       # For another try: what a handler has made of its messages' strings is forgotten.
-      def __anew = messages.each(&:__anew) #: () -> void
+      def __reset_strings = messages.each(&:__reset_strings) #: () -> void
 
       # Some of its messages, as a batch.
       def __of(some) = Batch.new(topic, partition, some) #: (Array[Message]) -> Batch
@@ -198,7 +198,7 @@ module Skep
         return give_out_again(&) if @cut
 
         number = begin_loop
-        ended = @message_set.give_out(@child, number, (@ownership if ends_early?(number)), &)
+        ended = @message_set.each_tracked(@child, number, (@ownership if ends_early?(number)), &)
         @cut = [ended, first_offset - 1].max if ended
         self
       rescue Exception => e # what ends the node with it, even: which message it was stays reported
@@ -241,7 +241,7 @@ module Skep
 
       def end_loop(error)
         @message_set.tracked = nil
-        @at = @message_set.given if error
+        @at = @message_set.last_yielded_offset if error
         @left_by = error
         @child.at(nil) unless error
       end

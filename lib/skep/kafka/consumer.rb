@@ -16,7 +16,7 @@ module Skep
 
       def initialize(settings) #: (Hash[String, String]) -> void
         @group, @name = settings.values_at("group.id", "group.instance.id")
-        @stays = @name && !Config::GroupProtocol.new(settings).brokers?
+        @stays = @name && !Config::GroupProtocol.new(settings).broker_assigned?
         super(settings, type: Librdkafka::Bindings::CONSUMER)
         @fetch_wait = Librdkafka::FetchWait.for(handle, settings)
         @reset = settings.fetch("auto.offset.reset", "largest")

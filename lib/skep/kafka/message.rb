@@ -27,7 +27,7 @@ module Skep
         @offset = offset
         @milliseconds = milliseconds
         @read = [key, payload, headers]
-        __anew
+        __reset_strings
       end
 
       # When it was written, or appended (the topic's message.timestamp.type says which); nil where
@@ -57,7 +57,7 @@ module Skep
       def hash = offset.hash #: () -> Integer
 
       # As it was read: a handler may have changed its strings in place.
-      def __anew #: () -> void
+      def __reset_strings #: () -> void
         return if frozen? # with its strings, as a Ractor wants it
 
         @key, @payload, headers = @read.map(&:dup)

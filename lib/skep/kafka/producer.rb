@@ -49,7 +49,7 @@ module Skep
 
       # With what a producer of skep's has beside the user's settings.
       def self.settings(settings) #: (Config::ClientConfig) -> Hash[String, String]
-        given = settings.for_producer
+        given = settings.producer
         acks = given["acks"] || given["request.required.acks"]
         DEFAULTS.merge({ "enable.idempotence" => [nil, "all", "-1"].include?(acks).to_s }, given)
       end

@@ -4,7 +4,7 @@ require "kafka/support/kafka_case"
 
 module Skep
   module Kafka
-    class SettingsTest < ::KafkaCase
+    class ClientConfigTest < ::KafkaCase
       test "names a member after its swarm, host and node, or after what the user says" do
         assert_equal "billing-host-3", member["group.instance.id"]
         assert_equal "mine-3", member("group.instance.id": "mine")["group.instance.id"]
@@ -39,7 +39,7 @@ module Skep
       test "gives a producer what isn't a member's" do
         settings = Config::ClientConfig.new({ "bootstrap.servers" => "k", "auto.offset.reset" => "latest",
                                   "group.instance.id" => "i" })
-        assert_equal({ "bootstrap.servers" => "k" }, settings.for_producer)
+        assert_equal({ "bootstrap.servers" => "k" }, settings.producer)
       end
 
       test "hides the values of secret settings and logins in addresses, wherever they turn up" do
@@ -92,7 +92,7 @@ module Skep
 
       def member(nameless: false, patterns: false, **given)
         settings = Config::ClientConfig.new({ "bootstrap.servers" => "k" }.merge(given))
-        settings.for_member("billing-host", 3, group: "readers", commit_every: 2.5, nameless:,
+        settings.consumer("billing-host", 3, group: "readers", commit_every: 2.5, nameless:,
                                              patterns:)
       end
     end

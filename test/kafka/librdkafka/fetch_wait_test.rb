@@ -106,7 +106,7 @@ module Skep
 
           later(0.4) { @fetch_wait.look }
           wait_readable(@wakeup_pipe.io)
-          @wakeup_pipe.heard
+          @wakeup_pipe.drain
         end
       end
 

@@ -6,7 +6,7 @@ require "objspace"
 module Skep
   module Kafka
     # What a reader brings, in C and by its fallback.
-    class HaulTest < ::KafkaCase
+    class MessageSetTest < ::KafkaCase
       def setup
         super
         broker(orders: 1)
@@ -69,29 +69,29 @@ module Skep
 
       test "tells the child of each message that it gives out" do
         message_set = read((0...3).map { |n| ["k", "v#{n}"] })
-        assert_nil message_set.given
+        assert_nil message_set.last_yielded_offset
         told = child_that_tells
         message_set.tracked = 1
         assert_raises(StopIteration) do
-          message_set.give_out(told, 1) { |message| raise StopIteration if message.offset == 1 }
+          message_set.each_tracked(told, 1) { |message| raise StopIteration if message.offset == 1 }
         end
 
-        assert_equal [[0, 1], 1], [told.ats, message_set.given]
+        assert_equal [[0, 1], 1], [told.ats, message_set.last_yielded_offset]
         assert_equal %w[v0 v1 v2],
-                     [].tap { |all| message_set.give_out(told, 1) { |one| all << one.payload } }
+                     [].tap { |all| message_set.each_tracked(told, 1) { |one| all << one.payload } }
       end
 
       test "tracks one loop at a time, and has the child beat in the others" do
         message_set = read((0...3).map { |n| ["k", "v#{n}"] })
         told = child_that_tells
         message_set.tracked = 1
-        message_set.give_out(told, 1) do |message|
-          message_set.give_out(told, 2) { break } if message.offset == 1
+        message_set.each_tracked(told, 1) do |message|
+          message_set.each_tracked(told, 2) { break } if message.offset == 1
           message_set.tracked = nil if message.offset == 1
         end
 
         assert_equal [[0, 1], 2, 1, nil],
-          [told.ats, told.beats, message_set.given, message_set.tracked]
+          [told.ats, told.beats, message_set.last_yielded_offset, message_set.tracked]
       end
 
       test "writes where the child's page is, and lets the child do it while that is ill" do
@@ -101,7 +101,7 @@ module Skep
         told = child_that_tells([page.address(0), 6, 5])
         seen = []
         message_set.tracked = 1
-        message_set.give_out(told, 1) do |message|
+        message_set.each_tracked(told, 1) do |message|
           seen << page.get(0, 6)
           page.set(0, 5, message.offset.zero? ? 1 : 0)
         end
@@ -257,7 +257,7 @@ module Skep
         reading.take(items.size)
       end
 
-      # spot: where C may write for it, Pulse#spot.
+      # spot: the words that C writes, IPC::Scoreboard::Heartbeat#spot.
       def child_that_tells(spot = nil)
         Struct.new(:ats, :__spot, :beats) do
           def at(number) = ats << number

@@ -77,7 +77,7 @@ module Skep
         item = take
         assert_equal 1, item.partition.id
         assert_nil take
-        @scheduler.wakeup_pipe.ring(1)
+        @scheduler.wakeup_pipe.wake(1)
         @scheduler.listen
         assert_nil take
         @scheduler.free(item)
@@ -105,7 +105,7 @@ module Skep
         first.rest(600)
         @scheduler.free(first)
         assert_equal 2, take.partition.id
-        @scheduler.wakeup_pipe.ring(1)
+        @scheduler.wakeup_pipe.wake(1)
         @scheduler.listen
         assert_nil take
         assert_in_delta OS.now + 600, @scheduler.next_deadline, 60
@@ -176,7 +176,7 @@ module Skep
         assert_nil take
         assert_equal :resting, partition.state
         partition.items = 1
-        @scheduler.wakeup_pipe.ring(1)
+        @scheduler.wakeup_pipe.wake(1)
         @scheduler.listen
         assert_equal 1, take.partition.id
       end

@@ -42,7 +42,7 @@ module Skep
 
       def wait
         @test.wait_readable(@wakeup_pipe.io)
-        @wakeup_pipe.heard
+        @wakeup_pipe.drain
       end
 
       def close

@@ -28,7 +28,7 @@ module Skep
         # Returns when a broker has answered.
         def open #: () -> void
           @deadline = OS.now + @seconds
-          @client = Librdkafka::Client.new(@settings.for_inquiry(@group), type: Librdkafka::Bindings::CONSUMER)
+          @client = Librdkafka::Client.new(@settings.admin(@group), type: Librdkafka::Bindings::CONSUMER)
           @answers = @client.queue
           topics = Consumer::MetadataQuery.new(@client, [])
           topics.start

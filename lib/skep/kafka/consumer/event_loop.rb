@@ -82,7 +82,7 @@ module Skep
           end
         rescue Exception => e # whatever it is, it must not end unseen: the main thread raises it
           @failure = e
-          @scheduler.wakeup_pipe.ring
+          @scheduler.wakeup_pipe.wake
         end
 
         def wait
@@ -128,7 +128,7 @@ module Skep
 
           ios = [@scheduler.released.io, (@leave_before_kill.io unless @child.stopping?)].compact
           IO.select(ios, nil, nil, [seconds, *left].min)
-          @scheduler.released.heard
+          @scheduler.released.drain
           @lease.renew unless @broker_outage.now?
           true
         end

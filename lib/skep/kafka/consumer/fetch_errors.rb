@@ -54,7 +54,7 @@ module Skep
           @lock.synchronize do
             @due[reader] = @clock.call + @backoff.seconds(count(reader.key, offset))
           end
-          @wakeup_pipe.ring
+          @wakeup_pipe.wake
         end
 
         def readable(reader, offset) #: (Processing::PartitionReader, Integer) -> void
@@ -70,7 +70,7 @@ module Skep
 
         # Of these; one that has gone elsewhere meanwhile is no more ours to seek in.
         def look(readers) #: (Array[Processing::PartitionReader]) -> void
-          @wakeup_pipe.heard
+          @wakeup_pipe.drain
           now = @clock.call
           due = @lock.synchronize do
             @due.select! { |reader, _| readers.include?(reader) }

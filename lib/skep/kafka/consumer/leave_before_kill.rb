@@ -38,7 +38,7 @@ module Skep
         end
 
         def look(&) #: () { (Librdkafka::EventQueue::Event) -> void } -> void
-          @wakeup_pipe.heard
+          @wakeup_pipe.drain
           return unless seconds_left&.zero?
 
           @taken = true
@@ -59,7 +59,7 @@ module Skep
         private
 
         def ring
-          @wakeup_pipe.ring unless @closed
+          @wakeup_pipe.wake unless @closed
         rescue IOError # closed this moment: the client is closing
           nil
         end

@@ -93,7 +93,7 @@ module Skep
         def begin_again(item)
           @outputs.abort
           @completion.cut(item)
-          item.batch&.__anew
+          item.batch&.__reset_strings
         end
 
         # What only the cluster is to blame for isn't given up.

@@ -15,11 +15,11 @@ module Skep
         TRANSPORT = -195
         RESOLVE = -193
         UNKNOWN_PARTITION = -190
-        FS = -189
         ALL_BROKERS_DOWN = -187
         TIMED_OUT = -185
         QUEUE_FULL = -184
         SSL = -181
+        WAIT_COORD = -180
         ASSIGN_PARTITIONS = -175
         REVOKE_PARTITIONS = -174
         STATE = -172
@@ -54,7 +54,7 @@ module Skep
         # No connection to a broker: refused, timed out, unknown host, failed TLS, or none left.
         CONNECTION = [TRANSPORT, RESOLVE, SSL, TIMED_OUT, ALL_BROKERS_DOWN].freeze
         # Nothing can be committed at the moment: no connection, or no coordinator.
-        UNAVAILABLE = [*CONNECTION, *COORDINATOR, FS].freeze
+        UNAVAILABLE = [*CONNECTION, *COORDINATOR, WAIT_COORD].freeze
         # Messages that can't be read. librdkafka continues after them.
         UNREADABLE = [BAD_MSG, BAD_COMPRESSION, NOT_IMPLEMENTED].freeze
         # The broker rejected the credentials.

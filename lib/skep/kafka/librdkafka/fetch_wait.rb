@@ -57,7 +57,7 @@ module Skep
             write(SHORT) unless before
             before.nil?
           end
-          @wakeup_pipe.ring if was_long
+          @wakeup_pipe.wake if was_long
         end
 
         def io = @wakeup_pipe.io #: () -> IO
@@ -69,7 +69,7 @@ module Skep
 
         # Makes the wait long again if nobody has shortened it for a second.
         def look #: () -> void
-          @wakeup_pipe.heard
+          @wakeup_pipe.drain
           @lock.synchronize do
             next unless @due && @due <= @clock.call
 

@@ -43,7 +43,7 @@ module Skep
         # From here on librdkafka writes `number` into the pipe when a message arrives in the empty
         # queue. A later queue of the same partition shares the native one: `close` silences both.
         def notify(wakeup_pipe, number) #: (WakeupPipe, Integer) -> void
-          wakeup_pipe.told_by(@pointer, number)
+          wakeup_pipe.attach(@pointer, number)
         end
 
         # Returns the offset after everything read from the queue, nil before the first read and

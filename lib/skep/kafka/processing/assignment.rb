@@ -68,8 +68,8 @@ module Skep
           @queue.drop(partition)
           partition.close
           @of[partition.key]&.each { |successor| @queue.wake(successor) }
-          @wakeup_pipe.ring
-          @released.ring
+          @wakeup_pipe.wake
+          @released.wake
         end
 
         # Gives everything back.

@@ -39,7 +39,7 @@ module Skep
         def rest(one, awaiting: nil)
           one.state = :resting
           @resting.add(one, awaiting)
-          @wakeup_pipe.ring
+          @wakeup_pipe.wake
         end
 
         # began: when what succeeded was begun.
@@ -51,7 +51,7 @@ module Skep
         # Is there a work item that awaits a success? The first of them rests until that time at
         # most.
         def probe(partition, time) #: (AssignedPartition, Float) -> bool
-          @resting.probe(partition, time).tap { |found| @wakeup_pipe.ring if found }
+          @resting.probe(partition, time).tap { |found| @wakeup_pipe.wake if found }
         end
 
         def wake(partition) #: (AssignedPartition) -> void

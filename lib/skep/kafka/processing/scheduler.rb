@@ -36,7 +36,7 @@ module Skep
           @lock.synchronize do
             @assignment.add(partition)
             @queue.ready(partition)
-            wakeup_pipe.ring
+            wakeup_pipe.wake
           end
         end
 
@@ -110,7 +110,7 @@ module Skep
 
         # Readies what has messages, and what has rested long enough.
         def listen(now = OS.now) #: (?Float) -> void
-          rung = wakeup_pipe.heard
+          rung = wakeup_pipe.drain
           @lock.synchronize do
             rung.each { |id| heard(@assignment[id]) }
             @queue.over(now)

@@ -25,7 +25,7 @@ module Skep
 
           @topic = topic
           @brokers = settings.brokers
-          @writer = Producer::SyncProducer.new(settings.for_producer)
+          @writer = Producer::SyncProducer.new(settings.producer)
         end
 
         # Makes the topic unless it is there. Was it made?

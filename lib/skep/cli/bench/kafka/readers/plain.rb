@@ -27,7 +27,7 @@ module Skep
         loop do
           @consumer.control.drain { |event| take(event.list) if event.kind == :rebalance }
           IO.select([@consumer.control.io, @bell.io])
-          rung = @bell.heard
+          rung = @bell.drain
           rung.select! { |id| more?(@readers.fetch(id)) } until rung.empty?
         end
       end
