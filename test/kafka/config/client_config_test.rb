@@ -37,8 +37,9 @@ module Skep
       end
 
       test "gives a producer what isn't a member's" do
-        settings = Config::ClientConfig.new({ "bootstrap.servers" => "k", "auto.offset.reset" => "latest",
-                                  "group.instance.id" => "i" })
+        settings = Config::ClientConfig.new({ "bootstrap.servers" => "k",
+                                              "auto.offset.reset" => "latest",
+                                              "group.instance.id" => "i" })
         assert_equal({ "bootstrap.servers" => "k" }, settings.producer)
       end
 

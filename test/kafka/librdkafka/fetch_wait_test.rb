@@ -76,8 +76,8 @@ module Skep
       end
 
       def fetch_wait(long:)
-        @fetch_wait = Librdkafka::FetchWait.new(@consumer.handle, messages: RUN / 2, bytes: 1_000_000, long:,
-                                                      clock: -> { @now })
+        @fetch_wait = Librdkafka::FetchWait.new(@consumer.handle, messages: RUN / 2,
+                                                bytes: 1_000_000, long:, clock: -> { @now })
       end
 
       def later(seconds)

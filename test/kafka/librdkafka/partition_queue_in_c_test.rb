@@ -28,8 +28,8 @@ class PartitionQueueInCTest < Skep::TestCase
           attach_function name, function, parameters, result
         rescue FFI::NotFoundError
         end
-        @memory = FFI::Pointer.new(1)
       end
+      require "skep/kafka/librdkafka/bindings/structs"
       def self.reader(limit = 10)
         Librdkafka::PartitionQueue.new(FFI::Pointer::NULL, "orders", 7, limit)
       end

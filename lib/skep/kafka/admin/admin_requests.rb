@@ -83,7 +83,7 @@ module Skep
           #: (Librdkafka::EventQueue::Event) -> Array[[String, Integer, Integer, Integer]]
           def ends_in(event)
             list(:ListOffsets_result_infos, event).map do |info|
-              Librdkafka::TopicPartitionList.entry(Librdkafka::Bindings.ListOffsetsResultInfo_topic_partition(info).address)
+              Librdkafka::TopicPartitionList.entry(Librdkafka::Bindings.ListOffsetsResultInfo_topic_partition(info))
             end
           end
 

@@ -47,8 +47,9 @@ module Skep
         POLL_MS = 300_000 # librdkafka's default of max.poll.interval.ms
         SESSION_MS = 45_000 # librdkafka's default of session.timeout.ms
         # Settings that only consumers have.
-        CONSUMER_SETTINGS = /\A(?:group\.|auto\.offset|session\.|heartbeat\.|max\.poll|fetch\.|queued\.|
-                        partition\.assignment|isolation\.|check\.crcs|allow\.auto\.create)/x
+        CONSUMER_SETTINGS = /\A(?:group\.|auto\.offset|session\.|heartbeat\.|max\.poll|fetch\.|
+                                queued\.|partition\.assignment|isolation\.|check\.crcs|
+                                allow\.auto\.create)/x
         HIDDEN = "***"
         LOGIN_IN_URL = %r{(?<=://)[^/@\s]+@}
         private_constant :OWNED, :REFRESH, :DEFAULTS, :POLL_MS, :SESSION_MS, :CONSUMER_SETTINGS,
@@ -96,9 +97,9 @@ module Skep
         end
 
         # Returns the settings of a group member: node `id` of the swarm and host `name`. A static
-        # member gets the same partitions back at once after a restart. `"group.instance.id": nil` in
-        # the settings, or nameless: true, makes it a dynamic member. patterns: true if it subscribes
-        # to a pattern.
+        # member gets the same partitions back at once after a restart. `"group.instance.id": nil`
+        # in the settings, or nameless: true, makes it a dynamic member. patterns: true if it
+        # subscribes to a pattern.
         #
         #: (String, Integer, group: String, commit_every: Numeric, ?nameless: bool, ?patterns: bool)
         #:   -> Hash[String, String]
@@ -169,7 +170,8 @@ module Skep
           missing = Librdkafka::Bindings.missing_library
           return [missing] if missing
 
-          @settings.except(*OWNED.keys, *empty_instance_id).filter_map { |name, value| rejection(name, value) }
+          checked = @settings.except(*OWNED.keys, *empty_instance_id)
+          checked.filter_map { |name, value| rejection(name, value) }
         end
 
         # A nil from the user: librdkafka would reject it.

@@ -6,7 +6,7 @@ require "skep/kafka/librdkafka/bindings/functions"
 #
 #   Bindings.load                    # finds the library, opens it and binds; once per process
 #   Bindings.conf_new                # rd_kafka_conf_new, and so on for all of Functions
-#   Bindings.bytes(address, length)  # memory as a String
+#   Bindings.text(pointer)           # a C string as UTF-8
 #   Bindings.library                 # => ".../karafka-rdkafka-0.21.0/ext/librdkafka.so"
 #
 # The library is that of the gem karafka-rdkafka, on which skep doesn't depend: the program that
@@ -22,14 +22,6 @@ module Skep
         PRODUCER = 0
         CONSUMER = 1
 
-        # rd_kafka_message_t: err, rkt, partition, payload, len, key, key_len, offset
-        MESSAGE = "lx4Qlx4QQQQq"
-        MESSAGE_BYTES = 64
-
-        # rd_kafka_topic_partition_t: topic, partition, offset, metadata, its size, opaque, err
-        PARTITION = "Qlx4qQQQl"
-        PARTITION_BYTES = 64
-
         # RTLD_NODELETE, dlopen(3)
         NO_DELETE = RbConfig::CONFIG["host_os"].include?("darwin") ? 0x80 : 0x1000
         private_constant :GEM, :NO_DELETE
@@ -39,7 +31,7 @@ module Skep
         class << self
           # Opens the library; raises GemMissing. Starts no thread, so that the mold may call it.
           def load #: () -> void
-            @lock.synchronize { @memory ||= bind(library) }
+            @lock.synchronize { @bound ||= bind(library) }
           end
 
           # Returns the library's path; raises GemMissing.
@@ -57,13 +49,9 @@ module Skep
             e.message
           end
 
-          # Returns the bytes at an address that a native structure holds.
-          #: (Integer, Integer) -> String
-          def bytes(address, length) = @memory.get_bytes(address - 1, length)
-
-          # Returns the C string at an address, nil for a null pointer.
-          def text(address) #: (Integer) -> String?
-            @memory.get_string(address - 1).force_encoding(Encoding::UTF_8) unless address.zero?
+          # Returns the C string at a pointer, nil for a null pointer.
+          def text(pointer) #: (FFI::Pointer) -> String?
+            pointer.read_string.force_encoding(Encoding::UTF_8) unless pointer.null?
           end
 
           # Calls the block with a buffer for an error message and its size; returns what the block
@@ -77,8 +65,8 @@ module Skep
           private
 
           # The library is never unloaded: a client that an exit cut short still runs in it.
-          # The pointer that reaches all memory starts at 1, since FFI takes 0 for a null pointer.
           def bind(path)
+            require "skep/kafka/librdkafka/bindings/structs"
             extend FFI::Library
             FFI::DynamicLibrary.open(path, FFI::DynamicLibrary::RTLD_LAZY | NO_DELETE)
             ffi_lib path
@@ -86,7 +74,7 @@ module Skep
             Functions.each do |name, function, parameters, result, blocking|
               attach_function name, function, parameters, result, blocking:
             end
-            FFI::Pointer.new(1)
+            true
           end
 
           def version_file

@@ -21,10 +21,14 @@ module Skep
                     0x400000 => :ends }.freeze
           ALL = 0x1 | 0x4 | 0x8 | 0x10 | 0x20 | 0x40
           REPORTS = 256 # delivery reports per call
-          # rd_kafka_message_t: err, partition, offset, _private
-          REPORT = "lx12lx36qQ"
-          REPORT_BYTES = 72
-          private_constant :KINDS, :REPORTS, :REPORT, :REPORT_BYTES
+          private_constant :KINDS, :REPORTS
+
+          # Where a delivery report's fields lie in its message.
+          def self.report_offsets #: () -> Array[Integer]
+            @report_offsets ||= %i[err partition offset _private].map do |field|
+              Bindings::Structs::Message.offset_of(field)
+            end
+          end
 
           attr_reader :pointer
 
@@ -39,9 +43,10 @@ module Skep
 
           # Returns the level (syslog's, 0 to 7), facility and text of a log line.
           def log #: () -> [Integer, String?, String?]
-            facility, text, level = Array.new(3) { FFI::MemoryPointer.new(:uint64) }
+            facility, text = Array.new(2) { FFI::MemoryPointer.new(:pointer) }
+            level = FFI::MemoryPointer.new(:int)
             Bindings.event_log(pointer, facility, text, level)
-            [level.read_int, Bindings.text(facility.read_uint64), Bindings.text(text.read_uint64)]
+            [level.read_int, Bindings.text(facility.read_pointer), Bindings.text(text.read_pointer)]
           end
 
           # Returns the partitions of a rebalance or commit. The event owns the list.
@@ -52,10 +57,9 @@ module Skep
           # opaque].
           def deliveries #: () -> Array[[Integer, Integer, Integer, Integer]]
             found = []
+            messages = FFI::MemoryPointer.new(:pointer, REPORTS)
             until (count = Bindings.event_message_array(pointer, messages, REPORTS)).zero?
-              messages.read_array_of_uint64(count).each do |address|
-                found << Bindings.bytes(address, REPORT_BYTES).unpack(REPORT)
-              end
+              messages.read_array_of_pointer(count).each { |message| found << report(message) }
             end
             found
           end
@@ -64,7 +68,12 @@ module Skep
 
           private
 
-          def messages = @messages ||= FFI::MemoryPointer.new(:uint64, REPORTS)
+          # Reads only four fields, without a Struct object: there is a report for each message.
+          def report(message)
+            err, partition, offset, opaque = Event.report_offsets
+            [message.get_int(err), message.get_int32(partition), message.get_int64(offset),
+             message.get_uint64(opaque)]
+          end
         end
 
         attr_reader :pointer

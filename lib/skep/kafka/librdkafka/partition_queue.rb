@@ -36,6 +36,7 @@ module Skep
           Bindings.queue_forward(@pointer, nil)
           @list = Bindings.topic_partition_list_new(1)
           @entry = Bindings.topic_partition_list_add(@list, topic, partition)
+          @offset_at = Bindings::Structs::TopicPartition.offset_of(:offset)
           @watermarks = FFI::MemoryPointer.new(:int64, 2)
           attach(@pointer.address, @topic, partition, limit)
         end
@@ -54,15 +55,12 @@ module Skep
           return unless @pointer
 
           Bindings.position(@handle, @list)
-          offset = @entry.get_int64(16)
+          offset = @entry.get_int64(@offset_at)
           offset unless offset.negative?
         end
 
         # Returns the leader epoch of what lies before the offset that `position` returned last.
-        def leader_epoch #: () -> Integer?
-          epoch = Bindings.topic_partition_get_leader_epoch(@entry.address)
-          epoch unless epoch.negative?
-        end
+        def leader_epoch = TopicPartitionList.epoch(@entry) #: () -> Integer?
 
         # Returns true if the partition had more messages after the position at the last fetch.
         def behind? #: () -> bool

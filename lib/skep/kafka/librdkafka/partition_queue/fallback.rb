@@ -17,7 +17,7 @@ module Skep
             count = @taken.size
             messages = []
             errors = []
-            @taken.each { |address| take(address, messages, errors) }
+            @taken.each { |pointer| take(pointer, messages, errors) }
             give_back
             [MessageSet.new(messages), errors, count]
           end
@@ -33,13 +33,13 @@ module Skep
             @queue = FFI::Pointer.new(address)
             @limit = limit
             @slots = FFI::MemoryPointer.new(:pointer, limit)
-            @words = Array.new(4) { FFI::MemoryPointer.new(:uint64) }
-            @taken = [] # addresses of dequeued messages that aren't destroyed yet
+            @words = Array.new(4) { FFI::MemoryPointer.new(:pointer) }
+            @taken = [] # pointers to dequeued messages that aren't destroyed yet
           end
 
           def fetch(limit)
             count = Bindings.consume_batch_queue(@queue, 0, @slots, [limit, @limit].min)
-            @taken = @slots.read_array_of_uint64([count, 0].max)
+            @taken = @slots.read_array_of_pointer([count, 0].max)
           end
 
           # Destroys no message twice if an exception interrupts it.
@@ -47,26 +47,28 @@ module Skep
             Bindings.message_destroy(@taken.shift) until @taken.empty?
           end
 
-          def take(address, messages, errors)
-            code, _, _, body, size, *rest =
-              Bindings.bytes(address, Bindings::MESSAGE_BYTES).unpack(Bindings::MESSAGE)
-            payload = Bindings.bytes(body, size) unless body.zero?
+          def take(pointer, messages, errors)
+            fields = Bindings::Structs::Message.new(pointer)
+            code, payload = fields[:err], bytes(fields[:payload], fields[:len])
             if code.zero?
-              messages << message(address, payload, *rest)
+              messages << message(pointer, fields, payload)
             else
-              errors << [code, payload || Bindings.err2str(code), rest.last]
+              errors << [code, payload || Bindings.err2str(code), fields[:offset]]
             end
           end
 
-          def message(address, payload, key, key_size, offset)
-            key = key.zero? ? nil : Bindings.bytes(key, key_size)
-            milliseconds = Bindings.message_timestamp(address, nil)
-            Message.new(@topic, @partition, offset, key, payload, milliseconds, headers(address))
+          def message(pointer, fields, payload)
+            key = bytes(fields[:key], fields[:key_len])
+            milliseconds = Bindings.message_timestamp(pointer, nil)
+            Message.new(@topic, @partition, fields[:offset], key, payload, milliseconds,
+                        headers(pointer))
           end
 
-          def headers(address)
+          def bytes(pointer, size) = pointer.null? ? nil : pointer.read_bytes(size)
+
+          def headers(pointer)
             list = @words.first
-            return NO_HEADERS unless Bindings.message_headers(address, list).zero?
+            return NO_HEADERS unless Bindings.message_headers(pointer, list).zero?
 
             list = list.read_pointer
             found = (0..).lazy.map { |index| header(list, index) }.take_while(&:itself).to_a
@@ -80,8 +82,7 @@ module Skep
             name, value, size = @words.drop(1)
             return unless Bindings.header_get_all(list, index, name, value, size).zero?
 
-            at = value.read_uint64
-            [Bindings.text(name.read_uint64), at.zero? ? nil : Bindings.bytes(at, size.read_uint64)]
+            [Bindings.text(name.read_pointer), bytes(value.read_pointer, size.read(:size_t))]
           end
         end
       end
