@@ -146,7 +146,7 @@ module Skep
       end
 
       # For another try: undoes changes that a handler has made to the messages' strings.
-      def __reset_strings = messages.each(&:__anew) #: () -> void
+      def __reset_strings = messages.each(&:__reset_strings) #: () -> void
 
       # A batch of these messages of it.
       def __of(some) = Batch.new(topic, partition, some) #: (Array[Message]) -> Batch
@@ -201,7 +201,7 @@ module Skep
         return repeat(&) if @ended_at
 
         number = begin_loop
-        ended = @message_set.give_out(@child, number, (@ownership if ends_early?(number)), &)
+        ended = @message_set.each_tracked(@child, number, (@ownership if ends_early?(number)), &)
         @ended_at = [ended, first_offset - 1].max if ended
         self
       rescue Exception => e # even one that ends the node: the message remains on the status page
@@ -244,7 +244,7 @@ module Skep
 
       def end_loop(error)
         @message_set.tracked = nil
-        @at = @message_set.given if error
+        @at = @message_set.last_yielded_offset if error
         @left_by = error
         @child.at(nil) unless error
       end

@@ -21,7 +21,7 @@ module Skep
 
       def initialize(settings) #: (Hash[String, String]) -> void
         @group, @instance_id = settings.values_at("group.id", "group.instance.id")
-        @static = @instance_id && !Config::GroupProtocol.new(settings).brokers?
+        @static = @instance_id && !Config::GroupProtocol.new(settings).broker_assigned?
         super(settings, type: Librdkafka::Bindings::CONSUMER)
         @fetch_wait = Librdkafka::FetchWait.for(handle, settings)
         @reset = settings.fetch("auto.offset.reset", "largest")
@@ -61,12 +61,10 @@ module Skep
 
       # Returns the Processing::AssignedPartition for a partition that is about to be assigned. Its
       # queue isn't forwarded to the consumer's queue, so its messages are read separately.
-      #: (String, Integer, **untyped) -> Processing::AssignedPartition
-      def partition(topic, number, **how)
-        queue = Librdkafka::Bindings.queue_get_partition(handle, topic, number)
-        Librdkafka::Bindings.queue_forward(queue, nil)
-        queue_position = Librdkafka::QueuePosition.new(handle, topic, number)
-        partition = Processing::AssignedPartition.new(queue, topic, number, queue_position:, **how)
+      #: (String, Integer, limit: Integer, **untyped) -> Processing::AssignedPartition
+      def partition(topic, number, limit:, **how)
+        queue = Librdkafka::PartitionQueue.new(handle, topic, number, limit)
+        partition = Processing::AssignedPartition.new(queue, topic, number, limit:, **how)
         partition.tap { partition.reader.fetch_wait = @fetch_wait }
       end
 
@@ -127,7 +125,7 @@ module Skep
 
       # Leaves the group even as a static member, within so many seconds. Call it before `leave`.
       # Yields each event, among them the last revocation.
-      def leave_for_good(seconds, &) #: (Numeric) { (Librdkafka::Event) -> void } -> void
+      def leave_for_good(seconds, &) #: (Numeric) { (Librdkafka::EventQueue::Event) -> void } -> void
         return if @left_for_good
 
         # Wait until a pending JoinGroup has completed; otherwise the broker would add the member
@@ -146,7 +144,7 @@ module Skep
       #
       # A consumer that closes during a rebalance is asked twice to give up its partitions, but
       # librdkafka takes the first answer for both; answering the second one may block for ever.
-      def leave(seconds) #: (Numeric) { (Librdkafka::Event) -> void } -> bool
+      def leave(seconds) #: (Numeric) { (Librdkafka::EventQueue::Event) -> void } -> bool
         deadline = OS.now + seconds
         check_error(Librdkafka::Bindings.consumer_close_queue(handle, control.pointer),
                     "closing the consumer")
@@ -189,8 +187,8 @@ module Skep
       end
 
       def failure(code, text)
-        kept = code == Librdkafka::ErrorCode::NAME_KEPT
-        return super unless kept || code == Librdkafka::ErrorCode::FENCED
+        kept = code == Librdkafka::ErrorCode::UNRELEASED_INSTANCE_ID
+        return super unless kept || code == Librdkafka::ErrorCode::FENCED_INSTANCE_ID
 
         InstanceIdTaken.new(name: @instance_id, group: @group,
                             cause: Librdkafka::Bindings.err2str(code), kept:)

@@ -30,7 +30,7 @@ module Skep
       def self.start(topics: {}, nodes: 1) = new(topics:, nodes:)
 
       # Raises GemMissing where there can be none.
-      def self.check = Librdkafka::SharedLibrary.path && nil #: () -> void
+      def self.check = Librdkafka::Bindings.library && nil #: () -> void
 
       def initialize(topics:, nodes:)
         there, @input = OS.pipe

@@ -80,8 +80,8 @@ module Skep
       # Returns what to do about an error of a client, or nil if the error isn't a refusal.
       def self.advice(code) #: (Integer) -> String?
         case code
-        when Librdkafka::ErrorCode::TOPIC_REFUSED then ADVICE[:topic]
-        when Librdkafka::ErrorCode::GROUP_REFUSED then ADVICE[:group]
+        when Librdkafka::ErrorCode::TOPIC_AUTHORIZATION_FAILED then ADVICE[:topic]
+        when Librdkafka::ErrorCode::GROUP_AUTHORIZATION_FAILED then ADVICE[:group]
         when *Librdkafka::ErrorCode::LOGIN then ADVICE[:login]
         end
       end

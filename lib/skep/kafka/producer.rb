@@ -197,7 +197,7 @@ module Skep
         when :delivery then @in_flight.acknowledge(event.deliveries)
         when :log then @report.log(event)
         when :error
-          network = Librdkafka::ErrorCode::NETWORK.include?(event.code)
+          network = Librdkafka::ErrorCode::CONNECTION.include?(event.code)
           @report.error(event) if @network_errors || !network
         end
       end

@@ -4,7 +4,7 @@ require "kafka/support/kafka_case"
 
 module Skep
   module Kafka
-    class SettingsTest < ::KafkaCase
+    class ClientConfigTest < ::KafkaCase
       test "names a member after its swarm, host and node, or after what the user says" do
         assert_equal "billing-host-3", member["group.instance.id"]
         assert_equal "mine-3", member("group.instance.id": "mine")["group.instance.id"]
@@ -37,19 +37,21 @@ module Skep
       end
 
       test "gives a producer what isn't a member's" do
-        settings = Config::ClientConfig.new({ "bootstrap.servers" => "k", "auto.offset.reset" => "latest",
-                                  "group.instance.id" => "i" })
-        assert_equal({ "bootstrap.servers" => "k" }, settings.for_producer)
+        settings = Config::ClientConfig.new({ "bootstrap.servers" => "k",
+                                              "auto.offset.reset" => "latest",
+                                              "group.instance.id" => "i" })
+        assert_equal({ "bootstrap.servers" => "k" }, settings.producer)
       end
 
       test "hides the values of secret settings and logins in addresses, wherever they turn up" do
-        secrets = Config::SecretSettings.in("sasl.password" => "tiger", "ssl.key.pem" => "lily",
-                             "sasl.username" => "me", "ssl.keystore.password" => "tiger-lily")
-        assert_equal "me: ***, *** and ***",
-                     Config::SecretSettings.scrub("me: tiger-lily, lily and tiger", secrets)
+        config = Config::ClientConfig.new("sasl.password" => "tiger", "ssl.key.pem" => "lily",
+                                          "sasl.username" => "me", "sasl.jaas.config" => "",
+                                          "ssl.keystore.password" => "tiger-lily")
+        assert_equal "me: ***, *** and ***", config.redact("me: tiger-lily, lily and tiger")
         assert_equal "at http://***@host/ and kafka:9092",
-                     Config::SecretSettings.scrub("at http://u:p@host/ and kafka:9092", [])
-        assert_equal "not ?", Config::SecretSettings.scrub("not \xFF".b, [])
+                     config.redact("at http://u:p@host/ and kafka:9092")
+        assert_equal "not ?", config.redact("not \xFF".b)
+        assert_equal "left \xFF".b, "left \xFF".b.tap { |text| config.redact(text) }
       end
 
       test "waits twice as long after each failure, a bit more or less, and 30 seconds at most" do
@@ -91,7 +93,7 @@ module Skep
 
       def member(nameless: false, patterns: false, **given)
         settings = Config::ClientConfig.new({ "bootstrap.servers" => "k" }.merge(given))
-        settings.for_member("billing-host", 3, group: "readers", commit_every: 2.5, nameless:,
+        settings.consumer("billing-host", 3, group: "readers", commit_every: 2.5, nameless:,
                                              patterns:)
       end
     end

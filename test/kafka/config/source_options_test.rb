@@ -3,7 +3,7 @@
 require "kafka/support/kafka_case"
 
 # What a source says about its options, without any broker.
-class KafkaOptionsTest < KafkaCase
+class SourceOptionsTest < KafkaCase
   GOOD = { kafka: { "bootstrap.servers": "kafka-1:9092" }, group: "billing",
            topics: "orders" }.freeze
   private_constant :GOOD

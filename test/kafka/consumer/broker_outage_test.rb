@@ -17,7 +17,7 @@ module Skep
         @told = []
         @child = FakeChild.new { |*event| @told << event }
         options = Config::SourceOptions.new(**self.options)
-        @consumer = Consumer.new(options.settings.for_member("test", 0, group: "readers",
+        @consumer = Consumer.new(options.settings.consumer("test", 0, group: "readers",
                                                                         commit_every: 5.0))
         report = Metrics::EventReporter.new(@child, options.settings)
         @broker_outage = Consumer::BrokerOutage.new(settings: options.settings,

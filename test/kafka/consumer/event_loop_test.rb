@@ -18,7 +18,7 @@ module Skep
         broker(orders: 1)
         @child = FakeChild.new
         options = Config::SourceOptions.new(**self.options)
-        @consumer = Consumer.new(options.settings.for_member("test", 0, group: "readers",
+        @consumer = Consumer.new(options.settings.consumer("test", 0, group: "readers",
                                                                         commit_every: 5.0))
         @scheduler = Processing::Scheduler.new
         @metrics = Metrics::ConsumerMetrics.new(child: @child, scheduler: @scheduler,

@@ -18,7 +18,6 @@ module Skep
 
       def teardown
         [@reader, @fetch_wait, @wakeup_pipe].compact.each(&:close)
-        Librdkafka::Bindings.queue_destroy(@queue) if @queue
         @consumer&.close
         super
       end
@@ -77,8 +76,8 @@ module Skep
       end
 
       def fetch_wait(long:)
-        @fetch_wait = Librdkafka::FetchWait.new(@consumer.handle, messages: RUN / 2, bytes: 1_000_000, long:,
-                                                      clock: -> { @now })
+        @fetch_wait = Librdkafka::FetchWait.new(@consumer.handle, messages: RUN / 2,
+                                                bytes: 1_000_000, long:, clock: -> { @now })
       end
 
       def later(seconds)
@@ -88,11 +87,9 @@ module Skep
 
       # The partition with messages through an partition reader; the others stay where they are.
       def assign
-        @queue = Librdkafka::Bindings.queue_get_partition(@consumer.handle, "orders", 1)
-        Librdkafka::Bindings.queue_forward(@queue, nil)
-        (@wakeup_pipe = Librdkafka::WakeupPipe.new).told_by(@queue, 1)
-        @reader = Processing::PartitionReader.new(Librdkafka::PartitionQueue.new(@queue, "orders", 1, 100), "orders", 1,
-                             Librdkafka::QueuePosition.new(@consumer.handle, "orders", 1))
+        queue = Librdkafka::PartitionQueue.new(@consumer.handle, "orders", 1, 100)
+        queue.notify(@wakeup_pipe = Librdkafka::WakeupPipe.new, 1)
+        @reader = Processing::PartitionReader.new(queue, "orders", 1)
         @reader.fetch_wait = @fetch_wait
         @count = 0
         places = [0, 1, 2].map { |number| ["orders", number, -2] }
@@ -109,7 +106,7 @@ module Skep
 
           later(0.4) { @fetch_wait.look }
           wait_readable(@wakeup_pipe.io)
-          @wakeup_pipe.heard
+          @wakeup_pipe.drain
         end
       end
 

@@ -6,7 +6,7 @@ require "objspace"
 module Skep
   module Kafka
     # What a reader brings, in C and by its fallback.
-    class HaulTest < ::KafkaCase
+    class MessageSetTest < ::KafkaCase
       def setup
         super
         broker(orders: 1)
@@ -69,29 +69,29 @@ module Skep
 
       test "tells the child of each message that it gives out" do
         message_set = read((0...3).map { |n| ["k", "v#{n}"] })
-        assert_nil message_set.given
+        assert_nil message_set.last_yielded_offset
         told = child_that_tells
         message_set.tracked = 1
         assert_raises(StopIteration) do
-          message_set.give_out(told, 1) { |message| raise StopIteration if message.offset == 1 }
+          message_set.each_tracked(told, 1) { |message| raise StopIteration if message.offset == 1 }
         end
 
-        assert_equal [[0, 1], 1], [told.ats, message_set.given]
+        assert_equal [[0, 1], 1], [told.ats, message_set.last_yielded_offset]
         assert_equal %w[v0 v1 v2],
-                     [].tap { |all| message_set.give_out(told, 1) { |one| all << one.payload } }
+                     [].tap { |all| message_set.each_tracked(told, 1) { |one| all << one.payload } }
       end
 
       test "tracks one loop at a time, and has the child beat in the others" do
         message_set = read((0...3).map { |n| ["k", "v#{n}"] })
         told = child_that_tells
         message_set.tracked = 1
-        message_set.give_out(told, 1) do |message|
-          message_set.give_out(told, 2) { break } if message.offset == 1
+        message_set.each_tracked(told, 1) do |message|
+          message_set.each_tracked(told, 2) { break } if message.offset == 1
           message_set.tracked = nil if message.offset == 1
         end
 
         assert_equal [[0, 1], 2, 1, nil],
-          [told.ats, told.beats, message_set.given, message_set.tracked]
+          [told.ats, told.beats, message_set.last_yielded_offset, message_set.tracked]
       end
 
       test "writes where the child's page is, and lets the child do it while that is ill" do
@@ -101,7 +101,7 @@ module Skep
         told = child_that_tells([page.address(0), 6, 5])
         seen = []
         message_set.tracked = 1
-        message_set.give_out(told, 1) do |message|
+        message_set.each_tracked(told, 1) do |message|
           seen << page.get(0, 6)
           page.set(0, 5, message.offset.zero? ? 1 : 0)
         end
@@ -195,7 +195,7 @@ module Skep
       test "outlives a fork on both sides, whoever frees first" do
         message_set = read((0...50).map { |n| ["k#{n}", "v#{n}"] })
         held = message_set.to_a
-        pid, partition_queue = in_child do |writer|
+        pid, output = in_child do |writer|
           expected = (0...50).map { |n| "v#{n}" }
           good = held.map(&:payload) == expected && message_set.payloads == expected
           message_set = held = nil
@@ -203,16 +203,17 @@ module Skep
           writer.puts(good && GC.count)
         end
 
-        assert_match(/\A\d/, wait_readable(partition_queue).read)
+        assert_match(/\A\d/, wait_readable(output).read)
         assert_predicate Process.wait2(pid).last, :success?
         assert_equal "v49", held.last.payload
       end
 
       test "can't be read from a reader that has been closed" do
-        partition_queue = reading.partition_queue
+        queue = reading.queue
         reading.close
-        assert_raises(IOError) { partition_queue.read(1) }
-        assert_nil partition_queue.close
+        assert_raises(IOError) { queue.read(1) }
+        assert_nil queue.position
+        assert_nil queue.close
       end
 
       test "stays whole while the heap is collected and compacted" do
@@ -256,7 +257,7 @@ module Skep
         reading.take(items.size)
       end
 
-      # spot: where C may write for it, Pulse#spot.
+      # spot: the words that C writes, IPC::Scoreboard::Heartbeat#spot.
       def child_that_tells(spot = nil)
         Struct.new(:ats, :__spot, :beats) do
           def at(number) = ats << number

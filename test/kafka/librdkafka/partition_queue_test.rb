@@ -1,10 +1,39 @@
 # frozen_string_literal: true
 
-require "kafka/support/kafka_case"
+require "kafka/support/reading"
+require "skep/kafka/testing"
 
 module Skep
   module Kafka
-    class ReaderTest < ::KafkaCase
+    class PartitionQueueTest < ::KafkaCase
+      test "has the position after what was read, and none after a seek" do
+        broker(orders: 1)
+        feed("orders", (0..9).map { |n| ["k", n.to_s, 0] })
+        reading = Reading.new(self, @broker)
+        queue = reading.queue
+        assert_nil queue.position
+        assert_equal 4, reading.take(4, limit: 4).size
+        assert_equal [4, true, 0], [queue.position, queue.behind?, queue.low_watermark]
+        reading.take(6)
+        assert_equal [10, false], [queue.position, queue.behind?]
+        reading.consumer.seek([["orders", 0, 2]], 5.0)
+        assert_nil queue.position
+        assert_equal 2, reading.take(1, limit: 1).first_offset
+        assert_equal 3, queue.position
+      ensure
+        reading&.close
+      end
+
+      test "has a fake with the same methods" do
+        methods = Librdkafka::PartitionQueue.public_instance_methods(false)
+        methods.concat(Librdkafka::PartitionQueue::Fallback.public_instance_methods)
+        fake = Testing::FakeLog.new([])
+        methods.each do |name|
+          assert_equal Librdkafka::PartitionQueue.instance_method(name).arity.abs,
+                       fake.method(name).arity.abs, name
+        end
+      end
+
       test "reads headers, of a repeated one all" do
         broker(orders: 1)
         writer = Producer::SyncProducer.new({ "bootstrap.servers" => @broker.bootstrap_servers })

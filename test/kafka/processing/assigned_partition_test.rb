@@ -7,30 +7,22 @@ module Skep
   module Kafka
     # What may be drawn of a partition, and when; its messages lie on a shelf.
     class AssignedPartitionTest < ::Skep::TestCase
-      # Of librdkafka's queue what a partition sees.
+      # A partition queue over an Array of messages.
       class Shelf < Array
+        attr_reader :position
+
         def read(limit)
-          shift(limit).then { |some| [Librdkafka::MessageSet.new(some), [], some.size] }
+          some = shift(limit)
+          @position = @passed if @passed && empty?
+          [Librdkafka::MessageSet.new(some), [], some.size]
         end
 
-        def close = nil
-      end
+        # Records that aren't messages end at that offset: the position, once all is read.
+        def pass(offset) = @passed = offset
 
-      # How far that was given out: behind the last message, or further.
-      class Marker
-        def initialize(shelf) = @shelf = shelf
-        attr_accessor :offset
-
-        # Records that aren't given out come up to there.
-        def pass(offset)
-          shelf, marker = @shelf, self
-          shelf.define_singleton_method(:read) do |limit|
-            super(limit).tap { marker.offset = offset if empty? }
-          end
-        end
-
-        def low = nil
-        def epoch = nil
+        def notify(*) = nil
+        def low_watermark = nil
+        def leader_epoch = nil
         def close = nil
       end
 
@@ -38,7 +30,6 @@ module Skep
         super
         @wakeup_pipe = Librdkafka::WakeupPipe.new
         @shelf = Shelf.new
-        @marker = Marker.new(@shelf)
         @next = 0
       end
 
@@ -112,7 +103,7 @@ module Skep
         test "the position moves past undelivered records once all before them is done, #{name}" do
           partition = partition(&order)
           put("a", "a")
-          @marker.pass(5)
+          @shelf.pass(5)
           item = draw(partition)
           partition.done(item, 0)
           assert_equal 1, partition.position
@@ -126,7 +117,7 @@ module Skep
 
         test "draws an item without messages for undelivered records alone, #{name}" do
           partition = partition(&order)
-          @marker.pass(3)
+          @shelf.pass(3)
           item = draw(partition)
           assert_nil item.batch
           assert_nil partition.position
@@ -138,7 +129,7 @@ module Skep
         test "a seek drops the move past undelivered records, #{name}" do
           partition = partition(&order)
           put("a")
-          @marker.pass(9)
+          @shelf.pass(9)
           item = draw(partition)
           partition.seek(0)
           item.drop
@@ -152,7 +143,7 @@ module Skep
 
       test "in order, later messages wait for an item without messages" do
         partition = partition(&ORDERS["in order"])
-        @marker.pass(3)
+        @shelf.pass(3)
         item = draw(partition)
         put("a")
         partition.data_available
@@ -164,7 +155,7 @@ module Skep
       test "the position moves past nothing while a batch waits for more messages" do
         partition = partition(max_wait: 60, &ORDERS["in order"])
         put("a")
-        @marker.pass(4)
+        @shelf.pass(4)
         assert_nil draw(partition)
         assert_predicate partition, :gathering?
         refute_predicate partition, :more?
@@ -174,7 +165,7 @@ module Skep
       test "the position follows the next message if that is done first" do
         partition = partition(&ORDERS["by key"])
         put("a")
-        @marker.pass(4)
+        @shelf.pass(4)
         first = draw(partition)
         @next = 4
         put("b")
@@ -191,9 +182,9 @@ module Skep
       private
 
       def partition(max_wait: 0, **more, &order)
-        Testing::FakePartition
-               .new(@shelf, "t", 0, id: 1, wakeup_pipe: @wakeup_pipe, order:, limit: 10, max_wait:,
-                    seeking: ->(_, _, place) { place }, queue_position: @marker, **more)
+        Processing::AssignedPartition
+          .new(@shelf, "t", 0, id: 1, wakeup_pipe: @wakeup_pipe, order:, limit: 10, max_wait:,
+               seeking: ->(_, _, place) { place }, **more)
       end
 
       def finish(partition, item)

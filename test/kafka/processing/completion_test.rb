@@ -112,23 +112,18 @@ module Skep
 
       # A work item of a partition that reaches 7.
       def taken(message)
-        shelf = [[Librdkafka::MessageSet.new([*message]), [], message ? 1 : 0]]
-        nothing = [Librdkafka::MessageSet.new([]), [], 0]
-        shelf.define_singleton_method(:read) { |_| shift || nothing }
-        shelf.define_singleton_method(:close) { nil }
-        places = [0, 7]
-        places.define_singleton_method(:offset) { shift }
-        %i[low epoch].each { |name| places.define_singleton_method(name) { nil } }
-        places.define_singleton_method(:close) { nil }
-        @scheduler.add(partition(shelf, places))
+        log = Testing::FakeLog.new([*message])
+        positions = [0, 7]
+        log.define_singleton_method(:position) { positions.shift }
+        @scheduler.add(partition(log))
         @scheduler.next_item
       end
 
-      def partition(shelf, queue_position)
-        Testing::FakePartition
-               .new(shelf, "t", 0, id: 1, wakeup_pipe: @scheduler.wakeup_pipe,
-                                   order: -> { Processing::PartitionOrder.new(limit: 10) },
-                                   limit: 10, max_wait: 0, seeking: nil, queue_position:)
+      def partition(log)
+        Processing::AssignedPartition.new(
+          log, "t", 0, id: 1, wakeup_pipe: @scheduler.wakeup_pipe, limit: 10, max_wait: 0,
+                       order: -> { Processing::PartitionOrder.new(limit: 10) }, seeking: nil
+        )
       end
     end
   end

@@ -61,7 +61,7 @@ module Skep
       test "isn't confirmed by a group that has assigned the partition to another member" do
         @now += 4.0
 
-        refused = ownership(Librdkafka::ErrorCode::UNKNOWN_MEMBER) { @part.revoked = :lost }
+        refused = ownership(Librdkafka::ErrorCode::UNKNOWN_MEMBER_ID) { @part.revoked = :lost }
         refute_predicate refused, :confirmed?
       end
 
@@ -86,7 +86,7 @@ module Skep
       end
 
       test "ends each if the group doesn't confirm the membership after a long message" do
-        refused = ownership(Librdkafka::ErrorCode::UNKNOWN_MEMBER) { @part.revoked = :lost }
+        refused = ownership(Librdkafka::ErrorCode::UNKNOWN_MEMBER_ID) { @part.revoked = :lost }
         seen = each_of(refused) do |message|
           @now += 4.0 if message.offset.zero?
           wait_readable_for(0.002)

@@ -6,19 +6,13 @@ require "kafka/support/kafka_case"
 class KafkaPartitionReaderTest < Skep::TestCase
   BAD = [-199, "wrong checksum", 12].freeze
 
-  # A reader that gives what it is told to.
-  class Script
-    def initialize(*reads) = @reads = reads
+  # A partition queue whose reads, positions and low watermarks are given.
+  class ScriptedQueue
+    def initialize(reads, positions, lows) = (@reads, @positions, @lows = reads, positions, lows)
     def read(_limit) = @reads.shift
-    def close = nil
-  end
-
-  # Of librdkafka's position what the reads leave, one after the other.
-  class Places
-    def initialize(places, lows) = (@places, @lows = places, lows)
-    def offset = @places.shift
-    def low = @lows.shift
-    def epoch = nil
+    def position = @positions.shift
+    def low_watermark = @lows.shift
+    def leader_epoch = nil
     def close = nil
   end
 
@@ -143,9 +137,9 @@ class KafkaPartitionReaderTest < Skep::TestCase
 
   def reader(*reads, places: [], lows: [])
     @notes = Notes.new
-    Skep::Kafka::Processing::PartitionReader.new(Script.new(*reads), "orders", 0,
-                                                 Places.new(places, lows))
-               .tap { |reader| reader.fetch_errors = @notes }
+    queue = ScriptedQueue.new(reads, places, lows)
+    Skep::Kafka::Processing::PartitionReader
+      .new(queue, "orders", 0).tap { |reader| reader.fetch_errors = @notes }
   end
 
   # lows: the low watermark at each read.

@@ -97,7 +97,7 @@ module Skep
         item = take
         assert_equal 1, item.partition.id
         assert_nil take
-        @scheduler.wakeup_pipe.ring(1)
+        @scheduler.wakeup_pipe.wake(1)
         @scheduler.wake_ready
         assert_nil take
         @scheduler.release(item)
@@ -125,7 +125,7 @@ module Skep
         first.back_off(600)
         @scheduler.release(first)
         assert_equal 2, take.partition.id
-        @scheduler.wakeup_pipe.ring(1)
+        @scheduler.wakeup_pipe.wake(1)
         @scheduler.wake_ready
         assert_nil take
         assert_in_delta OS.now + 600, @scheduler.next_deadline, 60
@@ -196,7 +196,7 @@ module Skep
         assert_nil take
         assert_equal :backoff, partition.state
         partition.items = 1
-        @scheduler.wakeup_pipe.ring(1)
+        @scheduler.wakeup_pipe.wake(1)
         @scheduler.wake_ready
         assert_equal 1, take.partition.id
       end
@@ -333,7 +333,7 @@ module Skep
       test "wakes the main thread for a new backoff" do
         add(1)
         item = take
-        @scheduler.wakeup_pipe.heard
+        @scheduler.wakeup_pipe.drain
         item.back_off(600)
         @scheduler.release(item)
         assert @scheduler.wakeup_pipe.io.wait_readable(0)
@@ -393,7 +393,7 @@ module Skep
       def partition(id) = @scheduler.instance_variable_get(:@assignment)[id]
 
       def ring(id)
-        @scheduler.wakeup_pipe.ring(id)
+        @scheduler.wakeup_pipe.wake(id)
         @scheduler.wake_ready
       end
 

@@ -6,16 +6,14 @@ module Skep
   module Kafka
     # A consumer that has one partition, and the reader of its queue, without a source around them.
     class Reading
-      attr_reader :partition_queue
+      attr_reader :consumer, :queue
 
       def initialize(test, broker, offset: -2, **settings)
         @test = test
         @consumer = Consumer.new({ "bootstrap.servers" => broker.bootstrap_servers,
                                    "group.id" => "readers", **settings.transform_keys(&:to_s) })
-        @queue = Librdkafka::Bindings.queue_get_partition(@consumer.handle, "orders", 0)
-        Librdkafka::Bindings.queue_forward(@queue, nil)
-        (@wakeup_pipe = Librdkafka::WakeupPipe.new).told_by(@queue, 1)
-        @partition_queue = Librdkafka::PartitionQueue.new(@queue, "orders", 0, 100)
+        @queue = Librdkafka::PartitionQueue.new(@consumer.handle, "orders", 0, 100)
+        @queue.notify(@wakeup_pipe = Librdkafka::WakeupPipe.new, 1)
         Librdkafka::TopicPartitionList.make([["orders", 0, offset]]) { |list| @consumer.assign(list) }
       end
 
@@ -40,20 +38,17 @@ module Skep
         end
       end
 
-      def read(limit) = @partition_queue.read(limit)
+      def read(limit) = @queue.read(limit)
 
       def wait
         @test.wait_readable(@wakeup_pipe.io)
-        @wakeup_pipe.heard
+        @wakeup_pipe.drain
       end
 
       def close
-        return unless @queue
+        return if @consumer.closed?
 
-        @partition_queue.close
-        Librdkafka::Bindings.queue_io_event_enable(@queue, -1, nil, 0)
-        Librdkafka::Bindings.queue_destroy(@queue)
-        @queue = nil
+        @queue.close
         @wakeup_pipe.close
         @consumer.close
       end

@@ -65,8 +65,7 @@ class KafkaTestingFakesTest < Skep::TestCase
     assert_stands_for Testing::FakeLog, Kafka::Librdkafka::PartitionQueue
   end
 
-  { Testing::FakePartition => Kafka::Processing::AssignedPartition,
-    Testing::FakeDeadLetterQueue => Kafka::Failure::DeadLetterQueue }.each do |fake, real|
+  { Testing::FakeDeadLetterQueue => Kafka::Failure::DeadLetterQueue }.each do |fake, real|
     test "#{fake} overrides methods that #{real} has" do
       overridden = fake.instance_methods(false) + fake.private_instance_methods(false)
       overridden -= %i[initialize inspect messages written]

@@ -27,8 +27,7 @@ module Skep
         # Returns when a broker has answered.
         def connect #: () -> void
           @deadline = OS.now + @seconds
-          @client = Librdkafka::Client.new(@settings.for_inquiry(@group),
-                                           type: Librdkafka::Bindings::CONSUMER)
+          @client = Librdkafka::Client.new(@settings.admin(@group), type: Librdkafka::Bindings::CONSUMER)
           @answers = @client.queue
           query = Consumer::MetadataQuery.new(@client, [])
           query.start
@@ -40,7 +39,7 @@ module Skep
         # Sends a request and returns its answer. The block returns the error code and the answer
         # that it reads from the event. Repeats the request while the group has no coordinator, as
         # when it moves to another broker.
-        #: (^(Librdkafka::Client, Librdkafka::EventQueue, Float) -> void) { (Librdkafka::Event)
+        #: (^(Librdkafka::Client, Librdkafka::EventQueue, Float) -> void) { (Librdkafka::EventQueue::Event)
         #:   -> [Integer, untyped] } -> untyped
         def request(request)
           Kernel.loop do
@@ -106,7 +105,7 @@ module Skep
                                  cause: clean(event.text))
         end
 
-        def clean(text) = Config::SecretSettings.scrub(text, @settings.secrets)
+        def clean(text) = @settings.redact(text)
       end
     end
   end

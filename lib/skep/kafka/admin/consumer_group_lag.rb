@@ -45,7 +45,7 @@ module Skep
             code = Librdkafka::AdminRequests.group_offsets_error(event)
             [code, code.zero? ? Librdkafka::AdminRequests.group_offsets_in(event) : []]
           end
-          check(code, Librdkafka::ErrorCode::NO_GROUP)
+          check(code, Librdkafka::ErrorCode::GROUP_ID_NOT_FOUND)
           found.to_h { |topic, number, offset, _| [[topic, number], offset] }
         end
 
@@ -54,7 +54,7 @@ module Skep
           code, found = request(:describe_group, @group) do |event|
             Librdkafka::AdminRequests.group_description_in(event)
           end
-          check(code, Librdkafka::ErrorCode::NO_GROUP, *Librdkafka::ErrorCode::UNSUPPORTED)
+          check(code, Librdkafka::ErrorCode::GROUP_ID_NOT_FOUND, *Librdkafka::ErrorCode::UNSUPPORTED)
           found
         end
 
@@ -111,8 +111,8 @@ module Skep
           return if [0, *expected].include?(code)
 
           cause = Librdkafka::Bindings.err2str(code)
-          what = { Librdkafka::ErrorCode::GROUP_REFUSED => :group,
-                   Librdkafka::ErrorCode::TOPIC_REFUSED => :topic }[code]
+          what = { Librdkafka::ErrorCode::GROUP_AUTHORIZATION_FAILED => :group,
+                   Librdkafka::ErrorCode::TOPIC_AUTHORIZATION_FAILED => :topic }[code]
           raise AuthorizationError.new(what:, name: @group, brokers:, cause:) if what
 
           raise RequestFailed.new(group: @group, brokers:, cause:)

@@ -1,18 +1,20 @@
 # frozen_string_literal: true
 
-# The librdkafka settings a user gave, with what skep adds, and what is wrong with them.
+require "skep/secrets"
+
+# The librdkafka settings of the user, checked, and with skep's defaults for each kind of client.
 #
 #   settings = ClientConfig.new({ "bootstrap.servers": "kafka-1:9092", "sasl.password": "…" })
-#   settings.errors      # => sentences; checked by librdkafka itself when it is there
-#   settings.brokers     # => "kafka-1:9092", fit for a log
-#   settings.for_member("billing-host", 3, group: "readers", commit_every: 5.0)
+#   settings.errors      # => sentences; librdkafka checks names and values, if it is installed
+#   settings.brokers     # => "kafka-1:9092", without secrets
+#   settings.consumer("billing-host", 3, group: "readers", commit_every: 5.0)
 #
-# A few are skep's own, since "done" means that the handler returned: those are refused.
+# skep sets a few itself, since it commits what handlers have processed: those are refused.
 module Skep
   module Kafka
     module Config
       class ClientConfig
-        SKEPS = {
+        OWNED = {
           "group.id" => "give group: to the source",
           "auto.commit.interval.ms" => "give commit_every: to the source",
           "enable.auto.commit" => "skep commits what the handler has done",
@@ -26,73 +28,83 @@ module Skep
 
         REFRESH = "topic.metadata.refresh.interval.ms"
         DEFAULTS = {
-          # A new group begins at the beginning: nothing is skipped silently.
+          # A new group starts at the beginning: no message is skipped silently.
           "auto.offset.reset" => "earliest",
-          # What was spoilt on its way, or on the broker's disk, isn't taken for a message.
+          # Detects messages that were corrupted in transit or on the broker's disk.
           "check.crcs" => "true",
-          # How long a topic made later, and a broker that came back, may go unnoticed. For a
-          # pattern each refresh asks for the whole cluster's topics: then librdkafka's 5 minutes
-          # hold.
+          # How soon new topics and returning brokers are noticed. With a pattern each refresh
+          # requests all topics of the cluster: librdkafka's default of 5 minutes applies.
           REFRESH => "10000",
           "reconnect.backoff.max.ms" => "2000",
-          # How much may wait here, for each partition, since each has a queue of its own: 100,000
-          # messages and 64 MiB, as librdkafka has it, make a node of many partitions large when it
-          # lags.
+          # The limits of each partition's queue. With librdkafka's defaults, 100,000 messages and
+          # 64 MiB, a node with many partitions needs much memory when it lags.
           "queued.min.messages" => "10000",
           "queued.max.messages.kbytes" => "16384",
-          # How long fetching rests when that much is here: librdkafka's 1000 leaves gaps.
+          # How long fetching pauses when a queue is full: librdkafka's default of 1000 leaves
+          # gaps.
           "fetch.queue.backoff.ms" => "10"
         }.freeze
-        POLL_MS = 300_000 # librdkafka's max.poll.interval.ms unless set
-        SESSION_MS = 45_000 # the same of session.timeout.ms
-        # Those that only a consumer has.
-        CONSUMERS = /\A(?:group\.|auto\.offset|session\.|heartbeat\.|max\.poll|fetch\.|queued\.|
-                        partition\.assignment|isolation\.|check\.crcs|allow\.auto\.create)/x
-        private_constant :SKEPS, :REFRESH, :DEFAULTS, :POLL_MS, :SESSION_MS, :CONSUMERS
-
-        attr_reader :secrets #: Array[String]
+        POLL_MS = 300_000 # librdkafka's default of max.poll.interval.ms
+        SESSION_MS = 45_000 # librdkafka's default of session.timeout.ms
+        # Settings that only consumers have.
+        CONSUMER_SETTINGS = /\A(?:group\.|auto\.offset|session\.|heartbeat\.|max\.poll|fetch\.|
+                                queued\.|partition\.assignment|isolation\.|check\.crcs|
+                                allow\.auto\.create)/x
+        HIDDEN = "***"
+        LOGIN_IN_URL = %r{(?<=://)[^/@\s]+@}
+        private_constant :OWNED, :REFRESH, :DEFAULTS, :POLL_MS, :SESSION_MS, :CONSUMER_SETTINGS,
+                         :HIDDEN, :LOGIN_IN_URL
 
         def initialize(given) #: (untyped) -> void
           @given = given
           @settings = plain(given).freeze
-          @secrets = SecretSettings.in(@settings).freeze
+          @secrets = secret_values.freeze
           @protocol = GroupProtocol.new(@settings)
         end
 
-        # The brokers as they may be shown.
-        def brokers = SecretSettings.scrub(bootstrap.to_s, secrets) #: () -> String
+        # Returns the bootstrap servers without secrets.
+        def brokers = redact(bootstrap.to_s) #: () -> String
+
+        # Returns the text as valid UTF-8 without the values of secret settings, logins in URLs, and
+        # whatever else looks like a secret (Skep::Secrets).
+        def redact(text) #: (String) -> String
+          clean = text.dup.force_encoding(Encoding::UTF_8).scrub("?")
+          @secrets.each { |secret| clean = clean.gsub(secret, HIDDEN) }
+          Secrets.hide(clean, HIDDEN).gsub(LOGIN_IN_URL, "#{HIDDEN}@")
+        end
 
         def [](name) = @settings[name] #: (String) -> String?
 
-        # Where a group without an offset begins; of `error` it isn't told.
+        # Returns where a group without a committed offset starts (:beginning for `error`).
         def reset_place #: () -> Symbol, :beginning or :end
           %w[latest largest end].include?(self["auto.offset.reset"]) ? :end : :beginning
         end
 
-        # max.poll.interval.ms in seconds.
+        # Returns max.poll.interval.ms in seconds.
         def max_poll_interval = seconds("max.poll.interval.ms", POLL_MS) #: () -> Float
 
-        # The session's in seconds; with KIP-848 the broker has it, 45 s by default and at least.
+        # Returns the session timeout in seconds. With KIP-848 the broker has that setting, at least
+        # 45 s by default.
         def session_timeout = seconds("session.timeout.ms", SESSION_MS) #: () -> Float
 
         def to_h = @settings #: () -> Hash[String, String]
 
-        # What is wrong, a sentence each.
+        # Returns a sentence for each mistake.
         def errors #: () -> Array[String]
-          return [NO_HASH] unless @given.is_a?(Hash)
+          return [NOT_A_HASH] unless @given.is_a?(Hash)
 
-          [*missing_brokers, *owned, *refused, *@protocol.errors]
+          [*missing_brokers, *owned, *rejected, *@protocol.errors]
         end
 
-        # As a member of a group: node `id` of those called `name`. Known to the group by the same
-        # name after a restart, it gets the same partitions back at once; `"group.instance.id": nil`
-        # asks for a nameless member instead, as nameless: does whatever the settings say. patterns:
-        # does it subscribe to any?
+        # Returns the settings of a group member: node `id` of the swarm and host `name`. A static
+        # member gets the same partitions back at once after a restart. `"group.instance.id": nil`
+        # in the settings, or nameless: true, makes it a dynamic member. patterns: true if it
+        # subscribes to a pattern.
         #
         #: (String, Integer, group: String, commit_every: Numeric, ?nameless: bool, ?patterns: bool)
         #:   -> Hash[String, String]
-        def for_member(name, id, group:, commit_every:, nameless: false, patterns: false)
-          own = @protocol.name(name) unless nameless
+        def consumer(name, id, group:, commit_every:, nameless: false, patterns: false)
+          own = @protocol.instance_name(name) unless nameless
           defaults = patterns ? DEFAULTS.except(REFRESH) : DEFAULTS
           { "client.id" => "#{name}-#{id}" }.merge(defaults, @protocol.defaults, @settings).merge(
             "group.id" => group, "group.instance.id" => ("#{own}-#{id}" if own),
@@ -101,28 +113,34 @@ module Skep
           ).compact
         end
 
-        # As one that asks about a group, and doesn't join it. (A client without a group crashes in
-        # librdkafka 2.11 where the coordinator it asks isn't the group's any more.)
-        def for_inquiry(group) #: (String) -> Hash[String, String]
+        # Returns the settings of a client that queries a group without joining it. (A client
+        # without a group.id crashes in librdkafka 2.11 if the coordinator has moved.)
+        def admin(group) #: (String) -> Hash[String, String]
           own = @settings.reject { |name, _| name.start_with?("group.") }
           own.merge("group.id" => group, "enable.auto.commit" => "false")
         end
 
-        # As a producer beside it.
-        def for_producer #: () -> Hash[String, String]
-          @settings.reject { |name, _| name.match?(CONSUMERS) }
+        # Returns the settings of a producer for the same cluster.
+        def producer #: () -> Hash[String, String]
+          @settings.reject { |name, _| name.match?(CONSUMER_SETTINGS) }
         end
 
-        # These with others over them.
+        # Returns these settings merged with others, which take precedence.
         def with(more) = ClientConfig.new(@settings.merge(plain(more))) #: (Hash) -> ClientConfig
 
         def inspect = "#<Skep::Kafka::Config::ClientConfig #{brokers}>" #: () -> String
 
-        NO_HASH = "kafka: takes librdkafka's settings as a hash, such as " \
+        NOT_A_HASH = "kafka: takes librdkafka's settings as a hash, such as " \
                   "{ \"bootstrap.servers\": \"kafka-1:9092\" }"
-        private_constant :NO_HASH
+        private_constant :NOT_A_HASH
 
         private
+
+        # The longest first: a secret may contain another.
+        def secret_values
+          @settings.select { |name, value| Secrets.name?(name) && !value.empty? }
+                   .values.sort_by { |value| -value.size }
+        end
 
         def plain(given)
           given.is_a?(Hash) ? given.to_h { |name, value| [name.to_s, value.to_s] } : {}
@@ -143,24 +161,27 @@ module Skep
         end
 
         def owned
-          SKEPS.slice(*@settings.keys).map { |name, why| "kafka: #{name} can't be set: #{why}" }
+          OWNED.slice(*@settings.keys).map { |name, why| "kafka: #{name} can't be set: #{why}" }
         end
 
-        # librdkafka checks names and values without a network; without it there is one sentence.
-        def refused
-          missing = Librdkafka::SharedLibrary.missing
+        # librdkafka checks names and values, without connecting. Without librdkafka there is one
+        # sentence, about the missing gem.
+        def rejected
+          missing = Librdkafka::Bindings.missing_library
           return [missing] if missing
 
-          @settings.except(*SKEPS.keys, *nameless).filter_map { |name, value| refusal(name, value) }
+          checked = @settings.except(*OWNED.keys, *empty_instance_id)
+          checked.filter_map { |name, value| rejection(name, value) }
         end
 
-        def nameless = @settings["group.instance.id"] == "" ? ["group.instance.id"] : []
+        # A nil from the user: librdkafka would reject it.
+        def empty_instance_id = @settings["group.instance.id"] == "" ? ["group.instance.id"] : []
 
-        def refusal(name, value)
+        def rejection(name, value)
           Librdkafka::Bindings.conf_destroy(Librdkafka::Client.configure({ name => value }))
           nil
-        rescue LibrdkafkaError => e # what librdkafka doesn't take is the user's to correct
-          SecretSettings.scrub("kafka: #{e.message}", secrets)
+        rescue LibrdkafkaError => e # reported as one of the mistakes
+          redact("kafka: #{e.message}")
         end
       end
     end

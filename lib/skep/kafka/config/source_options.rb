@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# What a Kafka source was told, checked: all mistakes are collected, none is raised.
+# A Kafka source's options, checked: it collects all mistakes and raises none.
 #
 #   options = SourceOptions.new(kafka: { … }, group: "billing", topics: "orders", threads: 4)
 #   options.errors     # => []
@@ -10,10 +10,10 @@ module Skep
     module Config
       class SourceOptions
         DEFAULTS = {
-          kafka: nil, group: nil, topics: nil, threads: 1, batch: 500, max_wait: 0, dead_letter: nil,
-          attempts: nil, poison: nil, connect_timeout: 15, commit_every: 5.0, retry_backoff: 0.1,
-          retry_for: 300, rebalance_wait: nil, ordered_by: :partition, ahead: 5_000, filter: nil,
-          producer: {}, transactional: false
+          kafka: nil, group: nil, topics: nil, threads: 1, batch: 500, max_wait: 0,
+          dead_letter: nil, attempts: nil, poison: nil, connect_timeout: 15, commit_every: 5.0,
+          retry_backoff: 0.1, retry_for: 300, rebalance_wait: nil, ordered_by: :partition,
+          ahead: 5_000, filter: nil, producer: {}, transactional: false
         }.freeze
         ATTEMPTS = 5
         REBALANCE_SHARE = 0.8 # of max.poll.interval.ms, after which Kafka gives partitions away
@@ -56,17 +56,17 @@ module Skep
           freeze
         end
 
-        # Plain data without secrets.
+        # Returns the options as plain data without secrets.
         def facts #: () -> Hash[Symbol, untyped]
           { kind: "kafka", brokers: settings.brokers,
             **DEFAULTS.except(:kafka, :producer).to_h { |name, _|
  [name, shown(public_send(name))] } }
         end
 
-        # The same where nothing takes time.
+        # Returns a copy without a minimum time before dead-lettering, for tests.
         def timeless = dup.tap { |copy| copy.instance_variable_set(:@retry_for, nil) }.freeze
 
-        # Is a topic named by a pattern?
+        # Returns true if a topic is a pattern.
         def patterns? = topics.any? { |topic| topic.start_with?("^") } #: () -> bool
 
         # In which order the messages of a partition may be done: a new one for each partition.
@@ -126,7 +126,8 @@ module Skep
            end]
         end
 
-        # Does that topic, or pattern, name it? (librdkafka's patterns are POSIX's: nearly Ruby's.)
+        # Returns true if the topic, or the pattern, matches the name. (librdkafka's patterns are
+        # POSIX regular expressions, nearly the same as Ruby's.)
         def names?(topic, name)
           topic.start_with?("^") ? Regexp.new(topic).match?(name) : topic == name
         rescue RegexpError
@@ -141,9 +142,8 @@ module Skep
         end
 
         def choice
-          [*must_be(":partition, :key or a callable that gives a message's key", ordered_by:) do |by|
-             %i[partition key].include?(by) || by.respond_to?(:call)
-           end,
+          [*must_be(":partition, :key or a callable that gives a message's key",
+                    ordered_by:) { |by| %i[partition key].include?(by) || by.respond_to?(:call) },
            *must_be("a callable that takes a message", filter:) do |filter|
              filter.nil? || filter.respond_to?(:call)
            end]
@@ -167,8 +167,8 @@ module Skep
           sentences.map { |text| text.sub(/\Akafka:/, "producer:") }
         end
 
-        LOOP = "each dead letter would be read, fail, and be written again; a pattern matches the " \
-               "beginning of a name unless it ends with $"
+        LOOP = "each dead letter would be read, fail, and be written again; a pattern matches " \
+               "the beginning of a name unless it ends with $"
         UNCOMMITTED = "transactional: needs isolation.level to be read_committed, as it is by " \
                       "default: a node would begin before the last transaction's offsets are known"
         UNORDERED = "transactional: needs ordered_by: :partition: a transaction ends with one " \

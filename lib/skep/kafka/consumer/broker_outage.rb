@@ -30,8 +30,8 @@ module Skep
           @report = report
         end
 
-        def network_error?(event) #: (Librdkafka::Event) -> bool
-          return false unless Librdkafka::ErrorCode::NETWORK.include?(event.code)
+        def network_error?(event) #: (Librdkafka::EventQueue::Event) -> bool
+          return false unless Librdkafka::ErrorCode::CONNECTION.include?(event.code)
 
           if event.code == Librdkafka::ErrorCode::ALL_BROKERS_DOWN
             suspect unless suspected?

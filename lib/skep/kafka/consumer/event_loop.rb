@@ -19,7 +19,7 @@ module Skep
         COMMIT_SECONDS = 5.0 # for the last commit
         RETRY_SECONDS = 0.25
         UNSETTLED = [*Librdkafka::ErrorCode::REBALANCING,
-                     *(Librdkafka::ErrorCode::AWAY - Librdkafka::ErrorCode::NETWORK)].freeze
+                     *(Librdkafka::ErrorCode::UNAVAILABLE - Librdkafka::ErrorCode::CONNECTION)].freeze
         EARLY = "a handler is still running: the group gets this node's partitions before the " \
                 "node is killed"
         private_constant :LEAVE_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS, :UNSETTLED, :EARLY
@@ -75,7 +75,7 @@ module Skep
         def commit_last #: () -> bool
           code = @broker_outage.certain? ? Librdkafka::ErrorCode::ALL_BROKERS_DOWN : commit_settled
           @rebalance_listener.committed(code)
-          ![*Librdkafka::ErrorCode::NETWORK, Librdkafka::ErrorCode::UNKNOWN_MEMBER].include?(code)
+          ![*Librdkafka::ErrorCode::CONNECTION, Librdkafka::ErrorCode::UNKNOWN_MEMBER_ID].include?(code)
         end
 
         private
@@ -91,7 +91,7 @@ module Skep
           end
         rescue Exception => e # the main thread raises it
           @failure = e
-          @scheduler.wakeup_pipe.ring
+          @scheduler.wakeup_pipe.wake
         end
 
         def wait
@@ -128,7 +128,7 @@ module Skep
         def rebalance(event)
           return @rebalance_listener.partitions_released(event.list) if @leaving
 
-          unless event.code == Librdkafka::ErrorCode::ASSIGN
+          unless event.code == Librdkafka::ErrorCode::ASSIGN_PARTITIONS
             return @rebalance_listener.partitions_revoked(event.list)
           end
 
@@ -159,7 +159,7 @@ module Skep
 
         def error(event)
           fatal_error(event) if event.fatal?
-          refused = event.code == Librdkafka::ErrorCode::GROUP_REFUSED
+          refused = event.code == Librdkafka::ErrorCode::GROUP_AUTHORIZATION_FAILED
           raise refused(event) if refused && !@rebalance_listener.joined?
 
           advice = AuthorizationError.advice(event.code)

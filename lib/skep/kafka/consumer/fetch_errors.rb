@@ -39,7 +39,7 @@ module Skep
         #: (Processing::PartitionReader, Integer, Integer, Integer?) -> void
         def reset(reader, offset, first, low)
           to = @settings.reset_place
-          cause = Librdkafka::Bindings.err2str(Librdkafka::ErrorCode::OUT_OF_RANGE)
+          cause = Librdkafka::Bindings.err2str(Librdkafka::ErrorCode::OFFSET_OUT_OF_RANGE)
           @report.event(:kafka_offset_reset, level: :warn, **place(reader), offset:,
                                              to: to.to_s, cause:)
           lost(reader, offset, to == :end ? first : low) if low
@@ -57,7 +57,7 @@ module Skep
           @lock.synchronize do
             @due[reader] = @clock.call + @backoff.seconds(count(reader.key, offset))
           end
-          @wakeup_pipe.ring
+          @wakeup_pipe.wake
         end
 
         def readable(reader, offset) #: (Processing::PartitionReader, Integer) -> void
@@ -74,7 +74,7 @@ module Skep
         # Retries those that are due. A reader that isn't among these is of a partition that was
         # revoked meanwhile.
         def retry_due(readers) #: (Array[Processing::PartitionReader]) -> void
-          @wakeup_pipe.heard
+          @wakeup_pipe.drain
           now = @clock.call
           due = @lock.synchronize do
             @due.select! { |reader, _| readers.include?(reader) }

@@ -96,7 +96,7 @@ module Skep
         end
 
         def settings
-          @options.settings.for_member("#{@child.swarm}-#{Socket.gethostname}", @child.id,
+          @options.settings.consumer("#{@child.swarm}-#{Socket.gethostname}", @child.id,
                                        group: @options.group, commit_every: @options.commit_every,
                                        nameless: @dynamic, patterns: @options.patterns?)
         end
@@ -130,7 +130,7 @@ module Skep
             end
           rescue Exception => e # SystemExit, NoMemoryError …: the main thread raises it
             @failure = e
-            @scheduler.wakeup_pipe.ring
+            @scheduler.wakeup_pipe.wake
           end
         end
 

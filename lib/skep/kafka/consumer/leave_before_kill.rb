@@ -34,7 +34,7 @@ module Skep
         end
 
         def due? #: () -> bool
-          @wakeup_pipe.heard
+          @wakeup_pipe.drain
           seconds_left&.zero? || false
         end
 
@@ -55,7 +55,7 @@ module Skep
         private
 
         def wake
-          @wakeup_pipe.ring unless @closed
+          @wakeup_pipe.wake unless @closed
         rescue IOError # closed at this moment: the client is closing
           nil
         end

@@ -57,7 +57,7 @@ module Skep
           until @closing
             code, found = metadata(topic)
             return found if found
-            return [code, 0] unless Librdkafka::ErrorCode::NETWORK.include?(code)
+            return [code, 0] unless Librdkafka::ErrorCode::CONNECTION.include?(code)
           end
         ensure
           Librdkafka::Bindings.topic_destroy(topic) if topic
@@ -75,14 +75,12 @@ module Skep
           Librdkafka::Bindings.metadata_destroy(answer) if answer
         end
 
-        # rd_kafka_metadata_t: brokers and their count, then the topics'; of a topic: name, count of
-        # partitions, them, error.
         def read(answer)
-          count, list = answer.read_bytes(32).unpack("x16lx4Q")
-          return [Librdkafka::ErrorCode::UNKNOWN_TOPIC, 0] if count.zero?
+          metadata = Librdkafka::Bindings::Structs::Metadata.new(answer)
+          return [Librdkafka::ErrorCode::UNKNOWN_TOPIC_OR_PART, 0] if metadata[:topic_cnt].zero?
 
-          _, partitions, _, code = Librdkafka::Bindings.bytes(list, 28).unpack("Qlx4Ql")
-          [code, partitions]
+          topic = Librdkafka::Bindings::Structs::MetadataTopic.new(metadata[:topics])
+          [topic[:err], topic[:partition_cnt]]
         end
       end
     end

@@ -168,7 +168,7 @@ module Skep
         def await_release(seconds)
           stop = @leave_before_kill.io unless @child.stopping?
           IO.select([@scheduler.released.io, stop].compact, nil, nil, seconds)
-          @scheduler.released.heard
+          @scheduler.released.drain
           @lease.renew unless @broker_outage.suspected?
         end
 
@@ -190,7 +190,7 @@ module Skep
           Kernel.loop do
             code = @consumer.commit(done, (deadline - OS.now).clamp(1.0, COMMIT_SECONDS))
             left = [deadline, *stop_at].min - OS.now
-            again = Librdkafka::ErrorCode::AWAY.include?(code) && !@consumer.lost?
+            again = Librdkafka::ErrorCode::UNAVAILABLE.include?(code) && !@consumer.lost?
             return code unless again && left.positive?
 
             @pause.pop(timeout: [left, RETRY_SECONDS].min)

@@ -53,8 +53,8 @@ module Skep
 
         def check_topic(name, code)
           case code
-          when Librdkafka::ErrorCode::TOPIC_REFUSED then raise refused(:topic, name, code)
-          when Librdkafka::ErrorCode::UNKNOWN_TOPIC
+          when Librdkafka::ErrorCode::TOPIC_AUTHORIZATION_FAILED then raise refused(:topic, name, code)
+          when Librdkafka::ErrorCode::UNKNOWN_TOPIC_OR_PART
             @report.event(:kafka_topic_missing, level: :warn, topic: name,
                                                note: "waits until this topic is created")
           end
@@ -64,7 +64,7 @@ module Skep
           Librdkafka::AdminRequests.group_offsets(@consumer, @answers, @options.group, [[topic, 0]],
                                                    Librdkafka::AdminRequests::NO_TIMEOUT)
           code = await(@answers.io, GROUP_SECONDS) { group_answer }
-          raise refused(:group, @options.group, code) if code == Librdkafka::ErrorCode::GROUP_REFUSED
+          raise refused(:group, @options.group, code) if code == Librdkafka::ErrorCode::GROUP_AUTHORIZATION_FAILED
 
           !@child.stopping?
         end
@@ -95,7 +95,7 @@ module Skep
 
           login = Librdkafka::ErrorCode::LOGIN.include?(event.code)
           raise refused(:login, nil, event.code, event.text) if login
-          return @report.error(event) unless Librdkafka::ErrorCode::NETWORK.include?(event.code)
+          return @report.error(event) unless Librdkafka::ErrorCode::CONNECTION.include?(event.code)
 
           unreachable_broker(event)
         end

@@ -57,8 +57,7 @@ module Skep
         end
 
         def failure(cause)
-          DeliveryFailed.new(topic: @topic,
-                             cause: Config::SecretSettings.scrub(cause, @settings.secrets))
+          DeliveryFailed.new(topic: @topic, cause: @settings.redact(cause))
         end
 
         def await(handle)
@@ -92,7 +91,7 @@ module Skep
         end
 
         def headers(message, error, counts)
-          text = Config::SecretSettings.scrub(Metrics::EventReporter.describe(error), @settings.secrets)
+          text = @settings.redact(Metrics::EventReporter.describe(error))
           message.headers.merge(
             origin(message), counts.compact,
             "skep.error" => text.byteslice(0, ERROR_BYTES).scrub, "skep.host" => Socket.gethostname

@@ -128,12 +128,12 @@ module Skep
           #: (Event) -> Array[[String, Integer, Integer, Integer]]
           def end_offsets_in(event)
             list(:ListOffsets_result_infos, event).map do |info|
-              TopicPartitionList.entry(Bindings.ListOffsetsResultInfo_topic_partition(info).address)
+              TopicPartitionList.entry(Bindings.ListOffsetsResultInfo_topic_partition(info))
             end
           end
 
           def create_topic(client, queue, name, partitions, copies, seconds)
-            topic, text = Bindings.complaint do |*room|
+            topic, text = Bindings.with_error_buffer do |*room|
               Bindings.NewTopic_new(name, partitions, copies, *room)
             end
             raise LibrdkafkaError.new(call: "the topic #{name}", text:) if topic.null?
@@ -195,7 +195,7 @@ module Skep
           def with_timeout(client, seconds)
             options = Bindings.AdminOptions_new(client.handle, ANY)
             milliseconds = (seconds * 1000).ceil
-            Bindings.complaint do |*room|
+            Bindings.with_error_buffer do |*room|
               Bindings.AdminOptions_set_request_timeout(options, milliseconds, *room)
             end
             yield options

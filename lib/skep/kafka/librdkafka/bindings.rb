@@ -2,54 +2,62 @@
 
 require "skep/kafka/librdkafka/bindings/functions"
 
-# librdkafka's C functions, as far as this room needs them.
+# librdkafka's C functions, bound with FFI.
 #
-#   Bindings.load                    # finds the gem, opens its library, binds; once a process
+#   Bindings.load                    # finds the library, opens it and binds; once per process
 #   Bindings.conf_new                # rd_kafka_conf_new, and so on for all of Functions
-#   Bindings.bytes(address, length)  # memory as a String
+#   Bindings.text(pointer)           # a C string as UTF-8
+#   Bindings.library                 # => ".../karafka-rdkafka-0.21.0/ext/librdkafka.so"
 #
-# Only the library of karafka-rdkafka is used, not its Ruby: that part answers librdkafka through
-# callbacks, and FFI runs callbacks on a Ruby thread of its own which a fork loses. Here everything
-# comes out of queues that skep reads.
+# The library is that of the gem karafka-rdkafka, on which skep doesn't depend: the program that
+# uses Skep::Kafka has the gem in its own Gemfile, and so chooses its version. The gem's Ruby code
+# isn't used: it registers callbacks, and FFI runs librdkafka's callbacks on a Ruby thread that a
+# fork loses. skep polls librdkafka's queues instead.
 module Skep
   module Kafka
     module Librdkafka
       module Bindings
+        GEM = "karafka-rdkafka"
+
         PRODUCER = 0
         CONSUMER = 1
 
-        # rd_kafka_message_t: err, rkt, partition, payload, len, key, key_len, offset
-        MESSAGE = "lx4Qlx4QQQQq"
-        MESSAGE_BYTES = 64
-
-        # rd_kafka_topic_partition_t: topic, partition, offset, metadata, its size, opaque, err
-        PARTITION = "Qlx4qQQQl"
-        PARTITION_BYTES = 64
-
         # RTLD_NODELETE, dlopen(3)
         NO_DELETE = RbConfig::CONFIG["host_os"].include?("darwin") ? 0x80 : 0x1000
-        private_constant :NO_DELETE
+        private_constant :GEM, :NO_DELETE
 
         @lock = Mutex.new
 
         class << self
-          # Opens the library; raises GemMissing. Starts no thread, so that the mold may do it.
+          # Opens the library; raises GemMissing. Starts no thread, so that the mold may call it.
           def load #: () -> void
-            @lock.synchronize { @memory ||= bind(SharedLibrary.path) }
+            @lock.synchronize { @bound ||= bind(library) }
           end
 
-          # The bytes at an address that a native structure holds.
-          #: (Integer, Integer) -> String
-          def bytes(address, length) = @memory.get_bytes(address - 1, length)
-
-          # Bindings text at an address, or nil.
-          def text(address) #: (Integer) -> String?
-            @memory.get_string(address - 1).force_encoding(Encoding::UTF_8) unless address.zero?
+          # Returns the library's path; raises GemMissing.
+          def library #: () -> String
+            require "ffi"
+            @library ||= File.expand_path("../../ext/librdkafka.#{suffix}", version_file)
+          rescue ::LoadError => e # Gem::LoadError is one too: the gem, or ffi under it, is missing
+            raise GemMissing.new(gem: GEM, cause: e.message.lines.first.to_s.chomp)
           end
 
-          # Runs the block with a buffer for an error's text: what it gave, and the text.
+          # Returns the message of GemMissing, or nil if the library is there.
+          def missing_library #: () -> String?
+            library && nil
+          rescue GemMissing => e # the caller reports it beside other errors
+            e.message
+          end
+
+          # Returns the C string at a pointer, nil for a null pointer.
+          def text(pointer) #: (FFI::Pointer) -> String?
+            pointer.read_string.force_encoding(Encoding::UTF_8) unless pointer.null?
+          end
+
+          # Calls the block with a buffer for an error message and its size; returns what the block
+          # returns, and the message.
           #: () { (FFI::MemoryPointer, Integer) -> untyped } -> [untyped, String]
-          def complaint
+          def with_error_buffer
             buffer = FFI::MemoryPointer.new(:char, 512)
             [yield(buffer, 512), buffer.read_string]
           end
@@ -57,17 +65,29 @@ module Skep
           private
 
           # The library is never unloaded: a client that an exit cut short still runs in it.
-          # The pointer that reaches all memory starts at 1, since FFI takes 0 for no pointer.
           def bind(path)
+            require "skep/kafka/librdkafka/bindings/structs"
             extend FFI::Library
             FFI::DynamicLibrary.open(path, FFI::DynamicLibrary::RTLD_LAZY | NO_DELETE)
             ffi_lib path
             PartitionQueue.bind(path) if PartitionQueue.native?
-            Functions.each do |name, function, takes, gives, waits|
-              attach_function name, function, takes, gives, blocking: waits
+            Functions.each do |name, function, parameters, result, blocking|
+              attach_function name, function, parameters, result, blocking:
             end
-            FFI::Pointer.new(1)
+            true
           end
+
+          def version_file
+            gem(GEM) unless resolve
+            resolve || raise(::LoadError, "rdkafka/version isn't on the load path")
+          end
+
+          def resolve
+            found = $LOAD_PATH.resolve_feature_path("rdkafka/version")
+            found && File.dirname(found.last)
+          end
+
+          def suffix = RbConfig::CONFIG["host_os"].include?("darwin") ? "dylib" : "so"
         end
       end
     end

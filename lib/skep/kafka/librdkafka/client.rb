@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# A librdkafka client: made from settings, answering through one queue. Made only in the process
-# that uses it.
+# A librdkafka client, whose events come through one queue. It must be made in the process that uses
+# it, never before a fork.
 #
 #   client = Client.new({ "bootstrap.servers" => "…" }, type: Bindings::PRODUCER)
 #   client.control.drain { |event| … }    # errors, log lines, rebalances, delivery reports
@@ -13,13 +13,15 @@ module Skep
         NO_CONSUMER_CLOSE = 0x8 # RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE
         private_constant :NO_CONSUMER_CLOSE
 
-        # librdkafka's configuration of these settings; raises LibrdkafkaError for one it doesn't
-        # take.
+        # Returns an rd_kafka_conf_t with these settings. Raises LibrdkafkaError if librdkafka
+        # rejects one.
         def self.configure(settings) #: (Hash[String, String]) -> FFI::Pointer
           Bindings.load
           conf = Bindings.conf_new
           settings.each do |name, value|
-            code, text = Bindings.complaint { |*room| Bindings.conf_set(conf, name, value, *room) }
+            code, text = Bindings.with_error_buffer do |buffer, size|
+              Bindings.conf_set(conf, name, value, buffer, size)
+            end
             raise LibrdkafkaError.new(call: "the setting #{name}", text:) unless code.zero?
           end
           conf
@@ -33,9 +35,10 @@ module Skep
 
         def initialize(settings, type:) #: (Hash[String, String], type: Integer) -> void
           conf = Client.configure(settings.merge("log.queue" => "true"))
-          Bindings.conf_set_events(conf, Event::ALL)
-          @handle, text = Bindings.complaint { |buffer, size|
- Bindings.new(type, conf, buffer, size) }
+          Bindings.conf_set_events(conf, EventQueue::Event::ALL)
+          @handle, text = Bindings.with_error_buffer do |buffer, size|
+            Bindings.new(type, conf, buffer, size)
+          end
           raise LibrdkafkaError.new(call: "these settings", text:) if @handle.null?
 
           Bindings.poll_set_consumer(@handle) if type == Bindings::CONSUMER
@@ -43,19 +46,21 @@ module Skep
           Bindings.set_log_queue(@handle, @control.pointer)
         end
 
-        # A queue of its own for the answers to requests.
+        # Returns a new queue, for the responses to requests.
         def queue = EventQueue.new(Bindings.queue_new(handle)) #: () -> EventQueue
 
-        # The error librdkafka gave up for, nil while all is well, and once it is closed.
+        # Returns librdkafka's fatal error, after which the client is of no use; nil without one,
+        # and once the client is closed.
         def fatal #: () -> Error?
           return if closed?
 
-          code, text = Bindings.complaint { |buffer, size|
- Bindings.fatal_error(handle, buffer, size) }
+          code, text = Bindings.with_error_buffer do |buffer, size|
+            Bindings.fatal_error(handle, buffer, size)
+          end
           code.zero? ? nil : failure(code, text)
         end
 
-        # Gives everything back. What wasn't committed or delivered before is lost.
+        # Destroys the client. What isn't committed or delivered yet is lost.
         def close #: () -> void
           return if closed?
 
@@ -64,8 +69,8 @@ module Skep
           @handle = nil
         end
 
-        # Lets go of it without waiting for what it still has to do, its threads included: for a
-        # process that ends.
+        # Forgets the client without destroying it, which would wait for its threads: for a process
+        # that is about to exit.
         def abandon #: () -> void
           control.close
           @handle = nil
@@ -79,14 +84,16 @@ module Skep
         def failure(code, text) = FatalClientError.new(code: Bindings.err2name(code), text:)
 
         def control_queue(type)
-          type == Bindings::CONSUMER ? Bindings.queue_get_consumer(handle) : Bindings.queue_get_main(handle)
+          return Bindings.queue_get_main(handle) unless type == Bindings::CONSUMER
+
+          Bindings.queue_get_consumer(handle)
         end
 
         def check(code, call)
           raise LibrdkafkaError.new(call:, text: Bindings.err2str(code)) unless code.zero?
         end
 
-        # For functions that answer with an error object, or none.
+        # For functions that return an rd_kafka_error_t, or NULL.
         def check_error(error, call)
           return if error.null?
 

@@ -1,47 +1,67 @@
 # frozen_string_literal: true
 
-# The error codes of librdkafka and Kafka that this room tells apart (rdkafka.h,
-# rd_kafka_resp_err_t).
+# The error codes of librdkafka and Kafka that skep tells apart (rdkafka.h, rd_kafka_resp_err_t).
+# Each has librdkafka's name (rd_kafka_err2name), without the underscore that begins the names of
+# librdkafka's own errors: those are the negative ones.
 #
-#   NETWORK.include?(event.code)   # a broker can't be reached
+#   event.code == ErrorCode::TOPIC_AUTHORIZATION_FAILED
+#   ErrorCode::CONNECTION.include?(event.code)   # a broker can't be reached
 module Skep
   module Kafka
     module Librdkafka
       module ErrorCode
-        ASSIGN = -175
-        REVOKE = -174
-        STATE = -172
+        BAD_MSG = -199
         BAD_COMPRESSION = -198
-        BAD_MESSAGE = -199
-        NOT_IMPLEMENTED = -170
-        NO_OFFSET = -168
-        ALL_BROKERS_DOWN = -187
-        QUEUE_FULL = -184
-        TIMED_OUT = -185
-        OUT_OF_RANGE = 1
-        UNKNOWN_TOPIC = 3
-        UNKNOWN_MEMBER = 25
-        TOPIC_REFUSED = 29
-        GROUP_REFUSED = 30
-        TOPIC_EXISTS = 36
-        NO_GROUP = 69
-        COORDINATOR = [14, 15, 16].freeze # of a group: it is loading, isn't there, or is another
+        TRANSPORT = -195
+        RESOLVE = -193
         UNKNOWN_PARTITION = -190
-        UNSUPPORTED = [-165, 35].freeze # an older broker, or the mock cluster
+        ALL_BROKERS_DOWN = -187
+        TIMED_OUT = -185
+        QUEUE_FULL = -184
+        SSL = -181
+        WAIT_COORD = -180
+        ASSIGN_PARTITIONS = -175
+        REVOKE_PARTITIONS = -174
+        STATE = -172
+        NOT_IMPLEMENTED = -170
+        AUTHENTICATION = -169
+        NO_OFFSET = -168
+        UNSUPPORTED_FEATURE = -165
+        OFFSET_OUT_OF_RANGE = 1
+        UNKNOWN_TOPIC_OR_PART = 3
+        COORDINATOR_LOAD_IN_PROGRESS = 14
+        COORDINATOR_NOT_AVAILABLE = 15
+        NOT_COORDINATOR = 16
+        ILLEGAL_GENERATION = 22
+        UNKNOWN_MEMBER_ID = 25
+        REBALANCE_IN_PROGRESS = 27
+        TOPIC_AUTHORIZATION_FAILED = 29
+        GROUP_AUTHORIZATION_FAILED = 30
+        UNSUPPORTED_SASL_MECHANISM = 33
+        ILLEGAL_SASL_STATE = 34
+        UNSUPPORTED_VERSION = 35
+        TOPIC_ALREADY_EXISTS = 36
+        SASL_AUTHENTICATION_FAILED = 58
+        GROUP_ID_NOT_FOUND = 69
+        FENCED_INSTANCE_ID = 82
+        UNRELEASED_INSTANCE_ID = 111
 
-        # The group is changing: a commit must wait until it has settled.
-        REBALANCING = [22, 27].freeze
-        # No connection: refused, timed out, no such name, TLS that fails, none left.
-        NETWORK = [-195, -193, -181, TIMED_OUT, ALL_BROKERS_DOWN].freeze
-        # Nobody to commit to: no connection, or no coordinator, which may be loading or moving.
-        AWAY = [*NETWORK, *COORDINATOR, -189].freeze
-        # Another member has come by the same group.instance.id, or has it still.
-        FENCED = 82
-        NAME_KEPT = 111
-        # Messages that can't be read; librdkafka goes on behind them.
-        UNREADABLE = [BAD_MESSAGE, BAD_COMPRESSION, NOT_IMPLEMENTED].freeze
-        # The broker answered and didn't accept who we are.
-        LOGIN = [-169, 33, 34, 58].freeze
+        # The group's coordinator is loading, unknown, or another broker.
+        COORDINATOR = [COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE,
+                       NOT_COORDINATOR].freeze
+        # The group rebalances: a commit has to wait until that is over.
+        REBALANCING = [ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS].freeze
+        # No connection to a broker: refused, timed out, unknown host, failed TLS, or none left.
+        CONNECTION = [TRANSPORT, RESOLVE, SSL, TIMED_OUT, ALL_BROKERS_DOWN].freeze
+        # Nothing can be committed at the moment: no connection, or no coordinator.
+        UNAVAILABLE = [*CONNECTION, *COORDINATOR, WAIT_COORD].freeze
+        # Messages that can't be read. librdkafka continues after them.
+        UNREADABLE = [BAD_MSG, BAD_COMPRESSION, NOT_IMPLEMENTED].freeze
+        # The broker rejected the credentials.
+        LOGIN = [AUTHENTICATION, UNSUPPORTED_SASL_MECHANISM, ILLEGAL_SASL_STATE,
+                 SASL_AUTHENTICATION_FAILED].freeze
+        # An older broker, or the embedded one, doesn't know the request.
+        UNSUPPORTED = [UNSUPPORTED_FEATURE, UNSUPPORTED_VERSION].freeze
       end
     end
   end

@@ -4,9 +4,9 @@
 # librdkafka's default, but 10 ms while a partition with a backlog is read faster than that.
 #
 #   fetch_wait = FetchWait.new(consumer.handle, messages: 10_000, bytes: 16_384_000)
-#   fetch_wait.full?(10_240, 921_600)   # => true: a queue with so much is left out of a request
+#   fetch_wait.full?(10_240, 921_600)   # => true: a full queue is left out of fetch requests
 #   fetch_wait.shorten                  # for a second
-#   fetch_wait.io; fetch_wait.seconds_left; fetch_wait.look    # for the thread that waits
+#   fetch_wait.io; fetch_wait.seconds_left; fetch_wait.look    # for the event loop
 #
 # librdkafka has one fetch request in flight for each broker and leaves partitions with a full queue
 # out of it. If all others are at their end, the broker holds the request for the whole time, while
@@ -26,7 +26,7 @@ module Skep
         SECONDS = 1.0 # how long the wait stays short
         private_constant :LONG, :SHORT, :SECONDS
 
-        # That of a consumer with these settings; nil if they say how long, which is left alone.
+        # Returns the FetchWait of a consumer with these settings; nil if they set it themselves.
         #: (FFI::Pointer, Hash[String, String]) -> FetchWait?
         def self.for(handle, settings)
           return if settings.key?(NAME)
@@ -35,7 +35,7 @@ module Skep
           new(handle, messages: (messages || 100_000).to_i, bytes: (kbytes || 65_536).to_i * 1000)
         end
 
-        # messages, bytes: what makes a partition's queue a full one.
+        # messages, bytes: a partition's queue with so much is full.
         #: (FFI::Pointer, messages: Integer, bytes: Integer, ?long: Integer, ?clock: ^() -> Float)
         #:   -> void
         def initialize(handle, messages:, bytes:, long: LONG, clock: OS.method(:now))
@@ -46,30 +46,30 @@ module Skep
           @wakeup_pipe = WakeupPipe.new
         end
 
-        # Returns true if librdkafka leaves a partition with so much in its queue out of a request.
+        # Returns true if librdkafka leaves a partition whose queue has so much out of a request.
         #: (Integer, Integer) -> bool
         def full?(messages, bytes) = messages >= @messages || bytes >= @bytes
 
-        # For any thread.
+        # May be called by any thread.
         def shorten #: () -> void
           was_long = @lock.synchronize do
             before, @due = @due, @clock.call + SECONDS
             write(SHORT) unless before
             before.nil?
           end
-          @wakeup_pipe.ring if was_long
+          @wakeup_pipe.wake if was_long
         end
 
         def io = @wakeup_pipe.io #: () -> IO
 
-        # Until `look` has something to do; nil while the wait is long.
+        # Returns the time until `look` must be called; nil while the wait is long.
         def seconds_left #: () -> Float?
           @lock.synchronize { @due && [@due - @clock.call, 0].max }
         end
 
         # Makes the wait long again if nobody has shortened it for a second.
         def look #: () -> void
-          @wakeup_pipe.heard
+          @wakeup_pipe.drain
           @lock.synchronize do
             next unless @due && @due <= @clock.call
 
@@ -80,14 +80,15 @@ module Skep
 
         def close = @wakeup_pipe.close #: () -> void
 
-        def inspect
-          "#<Skep::Kafka::Librdkafka::FetchWait #{@due ? SHORT : @long} ms>"
-        end #: () -> String
+        #: () -> String
+        def inspect = "#<Skep::Kafka::Librdkafka::FetchWait #{@due ? SHORT : @long} ms>"
 
         private
 
         def write(milliseconds)
-          Bindings.complaint { |*room| Bindings.conf_set(@conf, NAME, milliseconds.to_s, *room) }
+          Bindings.with_error_buffer do |buffer, size|
+            Bindings.conf_set(@conf, NAME, milliseconds.to_s, buffer, size)
+          end
         end
       end
     end

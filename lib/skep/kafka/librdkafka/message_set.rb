@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
-# Messages of a partition that were read at once. The C makes a compact one of its own (Packed),
-# where strings are made when they are asked for; this one is over messages that are there.
+# The messages of one read of a partition. The C extension makes a compact subclass (Packed), which
+# makes strings on first use; this one is over Message objects.
 #
 #   message_set = MessageSet.new([message, message])
 #   message_set.each { |message| … }
 #   message_set.tracked = 1
-#   message_set.give_out(child, 1) { |message| … }; message_set.given
-#   message_set.end_early                 # give_out with an ownership ends after the current message
+#   message_set.each_tracked(child, 1) { |message| … }; message_set.last_yielded_offset
+#   message_set.end_early                 # each_tracked ends after the current message
 #   message_set.size; message_set.first_offset; message_set.last_offset; message_set.payloads
 module Skep
   module Kafka
@@ -15,10 +15,10 @@ module Skep
       class MessageSet
         include Enumerable
 
-        # The messages as a message set, which they may be already.
+        # Returns the messages as a message set, which they may already be.
         def self.of(messages) = messages.is_a?(MessageSet) ? messages : new(messages.to_a)
 
-        # What several reads brought, as one.
+        # Returns several message sets as one.
         def self.join(message_sets)
           message_sets.one? ? message_sets.first : new(message_sets.flat_map(&:to_a))
         end
@@ -32,20 +32,25 @@ module Skep
           self
         end
 
-        # Yields the messages. While this loop, of that number, is the tracked one, each of them is
-        # reported to the child first (`at`); otherwise the child only beats. With an ownership the
-        # loop ends early when the partition is revoked, or isn't confirmed after a long pause: it
-        # returns the offset of the last message given out, -1 if there is none; otherwise nil. The
-        # first message is given out unless the partition is lost: handlers rely on there being one.
+        # Like `each`, but reports each message to the child first (`at`), so that the supervisor
+        # knows which message was being processed if the node dies. Only the loop whose number is
+        # `tracked` does that; any other loop only beats.
+        #
+        # With an ownership the loop ends early when the partition is revoked, or isn't confirmed
+        # after a long pause. It returns nil, or the offset of the last message yielded if it has
+        # ended early (-1: none). The first message is yielded unless the partition is lost, since
+        # handlers rely on it.
         #: (Child, Integer, ?Processing::PartitionOwnership?) { (Message) -> void } -> Integer?
-        def give_out(child, number, ownership = nil)
+        def each_tracked(child, number, ownership = nil)
           last = -1
           at = now
           each do |message|
             at, before = now, at
-            return last if ownership && over?(ownership, at - before, last.negative?)
+            return last if ownership && ended?(ownership, at - before, last.negative?)
 
-            tracked == number ? child.at(@given = message.offset) : child.beat
+            if tracked == number then child.at(@last_yielded_offset = message.offset)
+            else child.beat
+            end
             last = message.offset
             yield message
           end
@@ -57,18 +62,19 @@ module Skep
           @ended = at_once ? :at_once : true
         end
 
-        attr_accessor :tracked #: Integer?, the number of the loop that is tracked
-        attr_reader :given #: Integer?, the offset of the message that a tracked loop yielded last
+        attr_accessor :tracked #: Integer?, the number of the tracked loop
+        attr_reader :last_yielded_offset #: Integer?, by the tracked loop
 
         def size = @messages.size #: () -> Integer
         def first_offset = @messages.first&.offset #: () -> Integer?
         def last_offset = @messages.last&.offset #: () -> Integer?
         def payloads = @messages.map(&:payload) #: () -> Array[String?]
 
-        # What it holds in memory, nearly.
+        # Returns about how much memory it holds.
         def bytes #: () -> Integer
-          @messages.sum { |message|
- (message.payload&.bytesize || 0) + (message.key&.bytesize || 0) }
+          @messages.sum do |message|
+            (message.payload&.bytesize || 0) + (message.key&.bytesize || 0)
+          end
         end
 
         def empty? = size.zero? #: () -> bool
@@ -78,7 +84,7 @@ module Skep
 
         def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
 
-        def over?(ownership, pause, first)
+        def ended?(ownership, pause, first)
           return true if pause > ownership.limit && !ownership.confirmed?
 
           first ? @ended == :at_once : @ended

@@ -1,17 +1,17 @@
 # frozen_string_literal: true
 
-# What a consumer can find out about offsets. Partitions are [topic, number]; those that have none
-# are left out of the answer. What asks the brokers waits so many seconds at most, and asks each of
-# them once, however many partitions; nil: there was no answer.
+# A consumer's queries for offsets. Partitions are [topic, number]; a Hash leaves out partitions
+# without an offset. All but `end_of` send requests to the brokers, one to each broker, and wait up
+# to the given seconds; without a response they return nil.
 #
-#   consumer.end_of("orders", 3)      # => 1234, as of the last fetch; nil if there was none
-#   consumer.ends([["orders", 3]], 2.0)        # => { ["orders", 3] => 1250 }, asks
-#   consumer.committed([["orders", 3]], 2.0)   # the group's, asks
+#   consumer.end_of("orders", 3)      # => 1234, the high watermark as of the last fetch, or nil
+#   consumer.ends([["orders", 3]], 2.0)        # => { ["orders", 3] => 1250 }, the high watermarks
+#   consumer.committed([["orders", 3]], 2.0)   # the group's committed offsets
 #   consumer.committed_epochs([["orders", 3]], 2.0)   # => { ["orders", 3] => [42, 7] }, the same
 #                                              # with leader epochs, which may be nil
-#   consumer.starts([["orders", 3]], 2.0)      # where who has committed nothing begins, asks
-#   consumer.find(["orders", 3], :beginning, 2.0)   # => 17; or :end, or a Time; asks, and raises
-#                                              # LibrdkafkaError without an answer
+#   consumer.starts([["orders", 3]], 2.0)      # where a group without a committed offset starts
+#   consumer.find(["orders", 3], :beginning, 2.0)   # => 17; or :end, or a Time; raises
+#                                              # LibrdkafkaError without a response
 module Skep
   module Kafka
     module Librdkafka
@@ -51,7 +51,8 @@ module Skep
           look_up(:offsets_for_times, keys, where, seconds)
         end
 
-        # Of a Time: its first message of then or later; the end where there is none.
+        # Returns the offset of a place. A Time is the first message of then or later, or the end if
+        # there is none.
         #: ([String, Integer], Symbol | Time, Numeric) -> Integer
         def find(key, place, seconds)
           where = PLACES.fetch(place) { (place.to_r * 1000).to_i }

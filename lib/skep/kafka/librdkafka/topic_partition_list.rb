@@ -1,9 +1,10 @@
 # frozen_string_literal: true
 
-# librdkafka's list of topics, partitions and offsets, seen from Ruby.
+# An rd_kafka_topic_partition_list_t: topics, partitions and offsets.
 #
-#   TopicPartitionList.make([["orders", 0, 42]]) { |list| Bindings.offsets_store(handle, list.pointer) }
-#   TopicPartitionList.make([["orders", 0, 42, 7]]) { |list| … }    # 7: a leader epoch
+#   TopicPartitionList.make([["orders", 0, 42, 7]]) do |list|    # 7: the leader epoch, optional
+#     Bindings.offsets_store(handle, list.pointer)
+#   end
 #   event.list.to_a       # => [["orders", 0, 42, 0], …] the last is an error code
 #   event.list.epochs     # => [7, nil, …], the leader epochs of the same entries
 #   TopicPartitionList.by_topic(event.list.keys)   # => { "orders" => [0, 1] }
@@ -15,8 +16,8 @@ module Skep
 
         attr_reader :pointer
 
-        # Builds one for the time of the block. Without an offset it is for subscribing or
-        # assigning.
+        # Yields a list and destroys it after the block; returns what the block returns. Lists for
+        # subscribing or assigning have no offsets.
         #: (Array[[String, Integer, Integer?, Integer?]]) { (TopicPartitionList) -> untyped }
         #:   -> untyped
         def self.make(entries)
@@ -24,51 +25,54 @@ module Skep
           entries.each do |topic, partition, offset, epoch|
             entry = Bindings.topic_partition_list_add(pointer, topic, partition)
             Bindings.topic_partition_list_set_offset(pointer, topic, partition, offset) if offset
-            Bindings.topic_partition_set_leader_epoch(entry.address, epoch) if epoch
+            Bindings.topic_partition_set_leader_epoch(entry, epoch) if epoch
           end
           yield new(pointer)
         ensure
           Bindings.topic_partition_list_destroy(pointer) if pointer
         end
 
-        # { "orders" => [0, 1] } of [["orders", 0], ["orders", 1]], sorted.
+        # Returns { "orders" => [0, 1] } for [["orders", 0], ["orders", 1]], sorted.
         def self.by_topic(pairs) #: (Array[[String, Integer]]) -> Hash[String, Array[Integer]]
           pairs.sort.group_by(&:first).transform_values { |found| found.map(&:last) }
         end
 
         def initialize(pointer) = @pointer = pointer #: (FFI::Pointer) -> void
 
+        # Returns [topic, partition, offset, error code] of each entry.
         def to_a #: () -> Array[[String, Integer, Integer, Integer]]
-          addresses.map { |address| TopicPartitionList.entry(address) }
+          entries.map { |entry| TopicPartitionList.entry(entry) }
         end
 
-        # The leader epoch of each entry, nil where there is none.
+        # Returns the leader epoch of each entry, nil where it has none.
         def epochs #: () -> Array[Integer?]
-          addresses.map do |address|
-            epoch = Bindings.topic_partition_get_leader_epoch(address)
-            epoch unless epoch.negative?
-          end
+          entries.map { |entry| TopicPartitionList.epoch(entry) }
         end
 
-        # [topic, partition] of each.
+        # Returns [topic, partition] of each entry.
         def keys = to_a.map { |entry| entry.first(2) } #: () -> Array[[String, Integer]]
 
-        # A single one that lies at that address.
-        #: (Integer) -> [String, Integer, Integer, Integer]
-        def self.entry(address)
-          bytes = Bindings.bytes(address, Bindings::PARTITION_BYTES)
-          topic, partition, offset, _, _, _, code = bytes.unpack(Bindings::PARTITION)
-          [Bindings.text(topic), partition, offset, code]
+        # Returns the same as `to_a` of a single entry.
+        #: (FFI::Pointer) -> [String, Integer, Integer, Integer]
+        def self.entry(pointer)
+          fields = Bindings::Structs::TopicPartition.new(pointer)
+          [Bindings.text(fields[:topic]), fields[:partition], fields[:offset], fields[:err]]
+        end
+
+        def self.epoch(pointer) #: (FFI::Pointer) -> Integer?
+          epoch = Bindings.topic_partition_get_leader_epoch(pointer)
+          epoch unless epoch.negative?
         end
 
         private
 
-        def addresses
+        def entries
           return [] if pointer.null?
 
-          count, = pointer.read_bytes(4).unpack("l")
-          start = (pointer + 8).read_uint64
-          Array.new(count) { |index| start + (index * Bindings::PARTITION_BYTES) }
+          list = Bindings::Structs::TopicPartitionList.new(pointer)
+          Array.new(list[:cnt]) do |index|
+            list[:elems] + (index * Bindings::Structs::TopicPartition.size)
+          end
         end
       end
     end

@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
-# How the thread that listens is woken: a pipe into which numbers are written, by librdkafka's
-# threads those of partitions with new messages, by ours 0 for "look up".
+# A pipe that wakes a thread which waits for it: librdkafka's threads write the number of a
+# partition that has new messages, skep's threads write 0.
 #
-#   wakeup_pipe.ring(7)       # or librdkafka, told by wakeup_pipe.told_by(queue, 7)
+#   wakeup_pipe.attach(queue, 7)    # librdkafka writes 7 when a message arrives in the empty queue
+#   wakeup_pipe.wake                # from any thread
 #   child.wait_for([wakeup_pipe.io])
-#   wakeup_pipe.heard         # => [7]
+#   wakeup_pipe.drain               # => [0, 7]
 module Skep
   module Kafka
     module Librdkafka
@@ -13,33 +14,32 @@ module Skep
         attr_reader :io #: IO
 
         def initialize
-          @io, @cord = OS.pipe
-          @cord.nonblock = true
-          @read = +"" # a new one would be 64 KiB each time
+          @io, @writer = OS.pipe
+          @writer.nonblock = true
+          @buffer = +"" # reused: read_nonblock would allocate 64 KiB each time
         end
 
-        # Lets librdkafka ring with this number when something comes into the empty queue.
-        def told_by(queue, number) #: (FFI::Pointer, Integer) -> void
-          Bindings.queue_io_event_enable(queue, @cord.fileno, [number].pack("L"), 4)
+        def attach(queue, number) #: (FFI::Pointer, Integer) -> void
+          Bindings.queue_io_event_enable(queue, @writer.fileno, [number].pack("L"), 4)
         end
 
-        # Nobody need be told twice to look up: many who say so while nobody listens would fill the
-        # pipe, and what librdkafka rings then would be lost.
-        def ring(number = 0) #: (?Integer) -> void
-          return if number.zero? && @told
+        # Writes 0 at most once until the next `drain`: many zeros would fill the pipe, and what
+        # librdkafka writes after that would be lost.
+        def wake(number = 0) #: (?Integer) -> void
+          return if number.zero? && @woken
 
-          @told = true if number.zero?
-          @cord.write_nonblock([number].pack("L"), exception: false)
+          @woken = true if number.zero?
+          @writer.write_nonblock([number].pack("L"), exception: false)
         end
 
-        # The numbers rung since the last time, each once.
-        def heard #: () -> Array[Integer]
-          rung = @io.read_nonblock(65_536, @read, exception: false)
-          @told = false # not before: who rings between these lines is heard of now
-          rung.is_a?(String) ? rung.unpack("L*").uniq : []
+        # Returns the numbers written since the last call, each once.
+        def drain #: () -> Array[Integer]
+          bytes = @io.read_nonblock(65_536, @buffer, exception: false)
+          @woken = false # after the read: a 0 that is written in between is handled now
+          bytes.is_a?(String) ? bytes.unpack("L*").uniq : []
         end
 
-        def close = [@io, @cord].each(&:close) #: () -> void
+        def close = [@io, @writer].each(&:close) #: () -> void
       end
     end
   end

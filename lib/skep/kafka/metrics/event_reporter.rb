@@ -37,8 +37,8 @@ module Skep
           @lock = Mutex.new
         end
 
-        def log(line) #: (Librdkafka::Event) -> void
-          level, facility, text = line.log
+        def log(event) #: (Librdkafka::EventQueue::Event) -> void
+          level, facility, text = event.log
           return if ALSO_ERRORS.include?(facility)
 
           repeated = rate_limited([facility, text.to_s.gsub(/\d+/, "#")]) or return
@@ -46,8 +46,8 @@ module Skep
                             message: clean(text.to_s), **repeated)
         end
 
-        def error(error, **facts) #: (Librdkafka::Event, **untyped) -> void
-          problem(error.name, error.text, **facts)
+        def error(event, **facts) #: (Librdkafka::EventQueue::Event, **untyped) -> void
+          problem(event.name, event.text, **facts)
         end
 
         #: (String, String, **untyped) -> void
@@ -76,8 +76,7 @@ module Skep
         end
 
         # Returns the text without secrets.
-        #: (String) -> String
-        def clean(text) = Config::SecretSettings.scrub(text, @settings.secrets)
+        def clean(text) = @settings.redact(text) #: (String) -> String
 
         private
 

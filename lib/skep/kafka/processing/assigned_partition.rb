@@ -42,15 +42,14 @@ module Skep
 
         # order: returns a new PartitionOrder or KeyOrder; seeking: called with topic, number and
         # place, seeks there and returns the offset; limit: maximum messages of a read; max_wait:
-        # seconds for which fewer messages may wait for more; queue_position: librdkafka's position.
-        def initialize(queue, topic, number, id:, wakeup_pipe:, order:, seeking:, limit:, max_wait:,
-                       queue_position: nil)
+        # seconds for which fewer messages may wait for more.
+        def initialize(queue, topic, number, id:, wakeup_pipe:, order:, seeking:, limit:, max_wait:)
           @queue, @topic, @number, @id = queue, -topic, number, id # frozen: handlers see it
           @key = [@topic, number].freeze
           @make_order, @seeking = order, seeking
           @limit, @max_wait = limit, max_wait
           @wakeup_pipe = wakeup_pipe
-          @reader = PartitionReader.new(open_queue(limit), topic, number, queue_position)
+          @reader = PartitionReader.new(queue, topic, number)
           @state = :idle
           @in_flight = 0
           @given = [] # batches that handlers process now
@@ -214,15 +213,7 @@ module Skep
         # The leader epoch of the message before that offset, to commit with it; nil if unknown.
         def epoch(offset) = @reader.epochs.at(offset) #: (Integer) -> Integer?
 
-        def close #: () -> void
-          return unless @queue
-
-          @reader.close
-          Librdkafka::Bindings.queue_io_event_enable(@queue, -1, nil, 0)
-          Librdkafka::Bindings.queue_destroy(@queue)
-          @queue = nil
-        end
-
+        def close = @queue.close #: () -> void
         def to_s = "#{topic}/#{number}" #: () -> String
 
         def inspect
@@ -262,8 +253,6 @@ module Skep
           WorkItem.new(self, batches, keys, order: @order, end_offset:)
         end
 
-        def open_queue(limit) = Librdkafka::PartitionQueue.new(@queue, topic, number, limit)
-
         # start: the offset at which it starts, if that is known.
         def restart_at(start = nil)
           @more = true
@@ -282,7 +271,7 @@ module Skep
           listen
         end
 
-        def listen = @wakeup_pipe.told_by(@queue, id)
+        def listen = @queue.notify(@wakeup_pipe, id)
 
         def gather
           held = @gathered.sum(&:size)

@@ -5,7 +5,8 @@
 # it also takes any other error (a refused topic, for one) for a message at that offset, and after
 # some rebalances continues after it (its issue 4844). The reader stops at such an offset instead.
 #
-#   reader = PartitionReader.new(partition_queue, "orders", 3)
+#   queue = Librdkafka::PartitionQueue.new(handle, "orders", 3, 500)
+#   reader = PartitionReader.new(queue, "orders", 3)
 #   message_set, errors, count, end_offset = reader.read(500)  # up to such an offset, then nothing
 #   reader.resume { |offset| … }      # seeks that offset, and reads again
 #   reader.restart { … }              # seeks another one
@@ -14,7 +15,8 @@
 #   reader.epochs.at(42)              # => 7, to commit with that offset (LeaderEpochs)
 #
 # end_offset: where the read ends, if only records that aren't delivered lie before it
-# (Librdkafka::QueuePosition). The reader reports to its Consumer::FetchErrors, if it has one. It
+# (Librdkafka::PartitionQueue#position). The reader reports to its Consumer::FetchErrors, if it has
+# one. It
 # shortens its Librdkafka::FetchWait, if it has one, when the queue was full and runs empty although
 # the partition has more.
 #
@@ -53,10 +55,9 @@ module Skep
         attr_accessor :fetch_wait #: Librdkafka::FetchWait?
         attr_reader :epochs #: LeaderEpochs
 
-        #: (Librdkafka::PartitionQueue, String, Integer, ?Librdkafka::QueuePosition?) -> void
-        def initialize(partition_queue, topic, number, queue_position = nil)
-          @partition_queue = partition_queue
-          @queue_position = queue_position
+        #: (Librdkafka::PartitionQueue, String, Integer) -> void
+        def initialize(queue, topic, number)
+          @queue = queue
           @key = [topic, number]
           @lock = Mutex.new
           @reading = Mutex.new
@@ -76,13 +77,13 @@ module Skep
         #:   Integer?]
         def read(limit)
           @lock.synchronize do
-            before = @queue_position&.offset
+            before = @queue.position
             message_set, errors, count = read_queue(limit)
             next [*NONE, count, nil] if @stuck || @shut
 
             note_backlog(count, message_set.bytes, empty: count < limit) if @fetch_wait
 
-            after = @queue_position&.offset if errors.empty?
+            after = @queue.position if errors.empty?
             end_offset = end_of(message_set, before, after) if after && count < limit
             message_set, errors = stop_at_error(message_set, errors) if @fetch_errors && errors.any?
             if end_offset || !message_set.empty?
@@ -119,13 +120,13 @@ module Skep
           end
         end
 
-        def close = [@partition_queue, *@queue_position].each(&:close) #: () -> void
+        def close = @queue.close #: () -> void
         def inspect = "#<Skep::Kafka::Processing::PartitionReader #{key.join("/")}>" #: () -> String
 
         private
 
         def read_queue(limit)
-          @reading.synchronize { @shut ? [*NONE, 0] : @partition_queue.read(limit) }
+          @reading.synchronize { @shut ? [*NONE, 0] : @queue.read(limit) }
         end
 
         # The queue never held more than what was read between two reads that emptied it.
@@ -136,7 +137,7 @@ module Skep
 
           full = @fetch_wait.full?(@messages, @bytes)
           @messages = @bytes = 0
-          @fetch_wait.shorten if full && @queue_position&.behind?
+          @fetch_wait.shorten if full && @queue.behind?
         end
 
         def stop_at_error(message_set, errors)
@@ -164,13 +165,13 @@ module Skep
           @fetch_errors&.readable(self, @mended) if @mended
           @mended = nil
           detect_reset(message_set.empty? ? end_offset : message_set.first_offset)
-          @epochs.read(@expected, moved_to, @queue_position.epoch) if moved_to
+          @epochs.read(@expected, moved_to, @queue.leader_epoch) if moved_to
           @expected = end_offset || (message_set.last_offset + 1)
         end
 
         # first: the offset of the first message read, or where the read ends without any.
         def detect_reset(first)
-          low = @queue_position&.low
+          low = @queue.low_watermark
           @low_watermarks.add(low) if low
           return if @expected.nil? || first == @expected
 

@@ -106,7 +106,7 @@ module Skep
           @lock.synchronize do
             @assignment.add(partition)
             make_ready(partition)
-            wakeup_pipe.ring
+            wakeup_pipe.wake
           end
         end
 
@@ -199,7 +199,7 @@ module Skep
 
         # Makes ready the partitions with new messages and what has been in backoff long enough.
         def wake_ready(now = OS.now) #: (?Float) -> void
-          ids = wakeup_pipe.heard
+          ids = wakeup_pipe.drain
           @lock.synchronize do
             ids.each { |id| data_available(id) }
             @backoff.due(now).each { |entry| make_ready(entry) }
@@ -350,12 +350,12 @@ module Skep
 
         def back_off(entry, awaiting = nil)
           @backoff.add(entry, awaiting)
-          wakeup_pipe.ring
+          wakeup_pipe.wake
         end
 
         def probe_soon(partition)
           by = OS.now + Failure::RetryBackoff::OUTAGE_LIMIT
-          @backoff.probe(partition, by).tap { |found| wakeup_pipe.ring if found }
+          @backoff.probe(partition, by).tap { |found| wakeup_pipe.wake if found }
         end
 
         # librdkafka has new messages of the partition, which may have been revoked meanwhile.

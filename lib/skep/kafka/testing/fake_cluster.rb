@@ -25,6 +25,11 @@ module Skep
         end
 
         def end = @all.last.offset + 1 #: () -> Integer
+        def notify(_wakeup_pipe, _number) = nil
+        def position = nil
+        def leader_epoch = nil
+        def low_watermark = nil
+        def behind? = @next < @all.size #: () -> bool
         def close = nil
         def inspect = "#<Skep::Kafka::Testing::FakeLog messages=#{@all.size}>"
 
@@ -38,16 +43,6 @@ module Skep
           else @all.index { |one| one.offset >= place } || @all.size
           end
         end
-      end
-
-      # A partition that reads from a FakeLog.
-      class FakePartition < Processing::AssignedPartition
-        def close = @queue = nil
-
-        private
-
-        def open_queue(_limit) = @queue
-        def listen = nil
       end
 
       # Keeps the offsets that a worker stores.

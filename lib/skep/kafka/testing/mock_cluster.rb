@@ -55,7 +55,7 @@ module Skep
         def obey(command, *facts)
           case command
           when "topic" then topic(*facts)
-          when "refuse" then Librdkafka::Bindings.mock_topic_set_error(@cluster, facts.first, Librdkafka::ErrorCode::TOPIC_REFUSED)
+          when "refuse" then Librdkafka::Bindings.mock_topic_set_error(@cluster, facts.first, Librdkafka::ErrorCode::TOPIC_AUTHORIZATION_FAILED)
           when "lead" then Librdkafka::Bindings.mock_partition_set_leader(@cluster, *facts)
           when "fail" then fail_next(*facts)
           when "down" then each_node { |id| Librdkafka::Bindings.mock_broker_set_down(@cluster, id) }

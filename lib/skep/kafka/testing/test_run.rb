@@ -34,7 +34,7 @@ module Skep
       class TestRun
         def initialize(source, messages, child:, retries:, handler:)
           @options = source.__options.timeless
-          wrong = source.errors - [*Librdkafka::SharedLibrary.missing]
+          wrong = source.errors - [*Librdkafka::Bindings.missing_library]
           raise ConfigurationError.new(sentences: wrong) if wrong.any?
 
           @child, @handler = child, handler
@@ -87,10 +87,11 @@ module Skep
         end
 
         def partition(key, log, id)
-          FakePartition.new(log, *key, id:, wakeup_pipe: @scheduler.wakeup_pipe,
-                                       limit: @options.batch, max_wait: 0,
-                                       order: @options.method(:order),
-                                       seeking: ->(_topic, _number, place) { log.seek(place) })
+          Processing::AssignedPartition.new(
+            log, *key, id:, wakeup_pipe: @scheduler.wakeup_pipe, limit: @options.batch, max_wait: 0,
+                       order: @options.method(:order),
+                       seeking: ->(_topic, _number, place) { log.seek(place) }
+          )
         end
 
         def step

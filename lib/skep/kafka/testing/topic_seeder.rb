@@ -25,7 +25,7 @@ module Skep
 
           @topic = topic
           @brokers = settings.brokers
-          @writer = Producer::SyncProducer.new(settings.for_producer)
+          @writer = Producer::SyncProducer.new(settings.producer)
         end
 
         # Makes the topic unless it is there. Was it made?
@@ -33,7 +33,7 @@ module Skep
           answers = @writer.queue
           Librdkafka::AdminRequests.create_topic(@writer, answers, @topic, partitions, copies, SECONDS)
           code, text = answers.wait(SECONDS + 1) { |event| Librdkafka::AdminRequests.created_in(event) }
-          return code.zero? if [0, Librdkafka::ErrorCode::TOPIC_EXISTS].include?(code)
+          return code.zero? if [0, Librdkafka::ErrorCode::TOPIC_ALREADY_EXISTS].include?(code)
 
           raise LibrdkafkaError.new(call: "the new topic #{@topic}", text: text || LATE)
         ensure

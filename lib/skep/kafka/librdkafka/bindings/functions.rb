@@ -1,17 +1,17 @@
 # frozen_string_literal: true
 
-# The C functions bound by Bindings, one a line: what it gives, its name without "rd_kafka_", what
-# it takes. Addresses read from memory, and not handed out by FFI, are taken as uint64.
+# The C functions that Bindings binds, one a line: the type of its result, its name without
+# "rd_kafka_", the types of its parameters.
 #
-#   Functions.each { |name, function, takes, gives, waits| … }
+#   Functions.each { |name, function, parameters, result, blocking| … }
 #
-# Those of WAITING stop for another thread of librdkafka's and are called without Ruby's lock.
+# Functions that wait for another thread of librdkafka (BLOCKING) are called without the GVL.
 module Skep
   module Kafka
     module Librdkafka
       module Bindings
         module Functions
-          AT_ONCE = <<~TABLE
+          NONBLOCKING = <<~TABLE
             string err2str int
             string err2name int
             int errno2err int
@@ -47,16 +47,16 @@ module Skep
             int event_log pointer pointer pointer pointer
             pointer event_topic_partition_list pointer
             size_t event_message_array pointer pointer size_t
-            void message_destroy uint64
-            int64 message_timestamp uint64 pointer
-            int message_headers uint64 pointer
+            void message_destroy pointer
+            int64 message_timestamp pointer pointer
+            int message_headers pointer pointer
             int header_get_all pointer size_t pointer pointer pointer
             pointer topic_partition_list_new int
             void topic_partition_list_destroy pointer
             pointer topic_partition_list_add pointer string int32
             int topic_partition_list_set_offset pointer string int32 int64
-            int32 topic_partition_get_leader_epoch uint64
-            void topic_partition_set_leader_epoch uint64 int32
+            int32 topic_partition_get_leader_epoch pointer
+            void topic_partition_set_leader_epoch pointer int32
             int assignment_lost pointer
             int get_watermark_offsets pointer string int32 pointer pointer
             void mem_free pointer pointer
@@ -130,7 +130,7 @@ module Skep
             int mock_broker_set_up pointer int32
           TABLE
 
-          WAITING = <<~TABLE
+          BLOCKING = <<~TABLE
             pointer queue_wait=queue_poll pointer int
             int subscribe pointer pointer
             int unsubscribe pointer
@@ -154,21 +154,22 @@ module Skep
             void consumer_group_metadata_destroy pointer
             void destroy_flags pointer int
           TABLE
-          private_constant :AT_ONCE, :WAITING
+          private_constant :NONBLOCKING, :BLOCKING
 
           #: () { (Symbol, Symbol, Array[Symbol], Symbol, bool) -> void } -> void
           def self.each(&block)
-            { AT_ONCE => false, WAITING => true }.each do |table, waits|
-              table.each_line(chomp: true) { |line| block.call(*read(line), waits) }
+            { NONBLOCKING => false, BLOCKING => true }.each do |table, blocking|
+              table.each_line(chomp: true) { |line| block.call(*parse(line), blocking) }
             end
           end
 
-          def self.read(line)
-            gives, name, *takes = line.split
-            ours, theirs = name.split("=")
-            [ours.to_sym, :"rd_kafka_#{theirs || ours}", takes.map(&:to_sym), gives.to_sym]
+          # "name=function" binds a function under another name.
+          def self.parse(line)
+            result, name, *parameters = line.split
+            name, function = name.split("=")
+            [name.to_sym, :"rd_kafka_#{function || name}", parameters.map(&:to_sym), result.to_sym]
           end
-          private_class_method :read
+          private_class_method :parse
         end
       end
     end

@@ -4,11 +4,11 @@ module Skep
   module Kafka
     module Librdkafka
       class PartitionQueue
-        # The reader over FFI. What it can't do: be quick. Each message costs several calls, and its
-        # strings are made whether somebody asks for them or not.
+        # Reads over FFI. Slower than the C extension: each message costs several calls, and its
+        # strings are copied whether they are used or not.
         module Fallback
-          # As in the C: what was taken out and couldn't be handed out (no memory) comes first the
-          # next time.
+          # As in C: messages that were dequeued but couldn't be returned (out of memory) are
+          # returned first by the next read.
           #: (Integer) -> [MessageSet, Array[[Integer, String, Integer]], Integer]
           def read(limit)
             raise IOError, "closed partition queue" unless @queue
@@ -17,71 +17,72 @@ module Skep
             count = @taken.size
             messages = []
             errors = []
-            @taken.each { |address| take(address, messages, errors) }
+            @taken.each { |pointer| take(pointer, messages, errors) }
             give_back
             [MessageSet.new(messages), errors, count]
           end
 
-          def close #: () -> void
-            give_back if @queue
+          private
+
+          def detach
+            give_back
             @queue = nil
           end
-
-          private
 
           def attach(address, _topic, _partition, limit)
             @queue = FFI::Pointer.new(address)
             @limit = limit
             @slots = FFI::MemoryPointer.new(:pointer, limit)
-            @words = Array.new(4) { FFI::MemoryPointer.new(:uint64) }
-            @taken = [] # addresses, ours to destroy
+            @words = Array.new(4) { FFI::MemoryPointer.new(:pointer) }
+            @taken = [] # pointers to dequeued messages that aren't destroyed yet
           end
 
           def fetch(limit)
             count = Bindings.consume_batch_queue(@queue, 0, @slots, [limit, @limit].min)
-            @taken = @slots.read_array_of_uint64([count, 0].max)
+            @taken = @slots.read_array_of_pointer([count, 0].max)
           end
 
-          # Interrupted, it destroys none twice.
+          # Destroys no message twice if an exception interrupts it.
           def give_back
             Bindings.message_destroy(@taken.shift) until @taken.empty?
           end
 
-          def take(address, messages, errors)
-            code, _, _, body, size, *rest =
-              Bindings.bytes(address, Bindings::MESSAGE_BYTES).unpack(Bindings::MESSAGE)
-            payload = Bindings.bytes(body, size) unless body.zero?
+          def take(pointer, messages, errors)
+            fields = Bindings::Structs::Message.new(pointer)
+            code, payload = fields[:err], bytes(fields[:payload], fields[:len])
             if code.zero?
-              messages << message(address, payload, *rest)
+              messages << message(pointer, fields, payload)
             else
-              errors << [code, payload || Bindings.err2str(code), rest.last]
+              errors << [code, payload || Bindings.err2str(code), fields[:offset]]
             end
           end
 
-          def message(address, payload, key, key_size, offset)
-            key = key.zero? ? nil : Bindings.bytes(key, key_size)
-            milliseconds = Bindings.message_timestamp(address, nil)
-            Message.new(@topic, @partition, offset, key, payload, milliseconds, headers(address))
+          def message(pointer, fields, payload)
+            key = bytes(fields[:key], fields[:key_len])
+            milliseconds = Bindings.message_timestamp(pointer, nil)
+            Message.new(@topic, @partition, fields[:offset], key, payload, milliseconds,
+                        headers(pointer))
           end
 
-          def headers(address)
+          def bytes(pointer, size) = pointer.null? ? nil : pointer.read_bytes(size)
+
+          def headers(pointer)
             list = @words.first
-            return NO_HEADERS unless Bindings.message_headers(address, list).zero?
+            return NO_HEADERS unless Bindings.message_headers(pointer, list).zero?
 
             list = list.read_pointer
             found = (0..).lazy.map { |index| header(list, index) }.take_while(&:itself).to_a
             found.group_by(&:first).transform_values { |some| values(some.map(&:last)) }.freeze
           end
 
-          # Of a repeated name all, in their order.
+          # The values of a repeated name are an Array, in their order.
           def values(some) = some.size == 1 ? some.first : some
 
           def header(list, index)
             name, value, size = @words.drop(1)
             return unless Bindings.header_get_all(list, index, name, value, size).zero?
 
-            at = value.read_uint64
-            [Bindings.text(name.read_uint64), at.zero? ? nil : Bindings.bytes(at, size.read_uint64)]
+            [Bindings.text(name.read_pointer), bytes(value.read_pointer, size.read(:size_t))]
           end
         end
       end

@@ -27,7 +27,7 @@ module Skep
         loop do
           @consumer.control.drain { |event| take(event.list) if event.kind == :rebalance }
           IO.select([@consumer.control.io, @bell.io])
-          rung = @bell.heard
+          rung = @bell.drain
           rung.select! { |id| more?(@readers.fetch(id)) } until rung.empty?
         end
       end
@@ -36,10 +36,9 @@ module Skep
 
       def take(list)
         list.keys.each.with_index(1) do |(topic, number), id|
-          queue = Librdkafka::Bindings.queue_get_partition(@consumer.handle, topic, number)
-          Librdkafka::Bindings.queue_forward(queue, nil)
-          @bell.told_by(queue, id)
-          @readers[id] = Librdkafka::PartitionQueue.new(queue, topic, number, LIMIT)
+          queue = Librdkafka::PartitionQueue.new(@consumer.handle, topic, number, LIMIT)
+          queue.notify(@bell, id)
+          @readers[id] = queue
         end
         @consumer.assign(list)
       end
