@@ -120,8 +120,8 @@ module Simulation
       end)
     end
 
-    # How it ended is known from its mold's report, even if that is the last of the mold. But nothing
-    # is known of what a mold says after a frame that can't be read.
+    # How it ended is known from its mold's report, even if that is the last of the mold. Nothing is
+    # known of what a mold says after a frame that can't be read.
     def check_status(process, told)
       return if told == process.status.to_a || (told.none? && !process.reported)
       return if told.none? && process.actor.is_a?(Node) && process.actor.mold.babbled?
