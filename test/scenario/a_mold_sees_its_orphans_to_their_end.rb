@@ -8,12 +8,12 @@ require_relative "scenario"
 SOURCE = HANG + <<~'RUBY'
   Skep.swarm "deaf", nodes: 4, orphan_timeout: 1, liveness_timeout: 1_000 do |swarm|
     swarm.work do |child|
-      started = spawn("tail -f /dev/null", pgroup: Process.pid)
+      started = spawn("sleep infinity", pgroup: Process.pid)
       child.ready!
       child.event(:here, started:)
       File.write("#{__dir__}/#{child.id}", "")
       case child.id
-      when 0 then exec("tail", "-f", "/dev/null")
+      when 0 then exec("sleep", "infinity")
       when 1
         Signal.trap("CONT", "IGNORE")
         hang
@@ -28,7 +28,7 @@ Scenario.play do
   here = swarm.await("here", times: 4)
   mold = swarm.await("mold_ready")["pid"]
   swarm.follow("one is executed anew") do
-    command_line(here.find { |event| event["node"].zero? }["pid"]).start_with?("tail")
+    command_line(here.find { |event| event["node"].zero? }["pid"]).start_with?("sleep")
   end
   last = here.find { |event| event["node"] == 3 }["pid"]
   [mold, last].each { |pid| swarm.kill(pid, :STOP) }

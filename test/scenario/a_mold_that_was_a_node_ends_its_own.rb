@@ -7,7 +7,7 @@ require_relative "scenario"
 SOURCE = HANG + <<~'RUBY'
   Skep.swarm "chain", nodes: 3, refork_after: 30, orphan_timeout: 0.5, restarts: 1_000_000 do |swarm|
     swarm.work do |child|
-      child.event(:here, started: spawn("tail -f /dev/null"))
+      child.event(:here, started: spawn("sleep infinity"))
       child.ready!
       until child.stopping?
         child.count if child.mold.zero?

@@ -15,7 +15,7 @@ SOURCE = <<~'RUBY'
       if child.id.zero?
         ENV.delete("SKEP_OWNER_PID")
         40.times { system("setsid sh -c 'true & true &' &") }
-        stays = `setsid sh -c 'tail -f /dev/null >/dev/null & echo $!'`.to_i
+        stays = `setsid sh -c 'sleep infinity >/dev/null & echo $!'`.to_i
         child.event(:stranger, adopted: File.read(init).split.map(&:to_i).include?(stays))
       end
       child.ready!

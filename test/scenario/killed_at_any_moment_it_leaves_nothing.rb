@@ -8,13 +8,13 @@ require_relative "scenario"
 SOURCE = <<~'RUBY'
   Skep.swarm "any", nodes: 3, orphan_timeout: 0.5, boot_timeout: 100, restarts: 1_000_000 do |swarm|
     swarm.preload do
-      spawn("tail -f /dev/null")
+      spawn("sleep infinity")
       Skep.on_fork(child: -> { IO.select(nil) if rand(20).zero? }) # it hangs before it is a node
     end
-    swarm.on(:node_ready) { |_| spawn("tail -f /dev/null") }
+    swarm.on(:node_ready) { |_| spawn("sleep infinity") }
     swarm.on_boot { |_| IO.select(nil, nil, nil, rand * 0.05) }
     swarm.work do |child|
-      system("tail -f /dev/null &")
+      system("sleep infinity &")
       child.ready!
       child.wait(rand * 0.2)
       raise "again" if rand(3).zero?

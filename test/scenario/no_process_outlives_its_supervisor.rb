@@ -6,7 +6,7 @@ require_relative "scenario"
 
 SOURCE = HANG + <<~'RUBY'
   # A child of ours, and one that is nobody's child any more.
-  def start_some = [spawn("tail -f /dev/null"), `tail -f /dev/null >/dev/null & echo $!`.to_i]
+  def start_some = [spawn("sleep infinity"), `sleep infinity >/dev/null & echo $!`.to_i]
 
   def note(who, pids = start_some)
     File.write("#{__dir__}/#{who}.#{$$}", [$$, *pids].join(" "))

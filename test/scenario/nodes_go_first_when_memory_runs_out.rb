@@ -12,7 +12,7 @@ Scenario.play do
     Skep.swarm "oom", nodes: 1, **OPTIONS do |swarm|
       swarm.on(:node_ready) { |_| nil }
       swarm.work do |child|
-        child.event(:here, started: spawn("tail -f /dev/null"))
+        child.event(:here, started: spawn("sleep infinity"))
         child.ready!
         child.wait until child.stopping?
       end

@@ -6,7 +6,7 @@
 require_relative "scenario"
 
 SOURCE = <<~'RUBY'
-  FOREVER = "tail -f /dev/null"
+  FOREVER = "sleep infinity"
 
   # A child, an orphan, a child in a group of its own, an orphan in a session of its own, and a
   # fork that was never executed; they have all that we have open.

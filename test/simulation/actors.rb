@@ -53,11 +53,13 @@ module Simulation
 
     # What isn't a message at all.
     def babble
+      @babbled = true
       process.running? && !@channel.closed? && @socket.sendmsg_nonblock("\0\0\0\4\1\0nonsense")
     rescue Errno::EPIPE
       nil # nobody is there to be annoyed
     end
 
+    def babbled? = @babbled ? true : false
     def close_channel = @channel.close
 
     private

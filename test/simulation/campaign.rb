@@ -31,6 +31,9 @@ module Simulation
       found.sort
     end
 
+    # A worker that finds so many failing seeds runs no more.
+    def gave_up?(found) = found.size >= @most
+
     # What a seed breaks, in one sentence; nil: nothing.
     def self.verdict(schedule)
       World.new(schedule).run.violations.map(&:last).first

@@ -23,6 +23,7 @@ module Simulation
                     count / campaign.seconds)
         return true if found.empty?
 
+        puts "not all seeds were run: too many failed" if campaign.gave_up?(found)
         puts "see each with `rake simulation:seed[N]`"
         false
       end

@@ -62,7 +62,7 @@ module Simulation
     # Is all as it should be?
     def settled?
       why = @settled.lacks(@world.supervisor) or return true
-      return false unless @kernel.now - @calm_at > SETTLE + @kernel.pause_seconds
+      return false unless @kernel.now - @calm_at > SETTLE + allowance
 
       @kernel.violate("not settled after #{SETTLE} s: #{why}")
       true
@@ -81,6 +81,9 @@ module Simulation
     end
 
     private
+
+    # What deadlines are extended by for the supervisor's pauses (OS::EventLoop::Deadline).
+    def allowance = @kernel.pause_seconds * 11
 
     def options = @world.options
     def none(what, left) = left.any? && @kernel.violate("#{what}: #{left.inspect}")
@@ -101,7 +104,7 @@ module Simulation
       return unless facts[:reason] && facts["signal"]
 
       @killed = true if @stopping_at
-      check_told(facts) if facts[:reason] == "stop_timeout"
+      check_told(facts) if facts.values_at(:reason, "signal") == %w[stop_timeout KILL]
     end
 
     # Whom a mold has reported before it died is known.
@@ -113,27 +116,30 @@ module Simulation
       none("born and unknown", @kernel.processes.each_value.select do |process|
         node = process.actor
         process.announced && process.running? && !process.dying? && node.is_a?(Node) &&
-          node.mold.process.pid == mold && !known.include?(process.pid)
+          node.mold.process.pid == mold && !node.mold.babbled? && !known.include?(process.pid)
       end)
     end
 
-    # How it ended is known from its mold's report, even if that is the last of the mold.
+    # How it ended is known from its mold's report, even if that is the last of the mold. Nothing is
+    # known of what a mold says after a frame that can't be read.
     def check_status(process, told)
       return if told == process.status.to_a || (told.none? && !process.reported)
+      return if told.none? && process.actor.is_a?(Node) && process.actor.mold.babbled?
 
       @kernel.violate("process #{process.pid} ended by #{process.status.to_a}, not #{told}")
     end
 
     # Nobody who works is taken for hung, whoever was paused. Of a pause of all processes while it
-    # slept the supervisor can't know.
+    # slept the supervisor can't know, nor that a node leaves which has closed its channel.
     def check_hung(facts)
-      return if actor(facts).ever_silent? || frozen_lately?
+      return if actor(facts).ever_silent? || actor(facts).deaf? || frozen_lately?
 
       @kernel.violate("node #{facts[:node]} works and is taken for hung")
     end
 
     def frozen_lately?
-      @kernel.frozen_at && @kernel.now - @kernel.frozen_at < options["liveness_timeout"] + 0.1
+      since = @kernel.frozen_at or return false
+      @kernel.now - since < options["liveness_timeout"] + 0.1 + @kernel.pause_seconds
     end
 
     # Nobody is killed at stop_timeout who wasn't told to stop. The helper is told last; one that a
@@ -176,7 +182,7 @@ module Simulation
       return unless @stop_at && !@overdue
 
       seconds = options["stop_timeout"] + (2 * options["kill_timeout"]) + END_SECONDS
-      return unless @kernel.now - @stop_at > seconds + @kernel.pause_seconds
+      return unless @kernel.now - @stop_at > seconds + allowance
 
       @overdue = true
       @kernel.violate("it hasn't ended #{seconds.round(1)} s after the stop")

@@ -42,6 +42,12 @@ class SimulationRegressionsTest < Skep::TestCase
     assert_equal [3, 0], %w[node_ready node_died].map { |name| count(world, name) }
   end
 
+  test "a node has its whole stop_timeout where all processes were frozen meanwhile" do
+    world = simulate([2.066, :command, :restart, 0], [2.121, :pause, 9.265, true], seed: 121_195,
+                     options: { "nodes" => 1 })
+    assert_equal [0, 1], %w[node_died restart_finished].map { |name| count(world, name) }
+  end
+
   test "a swarm whose file never finishes loading says that it wasn't ready in time" do
     world = simulate([0.0, :mold_fault, 10.0, :load, :never], options: { "nodes" => 1 })
     assert_equal 1, world.code

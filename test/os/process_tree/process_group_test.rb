@@ -9,7 +9,7 @@ class ProcessGroupTest < Skep::TestCase
     out, err, status = run_program(<<~RUBY) # it leads one; its output's end is the end of all
       require "skep/os"
       Signal.trap("CHLD", "IGNORE")
-      system("tail -f /dev/null & tail -f /dev/null &")
+      system("sleep infinity & sleep infinity &")
       print Skep::OS::ProcessTree::ProcessGroup.kill_others, Skep::OS::ProcessTree::ProcessGroup.kill_others
       exit 3
     RUBY

@@ -14,7 +14,7 @@ class CrashAttributionTest < Skep::TestCase
     def stopping? = stopping
     def node_table = self
   end
-  Node = Struct.new(:id, :page_index, :reason, :sent) do
+  Node = Struct.new(:id, :page_index, :reason, :sent, :pid) do
     def channel = self
     def event_facts = { node: id }
     def post(type, facts) = sent << [type, facts]
@@ -28,7 +28,7 @@ class CrashAttributionTest < Skep::TestCase
     super
     @layout = Swarm::IPC::Scoreboard::Layout.new(nodes: 3, threads: 2)
     @page = Skep::OS::SharedPage.create(@layout.total)
-    @nodes = Array.new(3) { |id| Node.new(id, id, nil, []) }
+    @nodes = Array.new(3) { |id| Node.new(id, id, nil, [], 1_000 + id) }
     slots = Array.new(3) { |id| Slot.new(id, Swarm::Nodes::RestartHistory.new) }
     @node_pool = NodePool.new(false, @nodes, slots)
     @told = []
@@ -54,6 +54,13 @@ class CrashAttributionTest < Skep::TestCase
       ["forced", "KILL"] => false }.each do |(reason, how), crash|
       assert_equal crash, crash?(reason, how), "#{reason} #{how}"
     end
+  end
+
+  test "charges nothing to a node that its mold never reported, as no exit of it will be known" do
+    hold(0, "a job", at: 7)
+    @nodes[0].pid = nil
+    @crash_attribution.record_crash(@nodes[0])
+    assert_empty @crash_attribution.to_plain
   end
 
   test "takes nothing for a crash while the swarm stops" do
@@ -130,7 +137,7 @@ class CrashAttributionTest < Skep::TestCase
   private
 
   def crash?(reason, how)
-    node = Node.new(0, 0, reason, [])
+    node = Node.new(0, 0, reason, [], 1_000)
     hold(0, "a")
     @crash_attribution.record_crash(node)
     exit = how.is_a?(String) ? ExitStatus.new(nil, how) : ExitStatus.new(how, nil)

@@ -91,6 +91,7 @@ module Skep
 
         def record(node)
           return if @node_pool.stopping? || @recorded.key?(node)
+          return unless node.pid # its mold died before it reported it: no exit of it will be known
 
           held = @scoreboard.held(node)
           @recorded[node] = suspects.record_crash(held, node.id, OS.now) if held.any?

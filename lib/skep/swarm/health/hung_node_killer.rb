@@ -68,7 +68,7 @@ module Skep
         private
 
         # kill_timeout counts from the deadline that the node missed, so the time that it took to
-        # detect the hang is subtracted.
+        # detect the hang is subtracted, but no more than 50 ms or a tenth of kill_timeout.
         def overdue_seconds(status)
           most = [MAX_OVERDUE, @config.kill_timeout / 10].min
           status ? @liveness.overdue(status, OS.now).clamp(0.0, most) : 0.0

@@ -142,7 +142,7 @@ module Skep
           "pong" => row("is alive"),
           "forked" => row("has forked a node", "page_index" => Field::WHOLE,
                                                "pid" => Field::WHOLE, descriptor: "the pidfd"),
-          "fork_failed" => row("couldn't fork; the supervisor tries again",
+          "fork_failed" => row("couldn't fork; an empty slot is tried again",
                                "page_index" => Field::WHOLE, "error" => Field::TEXT),
           "exited" => row("has reaped a node", "page_index" => Field::WHOLE,
                           "pid" => Field::WHOLE, "exitstatus" => Field::WHOLE.or_nil,

@@ -13,7 +13,8 @@
 #
 # Launches for retired slots are ignored. If there is no free descriptor or no room on the page for
 # a launch, launch_failed is announced. A fork that the mold or the kernel refuses comes back as
-# NodePool#fork_failed, which enqueues the slot again.
+# NodePool#fork_failed: an empty slot is tried again after 0.1 s; a successor isn't, and its
+# replacement has failed.
 module Skep
   class Swarm
     module Nodes

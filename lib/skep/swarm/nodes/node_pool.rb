@@ -205,7 +205,9 @@ module Skep
 
           node.ready(OS.now)
           @ever_ready = true unless node.helper?
-          booted(node, :node_ready)
+          node.slot.ready
+          @events.publish(:node_ready, node, seconds: node.boot_seconds.round(6))
+          boot_finished(node)
         end
 
         # A spare has booted.
@@ -213,7 +215,9 @@ module Skep
           return unless node.slot.spare?
 
           node.wait_as_spare(OS.now)
-          booted(node, :spare_ready)
+          node.slot.ready
+          @events.publish(:spare_ready, node, seconds: node.boot_seconds.round(6))
+          boot_finished(node)
         end
 
         # A spare begins to work in the slot that it was given.
@@ -337,9 +341,7 @@ module Skep
           @events.announce(:mold_unused, mold) if node_table.of(mold).empty?
         end
 
-        def booted(node, event)
-          node.slot.ready
-          @events.publish(event, node, seconds: node.boot_seconds.round(6))
+        def boot_finished(node)
           @replacements.ready(node) if node.slot.replacement
           @boots.start_next
         end

@@ -125,17 +125,17 @@ module Skep
 
         def give(node) #: (NodeProcess) -> void
           seconds = @config.stop_timeout - backtrace_seconds
-          node.watches << @loop.after(seconds) { request_backtraces(node) }
-          node.watches << @loop.after(@config.stop_timeout) { node.kill("stop_timeout") }
+          node.watches << @loop.deadline(seconds) { request_backtraces(node) }
+          node.watches << @loop.deadline(@config.stop_timeout) { node.kill("stop_timeout") }
         end
 
         # Returns the timers, to be cancelled once all nodes have ended.
-        #: (NodeTable) { () -> void } -> Array[OS::EventLoop::Timer]
+        #: (NodeTable) { () -> void } -> Array[OS::EventLoop::Deadline]
         def give_all(node_table, &)
-          [@loop.after(@config.stop_timeout - backtrace_seconds) do
+          [@loop.deadline(@config.stop_timeout - backtrace_seconds) do
              node_table.nodes.each { |node| request_backtraces(node) unless node.helper? }
            end,
-           @loop.after(@config.stop_timeout, &)]
+           @loop.deadline(@config.stop_timeout, &)]
         end
 
         private

@@ -130,8 +130,8 @@ module Skep
       # intensity and period). The next ones wait 0.1 s x 2^k, at most 30 s, with a jitter of 20% so
       # that nodes don't restart in lockstep.
       class RestartPolicy
-        # deaths: monotonic times of the slot's exits, including the last. clean: exited with status
-        # 0, without a request to stop.
+        # deaths: monotonic times of the slot's exits of the last one's kind (at boot or at work),
+        # including the last. clean: exited with status 0, without a request to stop.
         Exited = Struct.new(:deaths, :clean, :exitstatus, keyword_init: true)
 
         FIRST = 0.1

@@ -63,7 +63,7 @@ module Skep
         def fork_node(frame)
           socket = frame.ios.first or raise Errno::EMFILE, "for a node's channel"
           follow(frame["page_index"], @preforked_child.take(frame, socket) || forked(frame, socket))
-        rescue SystemCallError => e # EAGAIN, ENOMEM, EMFILE: NodePool#fork_failed asks again
+        rescue SystemCallError => e # EAGAIN, ENOMEM, EMFILE: NodePool#fork_failed
           @link.post("fork_failed", { "page_index" => frame["page_index"], "error" => e.message })
         ensure
           socket&.close

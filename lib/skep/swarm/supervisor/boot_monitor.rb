@@ -2,7 +2,8 @@
 
 # Watches a swarm's first boot. It fails when no node is ready in time, or when none of them can
 # begin. Supervisor#fail_boot receives the reason. A file that is invalid, can't be loaded, or ends
-# the mold fails there directly. Lifecycle#exit_code chooses the exit code of all these failures.
+# the mold fails there directly. Each failure has an exit code; of several, Lifecycle#exit_code
+# chooses one.
 #
 #   boot = BootMonitor.new(supervisor)
 #   boot.watch                                 # from now on, and anew when it is configured

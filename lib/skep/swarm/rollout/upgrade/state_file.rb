@@ -18,8 +18,9 @@ require "tempfile"
 #   state_file.trial?                           # true: it only shows that it could
 #
 # It is Unreadable for a program whose format, page or channels are others. This class is only the
-# format. Supervisor#dump lists what is carried over: slots, nodes and molds with their pidfds and
-# channels, sockets, and the `dump` of each component. Restore puts it back.
+# format. Supervisor#dump lists what is carried over: the configuration as it was loaded, signals
+# that wait, sockets, the page and the name's lock, molds, slots and nodes with their pidfds and
+# channels, and the `dump` of each component. Restore puts it back.
 module Skep
   class Swarm
     module Rollout
