@@ -125,7 +125,8 @@ module Skep
 
       # Leaves the group even as a static member, within so many seconds. Call it before `leave`.
       # Yields each event, among them the last revocation.
-      def leave_for_good(seconds, &) #: (Numeric) { (Librdkafka::EventQueue::Event) -> void } -> void
+      #: (Numeric) { (Librdkafka::EventQueue::Event) -> void } -> void
+      def leave_for_good(seconds, &)
         return if @left_for_good
 
         # Wait until a pending JoinGroup has completed; otherwise the broker would add the member

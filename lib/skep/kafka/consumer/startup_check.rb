@@ -53,7 +53,8 @@ module Skep
 
         def check_topic(name, code)
           case code
-          when Librdkafka::ErrorCode::TOPIC_AUTHORIZATION_FAILED then raise refused(:topic, name, code)
+          when Librdkafka::ErrorCode::TOPIC_AUTHORIZATION_FAILED
+            raise refused(:topic, name, code)
           when Librdkafka::ErrorCode::UNKNOWN_TOPIC_OR_PART
             @report.event(:kafka_topic_missing, level: :warn, topic: name,
                                                note: "waits until this topic is created")

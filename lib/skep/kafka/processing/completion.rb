@@ -53,7 +53,8 @@ module Skep
         # Raises OutputFailed if output messages weren't delivered.
         def batch_done(item) #: (WorkItem) -> bool
           batch = item.batch
-          return report_undone(batch) unless @outputs.await_deliveries(item.partition, item.last_offset)
+          delivered = @outputs.await_deliveries(item.partition, item.last_offset)
+          return report_undone(batch) unless delivered
 
           poison = @poison.poison?(batch)
           stored = @scheduler.complete(item)

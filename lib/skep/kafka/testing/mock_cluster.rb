@@ -22,8 +22,8 @@ module Skep
 
         def initialize(topics, nodes) #: (Hash[String, Integer], Integer) -> void
           @nodes = nodes
-          @client = Librdkafka::Client.new({ "bootstrap.servers" => "127.0.0.1:1", "log_level" => "2" },
-                               type: Librdkafka::Bindings::PRODUCER)
+          settings = { "bootstrap.servers" => "127.0.0.1:1", "log_level" => "2" }
+          @client = Librdkafka::Client.new(settings, type: Librdkafka::Bindings::PRODUCER)
           @cluster = Librdkafka::Bindings.mock_cluster_new(@client.handle, nodes)
           Librdkafka::Bindings.mock_group_initial_rebalance_delay_ms(@cluster, REBALANCE_MS)
           topics.each { |name, partitions| topic(name, partitions) }

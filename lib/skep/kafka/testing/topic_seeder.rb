@@ -31,8 +31,9 @@ module Skep
         # Makes the topic unless it is there. Was it made?
         def create_topic(partitions, copies: 1) #: (Integer, ?copies: Integer) -> bool
           answers = @writer.queue
-          Librdkafka::AdminRequests.create_topic(@writer, answers, @topic, partitions, copies, SECONDS)
-          code, text = answers.wait(SECONDS + 1) { |event| Librdkafka::AdminRequests.created_in(event) }
+          requests = Librdkafka::AdminRequests
+          requests.create_topic(@writer, answers, @topic, partitions, copies, SECONDS)
+          code, text = answers.wait(SECONDS + 1) { |event| requests.created_in(event) }
           return code.zero? if [0, Librdkafka::ErrorCode::TOPIC_ALREADY_EXISTS].include?(code)
 
           raise LibrdkafkaError.new(call: "the new topic #{@topic}", text: text || LATE)
