@@ -42,7 +42,7 @@ module Skep
             scheduler = Processing::Scheduler.new(offset_store:, report:)
             metrics = Metrics::ConsumerMetrics.new(child:, scheduler:, consumer:,
                                                    group: options.group)
-            exclusive_lock = Processing::SharedExclusiveLock.new
+            exclusive_lock = Threads::SharedExclusiveLock.new
             numbers = threads == 1 ? [0] : (1..threads) # 0 is the node's own thread
             workers = numbers.map do |thread|
               Processing::Worker.new(handler, thread:, options:, child:, report:, consumer:, lease:,

@@ -142,5 +142,3 @@ module Skep
     end
   end
 end
-
-require "skep/kafka/testing/fake_producer"

@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 require "test_helper"
-require "skep/kafka"
+require "skep/threads"
 
 module Skep
-  module Kafka
+  module Threads
     class SharedExclusiveLockTest < ::Skep::TestCase
       # Reports each wait before it begins.
       class Told < ConditionVariable
@@ -23,7 +23,7 @@ module Skep
 
       def setup
         super
-        @exclusive_lock = Processing::SharedExclusiveLock.new
+        @exclusive_lock = Threads::SharedExclusiveLock.new
         @changed = Told.new
         @exclusive_lock.instance_variable_set(:@changed, @changed)
         @told = Thread::Queue.new
