@@ -1,15 +1,24 @@
 # frozen_string_literal: true
 
-# Kafka, a guest of the work room: messages for a swarm's nodes. Asked for by name, `require
-# "skep/kafka"`, since it needs the gem karafka-rdkafka; that one is looked for only when something
-# is to be done with it.
+# Kafka consumers and producers for the nodes of a swarm. Load it explicitly, `require
+# "skep/kafka"`: it needs the gem karafka-rdkafka, which it loads when the first client is made.
 #
 #   source = Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "…" }, group: "billing",
 #                                    topics: "orders")
 #   swarm.work(source) { |batch, child| batch.each { |message| … } }
 #
-# `EmbeddedBroker` is a broker for tests and demos, `Testing::TopicSeeder` fills topics. Clients are
-# made only in the process that uses them, never before a fork.
+# Clients are made only in the process that uses them, never before a fork. Each folder may use
+# those above it, and the public classes beside them (test/architecture_test.rb):
+#
+#   librdkafka/  bindings, the clients' queues, and all that knows FFI
+#   config/      options and librdkafka's settings: defaults and checks
+#   metrics/     counters, lag, and events for the supervisor
+#   producer/    messages in flight, the handlers' producers, transactions
+#   failure/     retries, the dead letter queue, messages that crash their node
+#   processing/  from fetched messages to finished batches: order, scheduling, workers
+#   consumer/    the group's member: start, event loop, rebalances, leaving
+#   admin/       requests of a program that is no member, as for the lag of a group
+#   testing/     fakes, a mock cluster, and messages for topics
 require "io/nonblock"
 require "io/wait"
 require "json"
@@ -33,9 +42,10 @@ require "skep/kafka/librdkafka/message_set"
 require "skep/kafka/librdkafka/event_queue"
 require "skep/kafka/librdkafka/topic_partition_list"
 require "skep/kafka/librdkafka/client"
+require "skep/kafka/librdkafka/producer_client"
+require "skep/kafka/librdkafka/metadata_query"
 require "skep/kafka/librdkafka/admin_requests"
 require "skep/kafka/librdkafka/offset_queries"
-require "skep/kafka/librdkafka/fetch_wait"
 require "skep/kafka/librdkafka/partition_queue"
 require "skep/kafka/librdkafka/wakeup_pipe"
 
@@ -52,7 +62,6 @@ require "skep/kafka/metrics/lag_estimator"
 require "skep/kafka/metrics/consumer_metrics"
 require "skep/kafka/metrics/event_reporter"
 
-require "skep/kafka/producer/producer_client"
 require "skep/kafka/producer/sync_producer"
 require "skep/kafka/producer/in_flight_messages"
 require "skep/kafka/producer"
@@ -82,8 +91,8 @@ require "skep/kafka/processing/key_extractor"
 require "skep/kafka/processing/worker"
 
 require "skep/kafka/consumer"
+require "skep/kafka/consumer/fetch_wait"
 require "skep/kafka/consumer/broker_outage"
-require "skep/kafka/consumer/metadata_query"
 require "skep/kafka/consumer/topic_recreation"
 require "skep/kafka/consumer/fetch_errors"
 require "skep/kafka/consumer/startup_check"

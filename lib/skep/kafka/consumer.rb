@@ -17,13 +17,13 @@ module Skep
       SEEK_SECONDS = 5.0
       private_constant :MEMBERSHIP_POLL, :SEEK_SECONDS
 
-      attr_reader :fetch_wait #: Librdkafka::FetchWait?, nil where the settings say how long
+      attr_reader :fetch_wait #: FetchWait?, nil where the settings say how long
 
       def initialize(settings) #: (Hash[String, String]) -> void
         @group, @instance_id = settings.values_at("group.id", "group.instance.id")
         @static = @instance_id && !Config::GroupProtocol.new(settings).broker_assigned?
         super(settings, type: Librdkafka::Bindings::CONSUMER)
-        @fetch_wait = Librdkafka::FetchWait.for(handle, settings)
+        @fetch_wait = FetchWait.for(handle, settings)
         @reset = settings.fetch("auto.offset.reset", "largest")
       end
 

@@ -121,14 +121,16 @@ module Skep
 
       # claimed: the caller checks the delivery, so a failure isn't reported. child: it is `busy`
       # while the buffer is full, so that its node isn't considered hung.
-      def __produce(topic, payload, headers: nil, timestamp: nil, claimed: false, child: nil,
-                    **more)
+      def __produce(topic, payload, key: nil, headers: nil, partition: nil, timestamp: nil,
+                    claimed: false, child: nil)
         check_process
+        ProduceMethods.check(topic.to_s, payload, key, partition, headers)
         handle = DeliveryHandle.new(topic.to_s, @in_flight, claimed:)
-        enqueue(handle, payload, child, headers:, timestamp: milliseconds(timestamp), **more)
+        enqueue(handle, payload, child, key:, headers:, partition:,
+                                        timestamp: milliseconds(timestamp))
       end
 
-      def __client = @client #: () -> ProducerClient
+      def __client = @client #: () -> Librdkafka::ProducerClient
 
       # Sends what is in the buffer, without waiting for `linger.ms`, and waits up to `seconds`
       # until all of it is acknowledged; not what other threads produce meanwhile. Returns how many
@@ -164,7 +166,7 @@ module Skep
       def start(config, report, network_errors:)
         settings = Producer.__settings(config)
         @report, @network_errors = report, network_errors
-        @client = ProducerClient.new(settings)
+        @client = Librdkafka::ProducerClient.new(settings)
         @failures = DeliveryFailures.new { |facts| report_failure(facts) }
         lingers = settings.slice(*LINGER_SETTINGS).values.any? { |ms| ms.to_f > SHORT_LINGER }
         @in_flight = InFlightMessages.new(*(@client if lingers)) { |handle| @failures.add(handle) }

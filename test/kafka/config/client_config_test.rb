@@ -76,8 +76,8 @@ module Skep
         told = []
         child = FakeChild.new { |name, facts| told << [name, facts] }
         now = 100.0
-        report = Metrics::EventReporter.new(child, Config::SourceOptions.new.settings, clock: -> {
- now })
+        settings = Config::SourceOptions.new.settings
+        report = Metrics::EventReporter.new(child, settings, clock: -> { now })
         3.times { |n| report.problem("_TRANSPORT", "no answer after #{n} ms") }
         report.problem("OTHER", "no answer")
         now += 61

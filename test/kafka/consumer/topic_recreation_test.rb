@@ -27,10 +27,12 @@ module Skep
         consumer = Object.new
         consumer.define_singleton_method(:queue) { answers }
         @topic_recreation = Consumer::TopicRecreation.new(consumer)
-        @topic_recreation.define_singleton_method(:query) { |topics|
- asked << topics unless topics.empty? }
+        @topic_recreation.define_singleton_method(:query) do |topics|
+          asked << topics unless topics.empty?
+        end
         @before = Librdkafka::AdminRequests.method(:topic_ids_in)
-        silently { Librdkafka::AdminRequests.define_singleton_method(:topic_ids_in) { |event| event } }
+        requests = Librdkafka::AdminRequests
+        silently { requests.define_singleton_method(:topic_ids_in) { |event| event } }
       end
 
       def teardown

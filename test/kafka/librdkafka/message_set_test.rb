@@ -63,8 +63,8 @@ module Skep
         assert_equal %w[v0 v1 v2 v3 v4], message_set.payloads
         assert_equal (0..4).to_a, message_set.map(&:offset)
         assert_equal 5, message_set.each.size
-        assert_equal %w[v0 v1], message_set.each.with_index.first(2).map { |message, _|
- message.payload }
+        first = message_set.each.with_index.first(2)
+        assert_equal(%w[v0 v1], first.map { |message, _| message.payload })
       end
 
       test "tells the child of each message that it gives out" do
@@ -217,10 +217,11 @@ module Skep
       end
 
       test "stays whole while the heap is collected and compacted" do
-        message_set = read((0...20).map { |n|
- ["k#{n}", "v#{n}", [["h", n.to_s], %w[h 1], %w[h 2]]] })
-        messages = stressed { message_set.to_a.each { |message|
- [message.payload, message.headers] } }
+        messages = (0...20).map { |n| ["k#{n}", "v#{n}", [["h", n.to_s], %w[h 1], %w[h 2]]] }
+        message_set = read(messages)
+        messages = stressed do
+          message_set.to_a.each { |message| [message.payload, message.headers] }
+        end
         message_set = nil
         Array.new(10_000) { "garbage" * 10 }
         GC.respond_to?(:compact) ? GC.compact : GC.start
@@ -233,7 +234,8 @@ module Skep
 
       test "a message keeps what it lies in, and a loop that breaks off harms nobody" do
         payloads = 50.times.map do |n|
-          message_set = n.zero? ? read((0...30).map { |each| ["k", "v#{each}"] }) : Librdkafka::MessageSet.join([@last])
+          message_set = Librdkafka::MessageSet.join([@last]) unless n.zero?
+          message_set ||= read((0...30).map { |each| ["k", "v#{each}"] })
           @last = message_set
           message_set.each { |message| break message if message.offset == n % 30 }
         end
@@ -244,7 +246,9 @@ module Skep
 
       test "counts as what it weighs" do
         message_set = read([["k", "x" * 500_000]])
-        assert_operator ObjectSpace.memsize_of(message_set), :>, 400_000 if Librdkafka::PartitionQueue.native?
+        next unless Librdkafka::PartitionQueue.native?
+
+        assert_operator ObjectSpace.memsize_of(message_set), :>, 400_000
         assert_operator message_set.payloads.first.bytesize, :==, 500_000
       end
 

@@ -109,8 +109,9 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     @consumer.known[["orders", 0]] = 50
     work(0, 0..9)
     metrics = @metrics
-    @scheduler.define_singleton_method(:done) { super().tap {
- metrics.rebalanced([["orders", 0]], []) } }
+    @scheduler.define_singleton_method(:done) do
+      super().tap { metrics.rebalanced([["orders", 0]], []) }
+    end
     publish_at(101)
 
     assert_equal [0, 10], @child.told.last.values_at(:lag, :messages)

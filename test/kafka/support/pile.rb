@@ -33,7 +33,7 @@ module Skep
 
       # Once its partitions are known, its messages have theirs.
       def find(topic)
-        topics = Consumer::MetadataQuery.new(self, [topic]).tap(&:start)
+        topics = Librdkafka::MetadataQuery.new(self, [topic]).tap(&:start)
         topics.io.wait_readable(SECONDS)
       ensure
         topics&.close

@@ -29,7 +29,7 @@ module Skep
           @deadline = OS.now + @seconds
           @client = Librdkafka::Client.new(@settings.admin(@group), type: Librdkafka::Bindings::CONSUMER)
           @answers = @client.queue
-          query = Consumer::MetadataQuery.new(@client, [])
+          query = Librdkafka::MetadataQuery.new(@client, [])
           query.start
           await(query.io) { query.answer }
         ensure

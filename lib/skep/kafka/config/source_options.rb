@@ -58,9 +58,9 @@ module Skep
 
         # Returns the options as plain data without secrets.
         def facts #: () -> Hash[Symbol, untyped]
+          names = DEFAULTS.keys - %i[kafka producer]
           { kind: "kafka", brokers: settings.brokers,
-            **DEFAULTS.except(:kafka, :producer).to_h { |name, _|
- [name, shown(public_send(name))] } }
+            **names.to_h { |name| [name, shown(public_send(name))] } }
         end
 
         # Returns a copy without a minimum time before dead-lettering, for tests.
@@ -68,13 +68,6 @@ module Skep
 
         # Returns true if a topic is a pattern.
         def patterns? = topics.any? { |topic| topic.start_with?("^") } #: () -> bool
-
-        # In which order the messages of a partition may be done: a new one for each partition.
-        def order #: () -> (Processing::PartitionOrder | Processing::KeyOrder)
-          return Processing::PartitionOrder.new(limit: batch) if ordered_by == :partition
-
-          Processing::KeyOrder.new(limit: batch, threads:, ahead:, message_keys: ordered_by == :key)
-        end
 
         # What tells the key of a message.
         def key_of = ordered_by == :key ? :key.to_proc : ordered_by #: () -> ^(Message) -> untyped
@@ -97,8 +90,7 @@ module Skep
         end
 
         def numbers
-          [*must_be("a whole number, 1 or more", threads:, batch:, ahead:) { |value|
- whole?(value) },
+          [*must_be("a whole number, 1 or more", threads:, batch:, ahead:) { |one| whole?(one) },
            *must_be("seconds, 0 or more", max_wait:) { |value| seconds?(value) },
            *must_be("seconds, more than 0", commit_every:, retry_backoff:) do |value|
              positive_seconds?(value)

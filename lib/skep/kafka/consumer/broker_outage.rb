@@ -84,7 +84,7 @@ module Skep
         def suspect
           @since = OS.now
           @certain_at = @since + SETTLE
-          @query = MetadataQuery.new(@consumer, [])
+          @query = Librdkafka::MetadataQuery.new(@consumer, [])
           @query.start
         end
 

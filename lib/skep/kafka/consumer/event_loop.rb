@@ -20,9 +20,9 @@ module Skep
         # static member that is started again keeps its place instead.
         #
         #   leave_before_kill = LeaveBeforeKill.new(child:, consumer:)
-        #   leave_before_kill.io; leave_before_kill.seconds_left    # when to look whether it is due
+        #   leave_before_kill.io; leave_before_kill.seconds_left   # when to look whether it is due
         #   leave_before_kill.due?
-        #   leave_before_kill.begin_leave    # => seconds that leaving may take; it isn't due any more
+        #   leave_before_kill.begin_leave   # => seconds that leaving may take; not due any more
         #   leave_before_kill.close
         class LeaveBeforeKill
           MARGIN = 3.0 # seconds before the kill; of a short stop_timeout a quarter

@@ -206,8 +206,8 @@ module Skep
         def partition(key)
           partition = @consumer.partition(
             *key, id: @last_id += 1, wakeup_pipe: @scheduler.wakeup_pipe,
-                  order: @options.method(:order), seeking: method(:seek),
-                  limit: @options.batch, max_wait: @options.max_wait
+                  order: -> { Processing::AssignedPartition.order(@options) },
+                  seeking: method(:seek), limit: @options.batch, max_wait: @options.max_wait
           )
           partition.tap { partition.reader.fetch_errors = @fetch_errors }
         end

@@ -25,7 +25,7 @@ module Skep
           @consumer = consumer
           @report = report
           @answers = consumer.queue
-          @query = MetadataQuery.new(consumer, options.topics)
+          @query = Librdkafka::MetadataQuery.new(consumer, options.topics)
         end
 
         def call #: () -> bool

@@ -62,6 +62,11 @@ module Skep
             [yield(buffer, 512), buffer.read_string]
           end
 
+          # Returns a C array of ints.
+          def integers(numbers) #: (Array[Integer]) -> FFI::MemoryPointer
+            FFI::MemoryPointer.new(:int, numbers.size).write_array_of_int(numbers)
+          end
+
           private
 
           # The library is never unloaded: a client that an exit cut short still runs in it.

@@ -40,6 +40,16 @@ module Skep
         attr_writer :in_doubt #: bool
         attr_reader :last_success #: Float?, when the last try that succeeded began
 
+        # Returns a new order for one partition of a source with these options.
+        #: (Config::SourceOptions) -> (PartitionOrder | KeyOrder)
+        def self.order(options)
+          by, limit = options.ordered_by, options.batch
+          return PartitionOrder.new(limit:) if by == :partition
+
+          KeyOrder.new(limit:, threads: options.threads, ahead: options.ahead,
+                       message_keys: by == :key)
+        end
+
         # order: returns a new PartitionOrder or KeyOrder; seeking: called with topic, number and
         # place, seeks there and returns the offset; limit: maximum messages of a read; max_wait:
         # seconds for which fewer messages may wait for more.

@@ -17,7 +17,7 @@
 # end_offset: where the read ends, if only records that aren't delivered lie before it
 # (Librdkafka::PartitionQueue#position). The reader reports to its Consumer::FetchErrors, if it has
 # one. It
-# shortens its Librdkafka::FetchWait, if it has one, when the queue was full and runs empty although
+# shortens its Consumer::FetchWait, if it has one, when the queue was full and runs empty although
 # the partition has more.
 #
 # It also detects offset resets: librdkafka resets an offset that retention has deleted, or that is
@@ -108,7 +108,7 @@ module Skep
 
         attr_reader :key #: [String, Integer], topic and partition
         attr_accessor :fetch_errors #: Consumer::FetchErrors?
-        attr_accessor :fetch_wait #: Librdkafka::FetchWait?
+        attr_accessor :fetch_wait #: Consumer::FetchWait?
         attr_reader :epochs #: LeaderEpochs
 
         #: (Librdkafka::PartitionQueue, String, Integer) -> void

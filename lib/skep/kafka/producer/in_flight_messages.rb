@@ -21,7 +21,7 @@ module Skep
         attr_reader :failed #: Integer, since the producer was made
 
         # client: flushed while a thread waits; nil if linger.ms is so short that it isn't needed.
-        #: (?ProducerClient?) { (DeliveryHandle) -> void } -> void
+        #: (?Librdkafka::ProducerClient?) { (DeliveryHandle) -> void } -> void
         def initialize(client = nil, &on_failure)
           @client = client
           @on_failure = on_failure

@@ -12,7 +12,7 @@
 module Skep
   module Kafka
     class Producer
-      class SyncProducer < Producer::ProducerClient
+      class SyncProducer < Librdkafka::ProducerClient
         FULL_SECONDS = 1.0
         private_constant :FULL_SECONDS
 
@@ -28,6 +28,7 @@ module Skep
         # Adds a message to the buffer. Raises DeliveryFailed if librdkafka rejects it.
         #: (String, String?, String?, ?Hash[String, String]?, ?partition: Integer?) -> void
         def put(topic, key, payload, headers = nil, partition: nil)
+          ProduceMethods.check(topic, payload, key, partition, headers)
           Kernel.loop do
             case (code = super(topic, key, payload, headers:, partition:))
             when 0 then return

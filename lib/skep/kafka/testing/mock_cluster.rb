@@ -64,7 +64,7 @@ module Skep
         end
 
         def fail_next(request, *codes)
-          errors = FFI::MemoryPointer.new(:int, codes.size).write_array_of_int(codes)
+          errors = Librdkafka::Bindings.integers(codes)
           Librdkafka::Bindings.mock_push_request_errors_array(@cluster, request, codes.size, errors)
         end
 

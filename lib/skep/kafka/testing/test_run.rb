@@ -89,7 +89,7 @@ module Skep
         def partition(key, log, id)
           Processing::AssignedPartition.new(
             log, *key, id:, wakeup_pipe: @scheduler.wakeup_pipe, limit: @options.batch, max_wait: 0,
-                       order: @options.method(:order),
+                       order: -> { Processing::AssignedPartition.order(@options) },
                        seeking: ->(_topic, _number, place) { log.seek(place) }
           )
         end

@@ -45,8 +45,10 @@ module Skep
         def delete_topic #: () -> bool
           answers = @writer.queue
           Librdkafka::AdminRequests.delete_topic(@writer, answers, @topic, SECONDS)
-          answers.wait(SECONDS + 1) { |event|
- Librdkafka::AdminRequests.deleted_in(event).first.zero? } || false
+          deleted = answers.wait(SECONDS + 1) do |event|
+            Librdkafka::AdminRequests.deleted_in(event).first.zero?
+          end
+          deleted || false
         ensure
           answers&.close
         end

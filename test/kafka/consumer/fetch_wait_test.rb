@@ -42,10 +42,10 @@ module Skep
         assert @consumer.fetch_wait.full?(100_000, 0)
         refute @consumer.fetch_wait.full?(99_999, 65_535_999)
         limits = { "queued.min.messages" => "7", "queued.max.messages.kbytes" => "2" }
-        @fetch_wait = Librdkafka::FetchWait.for(@consumer.handle, limits)
+        @fetch_wait = Consumer::FetchWait.for(@consumer.handle, limits)
         assert @fetch_wait.full?(0, 2000)
         refute @fetch_wait.full?(6, 1999)
-        assert_nil Librdkafka::FetchWait.for(@consumer.handle, { "fetch.wait.max.ms" => "500" })
+        assert_nil Consumer::FetchWait.for(@consumer.handle, { "fetch.wait.max.ms" => "500" })
       end
 
       # Each batch that is written fills the queue: while it is read, requests go out without the
@@ -76,7 +76,7 @@ module Skep
       end
 
       def fetch_wait(long:)
-        @fetch_wait = Librdkafka::FetchWait.new(@consumer.handle, messages: RUN / 2,
+        @fetch_wait = Consumer::FetchWait.new(@consumer.handle, messages: RUN / 2,
                                                 bytes: 1_000_000, long:, clock: -> { @now })
       end
 
@@ -122,7 +122,7 @@ module Skep
         text, size = FFI::MemoryPointer.new(:char, 32), FFI::MemoryPointer.new(:size_t)
         size.write_ulong(text.size)
         assert_equal 0,
-          get.call(Librdkafka::Bindings.conf(@consumer.handle), Librdkafka::FetchWait::NAME, text,
+          get.call(Librdkafka::Bindings.conf(@consumer.handle), Consumer::FetchWait::NAME, text,
                    size)
         text.read_string
       end

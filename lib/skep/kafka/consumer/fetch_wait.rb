@@ -18,7 +18,7 @@
 # (docs/decisions/the-fetch-wait-follows-the-backlog.md).
 module Skep
   module Kafka
-    module Librdkafka
+    class Consumer
       class FetchWait
         NAME = "fetch.wait.max.ms"
         LONG = 500 # milliseconds
@@ -39,11 +39,11 @@ module Skep
         #: (FFI::Pointer, messages: Integer, bytes: Integer, ?long: Integer, ?clock: ^() -> Float)
         #:   -> void
         def initialize(handle, messages:, bytes:, long: LONG, clock: OS.method(:now))
-          @conf = Bindings.conf(handle)
+          @conf = Librdkafka::Bindings.conf(handle)
           @messages, @bytes = messages, bytes
           @long, @clock = long, clock
           @lock = Mutex.new
-          @wakeup_pipe = WakeupPipe.new
+          @wakeup_pipe = Librdkafka::WakeupPipe.new
         end
 
         # Returns true if librdkafka leaves a partition whose queue has so much out of a request.
@@ -81,13 +81,13 @@ module Skep
         def close = @wakeup_pipe.close #: () -> void
 
         #: () -> String
-        def inspect = "#<Skep::Kafka::Librdkafka::FetchWait #{@due ? SHORT : @long} ms>"
+        def inspect = "#<Skep::Kafka::Consumer::FetchWait #{@due ? SHORT : @long} ms>"
 
         private
 
         def write(milliseconds)
-          Bindings.with_error_buffer do |buffer, size|
-            Bindings.conf_set(@conf, NAME, milliseconds.to_s, buffer, size)
+          Librdkafka::Bindings.with_error_buffer do |buffer, size|
+            Librdkafka::Bindings.conf_set(@conf, NAME, milliseconds.to_s, buffer, size)
           end
         end
       end

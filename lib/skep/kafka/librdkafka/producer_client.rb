@@ -10,8 +10,8 @@
 # client's queue, with its tag. Thread-safe.
 module Skep
   module Kafka
-    class Producer
-      class ProducerClient < Librdkafka::Client
+    module Librdkafka
+      class ProducerClient < Client
         ANY_PARTITION = -1
         COPY = 0x2 # RD_KAFKA_MSG_F_COPY
         EVERYTHING = 0x3 # RD_KAFKA_PURGE_F_QUEUE and _F_INFLIGHT
@@ -23,19 +23,18 @@ module Skep
         private_constant :TOPIC, :PARTITION, :VALUE, :KEY, :TAG, :FLAGS, :TIMESTAMP, :HEADERS
 
         def initialize(settings) #: (Hash[String, String]) -> void
-          super(settings, type: Librdkafka::Bindings::PRODUCER)
+          super(settings, type: Bindings::PRODUCER)
           @topics = {}
           @topics_lock = Mutex.new
         end
 
         # headers: an Array is written as a repeated header; timestamp: milliseconds since 1970;
-        # tag: the delivery report has it. Raises ArgumentError (ProduceMethods.check).
+        # tag: the delivery report has it. The arguments must be checked before.
         #
         #: (String, String?, String?, ?headers: Hash[untyped, untyped]?, ?partition: Integer?,
         #:   ?timestamp: Integer?, ?tag: Integer) -> Integer
         def put(topic, key, payload, headers: nil, partition: nil, timestamp: nil, tag: 0)
           partition ||= ANY_PARTITION
-          ProduceMethods.check(topic, payload, key, partition, headers)
           return put_plain(topic, key, payload, partition, tag) unless headers || timestamp
 
           values = [[PARTITION, partition], [FLAGS, COPY], [TAG, tag]]
@@ -44,21 +43,21 @@ module Skep
         end
 
         # Returns how many messages are not acknowledged.
-        def waiting = Librdkafka::Bindings.outq_len(handle) #: () -> Integer
+        def waiting = Bindings.outq_len(handle) #: () -> Integer
 
         # Sends messages without waiting for linger.ms, until none is left or the time is up.
         # Releases the GVL, but can't be interrupted.
         def flush(milliseconds) #: (Integer) -> void
-          Librdkafka::Bindings.flush(handle, milliseconds)
+          Bindings.flush(handle, milliseconds)
         end
 
         # Drops all messages, queued or in flight: their delivery reports say that they failed.
-        def purge = Librdkafka::Bindings.purge(handle, EVERYTHING) #: () -> void
+        def purge = Bindings.purge(handle, EVERYTHING) #: () -> void
 
         def close #: () -> void
           return if closed?
 
-          @topics.each_value { |topic| Librdkafka::Bindings.topic_destroy(topic) }
+          @topics.each_value { |topic| Bindings.topic_destroy(topic) }
           super
         end
 
@@ -67,12 +66,12 @@ module Skep
         # Faster: for a message without headers and timestamp.
         def put_plain(topic, key, payload, partition, tag)
           topic_handle = @topics[topic] || @topics_lock.synchronize do
-            @topics[topic] ||= Librdkafka::Bindings.topic_new(handle, topic, nil)
+            @topics[topic] ||= Bindings.topic_new(handle, topic, nil)
           end
-          result = Librdkafka::Bindings.produce(topic_handle, partition, COPY,
+          result = Bindings.produce(topic_handle, partition, COPY,
                                                 payload, payload.to_s.bytesize,
                                                 key, key.to_s.bytesize, tag)
-          result.zero? ? 0 : Librdkafka::Bindings.errno2err(FFI.errno)
+          result.zero? ? 0 : Bindings.errno2err(FFI.errno)
         end
 
         # The headers are one list, which belongs to librdkafka once it has accepted the message.
@@ -82,19 +81,19 @@ module Skep
           memory = FFI::MemoryPointer.from_string(texts.map { |text| text.to_s.b << 0 }.join)
           values = [*values, *text_values(texts, memory.address), [HEADERS, list.address]]
           packed = values.map { |value| value.pack(VU % (value.size - 1)).ljust(VU_BYTES, "\0") }
-          error = Librdkafka::Bindings.produceva(handle, packed.join, values.size)
+          error = Bindings.produceva(handle, packed.join, values.size)
           return 0 if error.null?
 
-          Librdkafka::Bindings.headers_destroy(list)
-          Librdkafka::Bindings.error_code(error).tap { Librdkafka::Bindings.error_destroy(error) }
+          Bindings.headers_destroy(list)
+          Bindings.error_code(error).tap { Bindings.error_destroy(error) }
         end
 
         def header_list(headers)
-          list = Librdkafka::Bindings.headers_new(headers.size)
+          list = Bindings.headers_new(headers.size)
           headers.each do |name, values|
             name = name.to_s.b
             (values.is_a?(Array) ? values : [values]).each do |value|
-              Librdkafka::Bindings.header_add(list, name, name.bytesize, value&.b,
+              Bindings.header_add(list, name, name.bytesize, value&.b,
                                               value.to_s.bytesize)
             end
           end

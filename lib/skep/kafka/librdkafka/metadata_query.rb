@@ -11,7 +11,7 @@
 # Patterns aren't requested: for those alone any broker's answer will do.
 module Skep
   module Kafka
-    class Consumer
+    module Librdkafka
       class MetadataQuery
         SECONDS = 1.0 # that one request may take, and `close`
         private_constant :SECONDS
@@ -53,33 +53,32 @@ module Skep
 
         # Repeats the request until a broker answers or `close` is called.
         def look_up(name)
-          topic = name && Librdkafka::Bindings.topic_new(@client.handle, name, nil)
+          topic = name && Bindings.topic_new(@client.handle, name, nil)
           until @closing
             code, found = metadata(topic)
             return found if found
-            return [code, 0] unless Librdkafka::ErrorCode::CONNECTION.include?(code)
+            return [code, 0] unless ErrorCode::CONNECTION.include?(code)
           end
         ensure
-          Librdkafka::Bindings.topic_destroy(topic) if topic
+          Bindings.topic_destroy(topic) if topic
         end
 
         def metadata(topic)
           slot = FFI::MemoryPointer.new(:pointer)
-          code = Librdkafka::Bindings.metadata(@client.handle, 0, topic, slot,
-                                               (SECONDS * 1000).to_i)
+          code = Bindings.metadata(@client.handle, 0, topic, slot, (SECONDS * 1000).to_i)
           return [code, nil] unless code.zero?
 
           answer = slot.read_pointer
           [0, topic ? read(answer) : [0, 0]]
         ensure
-          Librdkafka::Bindings.metadata_destroy(answer) if answer
+          Bindings.metadata_destroy(answer) if answer
         end
 
         def read(answer)
-          metadata = Librdkafka::Bindings::Structs::Metadata.new(answer)
-          return [Librdkafka::ErrorCode::UNKNOWN_TOPIC_OR_PART, 0] if metadata[:topic_cnt].zero?
+          metadata = Bindings::Structs::Metadata.new(answer)
+          return [ErrorCode::UNKNOWN_TOPIC_OR_PART, 0] if metadata[:topic_cnt].zero?
 
-          topic = Librdkafka::Bindings::Structs::MetadataTopic.new(metadata[:topics])
+          topic = Bindings::Structs::MetadataTopic.new(metadata[:topics])
           [topic[:err], topic[:partition_cnt]]
         end
       end
