@@ -1,5 +1,5 @@
 /*
- * The part of librdkafka's API that the data plane uses. skep declares it itself: rdkafka.h isn't
+ * The part of librdkafka's API that this extension uses. skep declares it itself: rdkafka.h isn't
  * installed where skep's gem is built, and there is no library to link with. The functions are looked
  * up at run time, in the library that Skep::Kafka::Librdkafka::Bindings has loaded. From rdkafka.h,
  * whose rd_kafka_message_t is part of its stable ABI.

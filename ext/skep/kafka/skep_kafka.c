@@ -1,5 +1,5 @@
 /*
- * skep_kafka.so, the data plane of skep/kafka: copies messages from librdkafka's queues into Ruby.
+ * skep_kafka.so: copies messages from librdkafka's queues into Ruby.
  * lib/skep/kafka.rb loads it last, when the classes exist, each with its Ruby fallback.
  */
 #include "message_set.h"

@@ -5,7 +5,7 @@ require "open3"
 require "rbconfig"
 require "tmpdir"
 
-# The C of the data plane on a librdkafka made for the test, each time in a process of its own.
+# The C extension on a librdkafka made for the test, each time in a process of its own.
 class PartitionQueueInCTest < Skep::TestCase
   FAKE = File.expand_path("../support/fake_librdkafka.c", __dir__)
   BEGIN_WITH = <<~'RUBY'

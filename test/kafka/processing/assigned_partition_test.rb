@@ -5,10 +5,10 @@ require "skep/kafka/testing"
 
 module Skep
   module Kafka
-    # What may be drawn of a partition, and when; its messages lie on a shelf.
+    # Which messages of a partition a worker may take, and when.
     class AssignedPartitionTest < ::Skep::TestCase
       # A partition queue over an Array of messages.
-      class Shelf < Array
+      class FakeQueue < Array
         attr_reader :position
 
         def read(limit)
@@ -29,7 +29,7 @@ module Skep
       def setup
         super
         @wakeup_pipe = Librdkafka::WakeupPipe.new
-        @shelf = Shelf.new
+        @queue = FakeQueue.new
         @next = 0
       end
 
@@ -103,7 +103,7 @@ module Skep
         test "the position moves past undelivered records once all before them is done, #{name}" do
           partition = partition(&order)
           put("a", "a")
-          @shelf.pass(5)
+          @queue.pass(5)
           item = draw(partition)
           partition.done(item, 0)
           assert_equal 1, partition.position
@@ -117,7 +117,7 @@ module Skep
 
         test "draws an item without messages for undelivered records alone, #{name}" do
           partition = partition(&order)
-          @shelf.pass(3)
+          @queue.pass(3)
           item = draw(partition)
           assert_nil item.batch
           assert_nil partition.position
@@ -129,7 +129,7 @@ module Skep
         test "a seek drops the move past undelivered records, #{name}" do
           partition = partition(&order)
           put("a")
-          @shelf.pass(9)
+          @queue.pass(9)
           item = draw(partition)
           partition.seek(0)
           item.drop
@@ -143,7 +143,7 @@ module Skep
 
       test "in order, later messages wait for an item without messages" do
         partition = partition(&ORDERS["in order"])
-        @shelf.pass(3)
+        @queue.pass(3)
         item = draw(partition)
         put("a")
         partition.data_available
@@ -155,7 +155,7 @@ module Skep
       test "the position moves past nothing while a batch waits for more messages" do
         partition = partition(max_wait: 60, &ORDERS["in order"])
         put("a")
-        @shelf.pass(4)
+        @queue.pass(4)
         assert_nil draw(partition)
         assert_predicate partition, :gathering?
         refute_predicate partition, :more?
@@ -165,7 +165,7 @@ module Skep
       test "the position follows the next message if that is done first" do
         partition = partition(&ORDERS["by key"])
         put("a")
-        @shelf.pass(4)
+        @queue.pass(4)
         first = draw(partition)
         @next = 4
         put("b")
@@ -183,7 +183,7 @@ module Skep
 
       def partition(max_wait: 0, **more, &order)
         Processing::AssignedPartition
-          .new(@shelf, "t", 0, id: 1, wakeup_pipe: @wakeup_pipe, order:, limit: 10, max_wait:,
+          .new(@queue, "t", 0, id: 1, wakeup_pipe: @wakeup_pipe, order:, limit: 10, max_wait:,
                seeking: ->(_, _, place) { place }, **more)
       end
 
@@ -195,7 +195,7 @@ module Skep
 
       def put(*keys, bytes: 1)
         keys.each do |key|
-          @shelf << Message.new("t", 0, @next, key, "v" * bytes, -1, {})
+          @queue << Message.new("t", 0, @next, key, "v" * bytes, -1, {})
           @next += 1
         end
       end

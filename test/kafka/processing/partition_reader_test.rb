@@ -16,7 +16,7 @@ class KafkaPartitionReaderTest < Skep::TestCase
     def close = nil
   end
 
-  # Gaps that only note what they are told.
+  # Notes the calls of a reader.
   class Notes
     attr_reader :told
 

@@ -388,7 +388,7 @@ module Skep
           @backoff.drop(partition)
           partition.close
           successors.each { |successor| make_ready_if_needed(successor) }
-          [wakeup_pipe, @released].each(&:ring)
+          [wakeup_pipe, @released].each(&:wake)
         end
       end
     end

@@ -41,7 +41,9 @@ module Skep
           call("begin_transaction") { Librdkafka::Bindings.begin_transaction(@handle) }
         end
 
-        def send_offsets(list, metadata) #: (Librdkafka::TopicPartitionList, FFI::Pointer) -> void
+        # metadata: librdkafka's, of the consumer's group.
+        #: (Librdkafka::TopicPartitionList, untyped) -> void
+        def send_offsets(list, metadata)
           call("send_offsets_to_transaction") do
             Librdkafka::Bindings.send_offsets_to_transaction(@handle, list.pointer, metadata,
                                                              TRY_MS)

@@ -44,9 +44,9 @@ module Skep
       end
 
       def more?(reader)
-        haul, _, count = reader.read(LIMIT)
-        haul.each(&:payload) unless @whole
-        Tally.add(haul.size)
+        message_set, _, count = reader.read(LIMIT)
+        message_set.each(&:payload) unless @whole
+        Tally.add(message_set.size)
         count == LIMIT
       end
     end
