@@ -26,9 +26,9 @@ class KafkaDependencyAwayTest < KafkaCase
 
     private
 
-    def turn
-      over_at = @scheduler.next_deadline if @scheduler.instance_variable_get(:@ready).empty?
-      @now = [@now, over_at].max if over_at
+    def step
+      deadline = @scheduler.next_deadline if @scheduler.instance_variable_get(:@ready).empty?
+      @now = [@now, deadline].max if deadline
       super
     end
   end

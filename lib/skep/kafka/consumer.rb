@@ -59,13 +59,12 @@ module Skep
       # session timeout.
       def lost? = !Librdkafka::Bindings.assignment_lost(handle).zero? #: () -> bool
 
-      # Returns the Processing::AssignedPartition for a partition that is about to be assigned. Its
-      # queue isn't forwarded to the consumer's queue, so its messages are read separately.
-      #: (String, Integer, limit: Integer, **untyped) -> Processing::AssignedPartition
-      def partition(topic, number, limit:, **how)
+      # Returns the reader of a partition that is about to be assigned. limit: maximum messages of
+      # a read.
+      #: (String, Integer, limit: Integer, ?fetch_errors: FetchErrors?) -> Processing::PartitionReader
+      def reader(topic, number, limit:, fetch_errors: nil)
         queue = Librdkafka::PartitionQueue.new(handle, topic, number, limit)
-        partition = Processing::AssignedPartition.new(queue, topic, number, limit:, **how)
-        partition.tap { partition.reader.fetch_wait = @fetch_wait }
+        Processing::PartitionReader.new(queue, topic, number, fetch_errors:, fetch_wait:)
       end
 
       # Stores the offset for the next automatic commit. Returns false for a partition that isn't

@@ -89,8 +89,7 @@ module Skep
       def assign
         queue = Librdkafka::PartitionQueue.new(@consumer.handle, "orders", 1, 100)
         queue.notify(@wakeup_pipe = Librdkafka::WakeupPipe.new, 1)
-        @reader = Processing::PartitionReader.new(queue, "orders", 1)
-        @reader.fetch_wait = @fetch_wait
+        @reader = Processing::PartitionReader.new(queue, "orders", 1, fetch_wait: @fetch_wait)
         @count = 0
         places = [0, 1, 2].map { |number| ["orders", number, -2] }
         Librdkafka::TopicPartitionList.make(places) { |list| @consumer.assign(list) }

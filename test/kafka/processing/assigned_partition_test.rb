@@ -7,6 +7,10 @@ module Skep
   module Kafka
     # Which messages of a partition a worker may take, and when.
     class AssignedPartitionTest < ::Skep::TestCase
+      ORDERS = { "in order" => {},
+                 "by key" => { ordered_by: :key, threads: 2, ahead: 100 } }.freeze
+      private_constant :ORDERS
+
       # A partition queue over an Array of messages.
       class FakeQueue < Array
         attr_reader :position
@@ -39,7 +43,7 @@ module Skep
       end
 
       test "reads messages that came while there was no room for them, once there is" do
-        partition = partition { Processing::KeyOrder.new(limit: 10, threads: 2, ahead: 100) }
+        partition = partition(**ORDERS["by key"])
         put("a", "b", bytes: Processing::KeyOrder.const_get(:BYTES) / 2)
         first = draw(partition)
         put("c")
@@ -53,7 +57,7 @@ module Skep
       end
 
       test "once revoked, leaves messages to the next assignment, even while it reads" do
-        old, successor = [1, 2].map { |id| partition(id:, &ORDERS["in order"]) }
+        old, successor = [1, 2].map { |id| partition(id:, **ORDERS["in order"]) }
         @scheduler = scheduler = Processing::Scheduler.new(wakeup_pipe: @wakeup_pipe)
         scheduler.add(old)
         old.define_singleton_method(:read) do
@@ -69,7 +73,7 @@ module Skep
         @scheduler = scheduler = Processing::Scheduler.new(wakeup_pipe: @wakeup_pipe)
         told = nil
         seeking = ->(_, _, place) { place.tap { told = scheduler.revoke([["t", 0]]) } }
-        scheduler.add(partition(seeking:, &ORDERS["in order"]))
+        scheduler.add(partition(seeking:, **ORDERS["in order"]))
         put("a", "b")
         item = scheduler.next_item(wait: false)
         scheduler.complete(item)
@@ -81,7 +85,7 @@ module Skep
       end
 
       test "reads messages that came before a seek" do
-        partition = partition { Processing::PartitionOrder.new(limit: 10) }
+        partition = partition()
         put("a", "b")
         item = draw(partition)
         put("c", "d")
@@ -93,15 +97,9 @@ module Skep
         assert_equal [2, 3], draw(partition).batch.map(&:offset)
       end
 
-      ORDERS = { "in order" => -> { Processing::PartitionOrder.new(limit: 10) },
-                 "by key" => lambda {
-                   Processing::KeyOrder.new(limit: 10, threads: 2, ahead: 100)
-                 } }.freeze
-      private_constant :ORDERS
-
       ORDERS.each do |name, order|
         test "the position moves past undelivered records once all before them is done, #{name}" do
-          partition = partition(&order)
+          partition = partition(**order)
           put("a", "a")
           @queue.pass(5)
           item = draw(partition)
@@ -116,7 +114,7 @@ module Skep
         end
 
         test "draws an item without messages for undelivered records alone, #{name}" do
-          partition = partition(&order)
+          partition = partition(**order)
           @queue.pass(3)
           item = draw(partition)
           assert_nil item.batch
@@ -127,7 +125,7 @@ module Skep
         end
 
         test "a seek drops the move past undelivered records, #{name}" do
-          partition = partition(&order)
+          partition = partition(**order)
           put("a")
           @queue.pass(9)
           item = draw(partition)
@@ -142,7 +140,7 @@ module Skep
       end
 
       test "in order, later messages wait for an item without messages" do
-        partition = partition(&ORDERS["in order"])
+        partition = partition(**ORDERS["in order"])
         @queue.pass(3)
         item = draw(partition)
         put("a")
@@ -153,7 +151,7 @@ module Skep
       end
 
       test "the position moves past nothing while a batch waits for more messages" do
-        partition = partition(max_wait: 60, &ORDERS["in order"])
+        partition = partition(max_wait: 60, **ORDERS["in order"])
         put("a")
         @queue.pass(4)
         assert_nil draw(partition)
@@ -163,7 +161,7 @@ module Skep
       end
 
       test "the position follows the next message if that is done first" do
-        partition = partition(&ORDERS["by key"])
+        partition = partition(**ORDERS["by key"])
         put("a")
         @queue.pass(4)
         first = draw(partition)
@@ -181,10 +179,11 @@ module Skep
 
       private
 
-      def partition(max_wait: 0, **more, &order)
-        Processing::AssignedPartition
-          .new(@queue, "t", 0, id: 1, wakeup_pipe: @wakeup_pipe, order:, limit: 10, max_wait:,
-               seeking: ->(_, _, place) { place }, **more)
+      def partition(id: 1, seeking: ->(_, _, place) { place }, **options)
+        Processing::AssignedPartition.new(
+          Processing::PartitionReader.new(@queue, "t", 0), id:, wakeup_pipe: @wakeup_pipe,
+          options: Config::SourceOptions.new(batch: 10, **options), seeking:
+        )
       end
 
       def finish(partition, item)

@@ -121,8 +121,8 @@ module Skep
 
       def partition(log)
         Processing::AssignedPartition.new(
-          log, "t", 0, id: 1, wakeup_pipe: @scheduler.wakeup_pipe, limit: 10, max_wait: 0,
-                       order: -> { Processing::PartitionOrder.new(limit: 10) }, seeking: nil
+          Processing::PartitionReader.new(log, "t", 0), id: 1, seeking: nil,
+          wakeup_pipe: @scheduler.wakeup_pipe, options: Config::SourceOptions.new(batch: 10)
         )
       end
     end

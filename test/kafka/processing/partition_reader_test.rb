@@ -138,8 +138,7 @@ class KafkaPartitionReaderTest < Skep::TestCase
   def reader(*reads, places: [], lows: [])
     @notes = Notes.new
     queue = ScriptedQueue.new(reads, places, lows)
-    Skep::Kafka::Processing::PartitionReader
-      .new(queue, "orders", 0).tap { |reader| reader.fetch_errors = @notes }
+    Skep::Kafka::Processing::PartitionReader.new(queue, "orders", 0, fetch_errors: @notes)
   end
 
   # lows: the low watermark at each read.

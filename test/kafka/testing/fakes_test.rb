@@ -16,7 +16,7 @@ class KafkaTestingFakesTest < Skep::TestCase
   # What a source calls beyond the public methods.
   OF_CHILD = %i[__lend].freeze
   # Only the group member calls them, which a test run doesn't have.
-  NOT_OF_PRODUCERS = %i[open close].freeze
+  NOT_OF_PRODUCERS = %i[init_transactions close].freeze
   # The folders whose code runs in a test run.
   RUN = "lib/skep/kafka/{processing,failure,metrics}/**/*.rb"
   private_constant :Kafka, :Testing, :NOT_OF_CHILD, :OF_CHILD, :NOT_OF_PRODUCERS, :RUN

@@ -204,12 +204,11 @@ module Skep
         end
 
         def partition(key)
-          partition = @consumer.partition(
-            *key, id: @last_id += 1, wakeup_pipe: @scheduler.wakeup_pipe,
-                  order: -> { Processing::AssignedPartition.order(@options) },
-                  seeking: method(:seek), limit: @options.batch, max_wait: @options.max_wait
+          reader = @consumer.reader(*key, limit: @options.batch, fetch_errors: @fetch_errors)
+          Processing::AssignedPartition.new(
+            reader, id: @last_id += 1, wakeup_pipe: @scheduler.wakeup_pipe, options: @options,
+                    seeking: method(:seek)
           )
-          partition.tap { partition.reader.fetch_errors = @fetch_errors }
         end
 
         # Returns the offset at which reading continues.

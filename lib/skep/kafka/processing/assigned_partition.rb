@@ -4,7 +4,7 @@
 # tracks which of them are done. Not thread-safe but for `epoch` and what the scheduler calls under
 # its lock; `read` is called without it, by one thread at a time.
 #
-#   partition = consumer.partition("orders", 3, id: 7, wakeup_pipe:, order:, limit:, max_wait:)
+#   partition = AssignedPartition.new(reader, id: 7, wakeup_pipe:, options:, seeking:)
 #   partition.begin_reading
 #   partition.read           # reads the messages that have been fetched
 #   item = partition.draw    # a work item; nil if no message may be processed now
@@ -40,26 +40,16 @@ module Skep
         attr_writer :in_doubt #: bool
         attr_reader :last_success #: Float?, when the last try that succeeded began
 
-        # Returns a new order for one partition of a source with these options.
-        #: (Config::SourceOptions) -> (PartitionOrder | KeyOrder)
-        def self.order(options)
-          by, limit = options.ordered_by, options.batch
-          return PartitionOrder.new(limit:) if by == :partition
-
-          KeyOrder.new(limit:, threads: options.threads, ahead: options.ahead,
-                       message_keys: by == :key)
-        end
-
-        # order: returns a new PartitionOrder or KeyOrder; seeking: called with topic, number and
-        # place, seeks there and returns the offset; limit: maximum messages of a read; max_wait:
-        # seconds for which fewer messages may wait for more.
-        def initialize(queue, topic, number, id:, wakeup_pipe:, order:, seeking:, limit:, max_wait:)
-          @queue, @topic, @number, @id = queue, -topic, number, id # frozen: handlers see it
-          @key = [@topic, number].freeze
-          @make_order, @seeking = order, seeking
-          @limit, @max_wait = limit, max_wait
-          @wakeup_pipe = wakeup_pipe
-          @reader = PartitionReader.new(queue, topic, number)
+        # seeking: called with topic, number and place, seeks there and returns the offset.
+        #: (PartitionReader, id: Integer, wakeup_pipe: Librdkafka::WakeupPipe,
+        #:   options: Config::SourceOptions,
+        #:   seeking: ^(String, Integer, Integer | Symbol | Time) -> Integer) -> void
+        def initialize(reader, id:, wakeup_pipe:, options:, seeking:)
+          @reader, @id, @wakeup_pipe, @seeking = reader, id, wakeup_pipe, seeking
+          @key = reader.key
+          @topic, @number = @key
+          @options = options
+          @limit, @max_wait = options.batch, options.max_wait
           @state = :idle
           @in_flight = 0
           @given = [] # batches that handlers process now
@@ -223,7 +213,7 @@ module Skep
         # The leader epoch of the message before that offset, to commit with it; nil if unknown.
         def epoch(offset) = @reader.epochs.at(offset) #: (Integer) -> Integer?
 
-        def close = @queue.close #: () -> void
+        def close = @reader.close #: () -> void
         def to_s = "#{topic}/#{number}" #: () -> String
 
         def inspect
@@ -269,19 +259,25 @@ module Skep
           @start = start # before the order, so that no thread sees the old position
           @first = nil # the offset of the first message read
           @end_offset = nil # the next offset, if it isn't the one after the last message
-          @order = @make_order.call
+          @order = new_order
           @gathered = [] # message sets for the next batch
           @unpacked = @unsorted = nil
+        end
+
+        def new_order
+          by = @options.ordered_by
+          return PartitionOrder.new(limit: @limit) if by == :partition
+
+          KeyOrder.new(limit: @limit, threads: @options.threads, ahead: @options.ahead,
+                       message_keys: by == :key)
         end
 
         # An earlier assignment has the same queue, and disables its wake-ups when it is closed:
         # they are enabled only from here on.
         def enable_wakeups
           @new = false
-          listen
+          @reader.notify(@wakeup_pipe, id)
         end
-
-        def listen = @queue.notify(@wakeup_pipe, id)
 
         def gather
           held = @gathered.sum(&:size)

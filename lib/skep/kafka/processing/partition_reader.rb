@@ -6,7 +6,7 @@
 # some rebalances continues after it (its issue 4844). The reader stops at such an offset instead.
 #
 #   queue = Librdkafka::PartitionQueue.new(handle, "orders", 3, 500)
-#   reader = PartitionReader.new(queue, "orders", 3)
+#   reader = PartitionReader.new(queue, "orders", 3, fetch_errors:, fetch_wait:)
 #   message_set, errors, count, end_offset = reader.read(500)  # up to such an offset, then nothing
 #   reader.resume { |offset| … }      # seeks that offset, and reads again
 #   reader.restart { … }              # seeks another one
@@ -107,14 +107,13 @@ module Skep
         private_constant :LowWatermarks, :NONE
 
         attr_reader :key #: [String, Integer], topic and partition
-        attr_accessor :fetch_errors #: Consumer::FetchErrors?
-        attr_accessor :fetch_wait #: Consumer::FetchWait?
         attr_reader :epochs #: LeaderEpochs
 
-        #: (Librdkafka::PartitionQueue, String, Integer) -> void
-        def initialize(queue, topic, number)
-          @queue = queue
-          @key = [topic, number]
+        #: (Librdkafka::PartitionQueue, String, Integer, ?fetch_errors: Consumer::FetchErrors?,
+        #:   ?fetch_wait: Consumer::FetchWait?) -> void
+        def initialize(queue, topic, number, fetch_errors: nil, fetch_wait: nil)
+          @queue, @fetch_errors, @fetch_wait = queue, fetch_errors, fetch_wait
+          @key = [-topic, number].freeze # frozen: handlers see the topic
           @lock = Mutex.new
           @reading = Mutex.new
           @messages = @bytes = 0
@@ -174,6 +173,11 @@ module Skep
             @stuck = @mended = nil
             @expected
           end
+        end
+
+        # librdkafka writes that number into the pipe when messages come into the empty queue.
+        def notify(wakeup_pipe, number) #: (Librdkafka::WakeupPipe, Integer) -> void
+          @queue.notify(wakeup_pipe, number)
         end
 
         def close = @queue.close #: () -> void

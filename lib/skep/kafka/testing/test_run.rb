@@ -87,10 +87,10 @@ module Skep
         end
 
         def partition(key, log, id)
+          reader = Processing::PartitionReader.new(log, *key)
           Processing::AssignedPartition.new(
-            log, *key, id:, wakeup_pipe: @scheduler.wakeup_pipe, limit: @options.batch, max_wait: 0,
-                       order: -> { Processing::AssignedPartition.order(@options) },
-                       seeking: ->(_topic, _number, place) { log.seek(place) }
+            reader, id:, wakeup_pipe: @scheduler.wakeup_pipe, options: @options,
+                    seeking: ->(_topic, _number, place) { log.seek(place) }
           )
         end
 
