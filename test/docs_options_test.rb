@@ -23,7 +23,7 @@ class DocsOptionsTest < Skep::TestCase
     hidden = %w[--help --control --handed-over]
     { "run" => %w[cli options], "restart" => %w[cli supervision], "reload" => %w[supervision],
       "status" => %w[status], "top" => %w[cli], "doctor" => %w[fork_safety], "chaos" => %w[chaos],
-      "bench" => %w[bench], "kafka" => %w[kafka], "web" => %w[web],
+      "bench" => %w[bench], "kafka" => %w[kafka/tooling], "web" => %w[web],
       "demo" => %w[demo] }.each do |name, names|
       told = names.map { |page| text("docs/#{page}.md") }.join
       options = Skep::CLI::Manual.entry(name).options.map(&:long) - hidden
