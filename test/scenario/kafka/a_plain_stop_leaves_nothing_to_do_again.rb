@@ -42,7 +42,8 @@ class PlainStop < KafkaScenario
     topic = topic("orders#{number}", PARTITIONS)
     first = start(topic, number)
     share(PARTITIONS, first, among: 4)
-    load = Thread.new { feed(topic, (0...MESSAGES).map { |n| ["#{number}-#{n}", "v", n % PARTITIONS] }) }
+    messages = (0...MESSAGES).map { |n| ["#{number}-#{n}", "v", n % PARTITIONS] }
+    load = Thread.new { feed(topic, messages) }
     first.follow("some messages are handled") { handled(number).size > MESSAGES / 8 }
     must("stop with 0") { first.stop.exitstatus.zero? }
     load.join
