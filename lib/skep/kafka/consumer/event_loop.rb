@@ -180,7 +180,8 @@ module Skep
           when :rebalance then rebalance(event)
           when :error then error(event) unless @stopped # nobody waits for what follows from it
           when :log then @report.log(event)
-          when :commit then @rebalance_listener.committed(event.code) && query_topic_ids
+          when :commit
+            query_topic_ids if event.code.zero? || @rebalance_listener.committed(event.code)
           end
         end
 

@@ -31,12 +31,13 @@ module Skep
         #:   metrics: Metrics::ConsumerMetrics) -> void
         def initialize(child:, poison:, outputs:, report:, consumer:, scheduler:, metrics:)
           @child, @poison, @outputs = child, poison, outputs
+          @caution = child.caution
           @report, @consumer, @scheduler, @metrics = report, consumer, scheduler, metrics
           @generation = OS::Generation.count
         end
 
         def begin_try(item) #: (WorkItem) -> void
-          item.failures.begin_try(item.partition.last_success)
+          item.begin_try(item.partition.last_success)
           @began = OS.now
           @outputs.begin_batch
         end
@@ -56,12 +57,13 @@ module Skep
           delivered = @outputs.await_deliveries(item.partition, item.last_offset)
           return report_undone(batch) unless delivered
 
-          poison = @poison.poison?(batch)
+          suspects = @caution.any?
+          poison = suspects && @poison.poison?(batch)
           stored = @scheduler.complete(item)
           count(batch, batch.size)
           report_late(stored, batch)
           commit if poison # otherwise it could be delivered again, and would be unsuspected
-          @poison.clear(item.partition) if @poison.any?
+          @poison.clear(item.partition) if suspects
           true
         end
 

@@ -20,7 +20,6 @@ module Skep
         attr_reader :order #: (PartitionOrder | KeyOrder)?, the partition's, when it was drawn
         attr_reader :end_offset #: Integer?, the next offset that may have a message, after its own
         attr_accessor :marked #: Integer?, the offset up to which the batch is done
-        attr_reader :failures #: Failure::FailureCount, of the batch
         attr_accessor :retry_at #: Float?, monotonic seconds
         #: Float?, monotonic seconds: a success that began after that ends its backoff
         attr_reader :awaiting
@@ -34,8 +33,7 @@ module Skep
           @order, @end_offset = order, end_offset
           @batches = batches
           @keys = keys
-          @failures = Failure::FailureCount.new(since:, outage_since:)
-          @since = since
+          @since, @outage_since = since, outage_since
           @split_off = []
         end
 
@@ -56,9 +54,19 @@ module Skep
 
         def next_batch #: () -> void
           @batches.shift
-          @failures = Failure::FailureCount.new(since: @since, outage_since: failures.outage_since)
+          forget_failures
           @marked = nil
           release_finished_keys if keys && !done?
+        end
+
+        # The failures of the batch.
+        def failures #: () -> Failure::FailureCount
+          @failures ||= Failure::FailureCount.new(since: @since, outage_since: @outage_since)
+        end
+
+        # A try begins. success: when the partition's last try that succeeded began.
+        def begin_try(success) #: (Float?) -> void
+          failures.begin_try(success) if @failures || @since || @outage_since
         end
 
         # The handler raised at that offset, if that is known.
@@ -131,7 +139,7 @@ module Skep
 
         def inspect #: () -> String
           "#<Skep::Kafka::Processing::WorkItem #{batch&.label || partition} " \
-            "failures=#{failures.count}>"
+            "failures=#{@failures&.count.to_i}>"
         end
 
         protected
@@ -144,8 +152,16 @@ module Skep
         # time of the first one.
         def restart_count
           @since = failures.since
-          @failures = Failure::FailureCount.new(since: @since, outage_since: failures.outage_since)
+          forget_failures
         end
+
+        def forget_failures
+          @outage_since = outage_since
+          @failures = nil
+        end
+
+        # Since when nothing of the partition has succeeded, if that is so (Failure::FailureCount).
+        def outage_since = @failures ? @failures.outage_since : @outage_since
 
         # Messages of keys that are done here needn't wait for the other keys.
         def release_finished_keys
@@ -161,7 +177,7 @@ module Skep
           batches = @batches.filter_map { |batch| batch.__part { |one| theirs.key?(one.offset) } }
           @batches = @batches.filter_map { |batch| batch.__part { |one| @keys.key?(one.offset) } }
           WorkItem.new(partition, batches, theirs,
-                       order:, since: @since, outage_since: failures.outage_since)
+                       order:, since: @since, outage_since:)
                   .tap { |item| @split_off << item }
         end
 

@@ -24,7 +24,8 @@ module Skep
           @report, @consumer, @lease, @lock = report, consumer, lease, exclusive_lock
           @transactional = options.transactional
           @scheduler, @metrics, @outputs = scheduler, metrics, outputs.for_thread(@child, thread)
-          @poison = Failure::PoisonDetector.new(@child.caution)
+          @caution = @child.caution
+          @poison = Failure::PoisonDetector.new(@caution)
           common = { child: @child, outputs: @outputs, poison: @poison, report:, scheduler:,
                      metrics: }
           @completion = Completion.new(**common, consumer:)
@@ -48,8 +49,7 @@ module Skep
 
         # Processes a work item of next_item and releases it.
         def work(item) #: (WorkItem) -> void
-          isolate_suspects(item) if @poison.any? && item.batch && item.batch.size > 1
-          if item.batch then process(item)
+          if item.batch then suspects? ? process_with_suspects(item) : process(item)
           elsif item.end_offset then @completion.skip_to(item)
           end
         rescue Exception # it ends the node: no worker is to begin anything more
@@ -77,9 +77,15 @@ module Skep
           item.isolate { |message| ranges.any? { |range| range.cover?(message.offset) } }
         end
 
-        def process(item)
+        # Returns true if messages are suspected of having crashed a node.
+        def suspects? = @caution.any?
+
+        def process(item) = @lock.synchronize { try(item) }
+
+        def process_with_suspects(item)
+          isolate_suspects(item) if item.batch.size > 1
           return @failure_handler.poison(item) if @poison.poison?(item.batch)
-          return @lock.synchronize { try(item) } unless @poison.alone?(item.batch)
+          return process(item) unless @poison.alone?(item.batch)
 
           @lock.synchronize(exclusive: true) do
             @completion.commit # if this message crashes the node, no other is delivered again
