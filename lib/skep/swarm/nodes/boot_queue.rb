@@ -88,9 +88,11 @@ module Skep
 
         def mold_for(request) = request.mold || @mold
 
+        # The first look is at all nodes: after an upgrade some of them boot already.
         def room?
-          booting = @node_table.nodes.count { |node| node.state == :booting && !node.helper? }
-          booting < @config.boot_parallel
+          @booting ||= @node_table.nodes.reject(&:helper?)
+          @booting.select! { |node| node.state == :booting && @node_table.include?(node) }
+          @booting.size < @config.boot_parallel
         end
 
         def launch(request)
@@ -106,10 +108,12 @@ module Skep
         end
 
         def prepare(slot, mold)
-          @node_table.add do |page_index|
+          node = @node_table.add do |page_index|
             @layout.all(page_index).each { |cell| @page.clear(cell) }
             NodeProcess.new(page_index, slot, mold, OS.now)
           end
+          @booting << node unless node.helper?
+          node
         end
 
         # If the node wasn't even forked in that time, the mold is stuck.

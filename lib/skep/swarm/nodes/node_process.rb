@@ -281,6 +281,7 @@ module Skep
 
         def nodes = @nodes.values #: () -> Array[NodeProcess]
         def [](page_index) = @nodes[page_index] #: (Integer) -> NodeProcess?
+        def include?(node) = @nodes[node.page_index].equal?(node) #: (NodeProcess) -> bool
 
         #: (Molds::Mold) -> Array[NodeProcess]
         def of(mold)
