@@ -28,7 +28,7 @@ module Simulation
     def signalled(name)
       return unless %w[TERM INT QUIT].include?(name)
 
-      again = @stop_at && @kernel.now - @stop_at >= SAME_SECONDS
+      again = @stop_at && @kernel.now - @stop_at >= SAME_SECONDS && anything_left?
       @forced_at ||= @kernel.now if name == "QUIT" || again
       @stop_at ||= @kernel.now
       nil
@@ -186,6 +186,12 @@ module Simulation
 
       @overdue = true
       @kernel.violate("it hasn't ended #{seconds.round(1)} s after the stop")
+    end
+
+    # Once no node is left, a second signal finds nothing to force: the supervisor may be waiting
+    # for a process that was killed and can't die.
+    def anything_left?
+      !Adapter.started?(@world.supervisor) || Adapter.nodes(@world.supervisor).any?
     end
 
     def check_force

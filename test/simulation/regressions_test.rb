@@ -110,6 +110,30 @@ class SimulationRegressionsTest < Skep::TestCase
     assert_equal [nil], facts(world, "node_died").map { |death| death[:reason] }
   end
 
+  test "an exit that is recorded while its slot's next launch is queued launches one process" do
+    world = simulate([0.792, :mold_stop_process], [1.453, :signal, "HUP"], [1.690, :die, 0, "KILL"],
+                     options: { "nodes" => 2, "boot_parallel" => 1, "helper" => nil },
+                     seed: 836_372, seconds: 9.0)
+    assert_equal 0, count(world, "supervisor_error")
+  end
+
+  test "the death of a process that was launched early counts" do
+    world = simulate([2.029, :late_reports, 6.76, 1.76], [3.875, :die, 0, "ABRT"],
+                     [4.345, :die, 0, "ABRT"],
+                     options: { "nodes" => 1, "restarts" => 1, "refork_after" => nil },
+                     seed: 394_427, seconds: 4.0)
+    assert_equal [2], facts(world, "node_waiting").map { |waiting| waiting[:deaths] }
+  end
+
+  test "a mold that doesn't leave is killed, also where no node is left to look at" do
+    world = simulate([6.011, :exit, 0, 3], [6.034, :mold_stay], [7.009, :signal, "HUP"],
+                     [9.554, :command, :scale, 1],
+                     options: { "nodes" => 2, "restart_never_status" => 3, "refork_after" => nil },
+                     seed: 958_229, seconds: 20.0)
+    names = world.log.map { |_, name,| name }
+    assert_operator names.index("mold_died"), :<, names.index("swarm_stopping")
+  end
+
   private
 
   def simulate(*events, options: {}, seed: 1, seconds: 5.0)

@@ -17,6 +17,8 @@ module Simulation
       @kernel = world.kernel
       @deaths = Hash.new { |all, id| all[id] = [] }
       @replacing = {}
+      @to_go = {} # by slot: the pid of the node that is to be replaced
+      @told = {} # pids of nodes that were told to stop for a successor
       @unforked = []
     end
 
@@ -28,7 +30,8 @@ module Simulation
       case name
       when "node_died", "node_exited" then died(id, facts)
       when "swarm_scaled" then @deaths.clear
-      when "node_replacing" then @replacing[id] = true
+      when "node_replacing" then replacing(id, facts)
+      when "node_ready" then ready(id, facts)
       when "replacement_failed", "node_replaced" then excuse(id)
       when "fork_failed" then @unforked << [@kernel.now, id]
       when "mold_died" then 2.times { @unforked << [@kernel.now, nil] } # a slot's two at most
@@ -63,8 +66,20 @@ module Simulation
       end
     end
 
+    def replacing(id, facts)
+      @replacing[id] = true
+      @to_go[id] = facts[:pid]
+    end
+
+    # Once a successor is ready, the node that it replaces is told to stop.
+    def ready(id, facts)
+      before = @to_go[id]
+      @told[before] = true if before && before != facts[:pid]
+    end
+
     def died(id, facts)
       return unless id.is_a?(Integer) && CRASHES.include?(facts[:reason])
+      return if @told[facts[:pid]]
 
       @deaths[id] << [@kernel.now, facts[:at]]
     end

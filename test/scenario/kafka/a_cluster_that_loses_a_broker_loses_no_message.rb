@@ -84,7 +84,7 @@ class Losses < KafkaScenario
   end
 
   def handled
-    @swarm.follow("each has handled #{@fed}", seconds: 60) { done.values.all?(@fed) }
+    @swarm.follow("each has handled #{@fed}", seconds: 180) { done.values.all?(@fed) }
   rescue Failed => e
     raise Failed, "#{e.message}; done: #{done}"
   end

@@ -54,6 +54,8 @@ module Skep
           @watches = []
         end
 
+        attr_accessor :leave_timer #: OS::EventLoop::Deadline?, kills it if it doesn't leave
+
         # By when it must be able to fork.
         def boot_timer=(timer) #: (OS::EventLoop::Deadline) -> void
           @boot_timer&.cancel
@@ -127,7 +129,7 @@ module Skep
         # Closes what belonged to it and returns how it ended. Call when its pidfd is readable.
         def exited #: () -> IPC::ExitStatus
           change(:exited)
-          [*@boot_timer, *@watches].each(&:cancel)
+          [*@boot_timer, *leave_timer, *@watches].each(&:cancel)
           @pidfd.kill_leftover_group
           exit_status = IPC::ExitStatus.of(@pidfd.wait(timeout: 0))
           [@channel, @pidfd].each(&:close)

@@ -86,12 +86,12 @@ module Skep
         # Nothing is forked from it any more. in_use: it has nodes left.
         def retire(mold, in_use:) #: (Mold, in_use: bool) -> void
           mold.retire
-          mold.release unless in_use
+          release_one(mold) unless in_use
         end
 
         # The last node of this mold is gone.
         def release_if_unused(mold) #: (Mold) -> void
-          mold.release if mold.retired? && mold.live?
+          release_one(mold) if mold.retired? && mold.live?
         end
 
         # Pings the molds that wait for orders, and ends those that didn't answer the last ping in
@@ -140,6 +140,12 @@ module Skep
           limit_boot(mold)
           connection.listen
           mold
+        end
+
+        # A mold that doesn't leave in that time is stuck.
+        def release_one(mold)
+          mold.release
+          mold.leave_timer ||= @loop.deadline(@config.liveness_timeout) { mold.kill }
         end
 
         def limit_boot(mold)

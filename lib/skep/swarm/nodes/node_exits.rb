@@ -79,13 +79,17 @@ module Skep
           @events.announce(:exit_recorded, node)
         end
 
-        # The process is gone, or is a node no more. Returns what it leaves its slot: Slot#leave.
+        # The process is gone, or is a node no more. Returns what it leaves its slot: Slot#leave. A
+        # launch that is queued for the slot is cancelled before anybody hears of the exit: the
+        # restart policy decides about the next one (#follow_up).
         #: (NodeProcess, IPC::ExitStatus?) -> (:promoted | :empty | :kept)
         def remove(node, status)
           node.ended(status)
           @node_table.remove(node)
+          left = node.slot.leave(node, status, OS.now, within: @config.restarts_within)
+          @boots.cancel(node.slot) unless left == :promoted
           @events.announce(:node_removed, node)
-          node.slot.leave(node, status, OS.now, within: @config.restarts_within)
+          left
         end
 
         # Sees to what follows a node that has been removed.
@@ -93,7 +97,6 @@ module Skep
           slot = node.slot
           return promote(slot) if left == :promoted
 
-          @boots.cancel(slot) # a launch that was to come early
           @replacements.failed(slot) if slot.replacement
           @restarter.after(slot, node) if left == :empty && !slot.retired?
           @boots.start_next

@@ -145,7 +145,7 @@ module Skep
         # A process has ended; exit is nil if it lives on as something else.
         #: (NodeProcess, IPC::ExitStatus?, Float, within: Float) -> (:promoted | :empty | :kept)
         def leave(node, exit, now, within:)
-          return lose_successor if node == @successor
+          return successor_exited(node, now, within) if node == @successor
 
           @causes.ended(node, exit)
           remember(node, exit) if exit
@@ -198,6 +198,12 @@ module Skep
         def inspect = "#<#{self.class} #{label} #{state}>" #: () -> String
 
         private
+
+        # A successor that was launched early is the slot's next process: its death counts.
+        def successor_exited(node, now, within)
+          died(node.kind_of_death, now, within) if restarting? && !node.retired?
+          lose_successor
+        end
 
         def lose_successor
           @successor = nil
