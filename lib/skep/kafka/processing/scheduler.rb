@@ -24,66 +24,52 @@ module Skep
   module Kafka
     module Processing
       class Scheduler
-        # Partitions and work items in backoff, each until its retry_at. Work items may also wait
-        # for a success of their partition. Not thread-safe.
-        class BackoffQueue
+        # The partitions assigned to this node, and revoked ones of which work is still in flight.
+        # Not thread-safe: the scheduler calls it under its lock.
+        #
+        #   assignment = Assignment.new
+        #   assignment.add(partition)
+        #   assignment.assigned                        # => [partition], without revoked ones
+        #   assignment.previous_in_flight?(partition)  # true: an earlier one of it is in flight
+        #   assignment.released(partition)             # => [partition], later assignments of it
+        class Assignment
           def initialize
-            @retry_at = {}.compare_by_identity # by partition or work item
-            @awaiting = {}.compare_by_identity # by partition: { work item => time }
+            @by_id = {}
+            @by_key = {} # a partition and its earlier assignments, oldest first
           end
 
-          # awaiting: a success that began after that time ends the backoff early.
-          #: (AssignedPartition | WorkItem, ?Float?) -> void
-          def add(entry, awaiting = nil)
-            @retry_at[entry] = entry.retry_at
-            (@awaiting[entry.partition] ||= {}.compare_by_identity)[entry] = awaiting if awaiting
+          def add(partition) #: (AssignedPartition) -> void
+            @by_id[partition.id] = partition
+            (@by_key[partition.key] ||= []) << partition
           end
 
-          def delete(entry) #: (AssignedPartition | WorkItem) -> void
-            @retry_at.delete(entry)
-            return if @awaiting.empty?
+          def [](id) = @by_id[id] #: (Integer) -> AssignedPartition?
+          def size = @by_id.size #: () -> Integer
+          def assigned = @by_id.values.reject(&:revoked) #: () -> Array[AssignedPartition]
 
-            items = @awaiting[entry.partition] or return
-            items.delete(entry)
-            @awaiting.delete(entry.partition) if items.empty?
+          # Returns true if a worker holds messages of another assignment of the same partition.
+          def previous_in_flight?(partition) #: (AssignedPartition) -> bool
+            @by_key[partition.key].any? { |other| other.in_flight? && !other.equal?(partition) }
           end
 
-          # Removes the partition and its work items, or those for which the block is true.
-          #: (AssignedPartition) ?{ (AssignedPartition | WorkItem) -> bool } -> void
-          def drop(partition)
-            @retry_at.keys.each do |entry|
-              same = entry.partition.equal?(partition)
-              delete(entry) if same && (!block_given? || yield(entry))
-            end
+          # Forgets a revoked partition of which nothing is in flight. Returns the other assignments
+          # of the same partition.
+          def released(partition) #: (AssignedPartition) -> Array[AssignedPartition]
+            @by_id.delete(partition.id)
+            others = @by_key[partition.key]
+            others.delete(partition)
+            @by_key.delete(partition.key) if others.empty?
+            others
           end
 
-          # Ends the backoff of the first work item that waits for a success of the partition by
-          # that time. Returns false if there is none.
-          def probe(partition, time) #: (AssignedPartition, Float) -> bool
-            items = @awaiting[partition] or return false
-            first = items.each_key.min_by(&:retry_at)
-            @retry_at[first] = first.retry_at = time if first.retry_at > time
-            true
+          # Closes and forgets all partitions.
+          def clear #: () -> void
+            @by_id.each_value(&:close).clear
+            @by_key.clear
           end
 
-          # Removes and returns what a success ends that began then.
-          #: (AssignedPartition, Float) -> Array[WorkItem]
-          def succeeded(partition, began)
-            items = @awaiting[partition] or return []
-            over = items.filter_map { |item, awaiting| item if awaiting < began }
-            over.each { |item| delete(item) }
-          end
-
-          # When the first backoff ends, in monotonic seconds; nil if none does.
-          def deadline = @retry_at.each_value.reject(&:infinite?).min #: () -> Float?
-
-          # Removes and returns what is over. (Hash#select by identity leaks memory in Ruby 3.1.)
-          def due(now) #: (Float) -> Array[AssignedPartition | WorkItem]
-            over = @retry_at.filter_map { |entry, time| entry if time <= now }
-            over.each { |entry| delete(entry) }
-          end
-
-          def inspect = "#<#{self.class} size=#{@retry_at.size}>" #: () -> String
+          #: () -> String
+          def inspect = "#<Skep::Kafka::Processing::Scheduler::Assignment partitions=#{size}>"
         end
 
         attr_reader :wakeup_pipe #: Librdkafka::WakeupPipe, rings when wake_ready has work to do

@@ -12,7 +12,7 @@ module Skep
       # Prints by how many bytes 50,000 calls of `due` make a fresh process grow.
       GROWTH = <<~RUBY
         require "skep/kafka"
-        backoff = Skep::Kafka::Processing::Scheduler::BackoffQueue.new
+        backoff = Skep::Kafka::Processing::BackoffQueue.new
         backoff.add(Struct.new(:retry_at).new(9.0))
         bytes = [2_000, 50_000].map do |calls|
           calls.times { backoff.due(1.0) }
@@ -24,7 +24,7 @@ module Skep
       private_constant :Entry, :GROWTH
 
       test "returns an entry once, when its time has come, and drops those of a partition" do
-        backoff = Processing::Scheduler::BackoffQueue.new
+        backoff = Processing::BackoffQueue.new
         one, other, never = Entry.new(:a, 2.0), Entry.new(:b, 3.0), Entry.new(:b, Float::INFINITY)
         [one, other, never].each { |entry| backoff.add(entry) }
         assert_equal 2.0, backoff.deadline
@@ -34,7 +34,7 @@ module Skep
       end
 
       test "drops of a partition only the entries for which the block is true" do
-        backoff = Processing::Scheduler::BackoffQueue.new
+        backoff = Processing::BackoffQueue.new
         one, other, elsewhere = Entry.new(:a, 1.0), Entry.new(:a, 2.0), Entry.new(:b, 2.0)
         [one, other, elsewhere].each { |entry| backoff.add(entry) }
         backoff.drop(:a) { |entry| entry.retry_at > 1.0 }
@@ -42,7 +42,7 @@ module Skep
       end
 
       test "a success ends the backoff of items that wait for one that began after their time" do
-        backoff = Processing::Scheduler::BackoffQueue.new
+        backoff = Processing::BackoffQueue.new
         one, other, paused, elsewhere = %i[a a a b].map { |partition| Entry.new(partition, 30.0) }
         [[one, 1.0], [other, 2.0], [paused], [elsewhere, 1.0]].each { |each| backoff.add(*each) }
         assert_equal [[], [one], []], [1.0, 1.5, 2.0].map { |began| backoff.succeeded(:a, began) }
@@ -51,7 +51,7 @@ module Skep
       end
 
       test "a probe ends the backoff of the first item that waits for a success" do
-        backoff = Processing::Scheduler::BackoffQueue.new
+        backoff = Processing::BackoffQueue.new
         one, other, paused = Entry.new(:a, 20.0), Entry.new(:a, 10.0), Entry.new(:a, 9.0)
         backoff.add(paused)
         refute backoff.probe(:a, 1.5)
