@@ -68,7 +68,7 @@ module Skep
       # What each signal means to the supervisor (docs/signals.md).
       #
       #   signal_handler = SignalHandler.new(supervisor)
-      #   signal_handler.obey("TERM")   # stop; a second one kills all nodes at once (Supervisor#force)
+      #   signal_handler.obey("TERM")   # stop; a second one kills all nodes at once
       #
       # A repeat within 50 ms, or TERM soon after INT (as foreman sends it), is the same signal
       # (SelfPipe::RepeatedStop).
