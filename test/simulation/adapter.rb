@@ -77,7 +77,6 @@ JSON.generate([world.kernel.now, plain]))
         pool = supervisor.node_pool
         ready = pool.node_table.nodes.select(&:ready?)
         { "nodes that are watched" => hidden(pool.liveness_monitor, :@watched).keys - ready,
-          "nodes that are overdue" => hidden(pool.liveness_monitor, :@grace_until).keys - ready,
           "diagnoses" => hidden(pool.hung_node_killer, :@diagnoses).keys,
           "recorded crashes" => hidden(pool.crash_attribution, :@recorded).keys,
           "sampled" => hidden(pool.memory_monitor, :@sampling_schedule, :@due).keys - ready,

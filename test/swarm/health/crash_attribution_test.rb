@@ -14,7 +14,7 @@ class CrashAttributionTest < Skep::TestCase
     def stopping? = stopping
     def node_table = self
   end
-  Node = Struct.new(:id, :page_index, :reason, :sent, :pid) do
+  Node = Struct.new(:id, :page_index, :reason, :sent, :pid, :exit_status) do
     def channel = self
     def event_facts = { node: id }
     def post(type, facts) = sent << [type, facts]
@@ -32,10 +32,11 @@ class CrashAttributionTest < Skep::TestCase
     slots = Array.new(3) { |id| Slot.new(id, Swarm::Nodes::RestartHistory.new) }
     @node_pool = NodePool.new(false, @nodes, slots)
     @told = []
-    events = Skep::Swarm::Runtime::EventBus.new
-    events.subscribe { |event| @told << event }
+    @events = Skep::Swarm::Runtime::EventBus.new
+    @events.subscribe { |event| @told << event }
     scoreboard = Swarm::IPC::Scoreboard::Reader.new(@page, @layout)
-    @crash_attribution = Swarm::Health::CrashAttribution.new(@node_pool, scoreboard:, events:)
+    @crash_attribution = Swarm::Health::CrashAttribution.new(@node_pool, scoreboard:,
+                                                                       events: @events)
   end
 
   def teardown
@@ -64,8 +65,14 @@ class CrashAttributionTest < Skep::TestCase
   end
 
   test "takes nothing for a crash while the swarm stops" do
-    @node_pool.stopping = true
-    refute crash?(nil, "SEGV")
+    hold(0, "a job", at: 7)
+    @nodes[0].exit_status = ExitStatus.new(nil, "SEGV")
+    [true, false].each do |stopping|
+      @node_pool.stopping = stopping
+      @events.announce(:node_lost, @nodes[0])
+      @events.publish(:node_died, @nodes[0])
+      assert_equal stopping, @crash_attribution.to_plain.empty?
+    end
   end
 
   test "lets who is forked meanwhile know at once, and all others when it is known how" do

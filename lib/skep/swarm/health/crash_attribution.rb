@@ -32,10 +32,7 @@ module Skep
           @scoreboard = scoreboard
           @events = events
           @recorded = {}.compare_by_identity
-          events.subscribe(:node_lost) { |event| record_crash(event.subject) }
-          events.subscribe(:node_died, :node_exited) do |event|
-            set_exit(event.subject, event.subject.exit_status)
-          end
+          watch(events)
         end
 
         # Returns the suspects. Most swarms never have any, so CrashSuspects is created on demand.
@@ -83,6 +80,16 @@ module Skep
 
         private
 
+        # While the swarm stops, no exit counts as a crash.
+        def watch(events)
+          events.subscribe(:node_lost) do |event|
+            record_crash(event.subject) unless @node_pool.stopping?
+          end
+          events.subscribe(:node_died, :node_exited) do |event|
+            set_exit(event.subject, event.subject.exit_status) unless @node_pool.stopping?
+          end
+        end
+
         def suspects = @suspects ||= IPC::CrashSuspects.new
 
         def clear(keys)
@@ -90,7 +97,7 @@ module Skep
         end
 
         def record(node)
-          return if @node_pool.stopping? || @recorded.key?(node)
+          return if @recorded.key?(node)
           return unless node.pid # its mold died before it reported it: no exit of it will be known
 
           held = @scoreboard.held(node)

@@ -29,26 +29,19 @@ module Skep
           @events = events
           @on_failure = on_failure
           build_policies(config.liveness_timeout)
-          @watched = {}.compare_by_identity
-          @grace_until = {}.compare_by_identity # of overdue nodes
+          @watched = {}.compare_by_identity # by node, until when an overdue one has grace
           @checked_at = OS.now
           events.subscribe(:node_ready, :spare_ready) { |event| watch(event.subject) }
-          events.subscribe(:node_lost, :node_removed) { |event| forget(event.subject) }
         end
 
         def watch(node) #: (Nodes::NodeProcess) -> void
-          @watched[node] = true
+          @watched[node] = nil
           check_by(OS.now + @liveness.timeout)
         end
 
         # The deadlines extended because the supervisor was paused.
         def dump = @pause_compensation.dump #: () -> Hash[String, untyped]
         def restore(plain) = @pause_compensation.restore(plain) #: (Hash[String, untyped]) -> void
-
-        def forget(node) #: (Nodes::NodeProcess) -> void
-          @watched.delete(node)
-          @grace_until.delete(node)
-        end
 
         # Returns the seconds since the node's last heartbeat; since it was ready before the first.
         def age(node, now = OS.now) #: (Nodes::NodeProcess, ?Float) -> Float
@@ -63,7 +56,7 @@ module Skep
 
         #: (Nodes::NodeProcess, String, ?Float) -> void
         def report_unhealthy(node, reason, now = OS.now)
-          return unless @watched.key?(node)
+          return unless beats?(node) && @watched.key?(node)
 
           node.unhealthy_reports.add(reason, now)
           reports = @unhealthy_policy.count(node.unhealthy_reports.times, now)
@@ -95,7 +88,7 @@ module Skep
 
         def check(due)
           now = OS.now
-          @watched.select! { |node, _| node.ready? }
+          @watched.select! { |node, _| beats?(node) }
           compensate_pause(now, now - due)
           seconds = @watched.keys.map { |node| check_node(node, now, now - due) }
           @events.announce(:liveness_checked, now:, paused: @liveness.paused?(now - due))
@@ -105,6 +98,9 @@ module Skep
           check_by(now + [[*seconds.compact, @liveness.timeout].min, MIN_INTERVAL].max)
         end
 
+        # Returns true for a node that has to beat: none that has ended, or is about to.
+        def beats?(node) = node.ready? && !node.lost?
+
         # If this check comes so late that the supervisor was stopped or starved, the nodes may have
         # been, too: extends their deadlines.
         def compensate_pause(now, late)
@@ -112,7 +108,7 @@ module Skep
 
           statuses = @watched.keys.flat_map { |node| @scoreboard.of(node) }
           @pause_compensation.extend_deadlines(@checked_at, now, statuses)
-          @grace_until.clear
+          @watched.transform_values! { nil }
           @events.publish(:supervisor_late, nil, level: :warn, seconds: late.round(3))
         end
 
@@ -132,14 +128,14 @@ module Skep
         def check_heartbeats(node, now, late)
           statuses = @scoreboard.of(node).map { |status| @pause_compensation.apply(status) }
           liveness = @liveness.decide(statuses, now)
-          return liveness.tap { @grace_until.delete(node) } if liveness.is_a?(Float)
+          return liveness.tap { @watched[node] = nil } if liveness.is_a?(Float)
 
-          grace_until = @grace_until[node] ||= now + @liveness.grace(late)
+          grace_until = @watched[node] ||= now + @liveness.grace(late)
           grace_until > now ? grace_until - now : fail_node(node, :hung, liveness)
         end
 
         def fail_node(node, failure, status)
-          forget(node)
+          @watched.delete(node)
           @on_failure.call(node, failure, status)
           nil
         end

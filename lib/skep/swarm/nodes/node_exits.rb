@@ -161,6 +161,9 @@ module Skep
 
         # Its last messages come before its exit.
         def announce_loss(node)
+          return if node.lost?
+
+          node.lost!
           node.channel.drain
           @events.announce(:node_lost, node)
         end

@@ -90,6 +90,9 @@ module Skep
         # Returns true if its process has ended, be it that its mold hasn't reported that yet.
         def exited? = !@pidfd.nil? && !@pidfd.closed? && !@pidfd.alive? #: () -> bool
         def ready? = %i[ready quiet spare].include?(@state) #: () -> bool, heartbeats are due
+        # Returns true once node_lost was announced (NodeExits): its last messages have been heard.
+        def lost? = @lost ? true : false #: () -> bool
+        def lost! = @lost = true #: () -> void
         def joined? = @joined ? true : false #: () -> bool
         def boot_seconds = @ready_at && (@ready_at - (@took_slot_at || @asked_at)) #: () -> Float?
 
