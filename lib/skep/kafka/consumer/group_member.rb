@@ -125,9 +125,7 @@ module Skep
 
         def start(worker, number)
           Threads::Background.new("kafka.worker.#{number}") do
-            while (item = worker.next_item)
-              worker.work(item)
-            end
+            worker.run
           rescue Exception => e # SystemExit, NoMemoryError …: the main thread raises it
             @failure = e
             @scheduler.wakeup_pipe.wake
@@ -136,28 +134,11 @@ module Skep
 
         # A quiet node stays in the group and begins no further batch.
         def process
-          step until @child.quiet?
+          failure = -> { @failure || @event_loop.failure }
+          @workers.first.run_until_quiet(@child, failure:) if @threads.empty?
+          @scheduler.supply(@child, failure:) until @child.quiet?
           @scheduler.close
-          until @child.stopping?
-            wake_ready
-            wait(nil)
-          end
-        end
-
-        def step
-          wake_ready
-          item = @workers.first.next_item(wait: false) if @threads.empty?
-          item ? @workers.first.work(item) : wait(@scheduler.next_deadline)
-        end
-
-        def wake_ready
-          @scheduler.wake_ready
-          failure = @failure || @event_loop.failure
-          raise failure if failure
-        end
-
-        def wait(deadline)
-          @child.wait_for([@scheduler.wakeup_pipe.io], deadline && [deadline - OS.now, 0].max)
+          @scheduler.supply(@child, failure:) until @child.stopping?
         end
 
         # A consumer that can't be closed in time is abandoned to the end of the process. After its

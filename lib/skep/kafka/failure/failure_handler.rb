@@ -22,8 +22,7 @@ module Skep
                  "or poison: :skip",
           skip: "it isn't tried again: the partition moves on without it"
         }.freeze
-        OUTAGE_LIMIT = RetryBackoff::OUTAGE_LIMIT
-        private_constant :HELD, :KEPT, :MARKED, :POISON_NOTES, :OUTAGE_LIMIT
+        private_constant :HELD, :KEPT, :MARKED, :POISON_NOTES
 
         #: (child: Child, completion: Processing::Completion, outputs: Producer::HandlerProducer,
         #:   poison: PoisonDetector, options: Config::SourceOptions,
@@ -170,8 +169,8 @@ module Skep
           lasted = now - failures.outage_since
           if failures.alone.positive?
             seconds = @backoff.seconds([failures.number, failures.alone + 1].min)
-          elsif lasted < OUTAGE_LIMIT
-            seconds = @backoff.seconds(failures.number, limit: OUTAGE_LIMIT)
+          elsif lasted < RetryBackoff::OUTAGE_LIMIT
+            seconds = @backoff.seconds(failures.number, limit: RetryBackoff::OUTAGE_LIMIT)
           else
             return await_success(item, failures, now, lasted)
           end
@@ -182,7 +181,7 @@ module Skep
         # Nothing of the partition has succeeded for a while: one of its work items at a time tries
         # whether that has changed, and the others wait for it.
         def await_success(item, failures, now, lasted)
-          limit = @scheduler.probe(item.partition) ? RetryBackoff::LIMIT : OUTAGE_LIMIT
+          limit = @scheduler.probe(item.partition) ? RetryBackoff::LIMIT : RetryBackoff::OUTAGE_LIMIT
           seconds = @backoff.seconds(failures.number, limit:, least: lasted)
           item.back_off(seconds, awaiting: now)
           seconds
@@ -205,6 +204,90 @@ module Skep
         def report_held(partition)
           @report.problem("HELD", HELD, name: :kafka_held, level: :warn, topic: partition.topic,
                                         partition: partition.number, offset: partition.position)
+        end
+      end
+
+      # Counts the failures of a batch, and of the message in it that failed.
+      #
+      #   failures = FailureCount.new
+      #   failures.begin_try(partition.last_success)
+      #   failures.add(41, OS.now)   # the handler raised at offset 41; nil: it isn't known where
+      #   failures.count             # => 1, failures of the batch
+      #   failures.number            # => 1, failures in a row of that message
+      #   failures.alone             # => 0, failures of tries that began after others had succeeded
+      #   failures.since             # => when it failed first, in monotonic seconds
+      #   failures.outage_since      # => since when nothing of the partition has succeeded
+      #
+      # A batch of many messages may fail at another message each time: `count` decides when its
+      # messages are tried one by one. Events report `number`, and the backoff depends on it.
+      #
+      # The other messages of the partition show whether the message is bad, or a dependency of its
+      # handler is unavailable. If one of them was tried, and succeeded, after the first failure and
+      # before a try, that try counts against the message (`alone`).
+      #
+      # Parts of a batch inherit `outage_since`, even those that have not failed themselves: how
+      # long a dependency is unavailable doesn't depend on how a batch is split.
+      class FailureCount
+        attr_reader :count #: Integer, of the batch
+        attr_reader :number #: Integer, in a row of the message that failed last
+        attr_reader :alone #: Integer, although others had succeeded
+        attr_reader :since #: Float?, monotonic seconds
+        attr_reader :outage_since #: Float?, monotonic seconds
+
+        # since: when the batch failed first of which this one is a part.
+        #: (?since: Float?, ?outage_since: Float?) -> void
+        def initialize(since: nil, outage_since: nil)
+          @count = @number = @alone = 0
+          @since = since
+          @outage_since = outage_since
+        end
+
+        # A try begins. success: when the partition's last try that succeeded began.
+        def begin_try(success) #: (Float?) -> void
+          @others = since && success ? success > since : false
+          @outage_since = nil if outage_since && success && success > outage_since
+        end
+
+        def add(offset, now) #: (Integer?, Float) -> void
+          @since ||= now
+          @outage_since ||= now
+          @count += 1
+          @alone += 1 if @others
+          @number = offset == @offset ? @number + 1 : 1
+          @offset = offset
+        end
+
+        def inspect #: () -> String
+          "#<Skep::Kafka::Failure::FailureCount count=#{count} alone=#{alone}>"
+        end
+      end
+
+      # How long to wait before a failed batch is retried: twice as long each time, up to a limit,
+      # with jitter, so that nodes don't retry at the same time.
+      #
+      #   RetryBackoff.new(0.1).seconds(1)    # => 0.1 s ±20%, after the first failure
+      #   RetryBackoff.new(0.1).seconds(20)   # => 30 s at most
+      #   RetryBackoff.new(0.1).seconds(20, limit: 1.5)   # => 1.5 s at most, or the first backoff
+      class RetryBackoff
+        LIMIT = 30.0
+        # Maximum seconds between two tries of a partition of which nothing succeeds, so that the
+        # end of an outage is noticed soon.
+        OUTAGE_LIMIT = 1.5
+        SPREAD = 0.2
+        private_constant :SPREAD
+
+        def initialize(base, random: Random) #: (Numeric, ?random: untyped) -> void
+          @base = base
+          @random = random
+        end
+
+        # The seconds after so many failures of the same message. limit: the maximum, but no less
+        # than after the first failure; least: the minimum, within the limit.
+        #: (Integer, ?limit: Float, ?least: Numeric) -> Float
+        def seconds(failures, limit: LIMIT, least: 0)
+          spread = 1 + @random.rand(-SPREAD..SPREAD)
+          plain = [@base * (2.0**[failures - 1, 60].min), least].max
+          [plain * spread, [limit, @base * spread].max, LIMIT].min
         end
       end
     end

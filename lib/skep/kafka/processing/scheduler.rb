@@ -192,6 +192,20 @@ module Skep
           end
         end
 
+        # Makes ready what is due, for workers on other threads, and waits for more. Raises the
+        # error that `failure` returns, if any.
+        def supply(child, failure:) #: (Child, failure: ^() -> Exception?) -> void
+          wake_ready
+          failure.call&.then { |error| raise error }
+          wait(child)
+        end
+
+        # Waits until wake_ready has something to do.
+        def wait(child) #: (Child) -> void
+          deadline = next_deadline
+          child.wait_for([wakeup_pipe.io], deadline && [deadline - OS.now, 0].max)
+        end
+
         # When the first backoff ends, in monotonic seconds.
         def next_deadline = @lock.synchronize { @backoff.deadline } #: () -> Float?
 

@@ -113,6 +113,137 @@ module Skep
                              code: first.error.code)
         end
       end
+
+      # A node's producer: made at its first use, shared by threads, and replaced after a fatal
+      # error.
+      #
+      #   renewable_producer = RenewableProducer.new(options, report)
+      #   renewable_producer.producer    # => Producer
+      #   renewable_producer.renew       # after a failure: replaces the producer if that was fatal
+      #   renewable_producer.discard     # replaces it in any case
+      #   renewable_producer.close(10)
+      #
+      # The next call of #producer makes the replacement.
+      class RenewableProducer
+        MAX_IDLE = "connections.max.idle.ms"
+        private_constant :MAX_IDLE
+
+        # transactional_id: nil for a producer without transactions.
+        #: (Config::SourceOptions, Metrics::EventReporter, ?transactional_id: String?) -> void
+        def initialize(options, report, transactional_id: nil)
+          @settings = options.producer
+          @report = report
+          @transactional_id = transactional_id
+          @lock = Mutex.new
+        end
+
+        def producer #: () -> Producer
+          @producer || @lock.synchronize { @producer ||= make }
+        end
+
+        # The next producer uses another transactional.id.
+        def rename(transactional_id) #: (String) -> void
+          @transactional_id = transactional_id
+        end
+
+        # Closes the producer if it has a fatal error.
+        def renew = discard(&:fatal) #: () -> void
+
+        # Closes the producer, if the block returns true for it, without waiting for messages in
+        # flight.
+        def discard #: () ?{ (Producer) -> untyped } -> void
+          discarded = @lock.synchronize do
+            next unless @producer && (!block_given? || yield(@producer))
+
+            @producer.tap { @producer = nil }
+          end
+          discarded&.close(timeout: 0)
+        end
+
+        def close(seconds) #: (Numeric) -> void
+          @lock.synchronize { @producer&.close(timeout: seconds) }
+        end
+
+        private
+
+        def make
+          settings = @transactional_id ? @settings.with(transaction_settings) : @settings
+          Producer.__for_node(settings, @report)
+        end
+
+        # A transactional call that waits for a lost coordinator looks for it again only when a
+        # connection closes (librdkafka 2.11, its issues 5456 and 5511): so idle connections are
+        # closed early.
+        def transaction_settings
+          { "transactional.id" => @transactional_id, MAX_IDLE => @settings[MAX_IDLE] || "10000" }
+        end
+      end
+
+      # The producers of a node's handlers: all threads share one Producer, or, in a transactional
+      # source, each thread has its own.
+      #
+      #   producers = HandlerProducers.new(options:, child:, consumer:, report:)
+      #   producers.for_thread(child, 1)  # => a HandlerProducer or TransactionalProducer; it is the
+      #                                    #    `producer` of that child from now on
+      #   producers.init_transactions      # when the node starts; false if the node is stopping
+      #   producers.close                  # waits some seconds for messages in flight
+      class HandlerProducers
+        CLOSE_SECONDS = 10.0
+        private_constant :CLOSE_SECONDS
+
+        #: (options: Config::SourceOptions, child: Child, consumer: Consumer,
+        #:   report: Metrics::EventReporter) -> void
+        def initialize(options:, child:, consumer:, report:)
+          @options, @child, @consumer, @report = options, child, consumer, report
+          @producer_report = Metrics::EventReporter.new(child, options.producer)
+          @renewable_producers = []
+          @handler_producers = []
+        end
+
+        # child: the node's, or the one of a single thread; thread: its number.
+        #: (Child | Lane, Integer) -> HandlerProducer
+        def for_thread(child, thread)
+          own = @options.transactional
+          producer = own ? transactional(child, thread) : HandlerProducer.new(shared, child)
+          child.__lend(producer)
+          @handler_producers << producer
+          producer
+        end
+
+        # Ends the transactions that a previous node has left open.
+        def init_transactions #: () -> bool
+          @handler_producers.each(&:init_transactions) if @options.transactional
+          true
+        rescue TransactionFailed
+          raise unless @child.stopping?
+
+          false
+        end
+
+        def close #: () -> void
+          seconds = [CLOSE_SECONDS, (@child.time_left || CLOSE_SECONDS) / 3].min
+          seconds = @options.transactional ? 0 : [seconds, 0].max
+          @renewable_producers.each { |producer| producer.close(seconds) }
+        end
+
+        private
+
+        def shared = @renewable_producers.first || renewable_producer
+
+        def renewable_producer(**more)
+          RenewableProducer.new(@options, @producer_report, **more)
+                           .tap { |producer| @renewable_producers << producer }
+        end
+
+        # The node that replaces this one has the same id, and no other node.
+        def transactional(child, thread)
+          prefix = @options.transactional
+          prefix = "#{@child.swarm}-#{Socket.gethostname}" if prefix == true
+          id = "#{prefix}-#{@child.id}-#{thread}"
+          TransactionalProducer.new(renewable_producer(transactional_id: id), child,
+                                    consumer: @consumer, report: @report, options: @options, id:)
+        end
+      end
     end
   end
 end
