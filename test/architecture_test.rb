@@ -19,9 +19,13 @@ class ArchitectureTest < Skep::TestCase
     "cli" => Room.new(constant: "CLI", below: %w[os fork threads swarm work watch], facade: [])
   }.freeze
   ROOT = File.expand_path("..", __dir__)
-  # The folders of swarm, each of which may name those before it, and what is beside them.
-  FOLDERS = %w[Runtime Stats IPC Definition Health Memory Processes Nodes Molds Rollout
-               Supervisor].freeze
+  # The folders of a room, each of which may name those before it. All may name what lies beside
+  # them: the public classes of kafka, and Swarm::Child, which counts as one of processes/.
+  FOLDERS = {
+    "Swarm" => %w[Runtime Stats IPC Definition Health Memory Processes Nodes Molds Rollout
+                  Supervisor],
+    "Kafka" => %w[Librdkafka Config Metrics Producer Failure Processing Consumer Admin Testing]
+  }.freeze
   BESIDE = { "Child" => "Processes" }.freeze
   MOST_IN_A_CIRCLE = 6
   private_constant :Room, :ROOMS, :ROOT, :FOLDERS, :BESIDE, :MOST_IN_A_CIRCLE
@@ -46,19 +50,27 @@ class ArchitectureTest < Skep::TestCase
     end
   end
 
-  test "each folder of swarm names only those before it" do
-    upward = swarm.references.select do |from, to|
-      from, to = [from, to].map { |name| folder(name) }
-      from && to && FOLDERS.index(from) < FOLDERS.index(to)
+  FOLDERS.each do |room, folders|
+    test "each folder of #{room} names only those before it" do
+      references = graph(room).references
+      upward = references.select do |from, to|
+        from, to = [from, to].map { |name| folder(room, name) }
+        from && to && folders.index(from) < folders.index(to)
+      end
+      assert_empty upward
+      assert_equal folders, folders & references.flatten.map { |name| folder(room, name) }
     end
-    assert_empty upward
-    assert_equal FOLDERS, FOLDERS & swarm.references.flatten.map { |name| folder(name) }
+
+    test "no large group of #{room}'s classes name each other" do
+      largest = graph(room).circles.first.to_a
+      puts "\nThe largest circle of #{room}'s classes: #{largest.join(", ")}"
+      assert_operator largest.size, :<=, MOST_IN_A_CIRCLE
+    end
   end
 
-  test "no large group of swarm's classes name each other" do
-    largest = swarm.circles.first.to_a
-    puts "\nThe largest circle of swarm's classes: #{largest.join(", ")}"
-    assert_operator largest.size, :<=, MOST_IN_A_CIRCLE
+  test "only librdkafka/ knows FFI and librdkafka's structs" do
+    code = code_of("kafka").grep_v(%r{\Alib/skep/kafka/librdkafka/})
+    assert_empty code.grep(/\bFFI\b|\bStructs\b|\.(?:get|put|read)_(?:u?int|pointer|bytes)/)
   end
 
   test "skep itself wires all rooms but cli, which is the executable's" do
@@ -69,15 +81,15 @@ class ArchitectureTest < Skep::TestCase
 
   private
 
-  def swarm
-    files = Dir.glob("#{ROOT}/lib/skep/swarm{.rb,/**/*.rb}")
-    @swarm ||= ConstantGraph.new(files, root: "Skep::Swarm")
+  def graph(room)
+    files = Dir.glob("#{ROOT}/lib/skep/#{room.downcase}{.rb,/**/*.rb}")
+    ConstantGraph.new(files, root: "Skep::#{room}")
   end
 
   # Of Skep::Swarm::Nodes::Slot it is Nodes; nil of Skep::Swarm itself and its constants.
-  def folder(name)
-    part = name[/\ASkep::Swarm::(\w+)/, 1]
-    BESIDE.fetch(part, (part if FOLDERS.include?(part)))
+  def folder(room, name)
+    part = name[/\ASkep::#{room}::(\w+)/, 1]
+    BESIDE.fetch(part, (part if FOLDERS[room].include?(part)))
   end
 
   # The rooms' constants and facade methods that are defined once the feature has been required.

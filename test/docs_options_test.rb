@@ -23,7 +23,7 @@ class DocsOptionsTest < Skep::TestCase
     hidden = %w[--help --control --handed-over]
     { "run" => %w[cli options], "restart" => %w[cli supervision], "reload" => %w[supervision],
       "status" => %w[status], "top" => %w[cli], "doctor" => %w[fork_safety], "chaos" => %w[chaos],
-      "bench" => %w[bench], "kafka" => %w[kafka], "web" => %w[web],
+      "bench" => %w[bench], "kafka" => %w[kafka/tooling], "web" => %w[web],
       "demo" => %w[demo] }.each do |name, names|
       told = names.map { |page| text("docs/#{page}.md") }.join
       options = Skep::CLI::Manual.entry(name).options.map(&:long) - hidden
@@ -43,7 +43,7 @@ class DocsOptionsTest < Skep::TestCase
   test "every option of a Kafka source is in its page, its default in the table" do
     page = text("docs/kafka.md")
     rows = table("docs/kafka.md")
-    Skep::Kafka.const_get(:Options).const_get(:DEFAULTS).each do |name, default|
+    Skep::Kafka::Config::SourceOptions.const_get(:DEFAULTS).each do |name, default|
       assert_includes page, "`#{name}", "kafka.md doesn't name #{name}"
       next unless [Integer, Float, Symbol].include?(default.class)
 
@@ -54,7 +54,7 @@ class DocsOptionsTest < Skep::TestCase
 
   test "every option of a map is in its page" do
     options = Skep::Work::Map.const_get(:Options)
-    named = %i[initialize flags].flat_map { |name| options.instance_method(name).parameters }
+    named = %i[initialize assign_flags].flat_map { |name| options.instance_method(name).parameters }
     keys = named.filter_map { |kind, name| name if kind == :key }
 
     assert_includes keys, :in_processes

@@ -34,6 +34,11 @@ class DocsTest < Skep::TestCase
     assert_empty index.keys.map { |page| "docs/#{page}" } - guides - ["docs/design.md"]
   end
 
+  test "the pages of docs/kafka are all in the index of docs/kafka.md" do
+    links = text("docs/kafka.md").scan(%r{^\| \[[^\]]+\]\((kafka/\w+\.md)\) \|}).flatten
+    assert_equal files("docs/kafka/*.md"), links.map { |link| "docs/#{link}" }.sort
+  end
+
   test "every table has a head: no empty line splits one" do
     headless = pages.flat_map do |page|
       tables = text(page).gsub(BLOCK, "").split(/^(?!\|).*\n/).reject(&:empty?)

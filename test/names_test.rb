@@ -27,8 +27,24 @@ class NamesTest < Skep::TestCase
     refork_begun refork_done reload_begun reload_done restart_begun restart_done upgrade_begun
     upgrade_done
   ].freeze
-  OLD = /\b(?:#{[*CONSTANTS, *WORDS, *EVENTS].join("|")})\b/
-  private_constant :ROOT, :CONSTANTS, :WORDS, :EVENTS, :OLD
+  # docs/decisions/names-of-map-and-rails.md
+  MAP_AND_RAILS = %w[
+    AtItem BadQueue Courier Harvest NoApplication NodeError NoJob NotEnqueued Ordeal
+    Performer at_item cargo courier harvest node_error ordeal parcel parcels performer
+  ].freeze
+  # docs/decisions/names-of-kafka.md
+  KAFKA = %w[
+    Aloud Asker BadSource Bounds CallFailed ClientFailed Codes Custody DeadLetter Desk Doubt
+    ErrorText Farewell FencedItself Gauge Haul Hurry Inquiry Intake Keyring Leeway Ledger
+    LingerFlush MessageFilter Namesakes NoBroker NotDelivered Outbox PartitionList PoisonVerdict
+    Press Producing QueuePosition Rehearsal Resting RunQueue SecretSettings Seeker Sender Setback
+    SharedLibrary Shelf Sieve Strand Trails TransactionOutcome Transactor Unanswered Unclosed
+    Undelivered Whereabouts
+    custody farewell haul hauls hurry inquiry intake keyring leeway namesakes outbox outlets
+    rehearsal seeker setback sieve transactor unclosed whereabouts
+  ].freeze
+  OLD = /\b(?:#{[*CONSTANTS, *WORDS, *EVENTS, *MAP_AND_RAILS, *KAFKA].join("|")})\b/
+  private_constant :ROOT, :CONSTANTS, :WORDS, :EVENTS, :MAP_AND_RAILS, :KAFKA, :OLD
 
   test "nothing has a name that was given up" do
     found = files.flat_map do |file|
@@ -44,6 +60,7 @@ class NamesTest < Skep::TestCase
   def files
     found = Dir.glob("{lib,ext,exe,test,examples,docs,man}/**/*.{rb,c,h,md,1,yml}", base: ROOT)
     found += %w[README.md CONTRIBUTING.md]
-    found - %w[test/names_test.rb docs/decisions/names-of-the-swarm.md]
+    found - %w[test/names_test.rb docs/decisions/names-of-the-swarm.md
+               docs/decisions/names-of-map-and-rails.md docs/decisions/names-of-kafka.md]
   end
 end

@@ -19,6 +19,6 @@ Skep.swarm "orders", nodes: Integer(ENV.fetch("NODES", "2")) do |swarm|
     orders = batch.map { |message| { **JSON.parse(message.payload), kafka_offset: message.offset } }
     table.upsert(orders, child)
   rescue JSON::ParserError, PG::IntegrityConstraintViolation => e # no other try helps
-    raise e.extend(Skep::Kafka::Final)
+    raise e.extend(Skep::Kafka::NonRetryable)
   end
 end

@@ -13,7 +13,7 @@ require "#{folder}/sample"
 
 def kafka
   broker = Skep::Kafka::EmbeddedBroker.start(topics: Sample::TOPICS)
-  feed = Skep::Kafka::Feed.new(broker.bootstrap_servers, Sample::TOPIC)
+  feed = Skep::Kafka::Testing::TopicSeeder.new(broker.bootstrap_servers, Sample::TOPIC)
   puts "#{feed.publish(Sample.messages)} messages wait in #{Sample::TOPIC}; Ctrl-C ends it"
   settings = { "BROKERS" => broker.bootstrap_servers, "KAFKA" => JSON.generate(broker.settings) }
   [broker, settings]

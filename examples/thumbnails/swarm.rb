@@ -19,7 +19,7 @@ Skep.swarm "thumbnails", nodes: do |swarm|
       name = File.basename(message.payload, ".ppm")
       Thumbnail.of(message.payload).write(File.join(ENV.fetch("THUMBNAILS"), "#{name}.png"))
     rescue Errno::ENOENT, ArgumentError => e # no image: no other try helps
-      raise e.extend(Skep::Kafka::Final)
+      raise e.extend(Skep::Kafka::NonRetryable)
     end
   end
 end

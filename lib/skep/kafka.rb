@@ -1,15 +1,24 @@
 # frozen_string_literal: true
 
-# Kafka, a guest of the work room: messages for a swarm's nodes. Asked for by name, `require
-# "skep/kafka"`, since it needs the gem karafka-rdkafka; that one is looked for only when something
-# is to be done with it.
+# Kafka consumers and producers for the nodes of a swarm. Load it explicitly, `require
+# "skep/kafka"`: it needs the gem karafka-rdkafka, which it loads when the first client is made.
 #
 #   source = Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "…" }, group: "billing",
 #                                    topics: "orders")
 #   swarm.work(source) { |batch, child| batch.each { |message| … } }
 #
-# `EmbeddedBroker` is a broker for tests and demos, `Feed` fills topics. Clients are made only in
-# the process that uses them, never before a fork.
+# Clients are made only in the process that uses them, never before a fork. Each folder may use
+# those above it, and the public classes beside them (test/architecture_test.rb):
+#
+#   librdkafka/  bindings, the clients' queues, and all that knows FFI
+#   config/      options and librdkafka's settings: defaults and checks
+#   metrics/     counters, lag, and events for the supervisor
+#   producer/    messages in flight, the handlers' producers, transactions
+#   failure/     retries, the dead letter queue, messages that crash their node
+#   processing/  from fetched messages to finished batches: order, scheduling, workers
+#   consumer/    the group's member: start, event loop, rebalances, leaving
+#   admin/       requests of a program that is no member, as for the lag of a group
+#   testing/     fakes, a mock cluster, and messages for topics
 require "io/nonblock"
 require "io/wait"
 require "json"
@@ -24,93 +33,66 @@ module Skep
 end
 
 require "skep/kafka/errors"
-require "skep/kafka/library"
-require "skep/kafka/native"
-require "skep/kafka/codes"
-require "skep/kafka/secrets"
-require "skep/kafka/words"
-require "skep/kafka/protocol"
-require "skep/kafka/settings"
-require "skep/kafka/options"
+
 require "skep/kafka/message"
-require "skep/kafka/haul"
+
+require "skep/kafka/librdkafka/bindings"
+require "skep/kafka/librdkafka/error_code"
+require "skep/kafka/librdkafka/event_queue"
+require "skep/kafka/librdkafka/topic_partition_list"
+require "skep/kafka/librdkafka/client"
+require "skep/kafka/librdkafka/producer_client"
+require "skep/kafka/librdkafka/metadata_query"
+require "skep/kafka/librdkafka/admin_requests"
+require "skep/kafka/librdkafka/partition_queue"
+
+require "skep/kafka/config/client_config"
+require "skep/kafka/config/source_options"
+
 require "skep/kafka/batch"
-require "skep/kafka/backoff"
-require "skep/kafka/event"
-require "skep/kafka/event_queue"
-require "skep/kafka/partition_list"
-require "skep/kafka/client"
-require "skep/kafka/description"
-require "skep/kafka/requests"
-require "skep/kafka/offsets"
-require "skep/kafka/membership"
-require "skep/kafka/fetch_wait"
-require "skep/kafka/consumer"
-require "skep/kafka/seeker"
-require "skep/kafka/reader"
-require "skep/kafka/whereabouts"
-require "skep/kafka/intake"
-require "skep/kafka/progress"
-require "skep/kafka/sequence"
-require "skep/kafka/keyring"
-require "skep/kafka/failures"
-require "skep/kafka/strand"
-require "skep/kafka/partition"
-require "skep/kafka/bell"
-require "skep/kafka/resting"
-require "skep/kafka/run_queue"
-require "skep/kafka/assignment"
-require "skep/kafka/dispatcher"
-require "skep/kafka/desk"
-require "skep/kafka/gate"
-require "skep/kafka/poison"
-require "skep/kafka/leeway"
-require "skep/kafka/tools"
-require "skep/kafka/gauge"
-require "skep/kafka/bounds"
-require "skep/kafka/meter"
-require "skep/kafka/sender"
-require "skep/kafka/writer"
-require "skep/kafka/report"
-require "skep/kafka/delivery"
-require "skep/kafka/outbox"
-require "skep/kafka/hurry"
-require "skep/kafka/undelivered"
-require "skep/kafka/aloud"
-require "skep/kafka/producing"
-require "skep/kafka/unclosed"
+
+require "skep/kafka/delivery_handle"
+
+require "skep/kafka/metrics/lag_estimator"
+require "skep/kafka/metrics/consumer_metrics"
+require "skep/kafka/metrics/event_reporter"
+
+require "skep/kafka/producer/sync_producer"
+require "skep/kafka/producer/in_flight_messages"
 require "skep/kafka/producer"
-require "skep/kafka/dead_letter"
-require "skep/kafka/press"
-require "skep/kafka/outlet"
-require "skep/kafka/transactor"
-require "skep/kafka/doubt"
-require "skep/kafka/transaction"
-require "skep/kafka/outputs"
-require "skep/kafka/outage"
-require "skep/kafka/topics"
-require "skep/kafka/namesakes"
-require "skep/kafka/inquiry"
-require "skep/kafka/lag"
-require "skep/kafka/gaps"
-require "skep/kafka/boot"
-require "skep/kafka/custody"
-require "skep/kafka/farewell"
-require "skep/kafka/keeper"
-require "skep/kafka/leader_epochs"
-require "skep/kafka/lease"
-require "skep/kafka/ownership"
-require "skep/kafka/ledger"
-require "skep/kafka/setback"
-require "skep/kafka/sentence"
-require "skep/kafka/sieve"
-require "skep/kafka/asker"
-require "skep/kafka/worker"
-require "skep/kafka/member"
+require "skep/kafka/producer/handler_producer"
+require "skep/kafka/producer/transactional_producer"
+
+require "skep/kafka/failure/poison_detector"
+require "skep/kafka/failure/dead_letter_queue"
+require "skep/kafka/failure/failure_handler"
+
+require "skep/kafka/processing/partition_reader"
+require "skep/kafka/processing/offset_tracker"
+require "skep/kafka/processing/key_order"
+require "skep/kafka/processing/work_item"
+require "skep/kafka/processing/assigned_partition"
+require "skep/kafka/processing/scheduler"
+require "skep/kafka/processing/key_extractor"
+require "skep/kafka/processing/worker"
+
+require "skep/kafka/consumer"
+require "skep/kafka/consumer/broker_outage"
+require "skep/kafka/consumer/fetch_errors"
+require "skep/kafka/consumer/startup_check"
+require "skep/kafka/consumer/rebalance_listener"
+require "skep/kafka/consumer/event_loop"
+require "skep/kafka/consumer/group_member"
+
+require "skep/kafka/admin/admin_client"
+require "skep/kafka/admin/consumer_group_lag"
+
 require "skep/kafka/source"
-require "skep/kafka/feed"
-require "skep/kafka/mock_cluster"
+
+require "skep/kafka/testing/topic_seeder"
+require "skep/kafka/testing/mock_cluster"
+
 require "skep/kafka/embedded_broker"
 
-# The C over the fallbacks of Haul, Message and Reader.
+# The C over the fallbacks of Librdkafka::MessageSet, Message and Librdkafka::PartitionQueue.
 Skep::OS.__load("skep/skep_kafka")

@@ -1,8 +1,7 @@
 # frozen_string_literal: true
 
-# skep in a Rails application: its code is loaded once, before the fork; handlers run as a request
-# does, with code reloaded, connections given back and errors reported; Active Job's jobs may go
-# through Kafka. `gem "skep"` brings it along; docs/rails.md shows how.
+# Runs skep in a Rails application. The application is loaded once, before the fork. Handlers run
+# in Rails' executor, as requests do. Active Job's jobs may go through Kafka. docs/rails.md
 #
 #   # config/skep.rb, which `rails generate skep:install` writes
 #   require_relative "boot"
@@ -13,7 +12,7 @@
 #     swarm.work Skep::Rails.jobs("default", "mailers", threads: 3)
 #   end
 #
-# Of Rails it changes nothing. It needs Rails 7.2 or newer, and for jobs the gem karafka-rdkafka.
+# It patches nothing of Rails. It needs Rails 7.2 or newer, and for jobs the gem karafka-rdkafka.
 require "rails"
 require "active_support/fork_tracker"
 require "skep/swarm"
@@ -21,27 +20,27 @@ require "skep/rails/errors"
 
 module Skep
   module Rails
-    # Work for `swarm.work`: does the jobs of these queues. threads: how many at a time in a node;
-    # job_timeout: how long one may take, in seconds. See Jobs for the rest.
+    # A source for `swarm.work` that runs the jobs of these queues. threads: how many at a time in a
+    # node; job_timeout: how long one may take, in seconds. See JobSource for the other options.
     #
-    #: (*String, ?threads: Integer, ?job_timeout: Numeric, **untyped) -> Jobs
+    #: (*String, ?threads: Integer, ?job_timeout: Numeric, **untyped) -> JobSource
     def self.jobs(*queues, **options)
-      raise NoApplication unless ::Rails.application&.initialized?
+      raise ApplicationNotLoaded unless ::Rails.application&.initialized?
 
-      require "skep/rails/queues"
-      Jobs.new(queues, **options)
+      require "skep/rails/job_queues"
+      JobSource.new(queues, **options)
     end
 
-    # What a Rails application was told about skep: `config.skep`.
+    # The application's options, `config.skep`.
     #
     #: () -> ActiveSupport::OrderedOptions
-    def self.config = (::Rails.application || raise(NoApplication)).config.skep
+    def self.config = (::Rails.application || raise(ApplicationNotLoaded)).config.skep
 
-    # Rails gives up connections in a child by a hook of its own, which may come after skep's: what
-    # is registered from here on finds a child without its parent's connections.
+    # Rails discards a parent's connections in a child by a hook of its own, which may run after
+    # skep's. Run it here, so that callbacks registered later never see a parent's connection.
     Skep.on_fork(child: -> { ActiveSupport::ForkTracker.after_fork_callback })
   end
 end
 
-require "skep/rails/handler"
+require "skep/rails/executor_handler"
 require "skep/rails/railtie"

@@ -11,7 +11,8 @@ require "skep/fork"
 #   pool.run(orders) { |order| invoice(order) }   # => results, in order
 #
 # Background is one named thread with an Inbox, a queue with deadlines; Pool is a number of threads
-# that share batches of jobs. They wait with deadlines, never poll, and kill no thread.
+# that share batches of jobs; SharedExclusiveLock lets some blocks of several threads run alone.
+# They wait with deadlines, never poll, and kill no thread.
 module Skep
   module Threads
   end
@@ -29,3 +30,4 @@ require "skep/threads/pool/errors"
 require "skep/threads/pool/batch"
 require "skep/threads/pool/worker"
 require "skep/threads/pool/workers"
+require "skep/threads/shared_exclusive_lock"

@@ -2,16 +2,15 @@
 
 require "skep/swarm"
 
-# The work room: what nodes do. A source of work is any object that answers
+# What nodes do. A source of work is any object with these methods:
 #
-#   errors                 # => [String]: what is wrong with it, found without network, sentences
-#   facts                  # => Hash of plain data: what it is, for status and logs; no secrets
-#   threads                # => Integer: worker threads it uses in a node
-#   run(child, handler)    # on a node's main thread: calls child.ready!, feeds the handler,
-#                          # returns at child.stopping?
+#   errors                 # => [String]: mistakes in its options, found without a network
+#   facts                  # => Hash of plain data for status and logs; no secrets
+#   threads                # => Integer: how many worker threads it uses in a node
+#   run(child, handler)    # on a node's main thread: calls child.ready!, then the handler for each
+#                          # piece of work; returns when child.stopping? is true
 #
-# `swarm.work(source) { |…| … }` takes it.
-# `require "skep/kafka"` brings the first: Skep::Kafka::Source.
+# `swarm.work(source) { |…| … }` takes it. `require "skep/kafka"` adds Skep::Kafka::Source.
 #
 # Work that has an end needs no swarm:
 #
@@ -21,41 +20,37 @@ module Skep
   end
 end
 
-require "skep/work/stop"
-require "skep/work/node_died"
-require "skep/work/node_error"
-require "skep/work/unmarshallable"
-require "skep/work/at_item"
+require "skep/work/errors"
 require "skep/work/map"
 
 module Skep
-  # Calls the block with each item, in forked nodes, and returns what it returned, in the items'
-  # order. docs/map.md tells of the options; see Work::Map::Options. Raises what the block raises,
-  # and NodeDied for an item that ended two nodes.
+  # Calls the block with each item, in forked nodes, and returns the results in the items' order.
+  # For the options see Work::Map::Options and docs/map.md. Raises what the block raises, and
+  # NodeDied for an item that has killed two nodes.
   #
   #: [T, R] (Enumerable[T] items, **untyped) { (T) -> R } -> Array[R]
   def self.map(items, **options, &block) = Work::Map.new(items, **options, &block).run
 
-  # The same for what the block does rather than returns: gives the items back.
+  # Calls the block with each item, in forked nodes, and returns the items.
   #
   #: [T] (Enumerable[T] items, **untyped) { (T) -> void } -> Enumerable[T]
   def self.each(items, **options, &block) = map(items, **options, preserve_results: false, &block)
 
-  # The block gets the item and its place.
+  # Calls the block with each item and its index, in forked nodes, and returns the items.
   #
   #: [T] (Enumerable[T] items, **untyped) { (T, Integer) -> void } -> Enumerable[T]
   def self.each_with_index(items, **options, &block)
     each(items, **options, with_index: true, &block)
   end
 
-  # The results are Arrays, put together into one.
+  # Maps as Skep.map does and concatenates the results, which are Arrays.
   #
   #: [T, R] (Enumerable[T] items, **untyped) { (T) -> Array[R] } -> Array[R]
   def self.flat_map(items, **options, &block)
     Work::Map.new(items, **options, &block).run { |results| results.flatten(1) }
   end
 
-  # The results that are neither nil nor false.
+  # Maps as Skep.map does and drops the results that are nil or false.
   #
   #: [T, R] (Enumerable[T] items, **untyped) { (T) -> R? } -> Array[R]
   def self.filter_map(items, **options, &block)

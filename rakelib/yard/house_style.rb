@@ -18,7 +18,7 @@ return if defined?(HouseStyle) # YARD loads what .yardopts names each time it re
 module HouseStyle
   ORDINARY = %i[inspect to_s dup clone _dump _load].freeze
   STAND_INS = { "Skep::Swarm::Processes::ThreadContext" => "Skep::Swarm::Child",
-                "Skep::Kafka::Testing::Child" => "Skep::Swarm::Child" }.freeze
+                "Skep::Kafka::Testing::FakeChild" => "Skep::Swarm::Child" }.freeze
   SIGNATURE = /^\s*#:\s?(.*)$/
   BEHIND = /\s#: (.+)$/
   PREFACE = /\A# frozen_string_literal: true\n(?:\n|require.*\n)*((?:#.*\n)+)/

@@ -1,127 +1,99 @@
 # frozen_string_literal: true
 
-# How many files of lib/skep/swarm are passed on four ways through a swarm, by all of its processes:
+# Counts the files that eight ways through a swarm enter, in all of its processes: four of
+# lib/skep/swarm (SwarmJourneys) and four of lib/skep/kafka (KafkaJourneys).
 #
-#   ruby test/journeys/journeys.rb [LIB]     # LIB: another checkout's lib, to compare with
+#   ruby test/journeys/journeys.rb [LIB [swarm|kafka]]   # LIB: another checkout's lib, to compare
 #
-# Each way is gone several times; a file counts that was entered in any of them. Only the breach has
-# a memory_limit: with one, young nodes are looked at several times a second, whatever else goes on.
-require "io/wait"
+# A file is entered when one of its methods is called (TracePoint, trace.rb); methods written in C
+# don't count. Each way has a beginning and an end on the monotonic clock. It is run several times,
+# and a file counts if any of these runs enters it.
+#
+# Background work is left out of the Kafka ways, by the same rule for every checkout: before each
+# of them the swarm is traced for 3 s, longer than the way usually takes, while no message arrives.
+# A method that is called in such an idle window doesn't count for that way. A file counts if the
+# way calls at least one other method of it. The number of files without this rule is in brackets.
+# Both vary by a few from run to run: a timer may call a method in a way, and in no idle window.
+#
+# VERBOSE=1 lists the files. Those in brackets are entered only through methods that an idle node
+# calls, too.
 require "json"
 require "rbconfig"
 require "tmpdir"
+require_relative "running_swarm"
 
 class Journeys
   TIMES = 3
-  PATIENCE = 60.0
-  IDLE = 0.5 # seconds
   ROOT = File.expand_path("../..", __dir__)
-  BREACH = "a memory limit's breach to the node replaced"
-  SWARM = <<~RUBY
-    Skep.swarm "journeys", nodes: 2, restarts: 1_000, memory_limit: ENV["LIMIT"] do |swarm|
-      swarm.work do |child|
-        child.ready!
-        until child.stopping?
-          $kept = "x" * (150 << 20) if File.exist?("\#{__dir__}/grow") && child.id.zero? && !$kept
-          child.wait(0.05)
-        end
-      end
-    end
-  RUBY
-  private_constant :TIMES, :PATIENCE, :IDLE, :ROOT, :BREACH, :SWARM
+  private_constant :TIMES, :ROOT
 
   def initialize(lib) = @lib = File.expand_path(lib)
 
   def run
-    { "a node's death to its replacement's readiness" => method(:death),
-      BREACH => method(:breach),
-      "HUP to all nodes new" => method(:reload),
-      "TERM to the supervisor's end" => method(:stop) }.each do |name, way|
-      @limit = ("120M" if name == BREACH)
-      files = Array.new(TIMES) { passed(&way) }.reduce(:|)
-      puts format("%3d files  %s", files.size, name)
-      puts files.sort.map { |file| "           #{file}" } if ENV["VERBOSE"]
+    ways.each do |name, way|
+      calls, idle = Array.new(TIMES) { trace(way) }.transpose.map { |each_run| each_run.reduce(:|) }
+      report(name, files(calls), files(calls - idle))
     end
   end
 
   private
 
-  # The files that were entered meanwhile: the way returns from when to when.
-  def passed
+  def report(name, entered, counted)
+    all = " (#{entered.size} with idle methods)" if idle_window?
+    puts format("%3d files  %s%s", counted.size, name, all)
+    return unless ENV["VERBOSE"]
+
+    puts counted.map { |file| "           #{file}" }
+    puts (entered - counted).map { |file| "          (#{file})" }
+  end
+
+  def files(calls) = calls.map(&:first).uniq.sort
+
+  # Runs a way in a new swarm. Returns the calls between its beginning and its end, and those of its
+  # idle window.
+  def trace(way)
     Dir.mktmpdir("skep-journey") do |folder|
       @folder = folder
-      start
-      from, to = yield
-      finish
-      files_between(from, to)
+      Dir.mkdir("#{@folder}/trace")
+      window =
+        begin
+          way.call
+        ensure
+          finish
+        end
+      [calls(*window), @idle ? calls(*@idle) : []]
     end
   end
 
-  def start
-    File.write("#{@folder}/swarm.rb", SWARM)
-    Dir.mkdir("#{@folder}/trace")
-    env = { "SKEP_JOURNEY" => "#{@folder}/trace", "SKEP_JOURNEY_LIB" => @lib,
-            "RUBYOPT" => "-r#{__dir__}/trace.rb", "SKEP_RUN_DIR" => @folder, "LIMIT" => @limit }
-    @log, out = IO.pipe
-    @pid = Process.spawn(env, RbConfig.ruby, "-I#{@lib}", "#{@lib}/../exe/skep", "run",
-                         "#{@folder}/swarm.rb", "--log-format", "json", out:, err: out)
-    out.close
-    @nodes = Array.new(2) { await("node_ready")["pid"] }
-    @log.wait_readable(IDLE) # the mold forks a child ahead: that belongs to the boot
+  # The environment in which the processes of a swarm are traced. RUBYOPT replaces that of Bundler,
+  # which would add this checkout's lib to the load path.
+  def traced
+    { "SKEP_JOURNEY" => "#{@folder}/trace", "SKEP_JOURNEY_LIB" => @lib,
+      "RUBYOPT" => "-r#{__dir__}/trace.rb" }
   end
 
-  def finish
-    Process.kill(:TERM, @pid) unless @ended
-    @log.read
-    Process.wait(@pid) unless @ended
-    @log.close
-    @ended = false
-  end
+  def untraced = { "RUBYOPT" => nil, "SKEP_RUN_DIR" => @folder }
 
-  def death
-    from = now
-    Process.kill(:KILL, @nodes.first)
-    [from, await("node_ready")["mono"]]
-  end
+  # The command line of `skep` with these arguments.
+  def skep(*arguments) = [RbConfig.ruby, "-I#{@lib}", "#{@lib}/../exe/skep", *arguments]
 
-  # The look that finds it comes a moment before it is told.
-  def breach
-    File.write("#{@folder}/grow", "")
-    from = await("node_over_limit")["mono"] - 0.02
-    [from, await("node_replaced")["mono"]]
-  end
+  def run_file(name) = skep("run", "#{@folder}/#{name}.rb", "--log-format", "json")
 
-  def reload
-    from = now
-    Process.kill(:HUP, @pid)
-    [from, await("reload_finished", "reload_#{"done"}")["mono"]]
-  end
-
-  def stop
-    from = now
-    Process.kill(:TERM, @pid)
-    Process.wait(@pid)
-    @ended = true
-    [from, now]
-  end
-
-  def await(*names)
-    loop do
-      @log.wait_readable(PATIENCE) or raise "no #{names.first} came within #{PATIENCE} s"
-      line = @log.gets or raise "no #{names.first} came"
-      event = JSON.parse(line) if line.start_with?("{")
-      return event if event && names.include?(event["event"])
-    end
-  end
-
-  def files_between(from, to)
+  # Returns [file, method] of each method of the part that was called between these times.
+  def calls(from, to)
     Dir["#{@folder}/trace/*"].flat_map { |file| File.readlines(file, chomp: true) }
-                             .map { |line| line.split(" ", 2) }
-                             .select { |at, _| at.to_f.between?(from, to) }
-                             .map(&:last).grep(%r{\Aswarm[/.]}).uniq
+                             .map { |line| line.split(" ", 3) }
+                             .select { |at, path| path.match?(part) && at.to_f.between?(from, to) }
+                             .map { |_, path, method| [path, method] }.uniq
   end
 
   def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 end
 
-Journeys.new(ARGV.fetch(0, "#{File.expand_path("../..", __dir__)}/lib")).run
+require_relative "swarm_journeys"
+require_relative "kafka_journeys"
+
+lib = ARGV.fetch(0, "#{__dir__}/../../lib")
+parts = { "swarm" => SwarmJourneys, "kafka" => KafkaJourneys }
+parts = { ARGV[1] => parts.fetch(ARGV[1]) } if ARGV[1]
+parts.each_value { |journeys| journeys.new(lib).run }

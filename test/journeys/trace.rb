@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Preloaded into a swarm's processes (ruby -r): writes down when which file of skep's is entered, a
-# line "seconds role path" each time that it is another than before, into a file for each process.
+# Preloaded into a swarm's processes (ruby -r): writes down when which method of which file of
+# skep's is called, a line "seconds path method" each time that it is another than before, into a
+# file for each process.
 module JourneyTrace
   FOLDER = ENV.fetch("SKEP_JOURNEY")
   LIB = "#{ENV.fetch("SKEP_JOURNEY_LIB")}/skep/"
@@ -10,17 +11,20 @@ module JourneyTrace
   class << self
     def start
       @pid = nil
-      TracePoint.new(:call) { |point| note(point.path) if point.path.start_with?(LIB) }.enable
+      TracePoint.new(:call) do |point|
+        note(point.path, point.method_id) if point.path.start_with?(LIB)
+      end.enable
     end
 
     private
 
     # Threads of one process share the file and, now and then, a line that is one too many.
-    def note(path)
-      return if path.equal?(@last) && @pid == $$
+    def note(path, method)
+      return if method == @method && path.equal?(@path) && @pid == $$
 
-      @last = path
-      out.syswrite("#{Process.clock_gettime(Process::CLOCK_MONOTONIC)} #{path[LIB.size..]}\n")
+      @path, @method = path, method
+      now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      out.syswrite("#{now} #{path[LIB.size..]} #{method}\n")
     end
 
     def out

@@ -20,14 +20,14 @@ class BatchTest < Skep::TestCase
   end
 
   test "gives out its messages in order, each a beat, and in the end all of it is at work" do
-    @batch.__given_to(beats = Beats.new)
+    @batch.__attach(beats = Beats.new)
 
     assert_equal [10, 11, 12], @batch.map(&:offset)
     assert_equal [10, 11, 12, nil], beats.given
   end
 
   test "leaves told which message it was where one raises, and none where the handler has enough" do
-    @batch.__given_to(beats = Beats.new)
+    @batch.__attach(beats = Beats.new)
     assert_raises(NotImplementedError) do
       @batch.each { |message| raise NotImplementedError if message.offset == 11 }
     end
@@ -61,7 +61,7 @@ class BatchTest < Skep::TestCase
 
   LOOPS.each do |name, inner|
     test "the message of the outermost loop is the one at work, whatever is within it: #{name}" do
-      @batch.__given_to(beats = Beats.new)
+      @batch.__attach(beats = Beats.new)
       error = assert_raises(ArgumentError) do
         @batch.each do |message|
           next if message.offset == 10
@@ -71,24 +71,24 @@ class BatchTest < Skep::TestCase
         end
       end
 
-      assert_equal [[10, 11], 11], [beats.given, @batch.__at(error)]
+      assert_equal [[10, 11], 11], [beats.given, @batch.__failed_at(error)]
       assert_operator beats.beats, :>, 0
     end
   end
 
   test "a loop is tracked after an enumerator that was asked for its next message, and left" do
-    @batch.__given_to(beats = Beats.new)
+    @batch.__attach(beats = Beats.new)
     left = @batch.each
     left.next
     error = assert_raises(ArgumentError) do
       @batch.each { |message| left.next && message.offset == 11 && raise(ArgumentError) }
     end
 
-    assert_equal [[10, 10, 11], 11], [beats.given, @batch.__at(error)]
+    assert_equal [[10, 10, 11], 11], [beats.given, @batch.__failed_at(error)]
   end
 
   test "an enumerator that is asked for its next message says which that was" do
-    @batch.__given_to(beats = Beats.new)
+    @batch.__attach(beats = Beats.new)
     messages = @batch.each
     3.times { messages.next }
     assert_raises(StopIteration) { messages.next }
@@ -97,16 +97,16 @@ class BatchTest < Skep::TestCase
   end
 
   test "a loop in another fiber is tracked where none is under way" do
-    @batch.__given_to(beats = Beats.new)
+    @batch.__attach(beats = Beats.new)
     error = assert_raises(ArgumentError) do
       Fiber.new { @batch.each { |message| message.offset == 11 && raise(ArgumentError) } }.resume
     end
 
-    assert_equal [[10, 11], 11], [beats.given, @batch.__at(error)]
+    assert_equal [[10, 11], 11], [beats.given, @batch.__failed_at(error)]
   end
 
   test "a loop that the handler has left says nothing of what is raised later" do
-    @batch.__given_to(Beats.new)
+    @batch.__attach(Beats.new)
     left = assert_raises(ArgumentError) { @batch.each { raise ArgumentError } }
     wrapped = assert_raises(IOError) do
       raise left
@@ -114,9 +114,10 @@ class BatchTest < Skep::TestCase
       raise IOError
     end
 
-    assert_equal [10, 10, nil], [left, wrapped, IOError.new].map { |error| @batch.__at(error) }
-    @batch.__given_to(Beats.new)
-    assert_nil @batch.__at(left)
+    errors = [left, wrapped, IOError.new]
+    assert_equal [10, 10, nil], errors.map { |error| @batch.__failed_at(error) }
+    @batch.__attach(Beats.new)
+    assert_nil @batch.__failed_at(left)
   end
 
   test "sets some of its messages apart, in order" do
@@ -136,7 +137,8 @@ class BatchTest < Skep::TestCase
 
   test "tells of a mark, by message or offset, and takes none that isn't its own" do
     told = []
-    @batch.__given_to(Beats.new) { |offset| told << offset }
+    told.define_singleton_method(:mark) { |offset| push(offset) }
+    @batch.__attach(Beats.new, told)
     @batch.mark(@batch.messages.first)
     @batch.mark(12)
 
@@ -147,11 +149,11 @@ class BatchTest < Skep::TestCase
 
   test "knows what the handler wished for, until it is given out again" do
     @batch.pause(3)
-    assert_equal [:pause, 3, :info], @batch.__wish
+    assert_equal [:pause, 3, :info], @batch.__requested
     @batch.seek(:beginning)
-    assert_equal %i[seek beginning], @batch.__wish
-    @batch.__given_to(Beats.new)
-    assert_nil @batch.__wish
+    assert_equal %i[seek beginning], @batch.__requested
+    @batch.__attach(Beats.new)
+    assert_nil @batch.__requested
     assert_raises(ArgumentError) { @batch.pause(-1) }
     assert_raises(ArgumentError) { @batch.pause(1, level: :loud) }
     [-1, :middle, nil, 1.5].each { |place| assert_raises(ArgumentError) { @batch.seek(place) } }
@@ -159,10 +161,10 @@ class BatchTest < Skep::TestCase
 
   test "forgets what was made of its messages' strings" do
     @batch.messages.each { |one| [one.key, one.payload].each(&:clear) }
-    @batch.__anew
+    @batch.__reset_strings
     assert_equal [%w[k v10], %w[k v11], %w[k v12]], (@batch.map { |one| [one.key, one.payload] })
     Ractor.make_shareable(@batch.messages.first)
-    @batch.__anew
+    @batch.__reset_strings
     assert_equal "v10", @batch.first.payload
   end
 
@@ -170,7 +172,7 @@ class BatchTest < Skep::TestCase
     message = Message.new("orders", 3, 1, nil, nil, 0, { "a" => %w[1 2].map(&:dup) })
     batch = Batch.new("orders", 3, [message])
     message.headers["a"].each(&:clear).push("3")
-    batch.__anew
+    batch.__reset_strings
     assert_equal({ "a" => %w[1 2] }, message.headers)
   end
 

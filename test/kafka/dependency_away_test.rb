@@ -4,8 +4,8 @@ require "kafka/support/kafka_case"
 require "minitest/mock"
 require "skep/kafka/testing"
 
-# While a dependency of the handler is away, one strand of a partition at a time tries whether it is
-# back; as soon as that succeeds, the others are tried.
+# While a dependency of the handler is away, one work item of a partition at a time tries whether it
+# is back; as soon as that succeeds, the others are tried.
 class KafkaDependencyAwayTest < KafkaCase
   AWAY = 30.0
   KEYS = 200
@@ -16,7 +16,7 @@ class KafkaDependencyAwayTest < KafkaCase
   private_constant :AWAY, :KEYS, :HANDLERS
 
   # One worker on a clock that goes on to the next deadline where there is nothing to do.
-  class Simulation < Skep::Kafka::Testing.const_get(:Rehearsal)
+  class Simulation < Skep::Kafka::Testing::TestRun
     attr_accessor :now
 
     def run
@@ -26,9 +26,9 @@ class KafkaDependencyAwayTest < KafkaCase
 
     private
 
-    def turn
-      over_at = @desk.next_deadline if @desk.instance_variable_get(:@queue).empty?
-      @now = [@now, over_at].max if over_at
+    def step
+      deadline = @scheduler.next_deadline if @scheduler.instance_variable_get(:@ready).empty?
+      @now = [@now, deadline].max if deadline
       super
     end
   end
@@ -155,7 +155,7 @@ class KafkaDependencyAwayTest < KafkaCase
       child.stop! if now > 200
       yield batch
     end
-    @simulation = Simulation.new(source, messages, child: Skep::Kafka::Testing::Child.new,
+    @simulation = Simulation.new(source, messages, child: Skep::Kafka::Testing::FakeChild.new,
                                                    retries: 10_000, handler:)
     @outcome = @simulation.run
     @done

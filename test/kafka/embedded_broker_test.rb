@@ -37,7 +37,7 @@ class KafkaEmbeddedBrokerTest < KafkaCase
 
   test "counts the messages that have arrived, at the pace it is given" do
     broker(orders: 2)
-    feed = Skep::Kafka::Feed.new(@broker.bootstrap_servers, "orders")
+    feed = Skep::Kafka::Testing::TopicSeeder.new(@broker.bootstrap_servers, "orders")
     pace = []
     assert_equal 2_500, feed.publish((0...2_500).map { |n| ["k#{n}", "v"] }) { |sent| pace << sent }
     assert_equal [1_000, 2_000], pace
@@ -46,9 +46,9 @@ class KafkaEmbeddedBrokerTest < KafkaCase
 
   test "says so when a message can't be written" do
     broker(orders: 1).refuse("orders")
-    feed = Skep::Kafka::Feed.new(@broker.bootstrap_servers, "orders",
+    feed = Skep::Kafka::Testing::TopicSeeder.new(@broker.bootstrap_servers, "orders",
                                  kafka: { "message.timeout.ms" => 500 })
-    assert_raises(Skep::Kafka::NotDelivered) { feed.publish([%w[k v]]) }
+    assert_raises(Skep::Kafka::DeliveryFailed) { feed.publish([%w[k v]]) }
     feed.close
   end
 end

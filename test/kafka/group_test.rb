@@ -64,8 +64,9 @@ class KafkaGroupTest < KafkaCase
 
       assert_equal [{ "orders" => [0, 1] }, {}], lost.values_at("partitions", "held")
       assert_equal %w[readers us-0], taken.values_at("group", "name")
-      assert_match(/is in the group readers as us-0 \(.*fenced.*: two hosts of the same name/,
+      assert_match(/instance\.id us-0 is in use by another member of group readers \(.*fenced/,
                    taken["error"])
+      assert_match(/Check that no two hosts share a hostname/, taken["error"])
       one.await("joined") { |facts| facts["partitions"] == { "orders" => [0, 1] } }
       feed("orders", [["1", "v", 1]])
       assert_equal [0, 1], await_keys(one, file, 2).sort

@@ -4,269 +4,267 @@ require "timeout"
 require "kafka/support/kafka_case"
 require "skep/kafka/testing"
 
-# A producer by itself: threads, handles, failures, the end, and a fork.
-class KafkaProducerTest < KafkaCase
-  def setup
-    super
-    broker(orders: 2)
-    @told = Thread::Queue.new
-    @child = FakeChild.new { |*event| @told << event }
-  end
-
-  def teardown
-    @producer&.close(timeout: 0)
-    super
-  end
-
-  test "says where a message lies, with all that belongs to it" do
-    at = Time.at(1_600_000_000)
-    place = producer.produce_sync("orders", "payload", key: "k", partition: 1, timestamp: at,
-                                                       headers: { trace: "1", "none" => nil })
-    assert_equal ["orders", 1, 0], place.to_a
-    assert_equal "orders/1/0", place.to_s
-    assert_equal 1, producer.produce("orders", nil, key: "k", partition: 1).wait(timeout: 5).offset
-
-    messages = read(2)
-    assert_equal [%w[payload k], [nil, "k"]], messages.map { |one| [one.payload, one.key] }
-    assert_equal [at, { "trace" => "1", "none" => nil }],
-                 [messages.first.timestamp, messages.first.headers]
-  end
-
-  test "serves several threads, each with its own handles" do
-    producer # from here on for all of them
-    threads = Array.new(4) do |number|
-      Thread.new do
-        Array.new(200) { |n| producer.produce("orders", "#{number}/#{n}", partition: number % 2) }
+module Skep
+  module Kafka
+    # A producer without a source: threads, handles, failures, close, and a fork.
+    class ProducerTest < ::KafkaCase
+      def setup
+        super
+        broker(orders: 2)
+        @events = Thread::Queue.new
+        @child = FakeChild.new { |*event| @events << event }
       end
-    end
-    deliveries = threads.flat_map(&:value)
 
-    assert_equal 0, producer.flush(10)
-    assert_equal [800, 0, 0], [producer.delivered, producer.failed, producer.waiting]
-    assert_predicate deliveries, :all?
-    places = deliveries.map { |one| one.wait.to_a }
-    assert_equal places.uniq.size, places.size
-    deliveries.first(400).each_slice(200) do |from_one_thread|
-      assert_equal from_one_thread, from_one_thread.sort_by { |one| one.place.offset }
-    end
-  end
+      def teardown
+        @producer&.close(timeout: 0)
+        super
+      end
 
-  test "waits for room in its buffer" do
-    producer("queue.buffering.max.messages" => 10, "linger.ms" => 1)
-    100.times { |n| producer.produce("orders", n.to_s) }
-    assert_equal [0, 100], [producer.flush(10), producer.delivered]
-  end
+      test "returns where a message was written, with its key, headers and timestamp" do
+        at = Time.at(1_600_000_000)
+        report = producer.produce_sync("orders", "payload", key: "k", partition: 1, timestamp: at,
+                                                            headers: { trace: "1", "none" => nil })
+        assert_equal ["orders", 1, 0], report.to_a
+        assert_equal "orders/1/0", report.to_s
+        handle = producer.produce("orders", nil, key: "k", partition: 1)
+        assert_equal 1, handle.wait(timeout: 5).offset
 
-  test "waits for room no longer than it takes, whatever linger.ms is" do
-    producer("queue.buffering.max.messages" => 10, "linger.ms" => 60_000)
-    assert_operator seconds { 30.times { |n| producer.produce("orders", n.to_s) } }, :<, 20
-  end
+        messages = read(2)
+        assert_equal [%w[payload k], [nil, "k"]], messages.map { |one| [one.payload, one.key] }
+        assert_equal [at, { "trace" => "1", "none" => nil }],
+                     [messages.first.timestamp, messages.first.headers]
+      end
 
-  test "sends at a flush, for as many as wait, what linger.ms holds back" do
-    producer("queue.buffering.max.ms" => 60_000) # its other name
-    threads = Array.new(4) do
-      Thread.new do
-        Array.new(20) do
-          delivery = producer.produce("orders", "x")
-          producer.flush(15).zero? && delivery.done?
+      test "serves several threads, which get the delivery reports of their own messages" do
+        producer # made before the threads start
+        threads = Array.new(4) do |number|
+          Thread.new do
+            Array.new(200) { |n| producer.produce("orders", n.to_s, partition: number % 2) }
+          end
+        end
+        deliveries = threads.flat_map(&:value)
+
+        assert_equal 0, producer.flush(10)
+        assert_equal [800, 0, 0], [producer.delivered, producer.failed, producer.waiting]
+        assert_predicate deliveries, :all?
+        places = deliveries.map { |one| one.wait.to_a }
+        assert_equal places.uniq.size, places.size
+        deliveries.first(400).each_slice(200) do |from_one_thread|
+          assert_equal from_one_thread, from_one_thread.sort_by { |one| one.report.offset }
         end
       end
-    end
-    assert_operator seconds { assert_equal [true] * 80, threads.flat_map(&:value) }, :<, 15
-    assert_equal [0, 80], [producer.waiting, producer.delivered]
-  end
 
-  test "sends nothing earlier once nobody waits any more, however the wait ended" do
-    producer("linger.ms" => 60_000)
-    @broker.down!
-    producer.produce("orders", "x", partition: 0)
-    assert_raises(Timeout::Error) { Timeout.timeout(0.2) { producer.flush(60) } }
-    begun = Thread::Queue.new
-    waiting = Thread.new { begun.push(true) && producer.flush(60) }
-    begun.pop
-    assert_operator seconds { waiting.kill.join }, :<, 5
-    assert_equal 1, producer.flush(0.1)
+      test "waits while its buffer is full" do
+        producer("queue.buffering.max.messages" => 10, "linger.ms" => 1)
+        100.times { |n| producer.produce("orders", n.to_s) }
+        assert_equal [0, 100], [producer.flush(10), producer.delivered]
+      end
 
-    @broker.up!
-    assert_equal 0, producer.flush(15)
-    assert held_at_last?
-    assert_operator seconds { producer.close }, :<, 15
-    assert_equal 0, producer.failed
-  end
+      test "waits for room in its buffer without waiting for linger.ms" do
+        producer("queue.buffering.max.messages" => 10, "linger.ms" => 60_000)
+        assert_operator seconds { 30.times { |n| producer.produce("orders", n.to_s) } }, :<, 20
+      end
 
-  test "raises at once for what can't be sent" do
-    error = assert_raises(Skep::Kafka::NotDelivered) do
-      producer("message.max.bytes" => 2_000).produce("orders", "x" * 3_000)
-    end
-    assert_match(/orders didn't take a message \(.*too large\): send less, or raise/, error.message)
-    refute_predicate error, :passing?
-  end
+      test "sends at a flush, from several threads, without waiting for linger.ms" do
+        producer("queue.buffering.max.ms" => 60_000) # its other name
+        threads = Array.new(4) do
+          Thread.new do
+            Array.new(20) do
+              delivery = producer.produce("orders", "x")
+              producer.flush(15).zero? && delivery.done?
+            end
+          end
+        end
+        assert_operator seconds { assert_equal [true] * 80, threads.flat_map(&:value) }, :<, 15
+        assert_equal [0, 80], [producer.waiting, producer.delivered]
+      end
 
-  test "refuses, with a sentence, what librdkafka would crash at or take for something else" do
-    [["payload: must be a String, or nil, not 5", ["orders", 5]],
-     ["payload: must be a String, or nil, not {", ["orders", { a: 1 }], { headers: { a: 1 } }],
-     ["key: must be a String, or nil, not :k", %w[orders v], { key: :k }],
-     ["topic: must be a topic's name, not \"\"", [nil, "v"]],
-     ["topic: must be a topic's name, not \"or\\u0000ders\"", %W[or\0ders v], { timestamp: 1 }],
-     ["topic: must be a topic's name, not String: \"tttt", ["t" * 600, "v"]],
-     ["headers: n: must be a String, nil, or an Array of those, not 1", ["o"],
-      { headers: { n: 1 } }],
-     ["headers: n: must be a String, nil, or an Array of those, not [\"1\", 2]", ["o"],
-      { headers: { "n" => ["1", 2] } }],
-     ["headers: must be names that are Strings or Symbols, not 1", ["o"],
-      { headers: { 1 => "a" } }],
-     ["headers: must be a Hash, not \"n\"", ["o"], { headers: "n" }],
-     ["partition: must be a partition's number, not 4294967297", %w[orders v],
-      { partition: (2**32) + 1, headers: {} }]].each do |sentence, message, more|
-      [producer, Skep::Kafka::Testing.child.producer].each do |one|
-        error = assert_raises(ArgumentError) { one.produce(*message, **more.to_h) }
-        assert_operator error.message, :start_with?, sentence
+      test "waits for linger.ms again once a flush timed out, was killed, or is done" do
+        producer("linger.ms" => 60_000)
+        @broker.down!
+        producer.produce("orders", "x", partition: 0)
+        assert_raises(Timeout::Error) { Timeout.timeout(0.2) { producer.flush(60) } }
+        begun = Thread::Queue.new
+        waiting = Thread.new { begun.push(true) && producer.flush(60) }
+        begun.pop
+        assert_operator seconds { waiting.kill.join }, :<, 5
+        assert_equal 1, producer.flush(0.1)
+
+        @broker.up!
+        assert_equal 0, producer.flush(15)
+        assert held?
+        assert_operator seconds { producer.close }, :<, 15
+        assert_equal 0, producer.failed
+      end
+
+      test "raises at once for a message that can't be sent" do
+        error = assert_raises(DeliveryFailed) do
+          producer("message.max.bytes" => 2_000).produce("orders", "x" * 3_000)
+        end
+        assert_match(/can't deliver .* to orders \(.*too large\): send smaller/, error.message)
+        refute_predicate error, :passing?
+      end
+
+      test "rejects arguments that would crash librdkafka, or that it would misinterpret" do
+        [["payload: must be a String, or nil, not 5", ["orders", 5]],
+         ["payload: must be a String, or nil, not {", ["orders", { a: 1 }], { headers: { a: 1 } }],
+         ["key: must be a String, or nil, not :k", %w[orders v], { key: :k }],
+         ["topic: must be a topic's name, not \"\"", [nil, "v"]],
+         ["topic: must be a topic's name, not \"or\\u0000ders\"", %W[or\0ders v], { timestamp: 1 }],
+         ["topic: must be a topic's name, not String: \"tttt", ["t" * 600, "v"]],
+         ["headers: n: must be a String, nil, or an Array of those, not 1", ["o"],
+          { headers: { n: 1 } }],
+         ["headers: n: must be a String, nil, or an Array of those, not [\"1\", 2]", ["o"],
+          { headers: { "n" => ["1", 2] } }],
+         ["headers: must be names that are Strings or Symbols, not 1", ["o"],
+          { headers: { 1 => "a" } }],
+         ["headers: must be a Hash, not \"n\"", ["o"], { headers: "n" }],
+         ["partition: must be a partition's number, not 4294967297", %w[orders v],
+          { partition: (2**32) + 1, headers: {} }]].each do |sentence, message, more|
+          [producer, Skep::Kafka::Testing.child.producer].each do |one|
+            error = assert_raises(ArgumentError) { one.produce(*message, **more.to_h) }
+            assert_operator error.message, :start_with?, sentence
+          end
+        end
+      end
+
+      test "writes an array as a repeated header" do
+        headers = { a: %w[1 2], "b" => ["3"], "c" => [], "d" => ["4", nil, "5"], "e" => nil }
+        producer.produce_sync("orders", "v", headers:)
+
+        assert_equal({ "a" => %w[1 2], "b" => "3", "d" => ["4", nil, "5"], "e" => nil },
+                     read(1).first.headers)
+      end
+
+      test "writes the bytes of strings in any encoding" do
+        wide = "é".encode("UTF-16LE")
+        producer.produce_sync("orders", wide, key: "é", headers: { "é" => wide, "b" => "\xff\0".b })
+        message = read(1).first
+        assert_equal [wide.b, "é".b, { "é" => wide.b, "b" => "\xff\0".b }],
+                     [message.payload, message.key, message.headers]
+      end
+
+      test "raises in the wait for a message that the broker refused, and reports nothing" do
+        @broker.fail_next(0, 10) # Produce: MSG_SIZE_TOO_LARGE
+        delivery = producer("linger.ms" => 100).produce("orders", "x")
+        error = assert_raises(DeliveryFailed) { delivery.wait(timeout: 10) }
+
+        assert_equal 10, error.code
+        assert_equal [error, true], [delivery.error, delivery.done?]
+        producer.close
+        refute_includes events.map(&:first), "kafka_not_delivered"
+      end
+
+      test "reports unclaimed failures as counts" do
+        @broker.fail_next(0, *[10] * 3) # however many requests it takes
+        producer("linger.ms" => 100)
+        3.times { producer.produce("orders", "x", partition: 0) }
+        producer.close
+
+        name, facts = events.find { |event, _| event == "kafka_not_delivered" }
+        assert_equal [:error, "orders"], facts.values_at(:level, :topic)
+        counts = events.select { |event, _| event == name }.map { |_, given| given[:count] }
+        assert_equal 3, counts.sum
+      end
+
+      test "drops at its close what no broker accepted, and reports it" do
+        producer.produce_sync("orders", "first")
+        @broker.down!
+        delivery = producer.produce("orders", "second")
+        assert_raises(DeliveryFailed) { delivery.wait(timeout: 0.1) }
+        began = Skep::OS.now
+        producer.close(timeout: 0.3)
+
+        assert_operator Skep::OS.now - began, :<, 20
+        assert_equal [1, 1], [producer.delivered, producer.failed]
+        assert_predicate producer, :closed?
+        again = assert_raises(DeliveryFailed) { producer.produce("orders", "third") }
+        assert_match(/the producer is closed/, again.message)
+      end
+
+      test "may be closed by several threads, and has its counters after that" do
+        producer.produce_sync("orders", "first")
+        @broker.down!
+        producer.produce("orders", "second")
+        Array.new(4) { Thread.new { producer.close(timeout: 0.3) } }.each(&:join)
+
+        assert_equal [0, 0, 1, 1],
+                     [producer.flush(0), producer.waiting, producer.delivered, producer.failed]
+        assert_nil producer.fatal
+        assert_match(/Producer closed/, producer.inspect)
+      end
+
+      test "raises for an invalid setting" do
+        error = assert_raises(ConfigurationError) do
+          Skep::Kafka::Producer.new({ "bootstrap.servers": "b:1", "no.such": 1 })
+        end
+        assert_match(/no\.such/, error.message)
+      end
+
+      test "accepts acks that idempotence would not" do
+        producer("acks" => "1")
+        assert_equal 0, producer.produce_sync("orders", "x", partition: 0, timeout: 5).offset
+      end
+
+      # Its destruction there would wait for ever for threads that only the parent has.
+      test "flushes when its process exits, if it isn't closed" do
+        program = <<~RUBY
+          require "skep/kafka"
+          producer = Skep::Kafka::Producer.new({ "bootstrap.servers": ARGV.first, "linger.ms": 60_000 })
+          fork { producer = nil } # whose exit is none of this one's
+          Process.wait
+          producer.produce("orders", "the last", partition: 0)
+        RUBY
+        said = run_program(program, [@broker.bootstrap_servers], gems: true)
+        assert_equal ["", "", true], [*said.first(2), said.last.success?]
+        producer.produce_sync("orders", "another's", partition: 0)
+        assert_equal "the last", read(1).first.payload
+      end
+
+      test "can't be used in a forked child, and isn't destroyed by its exit" do
+        producer.produce_sync("orders", "before", partition: 0)
+        pid, reader = in_child do |writer|
+          producer.produce("orders", "from the child")
+        rescue ForkedProducer => e
+          producer.close
+          @producer = nil
+          GC.start
+          writer.write(e.message)
+        end
+
+        wait_readable(reader)
+        assert_match(/belongs to another process: .*Make a producer after the fork/, reader.read)
+        assert_predicate Process.wait2(pid).last, :success?
+        assert_equal 1, producer.produce_sync("orders", "after", partition: 0, timeout: 5).offset
+      end
+
+      private
+
+      def producer(more = {})
+        @producer ||= Skep::Kafka::Producer.new(@broker.settings.merge(more), child: @child)
+      end
+
+      # Returns true if a message isn't acknowledged after some seconds.
+      def held?
+        producer.produce("orders", "y", partition: 0).wait(timeout: 2)
+        false
+      rescue DeliveryFailed
+        true
+      end
+
+      def seconds
+        began = Skep::OS.now
+        yield
+        Skep::OS.now - began
+      end
+
+      def events = @all_events = @all_events.to_a + Array.new(@events.size) { @events.pop }
+
+      def read(count)
+        found = []
+        play { |batch, child| found.concat(batch.to_a) && found.size >= count && child.stop! }
+        found
       end
     end
-  end
-
-  test "writes an array as a header that is repeated" do
-    headers = { a: %w[1 2], "b" => ["3"], "c" => [], "d" => ["4", nil, "5"], "e" => nil }
-    producer.produce_sync("orders", "v", headers:)
-
-    assert_equal({ "a" => %w[1 2], "b" => "3", "d" => ["4", nil, "5"], "e" => nil },
-                 read(1).first.headers)
-  end
-
-  test "writes strings of any encoding as they are" do
-    wide = "é".encode("UTF-16LE")
-    producer.produce_sync("orders", wide, key: "é", headers: { "é" => wide, "b" => "\xff\0".b })
-    message = read(1).first
-    assert_equal [wide.b, "é".b, { "é" => wide.b, "b" => "\xff\0".b }],
-                 [message.payload, message.key, message.headers]
-  end
-
-  test "raises to who waits for a message that the broker refused, and tells nobody else" do
-    @broker.fail_next(0, 10) # Produce: MSG_SIZE_TOO_LARGE
-    delivery = producer("linger.ms" => 100).produce("orders", "x")
-    error = assert_raises(Skep::Kafka::NotDelivered) { delivery.wait(timeout: 10) }
-
-    assert_equal 10, error.code
-    assert_equal [error, true], [delivery.error, delivery.done?]
-    producer.close
-    refute_includes told.map(&:first), "kafka_not_delivered"
-  end
-
-  test "tells once, with a count, of what nobody asks about" do
-    @broker.fail_next(0, *[10] * 3) # however many requests it takes
-    producer("linger.ms" => 100)
-    3.times { producer.produce("orders", "x", partition: 0) }
-    producer.close
-
-    name, facts = told.find { |event, _| event == "kafka_not_delivered" }
-    assert_equal ["kafka_not_delivered", :error, "orders"], [name, *facts.values_at(:level, :topic)]
-    counts = told.select { |event, _| event == name }.map { |_, given| given[:count] }
-    assert_equal 3, counts.sum
-  end
-
-  test "gives up at its end what no broker took, in time, and tells of it" do
-    producer.produce_sync("orders", "first")
-    @broker.down!
-    delivery = producer.produce("orders", "second")
-    assert_raises(Skep::Kafka::NotDelivered) { delivery.wait(timeout: 0.1) }
-    began = Skep::OS.now
-    producer.close(timeout: 0.3)
-
-    assert_operator Skep::OS.now - began, :<, 20
-    assert_equal [1, 1], [producer.delivered, producer.failed]
-    assert_predicate producer, :closed?
-    again = assert_raises(Skep::Kafka::NotDelivered) { producer.produce("orders", "third") }
-    assert_match(/the producer is closed/, again.message)
-  end
-
-  test "may be closed by several threads, and asked what it was like" do
-    producer.produce_sync("orders", "first")
-    @broker.down!
-    producer.produce("orders", "second")
-    Array.new(4) { Thread.new { producer.close(timeout: 0.3) } }.each(&:join)
-
-    assert_equal [0, 0, 1, 1],
-                 [producer.flush(0), producer.waiting, producer.delivered, producer.failed]
-    assert_nil producer.fatal
-    assert_match(/Producer closed/, producer.inspect)
-  end
-
-  test "says what is wrong with its settings" do
-    error = assert_raises(Skep::Kafka::BadSource) do
-      Skep::Kafka::Producer.new({ "bootstrap.servers": "b:1", "no.such": 1 })
-    end
-    assert_match(/no\.such/, error.message)
-  end
-
-  test "takes acks that idempotence wouldn't" do
-    producer("acks" => "1")
-    assert_equal 0, producer.produce_sync("orders", "x", partition: 0, timeout: 5).offset
-  end
-
-  # Its destruction there would wait for ever for threads that only the parent has.
-  test "flushes at its process' exit where nobody has closed it" do
-    program = <<~RUBY
-      require "skep/kafka"
-      producer = Skep::Kafka::Producer.new({ "bootstrap.servers": ARGV.first, "linger.ms": 60_000 })
-      fork { producer = nil } # whose exit is none of this one's
-      Process.wait
-      producer.produce("orders", "the last", partition: 0)
-    RUBY
-    said = run_program(program, [@broker.bootstrap_servers], gems: true)
-    assert_equal ["", "", true], [*said.first(2), said.last.success?]
-    producer.produce_sync("orders", "another's", partition: 0)
-    assert_equal "the last", read(1).first.payload
-  end
-
-  test "is neither used nor destroyed by a forked child, which ends as if it had none" do
-    producer.produce_sync("orders", "before", partition: 0)
-    pid, reader = in_child do |writer|
-      producer.produce("orders", "from the child")
-    rescue Skep::Kafka::ForkedProducer => e
-      producer.close
-      @producer = nil
-      GC.start
-      writer.write(e.message)
-    end
-
-    wait_readable(reader)
-    assert_match(/this producer is another process'.*Make one after it/, reader.read)
-    assert_predicate Process.wait2(pid).last, :success?
-    assert_equal 1, producer.produce_sync("orders", "after", partition: 0, timeout: 5).offset
-  end
-
-  private
-
-  def producer(more = {})
-    @producer ||= Skep::Kafka::Producer.new(@broker.settings.merge(more), child: @child)
-  end
-
-  # A flush that nobody waits for any more goes on for a second at most.
-  def held_at_last?
-    deadline = Skep::OS.now + 10
-    nil until (held = held?) || Skep::OS.now > deadline
-    held
-  end
-
-  # Is a message still here after some seconds?
-  def held?
-    producer.produce("orders", "y", partition: 0).wait(timeout: 2)
-    false
-  rescue Skep::Kafka::NotDelivered
-    true
-  end
-
-  def seconds
-    began = Skep::OS.now
-    yield
-    Skep::OS.now - began
-  end
-
-  def told = @all_told = @all_told.to_a + Array.new(@told.size) { @told.pop }
-
-  def read(count)
-    found = []
-    play { |batch, child| found.concat(batch.to_a) && found.size >= count && child.stop! }
-    found
   end
 end

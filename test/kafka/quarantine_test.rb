@@ -36,7 +36,8 @@ class KafkaQuarantineTest < KafkaCase
     assert_equal 1, named(events, "dead_lettered").size
     assert_equal({ "skep.topic" => "orders", "skep.partition" => "0", "skep.offset" => "1",
                    "skep.attempts" => "3", "skep.crashes" => "3",
-                   "skep.error" => "Skep::Kafka::Crashed: alone in hand at 3 crashes of its node " \
+                   "skep.error" => "Skep::Kafka::CrashedNode: its node crashed 3 times while " \
+                                   "processing only this message " \
                                    "(SIGSEGV; SIGKILL, hung; SIGKILL, oom)",
                    "skep.host" => Socket.gethostname }, letter.headers)
   end

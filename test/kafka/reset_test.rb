@@ -4,7 +4,8 @@ require "kafka/support/kafka_case"
 
 module Skep
   module Kafka
-    # Offsets that aren't in the log any more. The embedded broker keeps 5 MiB of a partition.
+    # Librdkafka::OffsetQueries that aren't in the log any more. The embedded broker keeps 5 MiB of
+    # a partition.
     class ResetTest < ::KafkaCase
       test "reports messages that were deleted before a node came to them" do
         leave_behind

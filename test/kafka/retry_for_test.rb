@@ -67,7 +67,7 @@ class KafkaRetryForTest < KafkaCase
     feed("orders", [%w[k bad]])
     buried = ->(name, _, child) { child.stop! if name == "dead_lettered" }
     events = play({ dead_letter: "dead", retry_for: LONG }, told: buried) do
-      raise IOError.new("never").extend(Skep::Kafka::Final)
+      raise IOError.new("never").extend(Skep::Kafka::NonRetryable)
     end
 
     assert_equal [1], named(events, "dead_lettered").map { |facts| facts[:attempt] }

@@ -103,15 +103,15 @@ module Skep
 
       # The group's offset, once there is one.
       def committed_within(seconds)
-        asker = Consumer.new({ **@broker.settings.to_h { |*pair| pair.flatten.map(&:to_s) },
+        key_extractor = Consumer.new({ **@broker.settings.to_h { |*pair| pair.flatten.map(&:to_s) },
                                "group.id" => "readers" })
         by = deadline(seconds)
-        until (found = asker.committed([["orders", 0]], 1.0)&.fetch(["orders", 0], nil))
+        until (found = key_extractor.committed([["orders", 0]], 1.0)&.fetch(["orders", 0], nil))
           seconds_until(by)
         end
         found
       ensure
-        asker&.close
+        key_extractor&.close
       end
     end
   end

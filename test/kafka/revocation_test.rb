@@ -155,7 +155,7 @@ module Skep
       def revoke(batch, message)
         return unless message.offset == @at
 
-        @other = Consumer.new(Settings.new(@broker.settings.merge(HEARTBEAT)).for_member(
+        @other = Consumer.new(Config::ClientConfig.new(@broker.settings.merge(HEARTBEAT)).consumer(
           "other", 1, group: "readers", commit_every: 600, nameless: true
         ))
         @other.subscribe(["orders"])

@@ -140,7 +140,7 @@ class KafkaSourceTest < KafkaCase
   test "reads a message larger than it asks for, and can set it aside" do
     broker(orders: 1, dead: 1)
     large = "x" * 2_000_000
-    feed = Skep::Kafka::Feed.new(@broker.bootstrap_servers, "orders",
+    feed = Skep::Kafka::Testing::TopicSeeder.new(@broker.bootstrap_servers, "orders",
                                  kafka: { "message.max.bytes" => 3_000_000 })
     feed.publish([["k", large], %w[k small]])
     feed.close

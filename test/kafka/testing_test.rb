@@ -44,7 +44,7 @@ class KafkaTestingTest < Skep::TestCase
 
   test "knows all that a child can be asked" do
     spoken = Skep::Swarm::Child.public_instance_methods(false).reject { |name| name.start_with?("__") }
-    assert_empty spoken - Testing::Child.public_instance_methods - [:leave]
+    assert_empty spoken - Skep::Kafka::Testing::FakeChild.public_instance_methods - [:leave]
   end
 
   test "rehearses batches, retries and dead letters as the source says, without a wait" do
@@ -128,6 +128,13 @@ class KafkaTestingTest < Skep::TestCase
     end
   end
 
+  test "reports a pause at its level" do
+    child = Testing.child
+    Testing.run(source, ["a"], child:, retries: 1) { |batch, _| batch.pause(3, level: :debug) }
+
+    assert_includes child.events.map { |name, level, _| [name, level] }, %i[kafka_paused debug]
+  end
+
   test "stops what would pause, or jump back, for ever" do
     tries = 0
     outcome = rehearse(batch: 5) { |batch, _| batch.pause(1) if (tries += 1) }
@@ -154,7 +161,7 @@ class KafkaTestingTest < Skep::TestCase
   end
 
   test "raises what is wrong with the source" do
-    error = assert_raises(Skep::Kafka::BadSource) { rehearse(batch: 0) { nil } }
+    error = assert_raises(Skep::Kafka::ConfigurationError) { rehearse(batch: 0) { nil } }
     assert_match(/batch: must be a whole number/, error.message)
   end
 

@@ -2,10 +2,13 @@
 
 require "test_helper"
 require "simulation/world"
+require "support/doubles"
 
 # What the simulation puts in place of real objects has their methods, and each takes what the real
 # one takes.
 class SimulationDoublesTest < Skep::TestCase
+  include Doubles
+
   Supervisor = Skep::Swarm::Supervisor
   MoldLauncher = Skep::Swarm::Molds::MoldLauncher
   SOCKET = %i[to_io fileno closed? close sendmsg_nonblock recvmsg_nonblock wait_readable].freeze
@@ -16,7 +19,7 @@ class SimulationDoublesTest < Skep::TestCase
     Simulation::Reaper => Supervisor::OrphanReaper,
     Simulation::Launcher => MoldLauncher::Exec }.each do |double, real|
     test "#{double} has the methods of #{real}" do
-      assert_stands_for double, real, own_methods(real)
+      assert_stands_for double, real
     end
   end
 
@@ -31,26 +34,5 @@ class SimulationDoublesTest < Skep::TestCase
   test "a simulated setup is made as a real one is" do
     assert_equal kinds(Supervisor::ProcessSetup.instance_method(:initialize)),
                  kinds(Simulation::SetupOf.instance_method(:new))
-  end
-
-  private
-
-  def assert_stands_for(double, real, names)
-    refute_empty names
-    assert_empty names - double.public_instance_methods
-    assert_equal(names.to_h { |name| [name, kinds(real.instance_method(name))] },
-                 names.to_h { |name| [name, kinds(double.instance_method(name))] })
-  end
-
-  # Those that its class defines, its fallback or its C.
-  def own_methods(real)
-    owners = real.ancestors.take_while { |owner| owner != Object }
-    owners.flat_map { |owner| owner.public_instance_methods(false) }.uniq - %i[inspect]
-  end
-
-  # How many arguments, and which keywords.
-  def kinds(method)
-    method.parameters.map { |kind, name| kind.start_with?("key") ? [kind, name] : kind }
-          .reject { |kind| kind == :block }
   end
 end

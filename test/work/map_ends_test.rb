@@ -25,7 +25,7 @@ class MapEndsTest < Skep::TestCase
       end
     end
     assert_equal ["no 6", 6, 1], [error.message, error.skep_item, error.skep_index]
-    assert_kind_of Skep::AtItem, error
+    assert_kind_of Skep::ItemContext, error
     assert_match(/#{__FILE__}:2\d:/, error.backtrace.first)
     assert_match(/map_ends_test.*block/, error.backtrace.last(60).join)
     assert_kind_of ArgumentError, error.cause
@@ -39,10 +39,10 @@ class MapEndsTest < Skep::TestCase
   test "raises exceptions that no `new` could make, and names those that can't travel" do
     picky = assert_raises(Picky) { Skep.map([1], nodes: 1) { raise Picky.new(1, 2) } }
     assert_equal "1 and 2", picky.message
-    error = assert_raises(Skep::NodeError) { Skep.map([7], nodes: 1) { raise Class.new(KeyError), "why" } }
+    error = assert_raises(Skep::RemoteError) { Skep.map([7], nodes: 1) { raise Class.new(KeyError), "why" } }
     assert_match(/why/, error.message)
     assert_equal 7, error.skep_item
-    error = assert_raises(Skep::NodeError) { Skep.map([7], nodes: 1) { raise Unloadable, "why" } }
+    error = assert_raises(Skep::RemoteError) { Skep.map([7], nodes: 1) { raise Unloadable, "why" } }
     assert_equal "MapEndsTest::Unloadable", error.error_class
     assert_match(/never back/, error.message)
   end

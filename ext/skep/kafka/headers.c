@@ -1,8 +1,8 @@
 /*
- * A message's headers: packed into the haul's memory, and out of it as a Hash. Each is the size of
- * its name, the size of its value (SKEP_NO_VALUE: none), the name, the value, nothing aligned.
+ * A message's headers: copied into the message set's memory, and read from it as a Hash. Each is the
+ * size of its name, the size of its value (SKEP_NO_VALUE: none), the name, the value, unaligned.
  */
-#include "plane.h"
+#include "message_set.h"
 
 #include <ruby/encoding.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static VALUE skep_no_headers;
 static int
 skep_header_get(const void *headers, size_t index, struct skep_header *header)
 {
-    if (skep_rdkafka.header_get_all(headers, index, &header->name, &header->value,
+    if (skep_librdkafka.header_get_all(headers, index, &header->name, &header->value,
                                     &header->value_size)) return 0;
     header->name_size = strlen(header->name);
     if (!header->value) header->value_size = SKEP_NO_VALUE;
@@ -29,14 +29,14 @@ skep_header_get(const void *headers, size_t index, struct skep_header *header)
 }
 
 size_t
-skep_headers_size(const struct skep_rd_message *message, size_t *count)
+skep_headers_size(const struct skep_rd_kafka_message *message, size_t *count)
 {
     struct skep_header header;
     void *headers;
     size_t bytes = 0;
 
     *count = 0;
-    if (skep_rdkafka.message_headers(message, &headers)) return 0;
+    if (skep_librdkafka.message_headers(message, &headers)) return 0;
     for (; skep_header_get(headers, *count, &header); ++*count)
         bytes += 2 * sizeof(size_t) + header.name_size + (header.value ? header.value_size : 0);
     return bytes;
@@ -50,13 +50,13 @@ skep_headers_put(char *to, const void *from, size_t size)
 }
 
 char *
-skep_headers_write(const struct skep_rd_message *message, size_t count, char *to)
+skep_headers_write(const struct skep_rd_kafka_message *message, size_t count, char *to)
 {
     struct skep_header header;
     void *headers;
     size_t i;
 
-    if (!count || skep_rdkafka.message_headers(message, &headers)) return to;
+    if (!count || skep_librdkafka.message_headers(message, &headers)) return to;
     for (i = 0; i < count && skep_header_get(headers, i, &header); i++) {
         to = skep_headers_put(to, &header.name_size, sizeof(size_t));
         to = skep_headers_put(to, &header.value_size, sizeof(size_t));
@@ -66,7 +66,7 @@ skep_headers_write(const struct skep_rd_message *message, size_t count, char *to
     return to;
 }
 
-/* Values of a repeated name are an Array, in their order. */
+/* The values of a repeated name are an Array, in their order. */
 static void
 skep_headers_add(VALUE hash, VALUE name, VALUE value)
 {

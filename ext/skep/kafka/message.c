@@ -1,73 +1,73 @@
 /*
- * Skep::Kafka::Message::Packed: a message as it lies in a haul, which it keeps alive. Strings are
- * made when they are asked for, and kept.
+ * Skep::Kafka::Message::Packed: a message of a message set, which it keeps alive. Strings are made on
+ * first use, and kept.
  *
- * Those that a loop gives out lie in one room, which goes with the last who needs it: a malloc and a
- * free for each would take a third of the time.
+ * The messages of one loop share one allocation, the slab, which is freed with the last message: a
+ * malloc and a free for each message would take a third of the time.
  */
-#include "plane.h"
+#include "message_set.h"
 
 #include <stdlib.h>
 
 struct skep_message {
-    struct skep_room *room;
-    VALUE haul;
+    struct skep_message_slab *slab;
+    VALUE message_set;
     const struct skep_record *record;
-    VALUE payload; /* 0: not asked for yet */
+    VALUE payload; /* these are 0 until they are first used */
     VALUE key;
     VALUE headers;
 };
 
-struct skep_room {
-    size_t lives; /* of those who need it: its messages, and the object that stands for it */
+struct skep_message_slab {
+    size_t references; /* from its messages, and from the object that holds it for the loop */
     size_t bytes;
-    size_t made;
-    size_t most;
+    size_t used; /* messages */
+    size_t capacity;
     struct skep_message messages[];
 };
 
 static VALUE skep_message_class;
 
 static void
-skep_room_leave(struct skep_room *room)
+skep_message_slab_release(struct skep_message_slab *slab)
 {
-    if (--room->lives) return;
-    rb_gc_adjust_memory_usage(-(ssize_t)room->bytes);
-    free(room);
+    if (--slab->references) return;
+    rb_gc_adjust_memory_usage(-(ssize_t)slab->bytes);
+    free(slab);
 }
 
 static void
-skep_room_free(void *data)
+skep_message_slab_free(void *data)
 {
-    skep_room_leave(data);
+    skep_message_slab_release(data);
 }
 
 static size_t
-skep_room_size(const void *data)
+skep_message_slab_size(const void *data)
 {
-    return ((const struct skep_room *)data)->bytes;
+    return ((const struct skep_message_slab *)data)->bytes;
 }
 
-static const rb_data_type_t skep_room_type = {
-    .wrap_struct_name = "Skep::Kafka::Message room",
-    .function = { .dfree = skep_room_free, .dsize = skep_room_size },
+static const rb_data_type_t skep_message_slab_type = {
+    .wrap_struct_name = "Skep::Kafka::Message slab",
+    .function = { .dfree = skep_message_slab_free, .dsize = skep_message_slab_size },
     .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
 };
 
-/* The object comes first: there may be no memory for it, and then nothing else is lost. */
+/* Makes the object first: if there is no memory for it, nothing has to be freed. */
 VALUE
-skep_room_new(size_t count, struct skep_room **room)
+skep_message_slab_new(size_t count, struct skep_message_slab **slab)
 {
-    VALUE self = TypedData_Wrap_Struct(0, &skep_room_type, NULL);
-    size_t bytes = sizeof(**room) + count * sizeof(struct skep_message);
+    VALUE self = TypedData_Wrap_Struct(0, &skep_message_slab_type, NULL);
+    size_t bytes = sizeof(**slab) + count * sizeof(struct skep_message);
 
-    *room = malloc(bytes);
-    if (!*room) rb_memerror();
-    (*room)->lives = 1;
-    (*room)->bytes = bytes;
-    (*room)->made = 0;
-    (*room)->most = count;
-    RTYPEDDATA_DATA(self) = *room;
+    *slab = malloc(bytes);
+    if (!*slab) rb_memerror();
+    (*slab)->references = 1;
+    (*slab)->bytes = bytes;
+    (*slab)->used = 0;
+    (*slab)->capacity = count;
+    RTYPEDDATA_DATA(self) = *slab;
     rb_gc_adjust_memory_usage((ssize_t)bytes);
     return self;
 }
@@ -77,7 +77,7 @@ skep_message_mark(void *data)
 {
     struct skep_message *message = data;
 
-    rb_gc_mark_movable(message->haul);
+    rb_gc_mark_movable(message->message_set);
     rb_gc_mark_movable(message->payload);
     rb_gc_mark_movable(message->key);
     rb_gc_mark_movable(message->headers);
@@ -88,7 +88,7 @@ skep_message_compact(void *data)
 {
     struct skep_message *message = data;
 
-    message->haul = rb_gc_location(message->haul);
+    message->message_set = rb_gc_location(message->message_set);
     message->payload = rb_gc_location(message->payload);
     message->key = rb_gc_location(message->key);
     message->headers = rb_gc_location(message->headers);
@@ -97,13 +97,13 @@ skep_message_compact(void *data)
 static void
 skep_message_free(void *data)
 {
-    skep_room_leave(((struct skep_message *)data)->room);
+    skep_message_slab_release(((struct skep_message *)data)->slab);
 }
 
 static size_t
 skep_message_size(const void *data)
 {
-    return 0; /* the room's */
+    return 0; /* the slab reports it */
 }
 
 static const rb_data_type_t skep_message_type = {
@@ -113,35 +113,35 @@ static const rb_data_type_t skep_message_type = {
     .flags = RUBY_TYPED_FREE_IMMEDIATELY | RUBY_TYPED_WB_PROTECTED,
 };
 
-/* A continuation has entered its loop again, whose room is full. */
+/* The slab is full: a continuation has entered the loop again. */
 static VALUE
-skep_message_again(VALUE haul, const struct skep_record *record)
+skep_message_again(VALUE message_set, const struct skep_record *record)
 {
-    struct skep_room *room;
-    VALUE held = skep_room_new(1, &room);
-    VALUE self = skep_message_new(haul, record, room);
+    struct skep_message_slab *slab;
+    VALUE held = skep_message_slab_new(1, &slab);
+    VALUE self = skep_message_new(message_set, record, slab);
 
     RB_GC_GUARD(held);
     return self;
 }
 
 VALUE
-skep_message_new(VALUE haul, const struct skep_record *record, struct skep_room *room)
+skep_message_new(VALUE message_set, const struct skep_record *record, struct skep_message_slab *slab)
 {
     struct skep_message *message;
     VALUE self;
 
-    if (room->made == room->most) return skep_message_again(haul, record);
-    message = &room->messages[room->made++];
-    *message = (struct skep_message){ .room = room, .record = record };
+    if (slab->used == slab->capacity) return skep_message_again(message_set, record);
+    message = &slab->messages[slab->used++];
+    *message = (struct skep_message){ .slab = slab, .record = record };
     self = TypedData_Wrap_Struct(skep_message_class, &skep_message_type, message);
-    room->lives++;
-    RB_OBJ_WRITE(self, &message->haul, haul);
+    slab->references++;
+    RB_OBJ_WRITE(self, &message->message_set, message_set);
     return self;
 }
 
 static struct skep_message *
-skep_message_of(VALUE self)
+skep_message_get(VALUE self)
 {
     return rb_check_typeddata(self, &skep_message_type);
 }
@@ -149,25 +149,25 @@ skep_message_of(VALUE self)
 static VALUE
 skep_message_topic(VALUE self)
 {
-    return skep_haul_of(skep_message_of(self)->haul)->topic;
+    return skep_message_set_get(skep_message_get(self)->message_set)->topic;
 }
 
 static VALUE
 skep_message_partition(VALUE self)
 {
-    return INT2NUM(skep_haul_of(skep_message_of(self)->haul)->partition);
+    return INT2NUM(skep_message_set_get(skep_message_get(self)->message_set)->partition);
 }
 
 static VALUE
 skep_message_offset(VALUE self)
 {
-    return LL2NUM(skep_message_of(self)->record->offset);
+    return LL2NUM(skep_message_get(self)->record->offset);
 }
 
 static VALUE
 skep_message_milliseconds(VALUE self)
 {
-    return LL2NUM(skep_message_of(self)->record->milliseconds);
+    return LL2NUM(skep_message_get(self)->record->milliseconds);
 }
 
 static VALUE
@@ -185,7 +185,7 @@ skep_message_payload_of(const struct skep_record *record)
 static VALUE
 skep_message_payload(VALUE self)
 {
-    struct skep_message *message = skep_message_of(self);
+    struct skep_message *message = skep_message_get(self);
 
     if (!message->payload)
         RB_OBJ_WRITE(self, &message->payload, skep_message_payload_of(message->record));
@@ -195,7 +195,7 @@ skep_message_payload(VALUE self)
 static VALUE
 skep_message_key(VALUE self)
 {
-    struct skep_message *message = skep_message_of(self);
+    struct skep_message *message = skep_message_get(self);
     const struct skep_record *record = message->record;
 
     if (!message->key)
@@ -206,19 +206,20 @@ skep_message_key(VALUE self)
 static VALUE
 skep_message_headers(VALUE self)
 {
-    struct skep_message *message = skep_message_of(self);
+    struct skep_message *message = skep_message_get(self);
     const struct skep_record *record = message->record;
 
     if (!message->headers)
-        RB_OBJ_WRITE(self, &message->headers, skep_headers_read(record->headers, record->header_count));
+        RB_OBJ_WRITE(self, &message->headers,
+                     skep_headers_read(record->headers, record->header_count));
     return message->headers;
 }
 
-/* What was made of it before may have been changed in place. */
+/* Forgets the strings that were made: a handler may have changed them in place. */
 static VALUE
-skep_message_anew(VALUE self)
+skep_message_reset_strings(VALUE self)
 {
-    struct skep_message *message = skep_message_of(self);
+    struct skep_message *message = skep_message_get(self);
 
     message->payload = message->key = message->headers = 0;
     return Qnil;
@@ -239,5 +240,5 @@ skep_init_message(VALUE kafka)
     rb_define_method(skep_message_class, "payload", skep_message_payload, 0);
     rb_define_method(skep_message_class, "key", skep_message_key, 0);
     rb_define_method(skep_message_class, "headers", skep_message_headers, 0);
-    rb_define_method(skep_message_class, "__anew", skep_message_anew, 0);
+    rb_define_method(skep_message_class, "__reset_strings", skep_message_reset_strings, 0);
 }

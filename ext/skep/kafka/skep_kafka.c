@@ -1,8 +1,8 @@
 /*
- * skep_kafka.so, the data plane of skep/kafka: messages out of librdkafka's queues into Ruby. Loaded
- * last by lib/skep/kafka.rb: the classes are there, each with its Ruby fallback.
+ * skep_kafka.so: copies messages from librdkafka's queues into Ruby.
+ * lib/skep/kafka.rb loads it last, when the classes exist, each with its Ruby fallback.
  */
-#include "plane.h"
+#include "message_set.h"
 
 void Init_skep_kafka(void) __attribute__((visibility("default")));
 
@@ -12,9 +12,9 @@ Init_skep_kafka(void)
     VALUE skep = rb_define_module("Skep");
     VALUE kafka = rb_define_module_under(skep, "Kafka");
 
-    skep_init_rdkafka(kafka);
+    skep_init_librdkafka(kafka);
     skep_init_headers(kafka);
     skep_init_message(kafka);
-    skep_init_haul(kafka);
-    skep_init_reader(kafka);
+    skep_init_message_set(kafka);
+    skep_init_partition_queue(kafka);
 }

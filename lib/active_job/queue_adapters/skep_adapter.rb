@@ -1,48 +1,49 @@
 # frozen_string_literal: true
 
-# Active Job's jobs by Kafka: `config.active_job.queue_adapter = :skep`. A queue is a topic; swarms
-# do what lies there (Skep::Rails.jobs). docs/rails.md.
+# Active Job on Kafka: `config.active_job.queue_adapter = :skep`. Each queue is a topic; swarms run
+# its jobs (Skep::Rails.jobs). docs/rails.md
 #
 #   class InvoiceJob < ApplicationJob
 #     def perform(order) = …
-#     def kafka_key = arguments.first.customer_id   # in order for each; without it in any order
+#     def kafka_key = arguments.first.customer_id   # jobs of one key run in order
 #   end
 #
-# A job that Kafka hasn't taken is never passed over in silence: Skep::Rails::NotEnqueued is raised,
-# which perform_later doesn't rescue. Priorities are none.
+# A job that Kafka doesn't acknowledge raises Skep::Rails::EnqueueFailed, which perform_later
+# doesn't rescue. Priorities are ignored.
 module ActiveJob
-  # Where Active Job looks for adapters.
+  # Active Job looks for its adapters here.
   module QueueAdapters
-    # Active Job's jobs by Kafka.
+    # Active Job on Kafka.
     class SkepAdapter < AbstractAdapter
       def initialize #: () -> void
         super
-        require "skep/rails/queues"
+        require "skep/rails/job_queues"
       end
 
       # Kafka isn't part of the database's transaction.
       def enqueue_after_transaction_commit? = true
 
-      # Raises NotEnqueued.
+      # Raises EnqueueFailed.
       #: (ActiveJob::Base) -> void
-      def enqueue(job) = bring([job])
+      def enqueue(job) = enqueue_jobs([job])
 
-      # The same of a job for later: it waits in a topic of delays.
+      # Enqueues a delayed job, which waits in a delay topic.
       #: (ActiveJob::Base, Float) -> void
-      def enqueue_at(job, _timestamp) = bring([job])
+      def enqueue_at(job, _timestamp) = enqueue_jobs([job])
 
-      # For perform_all_later: all at once. Raises NotEnqueued, too; those that Kafka has taken are
-      # `successfully_enqueued?`, the others have an `enqueue_error`. How many those were.
+      # Enqueues all jobs of perform_all_later at once and returns their number. Raises
+      # EnqueueFailed; jobs that Kafka has stored are then `successfully_enqueued?`, the others have
+      # an `enqueue_error`.
       #: (Array[ActiveJob::Base]) -> Integer
-      def enqueue_all(jobs) = bring(jobs).size
+      def enqueue_all(jobs) = enqueue_jobs(jobs).size
 
-      # Is the node that does this job to stop? ActiveJob::Continuable asks.
+      # Returns true if the node that runs this job is stopping. ActiveJob::Continuable calls it.
       #: () -> bool
       def stopping? = ::Skep::Rails.__stopping?
 
       private
 
-      def bring(jobs) = ::Skep::Rails.__enqueue(jobs)
+      def enqueue_jobs(jobs) = ::Skep::Rails.__enqueue(jobs)
     end
   end
 end

@@ -1,106 +1,162 @@
 # frozen_string_literal: true
 
-# A member of a consumer group, as far as the client goes: it subscribes, takes and gives up
-# partitions, stores and commits offsets. When to do so is the keeper's business.
+# A librdkafka consumer that is a member of a consumer group: subscribes, assigns partitions, stores
+# and commits offsets, and leaves the group. Consumer::EventLoop decides when.
 #
 #   consumer = Consumer.new(settings)
 #   consumer.subscribe(["orders"])
 #   consumer.control.drain { |event| consumer.assign(event.list) if event.kind == :rebalance … }
+#   consumer.leave(10) { |event| … }
+#   consumer.close
 module Skep
   module Kafka
-    class Consumer < Client
-      include Offsets
-      include Membership
+    class Consumer < Librdkafka::Client
+      include Librdkafka::OffsetQueries
+
+      MEMBERSHIP_POLL = 0.05 # seconds; librdkafka sends no event when it has joined or left
+      SEEK_SECONDS = 5.0
+      private_constant :MEMBERSHIP_POLL, :SEEK_SECONDS
 
       attr_reader :fetch_wait #: FetchWait?, nil where the settings say how long
 
       def initialize(settings) #: (Hash[String, String]) -> void
-        @group, @name = settings.values_at("group.id", "group.instance.id")
-        @stays = @name && !Protocol.new(settings).brokers?
-        super(settings, type: Native::CONSUMER)
+        @group, @instance_id = settings.values_at("group.id", "group.instance.id")
+        @static = @instance_id && !Config::GroupProtocol.new(settings).broker_assigned?
+        super(settings, type: Librdkafka::Bindings::CONSUMER)
         @fetch_wait = FetchWait.for(handle, settings)
         @reset = settings.fetch("auto.offset.reset", "largest")
       end
 
       def subscribe(topics) #: (Array[String]) -> void
-        PartitionList.make(topics.map { |topic| [topic, -1] }) do |list|
-          check(Native.subscribe(handle, list.pointer), "the subscription to #{topics.join(", ")}")
+        Librdkafka::TopicPartitionList.make(topics.map { |topic| [topic, -1] }) do |list|
+          check(Librdkafka::Bindings.subscribe(handle, list.pointer),
+                "the subscription to #{topics.join(", ")}")
         end
       end
 
-      # Takes these partitions on top of what it has, or instead, as the group's protocol goes.
-      def assign(list) #: (PartitionList) -> void
+      # Accepts an assignment. In a cooperative group the list is added to the current assignment,
+      # otherwise it replaces it.
+      def assign(list) #: (Librdkafka::TopicPartitionList) -> void
         if cooperative?
-          check_error(Native.incremental_assign(handle, list.pointer), "an assignment")
+          check_error(Librdkafka::Bindings.incremental_assign(handle, list.pointer),
+                      "an assignment")
         else
-          check(Native.assign(handle, list.pointer), "an assignment")
+          check(Librdkafka::Bindings.assign(handle, list.pointer), "an assignment")
         end
       end
 
-      # Gives these up, or everything.
-      def unassign(list) #: (PartitionList) -> void
+      # Accepts a revocation: of this list in a cooperative group, otherwise of all partitions.
+      def unassign(list) #: (Librdkafka::TopicPartitionList) -> void
         if cooperative?
-          check_error(Native.incremental_unassign(handle, list.pointer), "a revocation")
+          check_error(Librdkafka::Bindings.incremental_unassign(handle, list.pointer),
+                      "a revocation")
         else
-          check(Native.assign(handle, nil), "a revocation")
+          check(Librdkafka::Bindings.assign(handle, nil), "a revocation")
         end
       end
 
-      # Were the partitions taken away without asking?
-      def lost? = !Native.assignment_lost(handle).zero? #: () -> bool
+      # Returns true if the group took the partitions away without asking, as after a missed
+      # session timeout.
+      def lost? = !Librdkafka::Bindings.assignment_lost(handle).zero? #: () -> bool
 
-      # A partition about to be assigned; see Partition. Without forwarding its messages stay in its
-      # queue, instead of joining all others in the consumer's.
-      def partition(topic, number, **how) #: (String, Integer, **untyped) -> Partition
-        queue = Native.queue_get_partition(handle, topic, number)
-        Native.queue_forward(queue, nil)
-        whereabouts = Whereabouts.new(handle, topic, number)
-        partition = Partition.new(queue, topic, number, whereabouts:, **how)
-        partition.tap { partition.intake.fetch_wait = @fetch_wait }
+      # Returns the reader of a partition that is about to be assigned. limit: maximum messages of
+      # a read.
+      #: (String, Integer, limit: Integer, ?fetch_errors: FetchErrors?) -> Processing::PartitionReader
+      def reader(topic, number, limit:, fetch_errors: nil)
+        queue = Librdkafka::PartitionQueue.new(handle, topic, number, limit)
+        Processing::PartitionReader.new(queue, topic, number, fetch_errors:, fetch_wait:)
       end
 
-      # Notes the offset to commit next; of a partition that has just been revoked it is no more
-      # ours to note. epoch: the leader epoch of the message before that offset, where it is known.
+      # Stores the offset for the next automatic commit. Returns false for a partition that isn't
+      # assigned any more. epoch: the leader epoch of the message before the offset, if known.
       #: (String, Integer, Integer, ?Integer?) -> bool
       def store(topic, number, offset, epoch = nil)
-        PartitionList.make([[topic, number, offset, epoch]]) do |list|
-          Native.offsets_store(handle, list.pointer).zero?
+        Librdkafka::TopicPartitionList.make([[topic, number, offset, epoch]]) do |list|
+          Librdkafka::Bindings.offsets_store(handle, list.pointer).zero?
         end
       end
 
-      # Goes on reading these from there: what was fetched already isn't given out any more.
+      # Continues reading at these offsets; messages fetched before aren't returned any more.
       def seek(offsets, seconds) #: (Array[[String, Integer, Integer]], Numeric) -> void
-        PartitionList.make(offsets) do |list|
+        Librdkafka::TopicPartitionList.make(offsets) do |list|
           milliseconds = (seconds * 1000).ceil
-          check_error(Native.seek_partitions(handle, list.pointer, milliseconds), "a seek")
+          check_error(Librdkafka::Bindings.seek_partitions(handle, list.pointer, milliseconds),
+                      "a seek")
           list.to_a.each { |_, _, _, code| check(code, "a seek") }
         end
       end
 
-      # The same, which is committed first: a node that dies meanwhile is succeeded by one that
-      # begins there. (What was stored before would be committed again.) It is committed without a
-      # leader epoch: librdkafka would compare that with the epochs of what is read from there on.
-      def move(offsets, seconds) #: (Array[[String, Integer, Integer]], Numeric) -> void
-        offsets.each { |place| store(*place) }
-        check(commit(offsets, seconds), "a commit")
-        seek(offsets, seconds)
+      # Continues reading a partition at a place: an offset, :beginning, :end or a Time. Returns the
+      # offset. Commits it first, so that another node continues there too if this one dies. Raises
+      # LibrdkafkaError without a broker's answer; the position hasn't changed then.
+      #: (String, Integer, Integer | Symbol | Time) -> Integer
+      def commit_and_seek(topic, number, place)
+        offset = place.is_a?(Integer) ? place : find([topic, number], place, SEEK_SECONDS)
+        # Stored as well, or the next automatic commit would restore the old offset. Without a
+        # leader epoch, with which librdkafka would compare the epochs of what it reads next.
+        store(topic, number, offset)
+        check(commit([[topic, number, offset]], SEEK_SECONDS), "a commit")
+        seek([[topic, number, offset]], SEEK_SECONDS)
+        offset
       end
 
-      # Commits these offsets, with their leader epochs where they have them, and waits for the
-      # answer, an error code; 0 is success.
+      # Commits these offsets, with leader epochs where they are given, and waits for the answer.
+      # Returns an error code; 0 is success.
       #: (Array[[String, Integer, Integer, Integer?]], Numeric) -> Integer
       def commit(offsets, seconds)
         return 0 if offsets.empty?
 
         answers = queue
-        code = PartitionList.make(offsets) do |list|
-          Native.commit_queue(handle, list.pointer, answers.pointer, nil, nil)
+        code = Librdkafka::TopicPartitionList.make(offsets) do |list|
+          Librdkafka::Bindings.commit_queue(handle, list.pointer, answers.pointer, nil, nil)
         end
         return code unless code.zero?
 
-        answers.wait(seconds, &:code) || Codes::TIMED_OUT
+        answers.wait(seconds, &:code) || Librdkafka::ErrorCode::TIMED_OUT
       ensure
         answers&.close
+      end
+
+      # Returns true for a static member, whose partitions stay assigned to it after `leave` until
+      # its session ends or it joins again. (By the protocol of KIP-848 a static member of
+      # librdkafka leaves like a dynamic one.)
+      def static_member? = @static ? true : false #: () -> bool
+
+      # Leaves the group even as a static member, within so many seconds. Call it before `leave`.
+      # Yields each event, among them the last revocation.
+      #: (Numeric) { (Librdkafka::EventQueue::Event) -> void } -> void
+      def leave_for_good(seconds, &)
+        return if @left_for_good
+
+        # Wait until a pending JoinGroup has completed; otherwise the broker would add the member
+        # after it has left. Without any topic it never completes.
+        @left_for_good = true
+        deadline = OS.now + (seconds / 2)
+        serve_until(deadline, &) while !member? && OS.now < deadline
+        deadline += seconds / 2
+        check(Librdkafka::Bindings.unsubscribe(handle), "leaving the group")
+        serve_until(deadline, &) while member? && OS.now < deadline
+      end
+
+      # Ends the membership, within so many seconds: a dynamic member leaves the group, a static
+      # member keeps its place. Returns true if librdkafka has finished. Yields each event, among
+      # them the last revocation.
+      #
+      # A consumer that closes during a rebalance is asked twice to give up its partitions, but
+      # librdkafka takes the first answer for both; answering the second one may block for ever.
+      def leave(seconds) #: (Numeric) { (Librdkafka::EventQueue::Event) -> void } -> bool
+        deadline = OS.now + seconds
+        check_error(Librdkafka::Bindings.consumer_close_queue(handle, control.pointer),
+                    "closing the consumer")
+        revoked = false
+        until (closed = left?) || OS.now > deadline
+          control.wait([deadline - OS.now, 0.1].max) do |event|
+            rebalance = event.kind == :rebalance
+            yield event unless rebalance && revoked
+            revoked ||= rebalance
+          end
+        end
+        closed
       end
 
       def close #: () -> void
@@ -115,15 +171,120 @@ module Skep
 
       private
 
-      def failure(code, text)
-        return super unless [Codes::FENCED, Codes::NAME_KEPT].include?(code)
-
-        NameTaken.new(name: @name, group: @group, cause: Native.err2str(code),
-                      kept: code == Codes::NAME_KEPT)
+      # Returns true while the group knows this member: librdkafka has a member id from the answer
+      # to its JoinGroup until it leaves.
+      def member?
+        id = Librdkafka::Bindings.memberid(handle)
+        !id.null? && !id.read_string.empty?
+      ensure
+        Librdkafka::Bindings.mem_free(handle, id) if id
       end
 
-      def cooperative? = Native.rebalance_protocol(handle) == "COOPERATIVE"
+      def left? = Librdkafka::Bindings.consumer_closed(handle) == 1
+
+      def serve_until(deadline, &)
+        control.wait((deadline - OS.now).clamp(0, MEMBERSHIP_POLL), &)
+      end
+
+      def failure(code, text)
+        kept = code == Librdkafka::ErrorCode::UNRELEASED_INSTANCE_ID
+        return super unless kept || code == Librdkafka::ErrorCode::FENCED_INSTANCE_ID
+
+        InstanceIdTaken.new(name: @instance_id, group: @group,
+                            cause: Librdkafka::Bindings.err2str(code), kept:)
+      end
+
+      def cooperative? = Librdkafka::Bindings.rebalance_protocol(handle) == "COOPERATIVE"
+
+      # How long a broker may hold a fetch request for which it has no data (fetch.wait.max.ms): 500
+      # ms, librdkafka's default, but 10 ms while a partition with a backlog is read faster than
+      # that.
+      #
+      #   fetch_wait = FetchWait.new(consumer.handle, messages: 10_000, bytes: 16_384_000)
+      #   fetch_wait.full?(10_240, 921_600)   # => true: a full queue is left out of fetch requests
+      #   fetch_wait.shorten                  # for a second
+      #   fetch_wait.io; fetch_wait.seconds_left; fetch_wait.look    # for the event loop
+      #
+      # librdkafka has one fetch request in flight for each broker and leaves partitions with a full
+      # queue out of it. If all others are at their end, the broker holds the request for the whole
+      # time, while the reader empties the full queue and waits. A client with nothing to read keeps
+      # the long wait: it sends two requests a second to each broker.
+      #
+      # librdkafka reads the value from its live configuration for each request. Its API declares
+      # that configuration read-only; if a later release refuses the write, the wait stays as it is
+      # (docs/decisions/the-fetch-wait-follows-the-backlog.md).
+      class FetchWait
+        NAME = "fetch.wait.max.ms"
+        LONG = 500 # milliseconds
+        SHORT = 10
+        SECONDS = 1.0 # how long the wait stays short
+        private_constant :LONG, :SHORT, :SECONDS
+
+        # Returns the FetchWait of a consumer with these settings; nil if they set it themselves.
+        #: (FFI::Pointer, Hash[String, String]) -> FetchWait?
+        def self.for(handle, settings)
+          return if settings.key?(NAME)
+
+          messages, kbytes = settings.values_at("queued.min.messages", "queued.max.messages.kbytes")
+          new(handle, messages: (messages || 100_000).to_i, bytes: (kbytes || 65_536).to_i * 1000)
+        end
+
+        # messages, bytes: a partition's queue with so much is full.
+        #: (FFI::Pointer, messages: Integer, bytes: Integer, ?long: Integer, ?clock: ^() -> Float)
+        #:   -> void
+        def initialize(handle, messages:, bytes:, long: LONG, clock: OS.method(:now))
+          @conf = Librdkafka::Bindings.conf(handle)
+          @messages, @bytes = messages, bytes
+          @long, @clock = long, clock
+          @lock = Mutex.new
+          @wakeup_pipe = Librdkafka::WakeupPipe.new
+        end
+
+        # Returns true if librdkafka leaves a partition whose queue has so much out of a request.
+        #: (Integer, Integer) -> bool
+        def full?(messages, bytes) = messages >= @messages || bytes >= @bytes
+
+        # May be called by any thread.
+        def shorten #: () -> void
+          was_long = @lock.synchronize do
+            before, @due = @due, @clock.call + SECONDS
+            write(SHORT) unless before
+            before.nil?
+          end
+          @wakeup_pipe.wake if was_long
+        end
+
+        def io = @wakeup_pipe.io #: () -> IO
+
+        # Returns the time until `look` must be called; nil while the wait is long.
+        def seconds_left #: () -> Float?
+          @lock.synchronize { @due && [@due - @clock.call, 0].max }
+        end
+
+        # Makes the wait long again if nobody has shortened it for a second.
+        def look #: () -> void
+          @wakeup_pipe.drain
+          @lock.synchronize do
+            next unless @due && @due <= @clock.call
+
+            @due = nil
+            write(@long)
+          end
+        end
+
+        def close = @wakeup_pipe.close #: () -> void
+
+        #: () -> String
+        def inspect = "#<Skep::Kafka::Consumer::FetchWait #{@due ? SHORT : @long} ms>"
+
+        private
+
+        def write(milliseconds)
+          Librdkafka::Bindings.with_error_buffer do |buffer, size|
+            Librdkafka::Bindings.conf_set(@conf, NAME, milliseconds.to_s, buffer, size)
+          end
+        end
+      end
     end
-    private_constant :Consumer
   end
 end

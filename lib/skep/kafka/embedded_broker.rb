@@ -18,19 +18,19 @@ module Skep
   module Kafka
     class EmbeddedBroker
       SECONDS = 30
-      PROGRAM = "require \"skep/kafka\"; Skep::Kafka::MockCluster.serve(owner: %d)"
+      PROGRAM = "require \"skep/kafka\"; Skep::Kafka::Testing::MockCluster.serve(owner: %d)"
       private_constant :SECONDS, :PROGRAM
 
       attr_reader :pid #: Integer, of its process; nil once it is stopped
       attr_reader :bootstrap_servers #: String, its address, HOST:PORT
 
       # topics: names, each with its number of partitions; nodes: how many brokers.
-      # Raises GemMissing without the client, NoBroker where they don't come up.
+      # Raises GemMissing without the client, EmbeddedBrokerFailed where they don't come up.
       #: (?topics: Hash[String, Integer], ?nodes: Integer) -> EmbeddedBroker
       def self.start(topics: {}, nodes: 1) = new(topics:, nodes:)
 
       # Raises GemMissing where there can be none.
-      def self.check = Library.path && nil #: () -> void
+      def self.check = Librdkafka::Bindings.library && nil #: () -> void
 
       def initialize(topics:, nodes:)
         there, @input = OS.pipe
@@ -90,7 +90,7 @@ module Skep
       # Closing the pipe alone wouldn't do while a forked child holds it too.
       def dismiss
         command("stop")
-      rescue Errno::EPIPE, NoBroker
+      rescue Errno::EPIPE, EmbeddedBrokerFailed
         # It has ended already.
       end
 
@@ -102,7 +102,7 @@ module Skep
       def answer
         return @output.gets.chomp if @output.wait_readable(SECONDS) && !@output.eof?
 
-        raise NoBroker.new(pid:, seconds: SECONDS)
+        raise EmbeddedBrokerFailed.new(pid:, seconds: SECONDS)
       end
     end
   end

@@ -1,14 +1,14 @@
 # frozen_string_literal: true
 
-# One message as it was read, its native memory already given back.
+# A message read from a topic: a copy, independent of librdkafka.
 #
 #   message.payload    # => "…" the bytes (binary encoding), nil for a tombstone
 #   message.key        # => "…" or nil
 #   message.headers    # => { "trace" => "…", "via" => ["…", "…"] }, an Array where one is repeated
 #   message.timestamp  # => Time, or nil where the broker has none
 #
-# It can be marshalled, and so come out of a Skep.map; what comes back lies in no haul. Neither does
-# a `dup`, which is what to keep for long (a message keeps its whole batch), or to give to a Ractor.
+# It can be marshalled, and so returned from a Skep.map. A message keeps the memory of its whole
+# batch; a `dup` and a marshalled copy don't: keep a `dup` for long, or give it to a Ractor.
 module Skep
   module Kafka
     class Message
@@ -17,7 +17,7 @@ module Skep
       attr_reader :offset #: Integer, its place in the partition
       attr_reader :key #: String?, binary; nil: it has none
       attr_reader :payload #: String?, binary; nil: a tombstone
-      # By name; of several of one name an Array, in their order.
+      # By name; the values of a repeated name are an Array, in their order.
       attr_reader :headers #: Hash[String, String? | Array[String?]]
       attr_reader :milliseconds #: Integer, the timestamp since 1970, -1 where there is none
 
@@ -27,11 +27,11 @@ module Skep
         @offset = offset
         @milliseconds = milliseconds
         @read = [key, payload, headers]
-        __anew
+        __reset_strings
       end
 
-      # When it was written, or appended (the topic's message.timestamp.type says which); nil where
-      # the broker has no time.
+      # Returns when it was created, or appended (the topic's message.timestamp.type says which);
+      # nil if the broker has no timestamp.
       #: () -> Time?
       def timestamp = milliseconds.negative? ? nil : Time.at(0, milliseconds, :millisecond)
 
@@ -44,8 +44,8 @@ module Skep
       def dup = Message.new(*fields) #: () -> Message
       alias clone dup
 
-      # The same one by its place, whatever a handler has made of its strings: each loop over a
-      # batch gives out Messages of its own.
+      # Compares topic, partition and offset: each loop over a batch makes new Message objects, and
+      # a handler may have changed the strings.
       #: (untyped) -> bool
       def ==(other)
         other.is_a?(Message) && offset == other.offset && partition == other.partition &&
@@ -53,11 +53,11 @@ module Skep
       end
       alias eql? ==
 
-      # Those that are equal have one.
+      # Equal messages have the same hash.
       def hash = offset.hash #: () -> Integer
 
-      # As it was read: a handler may have changed its strings in place.
-      def __anew #: () -> void
+      # Restores the strings as they were read: a handler may have changed them in place.
+      def __reset_strings #: () -> void
         return if frozen? # with its strings, as a Ractor wants it
 
         @key, @payload, headers = @read.map(&:dup)
@@ -75,8 +75,8 @@ module Skep
 
       def fields = [topic, partition, offset, key, payload, milliseconds, headers]
 
-      # What the C makes: one that lies in a haul. It is here too, as one that was marshalled may
-      # come back where there is no C.
+      # The subclass that the C extension makes, whose bytes lie in a message set. Defined here too:
+      # a message marshalled with the C extension may be loaded without it.
       Packed = Class.new(self)
       private_constant :Packed
     end

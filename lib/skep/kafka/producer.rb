@@ -1,194 +1,331 @@
 # frozen_string_literal: true
 
-# Writes messages, from as many threads as like, and says what became of each.
+# Writes messages from any number of threads, and reports the delivery of each.
 #
 #   producer = Skep::Kafka::Producer.new({ "bootstrap.servers": "kafka-1:9092" }, child:)
-#   producer.produce("orders", "payload", key: "k", headers: { "trace" => "1" })   # => a Delivery
-#   producer.produce_sync("orders", "payload", timeout: 5)   # => its Place, or raises NotDelivered
-#   producer.flush(10)                                       # => how many are still on their way
-#   producer.close                                           # else at the process' exit
+#   producer.produce("orders", "payload", key: "k", headers: { "trace" => "1" })
+#                                                            # => a DeliveryHandle
+#   producer.produce_sync("orders", "payload", timeout: 5)   # => a DeliveryReport; DeliveryFailed
+#   producer.flush(10)                                       # => how many are still in flight
+#   producer.close                                           # else when the process exits
 #
-# Handlers of a Kafka source have one, `child.producer`: this is for everybody else. It is made
-# after the fork, in the process that uses it; a forked child can't use its parent's, and never
-# touches it. Idempotent, and acknowledged by all replicas, unless the settings say otherwise.
+# Handlers of a Kafka source use `child.producer`; this class is for everything else. Make a
+# producer after the fork, in the process that uses it: a forked child can't use its parent's
+# producer, and its exit doesn't touch it. The producer is idempotent and waits for all in-sync
+# replicas, unless the settings say otherwise.
 #
-# What isn't delivered and isn't asked about is told to the child's swarm (`kafka_not_delivered`),
-# without `child:` on stderr.
+# A message that isn't delivered, and whose handle nobody waits for, is reported to the swarm of
+# `child:` (the event `kafka_not_delivered`), or on stderr without `child:`.
 module Skep
   module Kafka
     class Producer
-      include Producing
+      # Shared by the producers: checks the arguments of `produce`, and `produce_sync`.
+      module ProduceMethods
+        TOPIC = /\A[^\0]{1,249}\z/ # the brokers check the characters
+        PARTITIONS = (..(2**31) - 1)
+        private_constant :TOPIC, :PARTITIONS
 
-      # How large a message may be is the broker's to say.
+        # Raises ArgumentError for arguments that would crash librdkafka, or that it would
+        # misinterpret.
+        #: (String, String?, String?, Integer?, ?Hash[untyped, untyped]?) -> void
+        def self.check(topic, payload, key, partition, headers = nil)
+          reject("topic", topic, "a topic's name") unless TOPIC.match?(topic)
+          reject("payload", payload, "a String, or nil") unless text?(payload)
+          reject("key", key, "a String, or nil") unless text?(key)
+          check_headers(headers) if headers
+          return if partition.nil? || (partition.is_a?(Integer) && PARTITIONS.cover?(partition))
+
+          reject("partition", partition, "a partition's number")
+        end
+
+        def self.check_headers(headers)
+          reject("headers", headers, "a Hash") unless headers.respond_to?(:each)
+          headers.each do |name, value|
+            valid = name.is_a?(String) || name.is_a?(Symbol)
+            reject("headers", name, "names that are Strings or Symbols") unless valid
+            next if text?(value) || (value.is_a?(Array) && value.all? { |item| text?(item) })
+
+            reject("headers: #{name}", value, "a String, nil, or an Array of those")
+          end
+        end
+
+        def self.reject(name, value, expected)
+          actual = value.inspect
+          actual = "#{value.class}: #{actual[0, 40]}…" if actual.size > 50
+          raise ArgumentError, "#{name}: must be #{expected}, not #{actual}"
+        end
+
+        def self.text?(value) = value.nil? || value.is_a?(String)
+        private_class_method :check_headers, :reject, :text?
+
+        # Produces a message and waits for its delivery. Returns a DeliveryReport, or raises
+        # DeliveryFailed.
+        #: (String, String?, ?timeout: Numeric?, **untyped) -> DeliveryReport
+        def produce_sync(topic, payload = nil, timeout: nil, **more)
+          produce(topic, payload, **more).wait(timeout:)
+        end
+      end
+
+      include ProduceMethods
+
+      # The brokers decide how large a message may be.
       DEFAULTS = { "enable.idempotence" => "true", "client.id" => "skep",
                    "message.max.bytes" => "1000000000" }.freeze
+      LINGER_SETTINGS = %w[linger.ms queue.buffering.max.ms].freeze # two names of one setting
+      SHORT_LINGER = 5.0 # milliseconds, librdkafka's default: a wait needs no flush
       FULL_SECONDS = 1.0
       PURGE_SECONDS = 1.0
       CLOSE_SECONDS = 30
       CLOSED = "the producer is closed"
-      private_constant :DEFAULTS, :FULL_SECONDS, :PURGE_SECONDS, :CLOSE_SECONDS, :CLOSED
+      private_constant :DEFAULTS, :SHORT_LINGER, :FULL_SECONDS, :PURGE_SECONDS, :CLOSE_SECONDS,
+                       :CLOSED
 
-      # librdkafka's settings; child: whose swarm is told of what fails. Raises BadSource for
-      # settings that can't be.
+      class << self
+        # A producer that is part of a node, whose event loop reports unreachable brokers.
+        #: (Config::ClientConfig, Metrics::EventReporter) -> Producer
+        def __for_node(settings, report)
+          allocate.tap { |producer| producer.send(:start, settings, report, network_errors: false) }
+        end
+
+        # The settings of librdkafka: skep's defaults and the user's settings over them.
+        def __settings(config) #: (Config::ClientConfig) -> Hash[String, String]
+          given = config.producer
+          acks = given["acks"] || given["request.required.acks"]
+          DEFAULTS.merge({ "enable.idempotence" => [nil, "all", "-1"].include?(acks).to_s }, given)
+        end
+      end
+
+      # kafka: librdkafka's settings; child: reports failures to its swarm. Raises
+      # ConfigurationError for invalid settings.
       #: (Hash[untyped, untyped], ?child: untyped) -> void
-      def initialize(kafka, child: nil, __settings: nil, __report: nil)
-        settings = __settings || Producer.checked(Settings.new(kafka))
-        @known = !__report.nil? # somebody else tells when brokers are out of reach
-        @report = __report || Report.new(child || Aloud, settings)
-        @undelivered = Undelivered.new { |facts| tell(facts) }
-        @outbox = Outbox.new { |delivery| @undelivered.add(delivery) }
-        start(Producer.settings(settings))
+      def initialize(kafka, child: nil)
+        config = Config::ClientConfig.new(kafka)
+        raise ConfigurationError.new(sentences: config.errors) if config.errors.any?
+
+        report = Metrics::EventReporter.new(child || StderrEvents, config)
+        start(config, report, network_errors: true)
       end
 
-      def self.checked(settings) #: (Settings) -> Settings, those, or BadSource is raised
-        return settings if settings.errors.empty?
-
-        raise BadSource.new(sentences: settings.errors)
-      end
-
-      # With what a producer of skep's has beside the user's settings.
-      def self.settings(settings) #: (Settings) -> Hash[String, String]
-        given = settings.for_producer
-        acks = given["acks"] || given["request.required.acks"]
-        DEFAULTS.merge({ "enable.idempotence" => [nil, "all", "-1"].include?(acks).to_s }, given)
-      end
-
-      # Puts a message into the buffer, waiting for room in it. Raises NotDelivered for one that
-      # can't be sent at all, such as one larger than a `message.max.bytes` of yours.
+      # Adds a message to librdkafka's buffer; waits while the buffer is full. Raises DeliveryFailed
+      # for a message that can't be sent, such as one larger than your `message.max.bytes`.
       #
       # headers: names and values. A value is a String, nil, or an Array of those, which is written
       # as a repeated header. partition: its number, chosen by the key otherwise; timestamp: a
       # Time, or milliseconds since 1970.
       #
       #: (String, String?, ?key: String?, ?headers: Hash[untyped, untyped]?, ?partition: Integer?,
-      #:   ?timestamp: Time | Integer | nil) -> Delivery
+      #:   ?timestamp: Time | Integer | nil) -> DeliveryHandle
       def produce(topic, payload = nil, key: nil, headers: nil, partition: nil, timestamp: nil)
         __produce(topic, payload, key:, headers:, partition:, timestamp:)
       end
 
-      # claimed: somebody asks what became of it; the block is given what waits for room, to call.
-      def __produce(topic, payload, headers:, timestamp:, claimed: false, **more, &waiting)
-        at_home
-        delivery = Delivery.new(topic.to_s, @outbox, claimed:)
-        post(delivery, payload, waiting, headers:, timestamp: milliseconds(timestamp), **more)
+      # claimed: the caller checks the delivery, so a failure isn't reported. child: it is `busy`
+      # while the buffer is full, so that its node isn't considered hung.
+      def __produce(topic, payload, key: nil, headers: nil, partition: nil, timestamp: nil,
+                    claimed: false, child: nil)
+        check_process
+        ProduceMethods.check(topic.to_s, payload, key, partition, headers)
+        handle = DeliveryHandle.new(topic.to_s, @in_flight, claimed:)
+        enqueue(handle, payload, child, key:, headers:, partition:,
+                                        timestamp: milliseconds(timestamp))
       end
 
-      def __sender = @sender #: () -> Sender
+      def __client = @client #: () -> Librdkafka::ProducerClient
 
-      # Sends all there is, whatever `linger.ms` says, and waits so many seconds at most until that
-      # has been answered for; not for what other threads produce meanwhile. How many messages of it
-      # haven't been.
+      # Sends what is in the buffer, without waiting for `linger.ms`, and waits up to `seconds`
+      # until all of it is acknowledged; not what other threads produce meanwhile. Returns how many
+      # messages are not.
       def flush(seconds) #: (Numeric) -> Integer
-        at_home
-        @outbox.flush(seconds).tap { @undelivered.tell }
+        check_process
+        @in_flight.flush(seconds).tap { @failures.report }
       end
 
-      # Flushes, for so many seconds at most, and ends. What couldn't be delivered is told. Another
-      # thread that closes it meanwhile returns when that is through.
+      # Flushes for up to `timeout` seconds, then closes the client. Reports messages that couldn't
+      # be delivered. If another thread is closing the producer, waits until it is closed.
       def close(timeout: CLOSE_SECONDS) #: (?timeout: Numeric) -> void
-        return unless home?
+        return unless own_process?
 
-        @ending.synchronize { finish(timeout) unless @wake.closed? }
+        @closing.synchronize { finish(timeout) unless @wake.closed? }
       end
 
-      def delivered = @outbox.delivered #: () -> Integer, how many in all
-      def failed = @outbox.failed #: () -> Integer, how many in all
-      def waiting = @outbox.size #: () -> Integer, how many are on their way
-      def closed? = @closed ? true : false #: () -> bool, does it take no more?
+      def delivered = @in_flight.delivered #: () -> Integer, since the producer was made
+      def failed = @in_flight.failed #: () -> Integer, since the producer was made
+      def waiting = @in_flight.size #: () -> Integer, messages in flight
+      def closed? = @closed ? true : false #: () -> bool
 
-      # The error librdkafka gave up for, nil while all is well.
-      def fatal = closed? ? @fatal : @sender.fatal #: () -> ClientFailed?
+      # Returns the fatal error of the client, or nil.
+      def fatal = closed? ? @fatal : @client.fatal #: () -> FatalClientError?
 
       def inspect #: () -> String
-        state = home? ? "#{waiting} on their way" : "another process'"
+        state = own_process? ? "#{waiting} in flight" : "of another process"
         "#<Skep::Kafka::Producer #{closed? ? "closed" : state}>"
       end
 
       private
 
-      def start(settings)
-        @sender = Sender.new(settings)
-        @outbox.hurry = @hurry = Hurry.for(settings, @sender, @outbox)
+      def start(config, report, network_errors:)
+        settings = Producer.__settings(config)
+        @report, @network_errors = report, network_errors
+        @client = Librdkafka::ProducerClient.new(settings)
+        @failures = DeliveryFailures.new { |facts| report_failure(facts) }
+        lingers = settings.slice(*LINGER_SETTINGS).values.any? { |ms| ms.to_f > SHORT_LINGER }
+        @in_flight = InFlightMessages.new(*(@client if lingers)) { |handle| @failures.add(handle) }
         @generation = OS::Generation.count
-        @ending = Mutex.new
+        @closing = Mutex.new
         @wake, @waker = OS.pipe
-        @thread = Threads::Background.new("kafka.producer", restart: :never) { listen }
-        Unclosed.add(self)
+        @thread = Threads::Background.new("kafka.producer", restart: :never) { poll }
+        OpenProducers.add(self)
       end
 
-      def home? = @generation == OS::Generation.count
-      def at_home = home? || raise(ForkedProducer)
+      def own_process? = @generation == OS::Generation.count
+      def check_process = own_process? || raise(ForkedProducer)
 
       def milliseconds(time)
         time.is_a?(Time) ? (time.to_r * 1000).floor : time
       end
 
-      # Waits for room where there is none; some of what is on its way is answered for sooner or
-      # later.
-      def post(delivery, payload, waiting, key: nil, **more)
-        at_home
+      def enqueue(handle, payload, child, key: nil, **more)
         Kernel.loop do
-          code = @outbox.post(delivery) do |tag|
-            @sender.put(delivery.topic, key, payload, tag:, **more)
+          code = @in_flight.add(handle) do |tag|
+            @client.put(handle.topic, key, payload, tag:, **more)
           end
-          return delivery if code&.zero?
-          raise refusal(delivery.topic, code) unless code == Codes::QUEUE_FULL
+          return handle if code&.zero?
+          raise refusal(handle.topic, code) unless code == Librdkafka::ErrorCode::QUEUE_FULL
 
-          waiting ? waiting.call(method(:await_room)) : await_room
+          child ? child.busy(for: FULL_SECONDS * 5) { await_room } : await_room
         end
       end
 
       def await_room
-        before = @outbox.answered
-        @outbox.hasten(FULL_SECONDS) { @outbox.answered != before || closed? }
+        before = @in_flight.acknowledged
+        @in_flight.flush_until(FULL_SECONDS) do
+          @in_flight.acknowledged != before || @in_flight.empty? || closed?
+        end
       end
 
       def refusal(topic, code)
-        return NotDelivered.new(topic:, cause: CLOSED) unless code
+        return DeliveryFailed.new(topic:, cause: CLOSED) unless code
 
-        NotDelivered.new(topic:, code:, cause: (fatal || Native.err2str(code)).to_s)
+        DeliveryFailed.new(topic:, code:, cause: (fatal || Librdkafka::Bindings.err2str(code)).to_s)
       end
 
       def finish(seconds)
-        Unclosed.delete(self)
+        OpenProducers.delete(self)
         flush(seconds)
-        @fatal = @sender.fatal
-        @outbox.close
+        @fatal = @client.fatal
+        @in_flight.close
         @closed = true
-        give_up
+        purge
         @waker.close
-        [@thread, *@hurry].each(&:close)
-        @sender.close
+        @thread.close
+        @in_flight.release_client
+        @client.close
         @wake.close
       end
 
-      # What is still here is answered for by that, and told.
-      def give_up
-        return if @outbox.empty?
+      # librdkafka reports the messages that are still in flight as failed.
+      def purge
+        return if @in_flight.empty?
 
-        @sender.purge
-        @outbox.wait(PURGE_SECONDS) { @outbox.empty? }
-        @undelivered.tell
+        @client.purge
+        @in_flight.wait(PURGE_SECONDS) { @in_flight.empty? }
+        @failures.report
       end
 
-      def listen
+      # Runs on the producer's own thread: handles delivery reports, log lines and errors.
+      def poll
         Kernel.loop do
-          @sender.control.drain { |event| hear(event) }
-          readable, = IO.select([@sender.control.io, @wake])
+          @client.control.drain { |event| handle(event) }
+          readable, = IO.select([@client.control.io, @wake])
           break if readable.include?(@wake)
         end
       end
 
-      def hear(event)
+      def handle(event)
         case event.kind
-        when :delivery then @outbox.answer(event.deliveries)
+        when :delivery then @in_flight.acknowledge(event.deliveries)
         when :log then @report.log(event)
         when :error
-          @report.error(event) unless @known && Codes::NETWORK.include?(event.code)
+          network = Librdkafka::ErrorCode::CONNECTION.include?(event.code)
+          @report.error(event) if @network_errors || !network
         end
       end
 
-      def tell(facts) = @report.tell(:kafka_not_delivered, level: :error, **facts)
+      def report_failure(facts) = @report.event(:kafka_not_delivered, level: :error, **facts)
+
+      # Reports messages that weren't delivered and that nobody claims: the first at once, further
+      # failures within INTERVAL as a count.
+      class DeliveryFailures
+        INTERVAL = 10.0 # seconds
+        private_constant :INTERVAL
+
+        #: () { (Hash[Symbol, untyped]) -> void } -> void
+        def initialize(&reporter)
+          @reporter = reporter
+          @lock = Mutex.new
+          @counts = Hash.new(0)
+          @reported_at = -Float::INFINITY
+        end
+
+        def add(handle) #: (DeliveryHandle) -> void
+          @lock.synchronize { @counts[[handle.topic, handle.error.why]] += 1 }
+          report if OS.now - @reported_at >= INTERVAL
+        end
+
+        # Reports the failures that have been counted since the last report.
+        def report #: () -> void
+          counts = @lock.synchronize do
+            @reported_at = OS.now
+            @counts.dup.tap { @counts.clear }
+          end
+          counts.each { |(topic, error), count| @reporter.call({ topic:, error:, count: }) }
+        end
+      end
+
+      # Replaces a child for a producer that has none: writes warnings and errors to stderr.
+      module StderrEvents
+        LEVELS = %i[warn error].freeze
+        private_constant :LEVELS
+
+        def self.event(name, level: :info, **facts) #: (Symbol, ?level: Symbol, **untyped) -> void
+          return unless LEVELS.include?(level)
+
+          warn("skep: #{name} #{facts.map { |key, value| "#{key}=#{value}" }.join(" ")}")
+        end
+      end
+
+      # The producers of this process that aren't closed: closes them when the process exits. They
+      # have SECONDS together to deliver what is in flight. A process that is killed, or calls
+      # exit!, closes none.
+      module OpenProducers
+        SECONDS = 5.0
+        private_constant :SECONDS
+
+        @all = {}.compare_by_identity
+        @lock = Mutex.new
+
+        class << self
+          def add(producer) #: (Producer) -> void
+            @lock.synchronize do
+              at_exit { close } unless @registered
+              @registered = @all[producer] = true
+            end
+          end
+
+          def delete(producer) #: (Producer) -> void
+            @lock.synchronize { @all.delete(producer) }
+          end
+
+          private
+
+          # Runs in a forked child, too; closing a producer of the parent does nothing there.
+          def close
+            deadline = OS.now + SECONDS
+            @all.keys.each { |producer| producer.close(timeout: [deadline - OS.now, 0].max) }
+          end
+        end
+      end
+      private_constant :DeliveryFailures, :StderrEvents, :OpenProducers
     end
   end
 end

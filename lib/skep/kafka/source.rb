@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Work that comes out of Kafka topics.
+# Work for a swarm's nodes: messages of Kafka topics.
 #
 #   source = Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "kafka-1:9092" },
 #                                    group: "billing", topics: ["orders"], threads: 5)
@@ -10,49 +10,51 @@
 # |---|---|---|
 # | kafka | | librdkafka's settings, under its names |
 # | group, topics | | the consumer group; a topic, several, or patterns that begin with ^ |
-# | threads | 1 | handlers at a time in a node; a partition is with one of them, unless by key |
+# | threads | 1 | handlers at a time in a node; of a partition there is one, unless by key |
 # | ordered_by | :partition | :key, or a callable that gives a message's key |
-# | ahead | 5000 | by key: messages beyond the lowest unfinished one at most |
-# | filter | none | a callable; what it is false for is done without a handler |
-# | batch | 500 | messages handed over at once, at most |
+# | ahead | 5000 | by key: maximum messages read beyond the lowest unfinished one |
+# | filter | none | a callable; messages for which it is false are done without a handler |
+# | batch | 500 | maximum messages of a batch |
 # | max_wait | 0 | seconds a smaller batch may wait for more messages |
-# | commit_every | 5.0 | seconds between commits of what is done; also at a rebalance and the end |
+# | commit_every | 5.0 | seconds between commits; there are others at a rebalance and the end |
 # | rebalance_wait | 80% of max.poll.interval.ms | seconds that a revocation waits for handlers |
-# | retry_backoff | 0.1 | seconds until a batch whose handler raised is tried again; doubles to 30 |
-# | dead_letter | none | the topic for messages that failed; without it they are tried for ever |
-# | attempts | 5 | how often a message fails before it goes there |
-# | retry_for | 300 | seconds it fails first, unless others of its partition succeed; nil: none |
-# | poison | :dead_letter, :pause without one | what becomes of a message that crashed three nodes |
+# | retry_backoff | 0.1 | seconds until a batch whose handler raised is retried; doubles to 30 |
+# | dead_letter | none | the topic for messages that failed; without it they are retried forever |
+# | attempts | 5 | how often a message fails before it is dead-lettered |
+# | retry_for | 300 | seconds it fails before that, unless others of its partition succeed; nil: 0 |
+# | poison | :dead_letter, :pause without one | what to do with a message that crashed three nodes |
 # | producer | {} | librdkafka's settings for child.producer, over those of kafka |
 # | transactional | false | outputs and offset of a batch in one transaction: true, or their name |
-# | connect_timeout | 15 | seconds until a boot without a broker is given up; nil: wait for ever |
+# | connect_timeout | 15 | seconds until a boot without a broker fails; nil: wait forever |
 #
-# At least once: an offset is committed only after the handler returned. What is wrong with the
-# options is in `errors`.
+# Delivery is at least once: an offset is committed only after the handler has returned. Invalid
+# options are listed in `errors`.
 module Skep
   module Kafka
     class Source
-      def initialize(**options) = @options = Options.new(**options) #: (**untyped) -> void
-
-      # What is wrong with the options, a sentence each; needs no network.
-      def errors = @options.errors #: () -> Array[String]
-
-      # Plain data without secrets.
-      def facts = @options.facts #: () -> Hash[Symbol, untyped]
-
-      # How many handlers work at a time in a node.
-      def threads = @options.threads #: () -> Integer
-
-      # A node's whole work, on the calling thread; returns at stop. Raises a BootError where it
-      # can't begin.
-      def run(child, handler) #: (Child, Proc) -> void
-        raise BadSource.new(sentences: errors) unless errors.empty?
-
-        Member.new(@options, child, handler).run
+      def initialize(**options) #: (**untyped) -> void
+        @options = Config::SourceOptions.new(**options)
       end
 
-      # For who asks the same cluster something, or works without one.
-      def __options = @options #: () -> Options
+      # A sentence for each invalid option; needs no network.
+      def errors = @options.errors #: () -> Array[String]
+
+      # The options as plain data, without secrets.
+      def facts = @options.facts #: () -> Hash[Symbol, untyped]
+
+      # The number of handlers that run at a time in a node.
+      def threads = @options.threads #: () -> Integer
+
+      # Processes messages on the calling thread until the child stops. Raises a BootError if it
+      # can't start.
+      def run(child, handler) #: (Child, Proc) -> void
+        raise ConfigurationError.new(sentences: errors) unless errors.empty?
+
+        Consumer::GroupMember.run(@options, child, handler)
+      end
+
+      # For the admin client and for tests.
+      def __options = @options #: () -> Config::SourceOptions
 
       def inspect #: () -> String
         "#<Skep::Kafka::Source #{@options.topics.join(",")} group=#{@options.group} " \

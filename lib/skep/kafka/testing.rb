@@ -1,24 +1,24 @@
 # frozen_string_literal: true
 
-# For tests of handlers: no broker, no fork, no waiting, and neither the gem karafka-rdkafka nor
-# skep's C. Asked for by name, `require "skep/kafka/testing"`; plain objects, for Minitest, RSpec or
-# whatever there is (docs/testing.md).
+# Tests handlers without a broker, forks or waits, and without the gem karafka-rdkafka or skep's C
+# extension. Load it explicitly: `require "skep/kafka/testing"`. It works with Minitest, RSpec or
+# any other framework (docs/testing.md).
 #
 #   include Skep::Kafka
 #   batch = Testing.batch("orders", ["a payload", { key: "k", payload: "another", headers: {} }])
 #   child = Testing.child
-#   handler.call(batch, child)          # the handler alone
+#   handler.call(batch, child)          # calls the handler alone
 #   child.events; child.produced
 #
-#   outcome = Testing.run(source, ["payload", …]) { |batch, child| … }   # as in a node: batches,
-#   outcome.done; outcome.retried; outcome.dead_letters                # retries, dead letters
+#   result = Testing.run(source, ["payload", …]) { |batch, child| … }   # as in a node: batches,
+#   result.done; result.retried; result.dead_letters                    # retries, dead letters
 #
-#   app = Testing.load("swarm.rb")      # what `skep run swarm.rb` would do
-#   app.boot                            # its preload and on_boot blocks
-#   app.work("orders").run(["payload"]) # => Outcome
+#   app = Testing.load("swarm.rb")      # loads the file as `skep run swarm.rb` does
+#   app.boot                            # runs its preload and on_boot blocks
+#   app.work("orders").run(["payload"]) # => TestResult
 #
 # A message is a payload, a hash (topic, partition, offset, key, payload, headers, timestamp), or a
-# Skep::Kafka::Message. Strings become binary, as they come from Kafka.
+# Skep::Kafka::Message. Strings become binary, as from Kafka.
 require "skep/swarm"
 require "skep/kafka"
 
@@ -26,45 +26,89 @@ module Skep
   module Kafka
     module Testing
       class << self
-        # A batch as a handler gets it. With a child, that one is told of what it gives out.
+        # Builds a batch. With a child, the batch reports to it what `each` yields.
         #: (String, Array[untyped], ?partition: Integer, ?offset: Integer, ?child: untyped) -> Batch
         def batch(topic, messages, partition: 0, offset: 0, child: nil)
-          stock = Stock.new(topic:, partition:, offset:)
-          Batch.new(topic, partition, messages.map { |one| stock.message(one) }).tap do |batch|
+          factory = MessageFactory.new(topic:, partition:, offset:)
+          Batch.new(topic, partition, messages.map { |one| factory.message(one) }).tap do |batch|
             child&.__given(batch)
           end
         end
 
-        # A child that remembers what it is told.
-        def child(...) = Child.new(...) #: (**untyped) -> Child
+        # Builds a child that records calls.
+        def child(...) = FakeChild.new(...) #: (**untyped) -> FakeChild
 
-        # Has a node's worker do these messages with that source's options. What becomes of them: an
-        # Outcome. Backoffs take no time. A batch that fails is tried again as often as the source
-        # says, without a dead letter `retries` times; then all stops.
+        # Processes the messages as a node's worker does, with the source's options. Backoffs take
+        # no time. A failing batch is retried as the source says; without a dead letter topic
+        # `retries` times, then the run stops.
         #
-        # Raises BadSource where the options can't be, and what the handler raises that isn't a
-        # StandardError (it would end the node).
-        #: (Source, Array[untyped], ?child: Child, ?retries: Integer) { (Batch, Child) -> void }
-        #:   -> Outcome
-        def run(source, messages, child: Child.new, retries: 10, &handler)
+        # Raises ConfigurationError for invalid options, and exceptions of the handler that aren't
+        # StandardErrors (they would end the node).
+        #: (Source, Array[untyped], ?child: FakeChild, ?retries: Integer) { (Batch, FakeChild)
+        #:   -> void }
+        #:   -> TestResult
+        def run(source, messages, child: FakeChild.new, retries: 10, &handler)
           raise ArgumentError, "Testing.run takes the handler as its block" unless handler
 
-          Rehearsal.new(source, messages, child:, retries:, handler:).run
+          TestRun.new(source, messages, child:, retries:, handler:).run
         end
 
-        # What a swarm file describes; runs nothing of it but the file itself. Raises Skep::Error
-        # for a file that can't be run.
+        # Loads a swarm file; runs no block of it. Raises Skep::Error for an invalid file.
         def load(path) = SwarmFile.new(path) #: (String) -> SwarmFile
+      end
+
+      # Builds messages from payloads and hashes. Those without an offset get consecutive ones.
+      #
+      #   factory = MessageFactory.new(topic: "orders", partition: 0, offset: 0)
+      #   factory.message("payload")                         # => Message orders/0/0
+      #   factory.message({ key: "k", payload: "p" })        # => Message orders/0/1
+      class MessageFactory
+        FACTS = %i[topic partition offset key payload headers timestamp].freeze
+        private_constant :FACTS
+
+        def initialize(topic:, partition: 0, offset: 0)
+          @topic = topic
+          @partition = partition
+          @first = offset
+          @next = {}
+        end
+
+        def message(given) #: (String | Hash[Symbol, untyped] | Message | nil) -> Message
+          return given if given.is_a?(Message)
+
+          facts = given.is_a?(Hash) ? given.transform_keys(&:to_sym) : { payload: given }
+          unknown = facts.keys - FACTS
+          raise ArgumentError, "a message has no #{unknown.join(", ")}" if unknown.any?
+
+          make(**facts)
+        end
+
+        private
+
+        def make(topic: @topic, partition: @partition, offset: nil, key: nil, payload: nil,
+                 headers: {}, timestamp: nil)
+          offset ||= @next.fetch([topic, partition], @first)
+          @next[[topic, partition]] = offset + 1
+          headers = headers.to_h { |name, value| [name.to_s, binary(value)] }.freeze
+          Message.new(topic, partition, offset, key&.to_s&.b, payload&.to_s&.b,
+                      milliseconds(timestamp), headers)
+        end
+
+        def binary(value)
+          value.is_a?(Array) ? value.map { |one| binary(one) } : value&.to_s&.b
+        end
+
+        def milliseconds(time)
+          return -1 unless time
+
+          time.is_a?(Time) ? (time.to_r * 1000).floor : time
+        end
       end
     end
   end
 end
 
-require "skep/kafka/testing/stock"
-require "skep/kafka/testing/child"
-require "skep/kafka/testing/offsets"
-require "skep/kafka/testing/stand"
-require "skep/kafka/testing/grave"
-require "skep/kafka/testing/outcome"
-require "skep/kafka/testing/rehearsal"
+require "skep/kafka/testing/fake_child"
+require "skep/kafka/testing/fake_cluster"
+require "skep/kafka/testing/test_run"
 require "skep/kafka/testing/swarm_file"

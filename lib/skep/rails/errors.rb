@@ -1,22 +1,22 @@
 # frozen_string_literal: true
 
-# What an application may be told.
+# The errors of skep/rails.
 #
-#   rescue Skep::Rails::NotEnqueued => e
-#     e.jobs     # => those that weren't
+#   rescue Skep::Rails::EnqueueFailed => e
+#     e.jobs     # => the jobs that Kafka hasn't stored
 module Skep
   module Rails
-    # Asked for what the application decides, before that was loaded.
-    class NoApplication < Skep::Error
+    # Raised where skep needs the application's configuration before the application is loaded.
+    class ApplicationNotLoaded < Skep::Error
       def initialize #: () -> void
-        super("the Rails application isn't there yet: require_relative \"environment\" before it")
+        super("the Rails application isn't loaded: require_relative \"environment\" before this")
       end
     end
 
-    # Kafka didn't take a job, or didn't say in time that it did. It is no ActiveJob::EnqueueError,
-    # which perform_later would turn into a false that hardly anybody looks at.
-    class NotEnqueued < Skep::Error
-      attr_reader :jobs #: Array[ActiveJob::Base], those that Kafka hasn't taken
+    # Kafka didn't acknowledge a job. It is no ActiveJob::EnqueueError: perform_later would rescue
+    # that and return false, which few callers check.
+    class EnqueueFailed < Skep::Error
+      attr_reader :jobs #: Array[ActiveJob::Base], those that Kafka hasn't acknowledged
 
       #: (jobs: Array[ActiveJob::Base], of: Integer, cause: String) -> void
       def initialize(jobs:, of:, cause:)
@@ -26,24 +26,24 @@ module Skep
       end
     end
 
-    # No topic can be named after a queue.
-    class BadQueue < Skep::Error
+    # A queue's name can't be part of a topic's name.
+    class InvalidQueueName < Skep::Error
       #: (queue: String, reserved: bool) -> void
       def initialize(queue:, reserved:)
-        advice = if reserved
-          "skep keeps that name for itself, choose another"
+        hint = if reserved
+          "skep reserves this name, choose another"
         else
           "take letters, digits, \".\", \"_\" and \"-\""
         end
-        super("no topic can be named after the queue #{queue.inspect}: #{advice}")
+        super("no topic can be named after the queue #{queue.inspect}: #{hint}")
       end
     end
 
-    # What lies in a queue's topic isn't a job of Active Job's.
-    class NoJob < Skep::Error
+    # A message in a queue's topic isn't a job that Active Job has serialized.
+    class InvalidJob < Skep::Error
       def initialize(cause:) #: (cause: String) -> void
-        super("this is no job that Active Job has serialized (#{cause}): who else writes to this " \
-              "topic?")
+        super("this message is no job that Active Job has serialized (#{cause}): does another " \
+              "program write to this topic?")
       end
     end
   end

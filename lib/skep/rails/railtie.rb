@@ -1,15 +1,14 @@
 # frozen_string_literal: true
 
-# What Rails asks of a gem: options under `config.skep`, and the adapter of Active Job, which is
-# there as soon as Active Job is.
+# Adds the options under `config.skep`, and Active Job's adapter as soon as Active Job is loaded.
 #
 # | config.skep. | default | |
 # |---|---|---|
 # | kafka | {} | librdkafka's settings, under its names |
-# | prefix | "jobs." | what the names of all topics of jobs begin with |
-# | group | "jobs" | the consumer group of all nodes that do jobs |
-# | delays | 5, 60, 600, 7200 | seconds; jobs for later wait in a topic for each (Delays) |
-# | enqueue_timeout | 10 | seconds until a job that Kafka didn't take is an error |
+# | prefix | "jobs." | how the names of all topics of jobs begin |
+# | group | "jobs" | the consumer group of all nodes that run jobs |
+# | delays | 5, 60, 600, 7200 | seconds; delayed jobs wait in a topic for each (DelayTopics) |
+# | enqueue_timeout | 10 | seconds until a job that Kafka hasn't acknowledged is an error |
 module Skep
   module Rails
     class Railtie < ::Rails::Railtie

@@ -2,37 +2,30 @@
 
 require "skep/work/map/options"
 require "skep/work/map/chunk"
-require "skep/work/map/source"
-require "skep/work/map/listed"
-require "skep/work/map/streamed"
-require "skep/work/map/pace"
-require "skep/work/map/frame"
-require "skep/work/map/claims"
-require "skep/work/map/cargo"
-require "skep/work/map/ordeal"
-require "skep/work/map/wire"
-require "skep/work/map/hand"
-require "skep/work/map/child"
-require "skep/work/map/node"
-require "skep/work/map/bar"
-require "skep/work/map/harvest"
-require "skep/work/map/losses"
-require "skep/work/map/roster"
-require "skep/work/map/crew"
-require "skep/work/map/here"
+require "skep/work/map/item_source"
+require "skep/work/map/serializer"
+require "skep/work/map/shared_counters"
+require "skep/work/map/frame_socket"
+require "skep/work/map/worker_process"
+require "skep/work/map/worker_handle"
+require "skep/work/map/worker_set"
+require "skep/work/map/result_collector"
+require "skep/work/map/fork_executor"
+require "skep/work/map/inline_executor"
 
-# Work that has an end, done by forked nodes.
+# Processes a collection in forked processes.
 #
 #   Skep::Work::Map.new(orders, nodes: 4) { |order| invoice(order) }.run    # Skep.map
 #
-# The caller's thread hands out chunks of items and collects reports of results (Crew); a node
-# (Child) works them off. An Array's items cross by the fork itself, others are marshalled; results
-# are, always. A chunk grows until it takes 2 ms and shrinks when it takes over 8; while it is
-# worked off the next waits in the node's socket already.
+# The caller's thread sends chunks of items and collects reports with results (ForkExecutor).
+# A worker process, the "node" of options and errors, runs the block (WorkerProcess). The items of
+# an Array reach it by the fork, other items are marshalled, and so are all results. Chunks grow
+# until one takes 2 ms and shrink when one takes more than 8 ms. While a worker processes a chunk,
+# the next one waits in its socket.
 #
-# Nodes end by exit!: neither at_exit hooks nor finalizers run in them, so that what the caller has
-# open (database connections, librdkafka clients) stays whole. $stdout and $stderr are flushed;
-# other files that the block writes to it must flush or close.
+# Workers end by exit!: they run neither at_exit hooks nor finalizers, so that the caller's open
+# resources (database connections, librdkafka clients) stay intact. $stdout and $stderr are flushed;
+# the block must flush or close other files that it writes to.
 module Skep
   module Work
     class Map
@@ -45,44 +38,44 @@ module Skep
         @options = Options.new(**options)
       end
 
-      # The results; through the block, if there is one, when the map wasn't stopped.
+      # Returns the results, passed through the block if one is given and the map wasn't stopped.
       #
       #: () ?{ (Array[untyped]) -> untyped } -> untyped
-      def run(&change)
-        source = Source.of(@items)
-        harvest = Harvest.new(@options, source)
-        stop = team(source, harvest).run
+      def run(&transform)
+        source = ItemSource.of(@items)
+        collector = ResultCollector.new(@options, source)
+        stop = executor(source, collector).run
         return stop.value if stop
 
-        outcome(harvest.finish, change)
+        return_value(collector.finish, transform)
       ensure
         source&.close
-        harvest&.close
+        collector&.close
       end
 
       private
 
-      #: (untyped source, Harvest) -> (Crew | Here)
-      def team(source, harvest)
-        kind = @options.forks? ? Crew : Here
-        refuse_traps
-        kind.new(@block, @options, source, harvest)
+      #: (untyped source, ResultCollector) -> (ForkExecutor | InlineExecutor)
+      def executor(source, collector)
+        executor = @options.forks? ? ForkExecutor : InlineExecutor
+        refuse_trap_context
+        executor.new(@block, @options, source, collector)
       end
 
-      # A trap handler can't lock, and so can't map.
+      # A map locks Mutexes, which Ruby forbids in a trap handler.
       #
       #: () -> void
-      def refuse_traps
+      def refuse_trap_context
         Mutex.new.synchronize { nil }
       rescue ThreadError
         raise Error, "a map can't run in a trap handler: push to a Queue there, and map outside"
       end
 
-      #: (Array[untyped] results, Proc? change) -> untyped
-      def outcome(results, change)
-        return @items unless @options.keep?
+      #: (Array[untyped] results, Proc? transform) -> untyped
+      def return_value(results, transform)
+        return @items unless @options.keep_results?
 
-        change ? change.call(results) : results
+        transform ? transform.call(results) : results
       end
     end
   end

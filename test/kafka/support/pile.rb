@@ -10,7 +10,7 @@ module Skep
     #   pile = Pile.new(broker.bootstrap_servers)
     #   pile.write("orders", [["key", "payload", 0]])    # when all have arrived
     #   pile.close
-    class Pile < Writer
+    class Pile < Producer::SyncProducer
       SECONDS = 30
       TURN_MS = 10 # librdkafka waits so long for what we are to take note of
       private_constant :SECONDS, :TURN_MS
@@ -26,14 +26,14 @@ module Skep
         find(topic)
         send_all(OS.now + SECONDS)
         left = arrived - delivered
-        raise NotDelivered.new(topic:, cause: cause || "#{left} left") if left.positive?
+        raise DeliveryFailed.new(topic:, cause: cause || "#{left} left") if left.positive?
       end
 
       private
 
       # Once its partitions are known, its messages have theirs.
       def find(topic)
-        topics = Topics.new(self, [topic]).tap(&:start)
+        topics = Librdkafka::MetadataQuery.new(self, [topic]).tap(&:start)
         topics.io.wait_readable(SECONDS)
       ensure
         topics&.close
@@ -42,8 +42,8 @@ module Skep
       # A writer's flush would wait for the linger.
       def send_all(by)
         until waiting.zero? || OS.now > by
-          Native.flush(handle, TURN_MS)
-          listen
+          Librdkafka::Bindings.flush(handle, TURN_MS)
+          poll
         end
       end
     end

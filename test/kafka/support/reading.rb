@@ -6,28 +6,26 @@ module Skep
   module Kafka
     # A consumer that has one partition, and the reader of its queue, without a source around them.
     class Reading
-      attr_reader :reader
+      attr_reader :consumer, :queue
 
       def initialize(test, broker, offset: -2, **settings)
         @test = test
         @consumer = Consumer.new({ "bootstrap.servers" => broker.bootstrap_servers,
                                    "group.id" => "readers", **settings.transform_keys(&:to_s) })
-        @queue = Native.queue_get_partition(@consumer.handle, "orders", 0)
-        Native.queue_forward(@queue, nil)
-        (@bell = Bell.new).told_by(@queue, 1)
-        @reader = Reader.new(@queue, "orders", 0, 100)
-        PartitionList.make([["orders", 0, offset]]) { |list| @consumer.assign(list) }
+        @queue = Librdkafka::PartitionQueue.new(@consumer.handle, "orders", 0, 100)
+        @queue.notify(@wakeup_pipe = Librdkafka::WakeupPipe.new, 1)
+        Librdkafka::TopicPartitionList.make([["orders", 0, offset]]) { |list| @consumer.assign(list) }
       end
 
       # The messages that come next, so many at least; errors are collected.
       def take(count, limit: 100)
-        hauls = []
-        until hauls.sum(&:size) >= count
-          haul, @errors, taken = read(limit)
-          hauls << haul
+        message_sets = []
+        until message_sets.sum(&:size) >= count
+          message_set, @errors, taken = read(limit)
+          message_sets << message_set
           wait if taken.zero?
         end
-        Haul.join(hauls.reject(&:empty?))
+        Librdkafka::MessageSet.join(message_sets.reject(&:empty?))
       end
 
       # The first error.
@@ -40,21 +38,18 @@ module Skep
         end
       end
 
-      def read(limit) = @reader.read(limit)
+      def read(limit) = @queue.read(limit)
 
       def wait
-        @test.wait_readable(@bell.io)
-        @bell.heard
+        @test.wait_readable(@wakeup_pipe.io)
+        @wakeup_pipe.drain
       end
 
       def close
-        return unless @queue
+        return if @consumer.closed?
 
-        @reader.close
-        Native.queue_io_event_enable(@queue, -1, nil, 0)
-        Native.queue_destroy(@queue)
-        @queue = nil
-        @bell.close
+        @queue.close
+        @wakeup_pipe.close
         @consumer.close
       end
     end

@@ -29,7 +29,7 @@ class ExampleScenario < Scenario
     def settings = {}
 
     def create(topic, partitions)
-      feed = Skep::Kafka::Feed.new(address, topic)
+      feed = Skep::Kafka::Testing::TopicSeeder.new(address, topic)
       feed.create_topic(partitions)
     ensure
       feed&.close
@@ -49,7 +49,7 @@ class ExampleScenario < Scenario
   def topics(partitions) = partitions.each { |name, count| broker.create(name, count) }
 
   def feed(topic, items)
-    feed = Skep::Kafka::Feed.new(broker.address, topic)
+    feed = Skep::Kafka::Testing::TopicSeeder.new(broker.address, topic)
     feed.publish(items)
   ensure
     feed&.close

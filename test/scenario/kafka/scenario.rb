@@ -14,7 +14,7 @@ require "skep/kafka"
 #     await_keys(1_000)
 #   end
 #
-# Without SKEP_KAFKA_BROKER a scenario is skipped.
+# Without SKEP_KAFKA_BROKER a scenario is skipped, unless it overrides `embedded?`.
 class KafkaScenario < Scenario
   # A real broker in a directory of its own.
   class Broker
@@ -74,10 +74,13 @@ class KafkaScenario < Scenario
   end
 
   def self.play(&)
-    return super if Broker::PROGRAM
+    return super if Broker::PROGRAM || embedded?
 
     super() { missing "SKEP_KAFKA_BROKER, a program that starts a broker" }
   end
+
+  # Returns true if the scenario has an embedded broker instead.
+  def self.embedded? = false
 
   def broker
     @broker ||= begin
@@ -87,12 +90,13 @@ class KafkaScenario < Scenario
   end
 
   def topic(name, partitions)
-    Skep::Kafka::Feed.new(broker.address, name).tap { |feed| feed.create_topic(partitions) }.close
+    Skep::Kafka::Testing::TopicSeeder.new(broker.address, name).tap { |feed|
+ feed.create_topic(partitions) }.close
     name
   end
 
   def feed(topic, items)
-    feed = Skep::Kafka::Feed.new(broker.address, topic)
+    feed = Skep::Kafka::Testing::TopicSeeder.new(broker.address, topic)
     feed.publish(items)
   ensure
     feed&.close

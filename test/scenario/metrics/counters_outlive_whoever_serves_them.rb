@@ -11,7 +11,7 @@ MetricsScenario.play do
   broker = Skep::Kafka::EmbeddedBroker.start(topics: { "orders" => 4 })
   at_end { broker.stop }
   publish = lambda do |items|
-    feed = Skep::Kafka::Feed.new(broker.bootstrap_servers, "orders")
+    feed = Skep::Kafka::Testing::TopicSeeder.new(broker.bootstrap_servers, "orders")
     feed.publish(items.map { |number| ["key#{number}", "payload"] })
     feed.close
   end

@@ -61,10 +61,11 @@ RailsScenario.play do
   expected = {
     "place" => "shop.jobs.default", "forked" => "true true", "parent" => "true", "keys" => "1",
     "all" => "50", "late" => "shop.jobs.delay-2s", "rehearsed" => "[1, 1]",
-    "large" => /\ASkep::Rails::NotEnqueued: NoteJob wasn't enqueued: .*too large/,
+    "large" => /\ASkep::Rails::EnqueueFailed: NoteJob wasn't enqueued: .*too large/,
     "some" => /1 of 2 jobs weren't enqueued: .*too large/, "which" => "[true, false]",
-    "queue" => /BadQueue: .* "no queue": take letters/, "own" => /BadQueue: .* choose another/,
-    "away" => /NotEnqueued: NoteJob wasn't enqueued: .*timed out/, "back" => "true"
+    "queue" => /InvalidQueueName: .* "no queue": take letters/,
+    "own" => /InvalidQueueName: .* choose another/,
+    "away" => /EnqueueFailed: NoteJob wasn't enqueued: .*timed out/, "back" => "true"
   }
   told = said.lines.to_h { |line| line.chomp.split(": ", 2) }
   wrong = expected.reject { |name, what| what === told[name] }

@@ -31,7 +31,7 @@ RailsScenario.play do
     RUBY
   end
   publish = lambda do |number|
-    feed = Skep::Kafka::Feed.new(broker.bootstrap_servers, "orders")
+    feed = Skep::Kafka::Testing::TopicSeeder.new(broker.bootstrap_servers, "orders")
     feed.publish([[nil, number.to_s]])
   ensure
     feed&.close

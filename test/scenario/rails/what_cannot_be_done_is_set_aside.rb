@@ -27,7 +27,7 @@ RailsScenario.play do
     note.destroy
   RUBY
   FileUtils.rm("#{root}/app/jobs/gone_job.rb")
-  feed = Skep::Kafka::Feed.new(broker.bootstrap_servers, "shop.jobs.default")
+  feed = Skep::Kafka::Testing::TopicSeeder.new(broker.bootstrap_servers, "shop.jobs.default")
   feed.publish([[nil, "{"], [nil, nil], [nil, "[1]"]])
   feed.close
 
@@ -40,6 +40,6 @@ RailsScenario.play do
   why = dead.map { |event| event["error"][/\A[\w:]+(?=:)/] }.tally
   unknown = (why.keys & ["NameError", "ActiveJob::UnknownJobClassError"]).first # Rails 8.1's
   must("say why, not #{dead}") do
-    why == { unknown => 1, "ActiveJob::DeserializationError" => 1, "Skep::Rails::NoJob" => 3 }
+    why == { unknown => 1, "ActiveJob::DeserializationError" => 1, "Skep::Rails::InvalidJob" => 3 }
   end
 end

@@ -25,7 +25,7 @@ module Skep
         end
 
         def self.publish(bootstrap)
-          feed = Skep::Kafka::Feed.new(bootstrap, TOPIC)
+          feed = Skep::Kafka::Testing::TopicSeeder.new(bootstrap, TOPIC)
           feed.publish([%w[key payload]])
         ensure
           feed&.close

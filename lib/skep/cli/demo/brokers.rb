@@ -68,7 +68,7 @@ module Skep
         def make_topic
           reach
           @settings = { "bootstrap.servers" => @plan.brokers }
-          feed = Kafka::Feed.new(bootstrap, topic)
+          feed = Kafka::Testing::TopicSeeder.new(bootstrap, topic)
           @made = feed.create_topic(@plan.partitions)
         ensure
           feed&.close
@@ -76,7 +76,7 @@ module Skep
 
         # A user who may not delete it finds it under its name, skep-demo-….
         def delete_topic
-          feed = Kafka::Feed.new(bootstrap, topic)
+          feed = Kafka::Testing::TopicSeeder.new(bootstrap, topic)
           feed.delete_topic
         ensure
           feed&.close

@@ -42,7 +42,8 @@ module Skep
         private
 
         def produce(inbox)
-          feed = Kafka::Feed.new(@brokers.bootstrap, @brokers.topic, kafka: SETTINGS)
+          feed = Kafka::Testing::TopicSeeder.new(@brokers.bootstrap, @brokers.topic,
+                                                 kafka: SETTINGS)
           @orders = Orders.new(@plan.messages, inbox)
           @arrived = feed.publish(@orders)
         rescue Orders::Stopped # by close: nobody waits for what is on its way

@@ -30,7 +30,8 @@ module Skep
         # Runs the command to its end; its exit code.
         def run #: () -> Integer
           @broker = ::Skep::Kafka::EmbeddedBroker.start(topics: @topics)
-          @feed = ::Skep::Kafka::Feed.new(@broker.bootstrap_servers, @topics.keys.first)
+          @feed = ::Skep::Kafka::Testing::TopicSeeder.new(@broker.bootstrap_servers,
+                                                          @topics.keys.first)
           @signals = Swarm::Runtime::SelfPipe.new(SIGNALS)
           @pidfd = Skep.pidfd(start)
           follow

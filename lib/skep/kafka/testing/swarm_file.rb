@@ -3,13 +3,13 @@
 module Skep
   module Kafka
     module Testing
-      # A swarm file as a test sees it.
+      # A swarm file in a test.
       #
       #   app = Testing.load("swarm.rb")
-      #   app.boot                      # its preload and on_boot blocks, as a node's boot would
-      #   app.works                     # => [Work], those that read from Kafka
-      #   app.work("orders")            # => the one that reads this topic, or as this group
-      #   app.work("orders").run([…])   # => Outcome
+      #   app.boot                      # runs its preload and on_boot blocks, as a node's boot does
+      #   app.works                     # => [Work], the works that read from Kafka
+      #   app.work("orders")            # => the work that reads this topic, or as this group
+      #   app.work("orders").run([…])   # => TestResult
       class SwarmFile
         # A source and its handler.
         #
@@ -19,8 +19,8 @@ module Skep
           # See Testing.run.
           def run(messages, **how) = Testing.run(source, messages, **how, &handler)
 
-          # Calls the handler, once, with that batch; returns what it returns.
-          #: (Batch, ?Child) -> untyped
+          # Calls the handler once with the batch and returns its result.
+          #: (Batch, ?FakeChild) -> untyped
           def call(batch, child = Testing.child) = handler.call(batch, child)
 
           def topics = source.facts[:topics] #: () -> Array[String], which it reads
@@ -29,7 +29,7 @@ module Skep
           def inspect = "#<Skep::Kafka::Testing::Work #{topics.join(",")} group=#{group}>"
         end
 
-        attr_reader :swarm #: Swarm, as the file describes it
+        attr_reader :swarm #: Swarm, the definition in the file
         attr_reader :works #: Array[Work], each with `call` and `run`
 
         def initialize(path) #: (String) -> void
@@ -39,14 +39,14 @@ module Skep
           @works = tasks.map { |task| Work.new(task.source, task.handler) }
         end
 
-        # Runs what a mold and then a node would run before its work.
-        def boot(child = Testing.child) #: (?Child) -> Child
+        # Runs what a mold and then a node run before the work.
+        def boot(child = Testing.child) #: (?FakeChild) -> FakeChild
           %i[preload warm].each { |name| @swarm.__hooks(name).each(&:call) }
           @swarm.__hooks(:on_boot).each { |hook| hook.call(child) }
           child
         end
 
-        # The only one, without a name. Raises ArgumentError where there is none, or more than one.
+        # Without a name the only work. Raises ArgumentError if there is none or more than one.
         def work(name = nil) #: (?String?) -> Work
           found = works.select { |one| name.nil? || one.topics.include?(name) || one.group == name }
           return found.first if found.one?

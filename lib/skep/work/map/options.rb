@@ -3,18 +3,18 @@
 module Skep
   module Work
     class Map
-      # What a map was told, checked and under one name each.
+      # The options of a map, validated.
       #
       # | option | |
       # |---|---|
-      # | nodes (in_processes) | how many nodes at most, by default the processors; 0: here |
-      # | threads | how many items a node works on at a time |
-      # | in_threads | so many threads of this process instead of nodes |
-      # | ordered | false: results as they come |
-      # | progress | true, a title, or a Hash with one: a bar on stderr, if that is a terminal |
-      # | with_index | the block gets the item's place too |
-      # | preserve_results | false: no results, the items are returned |
-      # | start, finish | called here with (item, index) and (item, index, result) |
+      # | nodes (in_processes) | how many processes at most (default: processors); 0: no fork |
+      # | threads | how many items a node processes at a time |
+      # | in_threads | that many threads of this process instead of nodes |
+      # | ordered | false: results in the order in which they arrive |
+      # | progress | true, a title, or a Hash: a progress bar on stderr, if that is a terminal |
+      # | with_index | the block also gets the item's index |
+      # | preserve_results | false: returns the items, not the results |
+      # | start, finish | called in this process with (item, index) and (item, index, result) |
       # | finish_in_order | finish is called in the items' order |
       class Options
         attr_reader :nodes    #: Integer
@@ -33,10 +33,10 @@ module Skep
           nodes = in_threads ? 0 : nodes || in_processes || OS::Cgroup.processors
           @nodes = count(:nodes, nodes, least: 0)
           @threads = count(:threads, threads, least: 1)
-          @progress = progress_of(progress)
+          @progress = progress_option(progress)
           @start = start
           @finish = finish
-          flags(**flags)
+          assign_flags(**flags)
           freeze
         end
 
@@ -52,24 +52,25 @@ module Skep
         #: () -> bool
         def finish_in_order? = @finish_in_order
 
-        # Are results to be returned?
+        # Returns true if the map returns the results.
         #
         #: () -> bool
-        def keep? = @keep
+        def keep_results? = @keep_results
 
-        # Must they come here from the nodes?
+        # Returns true if nodes must send results: the map returns them, or `finish` gets them.
         #
         #: () -> bool
-        def results? = @keep || !finish.nil?
+        def need_results? = @keep_results || !finish.nil?
 
         private
 
         #: (?ordered: bool, ?with_index: bool, ?preserve_results: bool, ?finish_in_order: bool)
         #:   -> void
-        def flags(ordered: true, with_index: false, preserve_results: true, finish_in_order: false)
+        def assign_flags(ordered: true, with_index: false, preserve_results: true,
+                         finish_in_order: false)
           @ordered = ordered ? true : false
           @with_index = with_index ? true : false
-          @keep = preserve_results != false
+          @keep_results = preserve_results != false
           @finish_in_order = finish_in_order ? true : false
         end
 
@@ -80,13 +81,13 @@ module Skep
           raise ArgumentError, "in_threads: runs no nodes: give it or nodes:, not both"
         end
 
-        #: (untyped wish) -> (bool | String | Symbol | Hash[Symbol, untyped])?
-        def progress_of(wish)
-          case wish
-          when nil, true, false, String, Symbol, Hash then wish
+        #: (untyped value) -> (bool | String | Symbol | Hash[Symbol, untyped])?
+        def progress_option(value)
+          case value
+          when nil, true, false, String, Symbol, Hash then value
           else
             raise ArgumentError, "progress must be true, a title or a Hash with title: and " \
-                                 "output:, not #{wish.inspect}: finish: takes a callable, which " \
+                                 "output:, not #{value.inspect}: finish: takes a callable, which " \
                                  "is called with each item and its result"
           end
         end

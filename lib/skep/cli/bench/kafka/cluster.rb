@@ -59,7 +59,7 @@ module Skep
           # The block chooses the partition by a message's number; without it the keys do.
           #: (String, Integer, Integer) ?{ (Integer) -> Integer } -> void
           def fill(topic, partitions, messages, &)
-            feed = Skep::Kafka::Feed.new(address, topic)
+            feed = Skep::Kafka::Testing::TopicSeeder.new(address, topic)
             feed.create_topic(partitions)
             feed.publish(items(messages, &))
           ensure

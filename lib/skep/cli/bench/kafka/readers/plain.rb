@@ -17,7 +17,7 @@ module Skep
       def initialize
         @consumer = Consumer.new({ **Tally.settings, "group.id" => Tally.wish("group"),
                                    "enable.auto.commit" => "false" })
-        @bell = Bell.new
+        @bell = Librdkafka::WakeupPipe.new
         @readers = {}
         @whole = Tally.wish("work") == "size"
       end
@@ -27,7 +27,7 @@ module Skep
         loop do
           @consumer.control.drain { |event| take(event.list) if event.kind == :rebalance }
           IO.select([@consumer.control.io, @bell.io])
-          rung = @bell.heard
+          rung = @bell.drain
           rung.select! { |id| more?(@readers.fetch(id)) } until rung.empty?
         end
       end
@@ -36,18 +36,17 @@ module Skep
 
       def take(list)
         list.keys.each.with_index(1) do |(topic, number), id|
-          queue = Native.queue_get_partition(@consumer.handle, topic, number)
-          Native.queue_forward(queue, nil)
-          @bell.told_by(queue, id)
-          @readers[id] = Reader.new(queue, topic, number, LIMIT)
+          queue = Librdkafka::PartitionQueue.new(@consumer.handle, topic, number, LIMIT)
+          queue.notify(@bell, id)
+          @readers[id] = queue
         end
         @consumer.assign(list)
       end
 
       def more?(reader)
-        haul, _, count = reader.read(LIMIT)
-        haul.each(&:payload) unless @whole
-        Tally.add(haul.size)
+        message_set, _, count = reader.read(LIMIT)
+        message_set.each(&:payload) unless @whole
+        Tally.add(message_set.size)
         count == LIMIT
       end
     end

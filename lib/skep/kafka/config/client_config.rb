@@ -1,0 +1,283 @@
+# frozen_string_literal: true
+
+require "skep/secrets"
+
+# The librdkafka settings of the user, checked, and with skep's defaults for each kind of client.
+#
+#   settings = ClientConfig.new({ "bootstrap.servers": "kafka-1:9092", "sasl.password": "…" })
+#   settings.errors      # => sentences; librdkafka checks names and values, if it is installed
+#   settings.brokers     # => "kafka-1:9092", without secrets
+#   settings.consumer("billing-host", 3, group: "readers", commit_every: 5.0)
+#
+# skep sets a few itself, since it commits what handlers have processed: those are refused.
+module Skep
+  module Kafka
+    module Config
+      class ClientConfig
+        OWNED = {
+          "group.id" => "give group: to the source",
+          "auto.commit.interval.ms" => "give commit_every: to the source",
+          "enable.auto.commit" => "skep commits what the handler has done",
+          "enable.auto.offset.store" => "skep stores an offset when the handler has returned",
+          "enable.partition.eof" => "skep knows of the end without it, and librdkafka before " \
+                                    "2.13.2 may go on a message too far after a rebalance",
+          "transactional.id" => "give transactional: to a source",
+          "log.queue" => "skep reads librdkafka's log itself",
+          "enabled_events" => "skep reads librdkafka's events itself"
+        }.freeze
+
+        REFRESH = "topic.metadata.refresh.interval.ms"
+        DEFAULTS = {
+          # A new group starts at the beginning: no message is skipped silently.
+          "auto.offset.reset" => "earliest",
+          # Detects messages that were corrupted in transit or on the broker's disk.
+          "check.crcs" => "true",
+          # How soon new topics and returning brokers are noticed. With a pattern each refresh
+          # requests all topics of the cluster: librdkafka's default of 5 minutes applies.
+          REFRESH => "10000",
+          "reconnect.backoff.max.ms" => "2000",
+          # The limits of each partition's queue. With librdkafka's defaults, 100,000 messages and
+          # 64 MiB, a node with many partitions needs much memory when it lags.
+          "queued.min.messages" => "10000",
+          "queued.max.messages.kbytes" => "16384",
+          # How long fetching pauses when a queue is full: librdkafka's default of 1000 leaves
+          # gaps.
+          "fetch.queue.backoff.ms" => "10"
+        }.freeze
+        POLL_MS = 300_000 # librdkafka's default of max.poll.interval.ms
+        SESSION_MS = 45_000 # librdkafka's default of session.timeout.ms
+        # Settings that only consumers have.
+        CONSUMER_SETTINGS = /\A(?:group\.|auto\.offset|session\.|heartbeat\.|max\.poll|fetch\.|
+                                queued\.|partition\.assignment|isolation\.|check\.crcs|
+                                allow\.auto\.create)/x
+        HIDDEN = "***"
+        LOGIN_IN_URL = %r{(?<=://)[^/@\s]+@}
+        private_constant :OWNED, :REFRESH, :DEFAULTS, :POLL_MS, :SESSION_MS, :CONSUMER_SETTINGS,
+                         :HIDDEN, :LOGIN_IN_URL
+
+        def initialize(given) #: (untyped) -> void
+          @given = given
+          @settings = plain(given).freeze
+          @secrets = secret_values.freeze
+          @protocol = GroupProtocol.new(@settings)
+        end
+
+        # Returns the bootstrap servers without secrets.
+        def brokers = redact(bootstrap.to_s) #: () -> String
+
+        # Returns the text as valid UTF-8 without the values of secret settings, logins in URLs, and
+        # whatever else looks like a secret (Skep::Secrets).
+        def redact(text) #: (String) -> String
+          clean = text.dup.force_encoding(Encoding::UTF_8).scrub("?")
+          @secrets.each { |secret| clean = clean.gsub(secret, HIDDEN) }
+          Secrets.hide(clean, HIDDEN).gsub(LOGIN_IN_URL, "#{HIDDEN}@")
+        end
+
+        def [](name) = @settings[name] #: (String) -> String?
+
+        # Returns where a group without a committed offset starts (:beginning for `error`).
+        def reset_place #: () -> Symbol, :beginning or :end
+          %w[latest largest end].include?(self["auto.offset.reset"]) ? :end : :beginning
+        end
+
+        # Returns max.poll.interval.ms in seconds.
+        def max_poll_interval = seconds("max.poll.interval.ms", POLL_MS) #: () -> Float
+
+        # Returns the session timeout in seconds. With KIP-848 the broker has that setting, at least
+        # 45 s by default.
+        def session_timeout = seconds("session.timeout.ms", SESSION_MS) #: () -> Float
+
+        def to_h = @settings #: () -> Hash[String, String]
+
+        # Returns a sentence for each mistake.
+        def errors #: () -> Array[String]
+          return [NOT_A_HASH] unless @given.is_a?(Hash)
+
+          [*missing_brokers, *owned, *rejected, *@protocol.errors]
+        end
+
+        # Returns the settings of a group member: node `id` of the swarm and host `name`. A static
+        # member gets the same partitions back at once after a restart. `"group.instance.id": nil`
+        # in the settings, or nameless: true, makes it a dynamic member. patterns: true if it
+        # subscribes to a pattern.
+        #
+        #: (String, Integer, group: String, commit_every: Numeric, ?nameless: bool, ?patterns: bool)
+        #:   -> Hash[String, String]
+        def consumer(name, id, group:, commit_every:, nameless: false, patterns: false)
+          own = @protocol.instance_name(name) unless nameless
+          defaults = patterns ? DEFAULTS.except(REFRESH) : DEFAULTS
+          { "client.id" => "#{name}-#{id}" }.merge(defaults, @protocol.defaults, @settings).merge(
+            "group.id" => group, "group.instance.id" => ("#{own}-#{id}" if own),
+            "enable.auto.offset.store" => "false", "enable.auto.commit" => "true",
+            "auto.commit.interval.ms" => (commit_every * 1000).to_i.to_s
+          ).compact
+        end
+
+        # Returns the settings of a client that queries a group without joining it. (A client
+        # without a group.id crashes in librdkafka 2.11 if the coordinator has moved.)
+        def admin(group) #: (String) -> Hash[String, String]
+          own = @settings.reject { |name, _| name.start_with?("group.") }
+          own.merge("group.id" => group, "enable.auto.commit" => "false")
+        end
+
+        # Returns the settings of a producer for the same cluster.
+        def producer #: () -> Hash[String, String]
+          @settings.reject { |name, _| name.match?(CONSUMER_SETTINGS) }
+        end
+
+        # Returns these settings merged with others, which take precedence.
+        def with(more) = ClientConfig.new(@settings.merge(plain(more))) #: (Hash) -> ClientConfig
+
+        def inspect = "#<Skep::Kafka::Config::ClientConfig #{brokers}>" #: () -> String
+
+        NOT_A_HASH = "kafka: takes librdkafka's settings as a hash, such as " \
+                  "{ \"bootstrap.servers\": \"kafka-1:9092\" }"
+        private_constant :NOT_A_HASH
+
+        private
+
+        # The longest first: a secret may contain another.
+        def secret_values
+          @settings.select { |name, value| Secrets.name?(name) && !value.empty? }
+                   .values.sort_by { |value| -value.size }
+        end
+
+        def plain(given)
+          given.is_a?(Hash) ? given.to_h { |name, value| [name.to_s, value.to_s] } : {}
+        end
+
+        def seconds(name, default)
+          given = Integer(self[name] || default, exception: false)
+          (given&.positive? ? given : default) / 1000.0
+        end
+
+        def bootstrap = @settings["bootstrap.servers"] || @settings["metadata.broker.list"]
+
+        def missing_brokers
+          return [] unless bootstrap.to_s.strip.empty?
+
+          ["kafka: lacks bootstrap.servers: name the brokers to begin with, " \
+           "such as \"kafka-1:9092,kafka-2:9092\""]
+        end
+
+        def owned
+          OWNED.slice(*@settings.keys).map { |name, why| "kafka: #{name} can't be set: #{why}" }
+        end
+
+        # librdkafka checks names and values, without connecting. Without librdkafka there is one
+        # sentence, about the missing gem.
+        def rejected
+          missing = Librdkafka::Bindings.missing_library
+          return [missing] if missing
+
+          checked = @settings.except(*OWNED.keys, *empty_instance_id)
+          checked.filter_map { |name, value| rejection(name, value) }
+        end
+
+        # A nil from the user: librdkafka would reject it.
+        def empty_instance_id = @settings["group.instance.id"] == "" ? ["group.instance.id"] : []
+
+        def rejection(name, value)
+          Librdkafka::Bindings.conf_destroy(Librdkafka::Client.configure({ name => value }))
+          nil
+        rescue LibrdkafkaError => e # reported as one of the mistakes
+          redact("kafka: #{e.message}")
+        end
+      end
+
+      # The group protocol that the settings choose: Kafka's classic protocol, or that of KIP-848
+      # (`group.protocol: consumer`), in which the broker assigns partitions.
+      #
+      #   protocol = GroupProtocol.new({ "group.protocol" => "consumer", **settings })
+      #   protocol.errors   # => ["kafka: session.timeout.ms can't be set with group.protocol: …"]
+      #   protocol.instance_name("billing-host")   # => nil: dynamic, unless the user set a name
+      #
+      # In the classic protocol members are static by default: a node that was killed gets its
+      # partitions back at once when it returns under the same group.instance.id. In the new
+      # protocol the broker admits no member under an id before the session of the previous one has
+      # ended, so members are dynamic unless the settings have a group.instance.id.
+      class GroupProtocol
+        BROKER_SETTINGS = {
+          "session.timeout.ms" => "the broker's group.consumer.session.timeout.ms, or the " \
+                                  "group's consumer.session.timeout.ms, says it",
+          "heartbeat.interval.ms" => "the broker's group.consumer.heartbeat.interval.ms, or the " \
+                                     "group's consumer.heartbeat.interval.ms, says it",
+          "partition.assignment.strategy" => "the broker assigns: group.remote.assignor chooses " \
+                                             "how",
+          "group.protocol.type" => "that protocol has no types"
+        }.freeze
+        COOPERATIVE = "cooperative-sticky"
+        STRATEGIES = ["range", "roundrobin", COOPERATIVE].freeze
+        CLASSIC_DEFAULTS = {
+          # Members learn of a rebalance from the response to a heartbeat, so it takes as long as
+          # the slowest member. librdkafka's default is 3 s.
+          "heartbeat.interval.ms" => "1000"
+        }.freeze
+        SESSION_MS, POLL_MS = 45_000, 300_000 # librdkafka's defaults
+        private_constant :BROKER_SETTINGS, :COOPERATIVE, :STRATEGIES, :CLASSIC_DEFAULTS,
+                         :SESSION_MS, :POLL_MS
+
+        def initialize(settings) = @settings = settings #: (Hash[String, String]) -> void
+
+        # Returns a sentence for each setting that contradicts another.
+        def errors #: () -> Array[String]
+          return settings_of_the_broker if broker_assigned?
+
+          [*assignment_strategies, *poll_interval_below_session_timeout,
+           *remote_assignor_in_classic_protocol]
+        end
+
+        # Returns the settings of a member unless the user sets them.
+        def defaults = broker_assigned? ? {} : CLASSIC_DEFAULTS #: () -> Hash[String, String]
+
+        # Returns what the group.instance.id of each member begins with; nil: members are dynamic.
+        def instance_name(default) #: (String) -> String?
+          name = @settings.fetch("group.instance.id") { broker_assigned? ? "" : default }
+          name unless name.empty?
+        end
+
+        # Returns true for the protocol of KIP-848.
+        def broker_assigned? = @settings["group.protocol"]&.downcase == "consumer" #: () -> bool
+
+        private
+
+        def settings_of_the_broker
+          BROKER_SETTINGS.slice(*@settings.keys).map do |name, why|
+            "kafka: #{name} can't be set with group.protocol: consumer: #{why}"
+          end
+        end
+
+        def remote_assignor_in_classic_protocol
+          return [] unless @settings.key?("group.remote.assignor")
+
+          ["kafka: group.remote.assignor needs group.protocol: consumer; " \
+           "partition.assignment.strategy is what the classic protocol has"]
+        end
+
+        def assignment_strategies
+          given = @settings.fetch("partition.assignment.strategy", "").split(",").map(&:strip).uniq
+          [*("kafka: partition.assignment.strategy can't have #{COOPERATIVE} beside others: " \
+             "members would revoke in different ways" if given.include?(COOPERATIVE) && given[1]),
+           *(given - STRATEGIES).map do |name|
+             "kafka: partition.assignment.strategy #{name.inspect} isn't one of librdkafka's: " \
+               "take #{STRATEGIES.join(", ")}"
+           end]
+        end
+
+        def poll_interval_below_session_timeout
+          session, poll = milliseconds("session.timeout.ms", SESSION_MS),
+                          milliseconds("max.poll.interval.ms", POLL_MS)
+          return [] if session.nil? || poll.nil? || poll >= session
+
+          ["kafka: max.poll.interval.ms, #{poll}, must not be less than session.timeout.ms, " \
+           "#{session}"]
+        end
+
+        # Returns nil for a value that librdkafka rejects itself.
+        def milliseconds(name, default)
+          Integer(@settings.fetch(name, default), exception: false)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+# Detects an outage of the whole cluster, and reports its begin and its end, once each. librdkafka
+# reports that all brokers are down, but not that one is back, so this requests metadata until a
+# broker answers.
+#
+#   broker_outage = BrokerOutage.new(settings:, consumer:, report:)
+#   broker_outage.network_error?(event)   # true for a connection error, which this handles
+#   broker_outage.io                      # readable when a broker has answered; nil otherwise
+#   broker_outage.broker_answered         # the outage is over
+#   broker_outage.seconds_left            # until `report_when_certain` has to report; nil otherwise
+#
+# An outage is reported only after no broker has answered for some seconds: librdkafka counts a
+# broker that restarted as down until it needs it again, and its events may come late.
+#
+# (A metadata request needs a thread. An admin request wouldn't, but one that times out while it
+# waits for a broker can abort the process, in librdkafka 2.11.)
+module Skep
+  module Kafka
+    class Consumer
+      class BrokerOutage
+        SETTLE = 3.0 # seconds
+        private_constant :SETTLE
+
+        #: (settings: Config::ClientConfig, consumer: Consumer, report: Metrics::EventReporter)
+        #:   -> void
+        def initialize(settings:, consumer:, report:)
+          @settings = settings
+          @consumer = consumer
+          @report = report
+        end
+
+        def network_error?(event) #: (Librdkafka::EventQueue::Event) -> bool
+          return false unless Librdkafka::ErrorCode::CONNECTION.include?(event.code)
+
+          if event.code == Librdkafka::ErrorCode::ALL_BROKERS_DOWN
+            suspect unless suspected?
+            return true
+          end
+          @cause = @report.clean(event.text)
+          suspected?
+        end
+
+        def io = @query&.io #: () -> IO?
+
+        def broker_answered #: () -> void
+          close
+          seconds = (OS.now - @since).round(3)
+          @report.event(:kafka_back, brokers:, seconds:) if @certain
+          @since = nil
+          @certain = false
+        end
+
+        def report_when_certain #: () -> void
+          return if !suspected? || @certain || seconds_left.positive?
+
+          @certain = true
+          @report.event(:kafka_lost, level: :warn, brokers:, error: @cause,
+                                     note: "waits for a broker to come back")
+        end
+
+        def seconds_left #: () -> Float?
+          [@certain_at - OS.now, 0].max if suspected? && !@certain
+        end
+
+        # Returns true if all brokers seem to be down.
+        def suspected? = !@since.nil? #: () -> bool
+
+        # Returns true if no broker has answered for a while, so that the outage was reported.
+        def certain? = @certain ? true : false #: () -> bool
+
+        # Ends the metadata request.
+        def close #: () -> void
+          @query&.close
+          @query = nil
+        end
+
+        def inspect #: () -> String
+          "#<Skep::Kafka::Consumer::BrokerOutage#{" certain" if certain?}>"
+        end
+
+        private
+
+        def suspect
+          @since = OS.now
+          @certain_at = @since + SETTLE
+          @query = Librdkafka::MetadataQuery.new(@consumer, [])
+          @query.start
+        end
+
+        def brokers = @settings.brokers
+      end
+    end
+  end
+end

@@ -1,0 +1,333 @@
+# frozen_string_literal: true
+
+# Polls librdkafka on a background thread while handlers run, so that a slow handler never exceeds
+# max.poll.interval.ms. Handles rebalances (RebalanceListener), reports errors and log lines, and
+# ends the membership.
+#
+#   event_loop = EventLoop.new(options:, child:, report:, consumer:, scheduler:, metrics:, lease:)
+#   event_loop.start
+#   event_loop.failure      # the error that ended the thread, or nil
+#   event_loop.stop         # ends the thread
+#   event_loop.leave        # commits what is done and leaves the group
+#
+# A handler that hangs is found by the supervisor, from its missing heartbeats.
+module Skep
+  module Kafka
+    class Consumer
+      class EventLoop
+        # The time at which a stopping node leaves its group, shortly before its stop_timeout kills
+        # it: a killed node can't leave, so its partitions would wait for the end of its session. A
+        # static member that is started again keeps its place instead.
+        #
+        #   leave_before_kill = LeaveBeforeKill.new(child:, consumer:)
+        #   leave_before_kill.io; leave_before_kill.seconds_left   # when to look whether it is due
+        #   leave_before_kill.due?
+        #   leave_before_kill.begin_leave   # => seconds that leaving may take; not due any more
+        #   leave_before_kill.close
+        class LeaveBeforeKill
+          MARGIN = 3.0 # seconds before the kill; of a short stop_timeout a quarter
+          private_constant :MARGIN
+
+          def initialize(child:, consumer:) #: (child: Child, consumer: Consumer) -> void
+            @child, @consumer = child, consumer
+            @wakeup_pipe = Librdkafka::WakeupPipe.new
+            @child.on_stop { wake }
+          end
+
+          def io = @wakeup_pipe.io #: () -> IO, readable at the stop
+
+          # Until it is due; nil if it won't be.
+          def seconds_left #: () -> Float?
+            left = @child.time_left
+            return if left.nil? || @done || (@consumer.static_member? && !@child.for_good?)
+
+            @margin ||= [MARGIN, left / 4].min
+            [left - @margin, 0].max
+          end
+
+          def due? #: () -> bool
+            @wakeup_pipe.drain
+            seconds_left&.zero? || false
+          end
+
+          def begin_leave #: () -> Float
+            @done = true
+            @margin
+          end
+
+          def close #: () -> void
+            @done = @closed = true
+            @wakeup_pipe.close
+          end
+
+          def inspect #: () -> String
+            "#<Skep::Kafka::Consumer::EventLoop::LeaveBeforeKill#{" done" if @done}>"
+          end
+
+          private
+
+          def wake
+            @wakeup_pipe.wake unless @closed
+          rescue IOError # closed at this moment: the client is closing
+            nil
+          end
+        end
+
+        LEAVE_SECONDS = 10.0
+        COMMIT_SECONDS = 5.0 # for the last commit
+        RETRY_SECONDS = 0.25
+        UNSETTLED = [*Librdkafka::ErrorCode::REBALANCING,
+                     *(Librdkafka::ErrorCode::UNAVAILABLE - Librdkafka::ErrorCode::CONNECTION)].freeze
+        EARLY = "a handler is still running: the group gets this node's partitions before the " \
+                "node is killed"
+        private_constant :LeaveBeforeKill, :LEAVE_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS,
+                         :UNSETTLED, :EARLY
+
+        attr_reader :failure #: Exception?
+
+        #: (options: Config::SourceOptions, child: Child, report: Metrics::EventReporter,
+        #:   consumer: Consumer, scheduler: Processing::Scheduler, metrics: Metrics::ConsumerMetrics,
+        #:   lease: Processing::MembershipLease) -> void
+        def initialize(options:, child:, report:, consumer:, scheduler:, metrics:, lease:)
+          @options, @child, @report = options, child, report
+          @consumer, @scheduler, @lease = consumer, scheduler, lease
+          @fetch_wait = consumer.fetch_wait
+          @broker_outage = BrokerOutage.new(settings: options.settings, consumer:, report:)
+          @topic_recreation = TopicRecreation.new(consumer)
+          @fetch_errors = FetchErrors.new(settings: options.settings, consumer:, report:)
+          @leave_before_kill = LeaveBeforeKill.new(child:, consumer:)
+          @rebalance_listener = RebalanceListener.new(
+            options:, child:, report:, consumer:, scheduler:, metrics:, lease:,
+            broker_outage: @broker_outage, leave_before_kill: @leave_before_kill,
+            fetch_errors: @fetch_errors
+          )
+          @wake, @waker = OS.pipe
+        end
+
+        def start #: () -> void
+          @thread = Threads::Background.new("kafka.event_loop") { run }
+        end
+
+        def stop #: () -> void
+          @waker.close
+          @thread.close
+          @wake.close
+          [@broker_outage, @topic_recreation, @fetch_errors, @leave_before_kill].each(&:close)
+          @stopped = true
+        end
+
+        # Commits what is done and ends the membership, after `stop`. Returns false if the consumer
+        # must be abandoned: without a broker, or after a fatal error, librdkafka would need a
+        # session timeout to close.
+        def leave #: () -> bool
+          return false unless @consumer.fatal.nil? && commit_last && @consumer.fatal.nil?
+
+          leave_for_good(LEAVE_SECONDS) if @child.for_good? && @consumer.static_member?
+          @leaving = true
+          @consumer.leave(LEAVE_SECONDS) { |event| handle(event) }
+        end
+
+        # Commits what is done, after `stop`. Returns true if there is a group to leave: not if
+        # nobody answered, or if the group doesn't know this member any more, as librdkafka may
+        # never finish leaving while it joins again. An outage counts once it is certain:
+        # librdkafka may report that all brokers are down after one is back.
+        def commit_last #: () -> bool
+          code = @broker_outage.certain? ? Librdkafka::ErrorCode::ALL_BROKERS_DOWN : commit_settled
+          @rebalance_listener.committed(code)
+          ![*Librdkafka::ErrorCode::CONNECTION, Librdkafka::ErrorCode::UNKNOWN_MEMBER_ID].include?(code)
+        end
+
+        private
+
+        def run
+          Kernel.loop do
+            @consumer.control.drain { |event| handle(event) }
+            readable = wait
+            @lease.renew unless @broker_outage.suspected?
+            break if readable.include?(@wake)
+
+            run_timers(readable)
+          end
+        rescue Exception => e # the main thread raises it
+          @failure = e
+          @scheduler.wakeup_pipe.wake
+        end
+
+        def wait
+          timers = [@broker_outage, @fetch_errors, @leave_before_kill, *@fetch_wait]
+          ios = [@consumer.control, @topic_recreation, *timers].filter_map(&:io)
+          seconds = [poll_interval, @lease.limit / 2, *timers.filter_map(&:seconds_left)].min
+          readable, = IO.select([@wake, *ios], nil, nil, seconds)
+          readable || []
+        end
+
+        def run_timers(readable)
+          @fetch_errors.retry_due(@scheduler.readers)
+          @fetch_wait&.look
+          leave_early if @leave_before_kill.due?
+          readable.include?(@broker_outage.io) ? end_outage : @broker_outage.report_when_certain
+          return unless readable.include?(@topic_recreation.io)
+
+          @rebalance_listener.topics_recreated(@topic_recreation.recreated)
+        end
+
+        # Without any event the queue is polled often enough to stay a member.
+        def poll_interval = @options.settings.max_poll_interval / 3
+
+        # Called on the thread, and on the main thread once that has ended.
+        def handle(event)
+          case event.kind
+          when :rebalance then rebalance(event)
+          when :error then error(event) unless @stopped # nobody waits for what follows from it
+          when :log then @report.log(event)
+          when :commit
+            query_topic_ids if event.code.zero? || @rebalance_listener.committed(event.code)
+          end
+        end
+
+        def rebalance(event)
+          return @rebalance_listener.partitions_released(event.list) if @leaving
+
+          unless event.code == Librdkafka::ErrorCode::ASSIGN_PARTITIONS
+            return @rebalance_listener.partitions_revoked(event.list)
+          end
+
+          @lease.confirm
+          @rebalance_listener.partitions_assigned(event.list)
+          query_topic_ids
+        end
+
+        def query_topic_ids = @topic_recreation.query(@scheduler.keys.map(&:first).uniq)
+
+        # A rebalance may follow an outage at once, so what is done is committed first.
+        def end_outage
+          @broker_outage.broker_answered
+          @lease.confirm if @rebalance_listener.commit
+        end
+
+        # What is in progress is processed again by another node, as it would be after the kill.
+        def leave_early
+          seconds = @leave_before_kill.begin_leave
+          @report.event(:kafka_farewell, level: :warn, note: EARLY)
+          @rebalance_listener.abandon
+          leave_for_good(seconds)
+        end
+
+        def leave_for_good(seconds)
+          @consumer.leave_for_good(seconds) { |event| handle(event) }
+        end
+
+        def error(event)
+          fatal_error(event) if event.fatal?
+          refused = event.code == Librdkafka::ErrorCode::GROUP_AUTHORIZATION_FAILED
+          raise refused(event) if refused && !@rebalance_listener.joined?
+
+          advice = AuthorizationError.advice(event.code)
+          return @report.error(event, name: :kafka_refused, note: advice) if advice
+
+          @broker_outage.network_error?(event) || @report.error(event)
+        end
+
+        # librdkafka commits nothing any more after a fatal error.
+        def fatal_error(event)
+          error = @consumer.fatal || FatalClientError.new(code: event.name, text: event.text)
+          without_partitions = @rebalance_listener.lost?
+          @rebalance_listener.partitions_lost
+          raise error unless without_partitions && error.is_a?(InstanceIdTaken)
+
+          # The group had removed this member before. The member that has its group.instance.id now
+          # is most likely this one, after it joined again.
+          raise SelfFenced.new(name: error.name, group: @options.group, cause: error.why)
+        end
+
+        # A group that rebalances refuses commits, and so does a broker that is no longer its
+        # coordinator. Events are handled meanwhile, so that this member joins the next generation.
+        def commit_settled
+          deadline = OS.now + COMMIT_SECONDS
+          Kernel.loop do
+            code = @rebalance_listener.try_commit
+            left = deadline - OS.now
+            return code unless UNSETTLED.include?(code) && left.positive?
+
+            @consumer.control.wait([left, RETRY_SECONDS].min) { |event| handle(event) }
+          end
+        end
+
+        def refused(event)
+          AuthorizationError.new(what: :group, name: @options.group,
+                                 cause: @report.clean(event.text),
+                                 brokers: @options.settings.brokers)
+        end
+      end
+
+      # Detects that a topic was deleted and created again, by its topic id. librdkafka (2.11)
+      # doesn't: it continues at the old offset, in the middle of the new topic.
+      #
+      #   topic_recreation = TopicRecreation.new(consumer)
+      #   topic_recreation.query(["orders"])  # at an assignment and after each commit; doesn't wait
+      #   topic_recreation.io                  # readable when there is an answer
+      #   topic_recreation.recreated           # => ["orders"]
+      #   topic_recreation.close
+      #
+      # It asks after commits because there is no other sign: the partitions of a topic that is
+      # created again at once stay assigned, and no request fails. A node that reads nothing commits
+      # nothing, and needs no answer.
+      #
+      # A new id counts once two answers have it. The zero id is no id: librdkafka reports it for a
+      # broker before Kafka 2.8, also in a cluster that is being upgraded.
+      class TopicRecreation
+        ZERO = "AAAAAAAAAAAAAAAAAAAAAA"
+        private_constant :ZERO
+
+        def initialize(consumer) #: (Consumer) -> void
+          @consumer = consumer
+          @answers = consumer.queue
+          @ids = {}
+          @unconfirmed = {}
+        end
+
+        def io = @answers.io #: () -> IO
+
+        def query(topics) #: (Array[String]) -> void
+          return if @querying || topics.empty?
+
+          Librdkafka::AdminRequests.describe_topics(
+            @consumer, @answers, topics, Librdkafka::AdminRequests::NO_TIMEOUT
+          )
+          @querying = true
+        end
+
+        # Reads the answer.
+        def recreated #: () -> Array[String]
+          answer = {}
+          @answers.drain { |event| answer.update(Librdkafka::AdminRequests.topic_ids_in(event)) }
+          @querying = false
+          confirmed = compare(answer.reject { |_, id| id == ZERO })
+          query(@unconfirmed.keys)
+          confirmed
+        end
+
+        # Sends no further request.
+        def close #: () -> void
+          @querying = true
+          @answers.close
+        end
+
+        def inspect #: () -> String
+          "#<Skep::Kafka::Consumer::TopicRecreation topics=#{@ids.size}>"
+        end
+
+        private
+
+        # Returns the topics whose new id is confirmed.
+        def compare(ids)
+          changed = ids.reject { |topic, id| @ids.fetch(topic, id) == id }
+          confirmed = changed.select { |topic, id| @unconfirmed[topic] == id }
+          @unconfirmed = changed.except(*confirmed.keys)
+          @ids.update(ids.except(*@unconfirmed.keys))
+          confirmed.keys
+        end
+      end
+    end
+  end
+end

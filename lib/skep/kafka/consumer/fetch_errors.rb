@@ -1,0 +1,117 @@
+# frozen_string_literal: true
+
+# Retries reading where a partition can't be read, with a backoff, and reports what is missing from
+# it.
+#
+#   fetch_errors = FetchErrors.new(settings:, consumer:, report:)
+#   fetch_errors.reset(reader, 17, 60, 43)       # reading continues at 60; the log begins at 43
+#   fetch_errors.stuck(reader, 17, code, text)   # offset 17 can't be read: reports it, retries it
+#   fetch_errors.again(reader, 17)               # retries it; the error is reported elsewhere
+#   fetch_errors.readable(reader, 17)            # a retry succeeded
+#   fetch_errors.io; fetch_errors.seconds_left; fetch_errors.retry_due(readers)
+#
+# Workers call the first four, the event loop the others.
+module Skep
+  module Kafka
+    class Consumer
+      class FetchErrors
+        SEEK_SECONDS = 5.0
+        RETRY_SECONDS = 1.0
+        STAYS = "its partition waits here and tries again; restore the broker's copy, or stop " \
+                "the swarm and set the group's offset behind it with kafka-consumer-groups"
+        private_constant :SEEK_SECONDS, :RETRY_SECONDS, :STAYS
+
+        #: (settings: Config::ClientConfig, consumer: Consumer, report: Metrics::EventReporter,
+        #:   ?clock: ^() -> Float) -> void
+        def initialize(settings:, consumer:, report:, clock: OS.method(:now))
+          @clock = clock
+          @settings, @consumer, @report = settings, consumer, report
+          @backoff = Failure::RetryBackoff.new(1.0)
+          @wakeup_pipe = Librdkafka::WakeupPipe.new
+          @lock = Mutex.new
+          @due = {}
+          @failures = {}
+        end
+
+        # Reports that reading continues at `first`, since `offset` isn't in the log; low: the first
+        # offset of the log, where that was the cause. What lies between is lost then: up to there,
+        # or up to `first` where the reset was to the log's end.
+        #: (Processing::PartitionReader, Integer, Integer, Integer?) -> void
+        def reset(reader, offset, first, low)
+          to = @settings.reset_place
+          cause = Librdkafka::Bindings.err2str(Librdkafka::ErrorCode::OFFSET_OUT_OF_RANGE)
+          @report.event(:kafka_offset_reset, level: :warn, **place(reader), offset:,
+                                             to: to.to_s, cause:)
+          lost(reader, offset, to == :end ? first : low) if low
+        end
+
+        #: (Processing::PartitionReader, Integer, Integer, String) -> void
+        def stuck(reader, offset, code, text)
+          again(reader, offset)
+          @report.problem(Librdkafka::Bindings.err2name(code), text,
+                          name: :kafka_unreadable, note: STAYS, **place(reader), offset:)
+        end
+
+        # Reading from the offset is retried after a backoff.
+        def again(reader, offset) #: (Processing::PartitionReader, Integer) -> void
+          @lock.synchronize do
+            @due[reader] = @clock.call + @backoff.seconds(count(reader.key, offset))
+          end
+          @wakeup_pipe.wake
+        end
+
+        def readable(reader, offset) #: (Processing::PartitionReader, Integer) -> void
+          @report.event(:kafka_readable, **place(reader), offset:)
+        end
+
+        def io = @wakeup_pipe.io #: () -> IO
+
+        # Until `retry_due` has something to retry; nil if there is nothing.
+        def seconds_left #: () -> Float?
+          @lock.synchronize { @due.values.min&.then { |moment| [moment - @clock.call, 0].max } }
+        end
+
+        # Retries those that are due. A reader that isn't among these is of a partition that was
+        # revoked meanwhile.
+        def retry_due(readers) #: (Array[Processing::PartitionReader]) -> void
+          @wakeup_pipe.drain
+          now = @clock.call
+          due = @lock.synchronize do
+            @due.select! { |reader, _| readers.include?(reader) }
+            @due.select { |_, moment| moment <= now }.keys
+          end
+          due.each { |reader| resume(reader) }
+        end
+
+        def close = @wakeup_pipe.close #: () -> void
+
+        private
+
+        # Returns how often this offset has failed in a row.
+        def count(key, offset)
+          before, times = @failures[key]
+          times = before == offset ? times + 1 : 1
+          @failures[key] = [offset, times]
+          times
+        end
+
+        # A reader is removed first, since it may fail again as soon as it is resumed.
+        def resume(reader)
+          @lock.synchronize { @due.delete(reader) }
+          reader.resume { |offset| @consumer.seek([[*reader.key, offset]], SEEK_SECONDS) }
+        rescue LibrdkafkaError => e # no broker just now, perhaps
+          @lock.synchronize { @due[reader] = @clock.call + RETRY_SECONDS }
+          @report.problem("seek", e.message, **place(reader))
+        end
+
+        # from: the first of the lost offsets; to: the one after the last.
+        def lost(reader, from, to)
+          @report.event(:messages_lost, level: :error, **place(reader), offset: from,
+                                        last_offset: to - 1, messages: to - from)
+        end
+
+        def place(reader) = { topic: reader.key.first, partition: reader.key.last }
+      end
+    end
+  end
+end

@@ -1,0 +1,160 @@
+# frozen_string_literal: true
+
+# One membership of a node in its consumer group: checks the cluster, joins, processes messages
+# until the child is to stop, finishes what is in progress and leaves.
+#
+#   GroupMember.run(options, child, handler)
+#
+# With one thread the handler runs on the calling thread. With more it runs on worker threads, each
+# with a work item of its own. The event loop polls librdkafka beside them.
+module Skep
+  module Kafka
+    class Consumer
+      class GroupMember
+        # What processes a member's messages; `build` connects it.
+        Pipeline = Struct.new(:scheduler, :metrics, :workers, keyword_init: true)
+
+        class << self
+          # Returns when the child is to stop and what was in progress is done. A node whose
+          # group.instance.id another member has taken continues as a dynamic member: taking it back
+          # would make two members fence each other for ever.
+          #: (Config::SourceOptions, Child, Proc) -> void
+          def run(options, child, handler)
+            report = Metrics::EventReporter.new(child, options.settings)
+            membership = :configured
+            while membership
+              member = new(options:, child:, handler:, report:, dynamic: membership == :dynamic)
+              membership = member.run
+              membership = nil if child.stopping?
+            end
+          end
+
+          # Connects the objects that process messages. Testing gives it a consumer, outputs and a
+          # dead letter queue that need no cluster, and has one worker whatever the options say.
+          #: (options: Config::SourceOptions, child: Child, report: Metrics::EventReporter,
+          #:   consumer: Consumer, lease: Processing::MembershipLease,
+          #:   outputs: Producer::HandlerProducers, dead_letter: Failure::DeadLetterQueue?,
+          #:   handler: Proc, ?threads: Integer) -> Pipeline
+          def build(options:, child:, report:, consumer:, lease:, outputs:, dead_letter:, handler:,
+                    threads: options.threads)
+            # A transaction commits the offsets of a transactional source.
+            offset_store = consumer unless options.transactional
+            scheduler = Processing::Scheduler.new(offset_store:, report:)
+            metrics = Metrics::ConsumerMetrics.new(child:, scheduler:, consumer:,
+                                                   group: options.group)
+            exclusive_lock = Threads::SharedExclusiveLock.new
+            numbers = threads == 1 ? [0] : (1..threads) # 0 is the node's own thread
+            workers = numbers.map do |thread|
+              Processing::Worker.new(handler, thread:, options:, child:, report:, consumer:, lease:,
+                                              scheduler:, metrics:, outputs:, dead_letter:,
+                                              exclusive_lock:)
+            end
+            Pipeline.new(scheduler:, metrics:, workers:)
+          end
+        end
+
+        # dynamic: joins without a group.instance.id, whatever its settings say.
+        #: (options: Config::SourceOptions, child: Child, handler: Proc,
+        #:   report: Metrics::EventReporter, dynamic: bool) -> void
+        def initialize(options:, child:, handler:, report:, dynamic:)
+          @options, @child, @handler, @report, @dynamic = options, child, handler, report, dynamic
+          @threads = []
+        end
+
+        # Returns nil at the stop, or how the node is to join again: as a :dynamic member, or as
+        # :configured.
+        def run #: () -> Symbol?
+          take_part
+          nil
+        rescue InstanceIdTaken => e
+          @report.event(:kafka_name_taken, level: :error, group: @options.group, name: e.name,
+                                           error: e.message)
+          :dynamic
+        rescue SelfFenced => e
+          @report.event(:kafka_fenced_itself, level: :warn, group: @options.group, name: e.name,
+                                              error: e.message)
+          :configured
+        end
+
+        def inspect = "#<Skep::Kafka::Consumer::GroupMember of #{@options.group}>" #: () -> String
+
+        private
+
+        def take_part
+          @consumer = Consumer.new(settings)
+          return unless StartupCheck.new(@options, @child, @consumer, @report).call
+
+          @child.ready!
+          return unless @child.take_place
+
+          set_up
+          join
+          process
+        ensure
+          leave if @event_loop
+          @consumer&.close
+        end
+
+        def settings
+          @options.settings.consumer("#{@child.swarm}-#{Socket.gethostname}", @child.id,
+                                       group: @options.group, commit_every: @options.commit_every,
+                                       nameless: @dynamic, patterns: @options.patterns?)
+        end
+
+        def set_up
+          common = { options: @options, child: @child, report: @report, consumer: @consumer }
+          lease = Processing::MembershipLease.new(@options.settings.session_timeout / 2)
+          @outputs = Producer::HandlerProducers.new(**common)
+          @dead_letter = Failure::DeadLetterQueue.new(@options, @child) if @options.dead_letter
+          pipeline = GroupMember.build(**common, lease:, outputs: @outputs,
+                                                 dead_letter: @dead_letter, handler: @handler)
+          @scheduler, @metrics, @workers = *pipeline
+          @event_loop = EventLoop.new(**common, lease:, scheduler: @scheduler, metrics: @metrics)
+        end
+
+        def join
+          @event_loop.start
+          @metrics.start
+          return unless @outputs.init_transactions
+
+          @consumer.subscribe(@options.topics)
+          return if @workers.one?
+
+          @threads = @workers.map.with_index(1) { |worker, number| start(worker, number) }
+        end
+
+        def start(worker, number)
+          Threads::Background.new("kafka.worker.#{number}") do
+            worker.run
+          rescue Exception => e # SystemExit, NoMemoryError …: the main thread raises it
+            @failure = e
+            @scheduler.wakeup_pipe.wake
+          end
+        end
+
+        # A quiet node stays in the group and begins no further batch.
+        def process
+          failure = -> { @failure || @event_loop.failure }
+          @workers.first.run_until_quiet(@child, failure:) if @threads.empty?
+          @scheduler.supply(@child, failure:) until @child.quiet?
+          @scheduler.close
+          @scheduler.supply(@child, failure:) until @child.stopping?
+        end
+
+        # A consumer that can't be closed in time is abandoned to the end of the process. After its
+        # group.instance.id was taken it is closed: the node continues with another consumer.
+        def leave
+          @scheduler.close
+          [*@threads, @outputs, @metrics].each(&:close)
+          @event_loop.stop
+          left = @event_loop.leave
+        ensure
+          @dead_letter&.close
+          @metrics.clear
+          @scheduler.clear
+          @consumer.abandon unless left || @consumer.fatal.is_a?(InstanceIdTaken)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,231 @@
+# frozen_string_literal: true
+
+# Hands assigned partitions to the scheduler, and takes revoked ones back: waits for their handlers
+# and commits what is done. Called by the event loop.
+#
+#   listener.partitions_assigned(list)
+#   listener.partitions_revoked(list)    # revoked, or lost already
+#   listener.partitions_released(list)   # the last revocation of a consumer that closes
+#   listener.partitions_lost             # all of them: librdkafka had a fatal error
+#   listener.abandon                     # all of them, before the node leaves with work in progress
+#   listener.topics_recreated(topics)
+#   listener.commit                      # what is done, as soon as a coordinator answers
+#   listener.try_commit                  # what is done, once; => an error code
+#   listener.committed(code)             # reports a commit that failed
+#   listener.joined?; listener.lost?
+module Skep
+  module Kafka
+    class Consumer
+      class RebalanceListener
+        WARN_SECONDS = 5.0 # before a partition goes while a handler still processes it
+        COMMIT_SECONDS = 5.0
+        RETRY_SECONDS = 0.25
+        COMMITTED_SECONDS = 2.0
+        private_constant :WARN_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS, :COMMITTED_SECONDS
+
+        def initialize(options:, child:, report:, consumer:, scheduler:, metrics:, lease:,
+                       broker_outage:, leave_before_kill:, fetch_errors:)
+          @options, @child, @report = options, child, report
+          @consumer, @scheduler, @metrics, @lease = consumer, scheduler, metrics, lease
+          @broker_outage, @leave_before_kill = broker_outage, leave_before_kill
+          @fetch_errors = fetch_errors
+          @last_id = 0
+          @pause = Threads::Inbox.new # stays empty: only its timeout is used
+        end
+
+        # Returns true once this member had an assignment.
+        def joined? = @joined ? true : false #: () -> bool
+
+        # Returns true if this member lost its partitions, and had no assignment since.
+        def lost? = @lost ? true : false #: () -> bool
+
+        # Connects each partition's queue to the scheduler before the assignment, so that no message
+        # goes to the consumer's own queue. A partition begins at the group's committed offset, also
+        # one that this node had before: another member may have processed messages after that
+        # offset without committing them, so messages that this node has already processed are
+        # redelivered in their order.
+        def partitions_assigned(list) #: (Librdkafka::TopicPartitionList) -> void
+          @consumer.fetch_wait&.shorten # a fetch request in flight would delay the new partitions
+          commit
+          add(list.keys)
+          @consumer.assign(list)
+          @joined = true
+          @lost = false
+          report_rebalance("assigned", list.keys)
+        end
+
+        # Kafka waits for this member for max.poll.interval.ms, in each of its rebalance protocols.
+        def partitions_revoked(list) #: (Librdkafka::TopicPartitionList) -> void
+          @lost = lost = @consumer.lost?
+          deadline = OS.now + @options.rebalance_wait
+          leaving = @scheduler.ask_back(list.keys)
+          await_handlers(leaving, deadline) unless lost
+          done = @scheduler.take_back(leaving)
+          committed(commit_while_away(done, deadline)) unless lost
+          @consumer.unassign(list)
+          report_rebalance(lost ? "lost" : "revoked", list.keys)
+        end
+
+        # What is done was committed before.
+        def partitions_released(list) #: (Librdkafka::TopicPartitionList) -> void
+          held = @scheduler.keys
+          @scheduler.revoke(held)
+          @consumer.unassign(list)
+          report_rebalance("revoked", held)
+        end
+
+        # Nothing more will be committed.
+        def partitions_lost #: () -> void
+          lost = @scheduler.keys
+          @scheduler.revoke(lost)
+          report_rebalance("lost", lost) if lost.any?
+        end
+
+        # Takes all partitions back without waiting for handlers, and commits what is done.
+        def abandon #: () -> void
+          committed(@consumer.commit(@scheduler.revoke(@scheduler.keys), COMMIT_SECONDS))
+        end
+
+        # The old topic's offsets mean nothing in the new topic, which has no committed ones yet.
+        def topics_recreated(topics) #: (Array[String]) -> void
+          keys = @scheduler.keys.select { |topic, _| topics.include?(topic) }
+          return if keys.empty?
+
+          @scheduler.revoke(keys)
+          @metrics.begin_again(keys)
+          place = @options.settings.reset_place
+          keys.each do |key|
+            new = partition(key)
+            new.seek(place)
+            @scheduler.add(new)
+          end
+          @report.event(:kafka_topic_remade, level: :error, note: RECREATED,
+                                             partitions: Librdkafka::TopicPartitionList.by_topic(keys))
+        end
+
+        RECREATED = "deleted and made again: read from where auto.offset.reset says"
+        private_constant :RECREATED
+
+        # Commits what is done of the assigned partitions, before new ones come and after an outage.
+        # Returns true if an offset was committed: the group knows this member then.
+        def commit #: () -> bool
+          done = @scheduler.certain
+          done.any? && committed(commit_while_away(done)) && !@consumer.lost?
+        end
+
+        def try_commit #: () -> Integer
+          @consumer.commit(@scheduler.certain, COMMIT_SECONDS)
+        end
+
+        # Returns true if the code is that of a successful commit; reports any other.
+        def committed(code) #: (Integer) -> bool
+          return code.zero? if [0, Librdkafka::ErrorCode::NO_OFFSET].include?(code)
+
+          @report.problem(Librdkafka::Bindings.err2name(code), Librdkafka::Bindings.err2str(code),
+                          name: :kafka_commit_failed, level: :warn)
+          false
+        end
+
+        #: () -> String
+        def inspect = "#<Skep::Kafka::Consumer::RebalanceListener #{@scheduler.inspect}>"
+
+        private
+
+        # The reader of a partition needs its committed offset to notice that the first read was
+        # elsewhere, after an offset reset. librdkafka asks for the committed offsets itself: given
+        # them in the assignment it doesn't know that they are committed, and compares the next ones
+        # with those of an earlier assignment, which may be higher.
+        def add(keys)
+          committed = @consumer.committed_epochs(keys, COMMITTED_SECONDS).to_h
+          keys.each do |key|
+            new = partition(key)
+            new.reader.begin_at(*committed[key])
+            @scheduler.add(new)
+          end
+        end
+
+        # Returns when no handler processes a batch of these partitions any more, or at the
+        # deadline. Warns before another node begins the same messages.
+        def await_handlers(leaving, deadline)
+          warn_at = deadline - [WARN_SECONDS, @options.rebalance_wait / 4.0].min
+          return if released?(leaving, warn_at)
+
+          @scheduler.processing(leaving).each { |partition| warn_of_overlap(partition, deadline) }
+          released?(leaving, deadline)
+        end
+
+        # Waits until then for the handlers, but no longer than until the node has to leave.
+        def released?(leaving, deadline)
+          until @scheduler.processing(leaving).empty?
+            seconds = [deadline - OS.now, *@leave_before_kill.seconds_left].min
+            return false unless seconds.positive?
+
+            await_release(seconds)
+          end
+          true
+        end
+
+        def await_release(seconds)
+          stop = @leave_before_kill.io unless @child.stopping?
+          IO.select([@scheduler.released.io, stop].compact, nil, nil, seconds)
+          @scheduler.released.drain
+          @lease.renew unless @broker_outage.suspected?
+        end
+
+        def warn_of_overlap(partition, deadline)
+          topic, number = partition.key
+          seconds = [deadline - OS.now, 0].max.round(1)
+          @report.event(:kafka_revoked_in_hand, level: :warn, topic:, partition: number,
+                                                offset: partition.position, seconds:, note: OVERLAP)
+        end
+
+        OVERLAP = "a handler still processes messages of this revoked partition; after `seconds` " \
+                  "another node processes the same messages: let handlers look at " \
+                  "batch.revoked?, or raise max.poll.interval.ms"
+        private_constant :OVERLAP
+
+        # Commits, and tries again while there is no coordinator, as long as this member may commit;
+        # at a stop for some seconds. Returns the error code.
+        def commit_while_away(done, deadline = OS.now + COMMIT_SECONDS)
+          Kernel.loop do
+            code = @consumer.commit(done, (deadline - OS.now).clamp(1.0, COMMIT_SECONDS))
+            left = [deadline, *stop_at].min - OS.now
+            again = Librdkafka::ErrorCode::UNAVAILABLE.include?(code) && !@consumer.lost?
+            return code unless again && left.positive?
+
+            @pause.pop(timeout: [left, RETRY_SECONDS].min)
+          end
+        end
+
+        def stop_at
+          return unless @child.stopping?
+
+          @stop_at ||= OS.now + [COMMIT_SECONDS, (@child.time_left || COMMIT_SECONDS) / 3].min
+        end
+
+        def partition(key)
+          reader = @consumer.reader(*key, limit: @options.batch, fetch_errors: @fetch_errors)
+          Processing::AssignedPartition.new(
+            reader, id: @last_id += 1, wakeup_pipe: @scheduler.wakeup_pipe, options: @options,
+                    seeking: method(:seek)
+          )
+        end
+
+        # Returns the offset at which reading continues.
+        def seek(topic, number, place)
+          offset = @consumer.commit_and_seek(topic, number, place)
+          @report.event(:kafka_seek, topic:, partition: number, to: place.to_s, offset:)
+          offset
+        end
+
+        def report_rebalance(change, keys)
+          held = Librdkafka::TopicPartitionList.by_topic(@scheduler.keys)
+          partitions = Librdkafka::TopicPartitionList.by_topic(keys)
+          @metrics.rebalanced(keys, @scheduler.keys)
+          @report.event(:kafka_rebalance, change:, partitions:, held:)
+          @child.joined!(change == "assigned" || !held.empty?, partitions: held)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,134 @@
+# frozen_string_literal: true
+
+# Checks, before a node is ready, that a broker answers and that this user may read the topics as
+# this group.
+#
+#   StartupCheck.new(options, child, consumer, report).call   # => true; false at a stop
+#
+# Raises BrokerUnreachable if no broker answers in time, AuthorizationError if one refuses. With
+# connect_timeout: nil a node that finds no broker is ready without one and waits for ever, as it
+# does in a later outage. A topic that doesn't exist is reported: another program may create it.
+module Skep
+  module Kafka
+    class Consumer
+      class StartupCheck
+        GROUP_SECONDS = 5.0 # a cluster that has never had a group needs a moment for its first
+        # With connect_timeout: nil, until a node is ready though no broker has answered or refused
+        # the connection.
+        SILENT_SECONDS = 15.0
+        private_constant :GROUP_SECONDS, :SILENT_SECONDS
+
+        #: (Config::SourceOptions, Child, Consumer, Metrics::EventReporter) -> void
+        def initialize(options, child, consumer, report)
+          @options = options
+          @child = child
+          @consumer = consumer
+          @report = report
+          @answers = consumer.queue
+          @query = Librdkafka::MetadataQuery.new(consumer, options.topics)
+        end
+
+        def call #: () -> bool
+          topics = query_topics or return false
+          topics.each { |name, (code, _)| check_topic(name, code) }
+          readable, = topics.find { |_, (code, partitions)| code.zero? && partitions.positive? }
+          readable ? check_group(readable) : true
+        ensure
+          @query.close
+          @answers.close
+        end
+
+        private
+
+        # { name => [error code, partitions] }
+        def query_topics
+          @query.start
+          answer = await(@query.io, @options.connect_timeout || SILENT_SECONDS) { @query.answer }
+          return answer if answer || @child.stopping?
+          raise unreachable if @options.connect_timeout
+
+          @child.ready!
+          await(@query.io, nil) { @query.answer }
+        end
+
+        def check_topic(name, code)
+          case code
+          when Librdkafka::ErrorCode::TOPIC_AUTHORIZATION_FAILED
+            raise refused(:topic, name, code)
+          when Librdkafka::ErrorCode::UNKNOWN_TOPIC_OR_PART
+            @report.event(:kafka_topic_missing, level: :warn, topic: name,
+                                               note: "waits until this topic is created")
+          end
+        end
+
+        def check_group(topic)
+          Librdkafka::AdminRequests.group_offsets(@consumer, @answers, @options.group, [[topic, 0]],
+                                                   Librdkafka::AdminRequests::NO_TIMEOUT)
+          code = await(@answers.io, GROUP_SECONDS) { group_answer }
+          raise refused(:group, @options.group, code) if code == Librdkafka::ErrorCode::GROUP_AUTHORIZATION_FAILED
+
+          !@child.stopping?
+        end
+
+        def group_answer
+          code = nil
+          @answers.drain { |event| code = Librdkafka::AdminRequests.group_offsets_error(event) }
+          code
+        end
+
+        # Returns what the block returns, once that isn't nil. Returns nil after so many seconds
+        # (nil: never), or if the node is to stop.
+        def await(io, seconds)
+          deadline = seconds && (OS.now + seconds)
+          until @child.stopping?
+            @consumer.control.drain { |event| handle(event) }
+            answer = yield
+            left = deadline && (deadline - OS.now)
+            return answer if answer || left&.negative?
+
+            @child.wait_for([@consumer.control.io, io], left)
+          end
+        end
+
+        def handle(event)
+          return @report.log(event) if event.kind == :log
+          return unless event.kind == :error
+
+          login = Librdkafka::ErrorCode::LOGIN.include?(event.code)
+          raise refused(:login, nil, event.code, event.text) if login
+          return @report.error(event) unless Librdkafka::ErrorCode::CONNECTION.include?(event.code)
+
+          unreachable_broker(event)
+        end
+
+        # Reports the first failure, and keeps the last specific cause for the final error.
+        def unreachable_broker(event)
+          all_down = event.code == Librdkafka::ErrorCode::ALL_BROKERS_DOWN
+          @child.ready! if all_down && !@options.connect_timeout
+          text = @report.clean(event.text)
+          @cause = text unless @cause && all_down
+          return if @reported
+
+          @reported = true
+          @report.event(:kafka_unreachable, level: :warn, brokers:, error: text,
+                                           note: patience)
+        end
+
+        def patience
+          limit = @options.connect_timeout
+          limit ? "keeps trying for #{limit} s" : "waits until a broker answers"
+        end
+
+        def unreachable
+          BrokerUnreachable.new(brokers:, seconds: @options.connect_timeout, cause: @cause)
+        end
+
+        def refused(what, name, code, text = Librdkafka::Bindings.err2str(code))
+          AuthorizationError.new(what:, name:, brokers:, cause: @report.clean(text))
+        end
+
+        def brokers = @options.settings.brokers
+      end
+    end
+  end
+end

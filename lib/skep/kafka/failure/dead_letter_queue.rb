@@ -1,0 +1,109 @@
+# frozen_string_literal: true
+
+# Writes messages that can't be processed to the dead letter topic, each with its key, its headers
+# and the error.
+#
+#   dead_letter_queue.put(message, error, attempts: 5)   # returns once the brokers have it
+#
+# Raises DeliveryFailed if it couldn't be written, and after some seconds while the node stops. It
+# adds the headers skep.topic, skep.partition, skep.offset, skep.error, skep.attempts and skep.host,
+# and skep.crashes for a poison message. A message that has the first three already, since it has
+# been a dead letter before, keeps these.
+module Skep
+  module Kafka
+    module Failure
+      class DeadLetterQueue
+        SECONDS = 30
+        LONGEST = SECONDS + 5.0 # seconds that one #put can take
+        # Each message is sent at once and fails in time, whatever the source's settings are.
+        OWN = { "linger.ms" => "0", "message.timeout.ms" => (SECONDS * 1000).to_s }.freeze
+        REPLACED = [*Producer::LINGER_SETTINGS, "delivery.timeout.ms"].freeze # other names of these
+        SLICE = 1.0 # seconds of a wait, after which it checks whether the node is stopping
+        STOP_SECONDS = 10.0 # that a stopping node waits for dead letters, all threads together
+        ORIGIN = %w[skep.topic skep.partition skep.offset].freeze
+        ERROR_BYTES = 1_000
+        private_constant :SECONDS, :OWN, :REPLACED, :SLICE, :STOP_SECONDS, :ORIGIN, :ERROR_BYTES
+
+        def initialize(options, child) #: (Config::SourceOptions, Child) -> void
+          @topic, @settings = options.dead_letter, options.settings
+          @child = child
+          @lock = Mutex.new
+        end
+
+        # through: the producer of the handler. If it is transactional, the dead letter is part of
+        # its transaction.
+        #: (Message, Exception, attempts: Integer, ?crashes: Integer?,
+        #:   ?through: Producer::HandlerProducer?) -> void
+        def put(message, error, attempts:, crashes: nil, through: nil)
+          headers = headers(message, error, "skep.attempts" => attempts.to_s,
+                                            "skep.crashes" => crashes&.to_s)
+          return write(message, headers) unless through&.transactional?
+
+          through.begin_batch
+          through.produce(@topic, message.payload, key: message.key, headers:)
+        end
+
+        def close = @lock.synchronize { @producer&.close(timeout: 0) } #: () -> void
+
+        private
+
+        def write(message, headers)
+          handle = producer.__produce(@topic, message.payload, key: message.key, headers:,
+                                                               claimed: true)
+          await(handle)
+          raise failure(handle.error&.why || "no answer within #{SECONDS} s") unless handle.report
+        rescue LibrdkafkaError => e # settings that contradict each other
+          raise failure(e.message)
+        end
+
+        def failure(cause)
+          DeliveryFailed.new(topic: @topic, cause: @settings.redact(cause))
+        end
+
+        def await(handle)
+          deadline = OS.now + SECONDS + 1
+          until handle.__await(SLICE) || OS.now >= deadline
+            break if @child.stopping? && OS.now >= stop_at
+          end
+        end
+
+        # The message is delivered again after the node has stopped.
+        def stop_at
+          @stop_at ||= OS.now + [STOP_SECONDS, (@child.time_left || STOP_SECONDS) / 3].min
+        end
+
+        # Made at its first use: most nodes never write a dead letter. A Producer has a thread,
+        # which handles librdkafka's events also while there is nothing to write. After a fatal
+        # error, such as a refused idempotent write, the next message gets another producer.
+        def producer
+          @lock.synchronize do
+            if @producer&.fatal
+              @producer.close(timeout: 0)
+              @producer = nil
+            end
+            @producer ||= Producer.__for_node(producer_settings,
+                                              Metrics::EventReporter.new(@child, @settings))
+          end
+        end
+
+        def producer_settings
+          Config::ClientConfig.new(@settings.to_h.except(*REPLACED).merge(OWN))
+        end
+
+        def headers(message, error, counts)
+          text = @settings.redact(Metrics::EventReporter.describe(error))
+          message.headers.merge(
+            origin(message), counts.compact,
+            "skep.error" => text.byteslice(0, ERROR_BYTES).scrub, "skep.host" => Socket.gethostname
+          )
+        end
+
+        def origin(message)
+          return {} if message.headers.key?(ORIGIN.first)
+
+          ORIGIN.zip([message.topic, message.partition.to_s, message.offset.to_s]).to_h
+        end
+      end
+    end
+  end
+end

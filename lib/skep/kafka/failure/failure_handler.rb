@@ -1,0 +1,295 @@
+# frozen_string_literal: true
+
+# Decides what happens to a batch that isn't done. A batch whose handler raised is retried after a
+# backoff; after `attempts:` its messages are tried one by one, and one that still fails goes to the
+# dead letter topic. A message that has crashed its node too often isn't tried again.
+#
+#   failure_handler.handler_raised(item, error, at: 41)   # at: the message's offset, if it is known
+#   failure_handler.pause_or_seek(item, [:pause, 30, :info])
+#   failure_handler.poison(item)             # its one message is poison, see PoisonDetector
+#   failure_handler.dead_letter(item, error) # without another try
+module Skep
+  module Kafka
+    module Failure
+      class FailureHandler
+        HELD = "what is unfinished keeps the rest from being read: it is `ahead:` messages behind"
+        KEPT = "it came from the dead letter topic, which `topics:` matches, and isn't written " \
+               "there again: mend the code, or choose a dead_letter: that this source doesn't read"
+        MARKED = "all of it was marked as done before"
+        POISON_NOTES = {
+          dead_letter: "it isn't tried again: the partition moves on",
+          pause: "its partition rests: mend the code and reload, or begin anew with dead_letter: " \
+                 "or poison: :skip",
+          skip: "it isn't tried again: the partition moves on without it"
+        }.freeze
+        private_constant :HELD, :KEPT, :MARKED, :POISON_NOTES
+
+        #: (child: Child, completion: Processing::Completion, outputs: Producer::HandlerProducer,
+        #:   poison: PoisonDetector, options: Config::SourceOptions,
+        #:   report: Metrics::EventReporter, scheduler: Processing::Scheduler,
+        #:   metrics: Metrics::ConsumerMetrics, dead_letter: DeadLetterQueue?) -> void
+        def initialize(child:, completion:, outputs:, poison:, options:, report:, scheduler:,
+                       metrics:, dead_letter:)
+          @child, @completion, @outputs, @poison = child, completion, outputs, poison
+          @options, @report, @dead_letter = options, report, dead_letter
+          @scheduler, @metrics = scheduler, metrics
+          @backoff = RetryBackoff.new(@options.retry_backoff)
+        end
+
+        #: (Processing::WorkItem, Exception, ?at: Integer?) -> void
+        def handler_raised(item, error, at: nil)
+          batch = item.batch
+          all_marked = item.marked == batch.last_offset
+          undo(item)
+          return report_failure(batch, error, 0, note: MARKED) if all_marked
+
+          item.failed(at)
+          failures = item.failures # split_failed_key may restart the count
+          item.split_failed_key(at, wait: batch.first_offset == at)
+          last?(item, error) ? give_up(item, error, failures) : try_again(item, error, failures)
+        end
+
+        # requested: what Batch#pause or Batch#seek asked for.
+        def pause_or_seek(item, requested) #: (Processing::WorkItem, [Symbol, *untyped]) -> void
+          last = item.batch.last_offset
+          undo(item)
+          case requested
+          in [:pause, seconds, level] then pause(item, seconds, level)
+          in [:seek, place] then seek(item, place, last)
+          end
+        end
+
+        # Does with a poison message what `poison:` says.
+        def poison(item) #: (Processing::WorkItem) -> void
+          batch = item.batch
+          crashes = @poison.crashes(batch)
+          error = CrashedNode.new(crashes:, ends: @poison.ends(batch))
+          item.failed(batch.first_offset) # from the second time on: it couldn't be dead-lettered
+          report_poison(batch, error, crashes) if item.failures.count == 1
+          case @options.poison
+          when :dead_letter then dead_letter(item, error, attempts: crashes, crashes:)
+          when :pause then item.pause
+          when :skip then skip(item)
+          end
+        end
+
+        # attempts, crashes: for the dead letter's headers.
+        #: (Processing::WorkItem, Exception, ?attempts: Integer, **Integer) -> void
+        def dead_letter(item, error, attempts: item.failures.count, **crashes)
+          batch = item.batch
+          return keep(item, error, **crashes) if batch.topic == @options.dead_letter
+
+          @child.busy(for: DeadLetterQueue::LONGEST * @options.threads) do
+            @dead_letter.put(batch.messages.first, error, attempts:, through: @outputs, **crashes)
+          end
+          @completion.batch_done(item) or return
+
+          @metrics.count(batch, :dead_letters)
+          @report.failed(:dead_lettered, batch, error, attempt: attempts, **crashes,
+                                                       to: @options.dead_letter)
+        rescue OutputFailed => e # the message stays in its partition, and is tried again
+          @outputs.abort_batch
+          try_again(item, e)
+        end
+
+        private
+
+        # The partition moves on without the message.
+        def skip(item)
+          batch = item.batch
+          @completion.batch_done(item) and @metrics.count(batch, :skipped)
+        rescue OutputFailed => e
+          @outputs.abort_batch
+          try_again(item, e)
+        end
+
+        # The message came from the dead letter topic, and would be read from there again.
+        def keep(item, error, crashes: nil)
+          place = item.batch.place.except(:last_offset)
+          @report.problem("DEAD_LETTER", KEPT, name: :not_dead_lettered, level: :warn, **place)
+          crashes ? item.pause : try_again(item, error)
+        end
+
+        def report_poison(batch, error, crashes)
+          @poison.report_poison(batch)
+          @report.failed(:message_convicted, batch, error,
+                         crashes:, verdict: @options.poison,
+                         note: POISON_NOTES.fetch(@options.poison))
+        end
+
+        # Marked messages are done; output messages since the mark are discarded.
+        def undo(item)
+          @outputs.abort_batch
+          @completion.keep_rest(item)
+          item.batch&.__reset_strings
+        end
+
+        # Returns true if the batch isn't tried as a whole again. An error that only the cluster
+        # causes is retried forever.
+        def last?(item, error)
+          return false if error.is_a?(OutputFailed) && error.passing?
+          return false unless @options.attempts
+          return true if error.is_a?(NonRetryable)
+          return false if item.failures.count < @options.attempts
+
+          item.batch.size > 1 || spent?(item.failures)
+        end
+
+        # Returns true if the message is bad: others succeeded meanwhile, or it failed for
+        # `retry_for:` seconds.
+        def spent?(failures)
+          failures.alone >= [@options.attempts - 1, 1].max ||
+            OS.now - failures.since >= @options.retry_for.to_f
+        end
+
+        def seek(item, place, last)
+          offset = @scheduler.seek(item, place, last) or return
+          topic, partition = item.partition.key
+          @report.event(:kafka_seek_waits, topic:, partition:, to: place.to_s, offset:)
+        end
+
+        def pause(item, seconds, level)
+          item.back_off(seconds)
+          topic, partition = item.partition.key
+          @report.event(:kafka_paused, topic:, partition:, seconds:, level:,
+                                      offset: item.batch&.first_offset)
+        end
+
+        # failures: of the batch before it was split.
+        def try_again(item, error, failures = item.failures)
+          seconds = back_off(item, failures)
+          report_failure(item.batch, error, seconds.round(3), attempt: failures.number)
+          report_held(item.partition) if item.partition.held?
+        end
+
+        # Returns the seconds, at most. After an outage the first failure that is the message's own
+        # has the second backoff.
+        def back_off(item, failures)
+          now = OS.now
+          lasted = now - failures.outage_since
+          if failures.alone.positive?
+            seconds = @backoff.seconds([failures.number, failures.alone + 1].min)
+          elsif lasted < RetryBackoff::OUTAGE_LIMIT
+            seconds = @backoff.seconds(failures.number, limit: RetryBackoff::OUTAGE_LIMIT)
+          else
+            return await_success(item, failures, now, lasted)
+          end
+          item.back_off(seconds)
+          seconds
+        end
+
+        # Nothing of the partition has succeeded for a while: one of its work items at a time tries
+        # whether that has changed, and the others wait for it.
+        def await_success(item, failures, now, lasted)
+          limit = @scheduler.probe(item.partition) ? RetryBackoff::LIMIT : RetryBackoff::OUTAGE_LIMIT
+          seconds = @backoff.seconds(failures.number, limit:, least: lasted)
+          item.back_off(seconds, awaiting: now)
+          seconds
+        end
+
+        # Of several messages it isn't known which one fails: they are tried one by one first.
+        def give_up(item, error, failures)
+          return dead_letter(item, error) if item.batch.size == 1
+
+          report_failure(item.batch, error, 0, attempt: failures.number,
+                                               note: "from now on one by one")
+          item.split
+        end
+
+        def report_failure(batch, error, seconds, **facts)
+          @metrics.count(batch, :retries)
+          @report.failed(:handler_failed, batch, error, seconds:, **facts)
+        end
+
+        def report_held(partition)
+          @report.problem("HELD", HELD, name: :kafka_held, level: :warn, topic: partition.topic,
+                                        partition: partition.number, offset: partition.position)
+        end
+      end
+
+      # Counts the failures of a batch, and of the message in it that failed.
+      #
+      #   failures = FailureCount.new
+      #   failures.begin_try(partition.last_success)
+      #   failures.add(41, OS.now)   # the handler raised at offset 41; nil: it isn't known where
+      #   failures.count             # => 1, failures of the batch
+      #   failures.number            # => 1, failures in a row of that message
+      #   failures.alone             # => 0, failures of tries that began after others had succeeded
+      #   failures.since             # => when it failed first, in monotonic seconds
+      #   failures.outage_since      # => since when nothing of the partition has succeeded
+      #
+      # A batch of many messages may fail at another message each time: `count` decides when its
+      # messages are tried one by one. Events report `number`, and the backoff depends on it.
+      #
+      # The other messages of the partition show whether the message is bad, or a dependency of its
+      # handler is unavailable. If one of them was tried, and succeeded, after the first failure and
+      # before a try, that try counts against the message (`alone`).
+      #
+      # Parts of a batch inherit `outage_since`, even those that have not failed themselves: how
+      # long a dependency is unavailable doesn't depend on how a batch is split.
+      class FailureCount
+        attr_reader :count #: Integer, of the batch
+        attr_reader :number #: Integer, in a row of the message that failed last
+        attr_reader :alone #: Integer, although others had succeeded
+        attr_reader :since #: Float?, monotonic seconds
+        attr_reader :outage_since #: Float?, monotonic seconds
+
+        # since: when the batch failed first of which this one is a part.
+        #: (?since: Float?, ?outage_since: Float?) -> void
+        def initialize(since: nil, outage_since: nil)
+          @count = @number = @alone = 0
+          @since = since
+          @outage_since = outage_since
+        end
+
+        # A try begins. success: when the partition's last try that succeeded began.
+        def begin_try(success) #: (Float?) -> void
+          @others = since && success ? success > since : false
+          @outage_since = nil if outage_since && success && success > outage_since
+        end
+
+        def add(offset, now) #: (Integer?, Float) -> void
+          @since ||= now
+          @outage_since ||= now
+          @count += 1
+          @alone += 1 if @others
+          @number = offset == @offset ? @number + 1 : 1
+          @offset = offset
+        end
+
+        def inspect #: () -> String
+          "#<Skep::Kafka::Failure::FailureCount count=#{count} alone=#{alone}>"
+        end
+      end
+
+      # How long to wait before a failed batch is retried: twice as long each time, up to a limit,
+      # with jitter, so that nodes don't retry at the same time.
+      #
+      #   RetryBackoff.new(0.1).seconds(1)    # => 0.1 s ±20%, after the first failure
+      #   RetryBackoff.new(0.1).seconds(20)   # => 30 s at most
+      #   RetryBackoff.new(0.1).seconds(20, limit: 1.5)   # => 1.5 s at most, or the first backoff
+      class RetryBackoff
+        LIMIT = 30.0
+        # Maximum seconds between two tries of a partition of which nothing succeeds, so that the
+        # end of an outage is noticed soon.
+        OUTAGE_LIMIT = 1.5
+        SPREAD = 0.2
+        private_constant :SPREAD
+
+        def initialize(base, random: Random) #: (Numeric, ?random: untyped) -> void
+          @base = base
+          @random = random
+        end
+
+        # The seconds after so many failures of the same message. limit: the maximum, but no less
+        # than after the first failure; least: the minimum, within the limit.
+        #: (Integer, ?limit: Float, ?least: Numeric) -> Float
+        def seconds(failures, limit: LIMIT, least: 0)
+          spread = 1 + @random.rand(-SPREAD..SPREAD)
+          plain = [@base * (2.0**[failures - 1, 60].min), least].max
+          [plain * spread, [limit, @base * spread].max, LIMIT].min
+        end
+      end
+    end
+  end
+end

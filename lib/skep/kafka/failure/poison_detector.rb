@@ -1,0 +1,104 @@
+# frozen_string_literal: true
+
+# Tells which messages are suspected to crash their nodes, by what was in progress in nodes that
+# crashed, and which one is poison: it crashes each node that processes it.
+#
+#   poison = PoisonDetector.new(child.caution)
+#   poison.any?                     # true if anything is suspected
+#   poison.ranges(batch)            # => [17..42], suspected offsets: they get their own batches …
+#   poison.alone?(batch)            # … of which some must run with nothing else in the node
+#   poison.poison?(batch)           # true if the batch's one message must not be processed again
+#   poison.report_poison(batch)     # it caused the crashes
+#   poison.clear(partition)         # messages before its position are done, and no suspects
+#
+# | in progress at a crash | what follows |
+# |---|---|
+# | a batch, and it isn't known which message | its messages run one at a time, alone in the node |
+# | a batch, of which `each` gave out one message | that message alone; the others one at a time |
+# | one message, alone in its node | the crash counts; after CRASHES of them the message is poison |
+#
+# A message that was alone in its node caused the crash. One that only was near a crash is cleared
+# once it has been processed.
+module Skep
+  module Kafka
+    module Failure
+      class PoisonDetector
+        CRASHES = 3
+        LABEL = %r{\A(.+)/(\d+)/(\d+)-(\d+)\z} # Batch#label
+
+        # The batch that a suspect's label names.
+        Case = Struct.new(:suspect, :topic, :partition, :first, :last) do
+          def of?(batch) = topic == batch.topic && partition == batch.partition
+          def covers?(offset) = offset.between?(first, last)
+
+          # The message that was in progress; nil if that isn't known.
+          def offset = suspect.at || (first if first == last)
+        end
+        private_constant :LABEL, :Case
+
+        def initialize(caution) #: (Swarm::Processes::KnownSuspects) -> void
+          @caution = caution
+        end
+
+        def any? = @caution.any? #: () -> bool
+
+        # Returns the batch's offsets that are suspected.
+        #: (Batch) -> Array[Range[Integer]]
+        def ranges(batch)
+          near = cases(batch).reject { |one| one.last < batch.first_offset }
+          near.map { |one| one.first..one.last }.reject { |range| range.min > batch.last_offset }
+        end
+
+        # Returns true if nothing else may run in the node beside the batch.
+        def alone?(batch) #: (Batch) -> bool
+          any? && batch.size == 1 && about(batch).any? do |one|
+            one.offset.nil? || one.offset == batch.first_offset
+          end
+        end
+
+        def poison?(batch) = any? && crashes(batch) >= CRASHES #: (Batch) -> bool
+
+        # Returns how many nodes crashed while they processed this message and nothing else.
+        #: (Batch) -> Integer
+        def crashes(batch) = accusations(batch).sum { |one| one.suspect.alone }
+
+        # Returns how these nodes died.
+        #: (Batch) -> Array[String]
+        def ends(batch) = accusations(batch).flat_map { |one| one.suspect.ends }
+
+        # Reports the message as the cause of all crashes near it.
+        #: (Batch) -> void
+        def report_poison(batch) = @caution.convict(about(batch).map(&:suspect))
+
+        # Clears what lies before the partition's position.
+        def clear(partition) #: (Processing::AssignedPartition) -> void
+          position = partition.position or return
+          done = all.select do |one|
+            [one.topic, one.partition] == partition.key && one.last < position
+          end
+          @caution.acquit(done.map(&:suspect)) if done.any?
+        end
+
+        private
+
+        def all = @caution.suspects.filter_map { |suspect| parse(suspect) }
+        def cases(batch) = all.select { |one| one.of?(batch) }
+
+        # Those about a batch that had this batch's one message.
+        def about(batch) = cases(batch).select { |one| one.covers?(batch.first_offset) }
+
+        # Those about this one message.
+        def accusations(batch)
+          return [] unless batch.size == 1
+
+          about(batch).select { |one| one.offset == batch.first_offset }
+        end
+
+        def parse(suspect)
+          _, topic, *numbers = *LABEL.match(suspect.in_hand)
+          Case.new(suspect, topic, *numbers.map(&:to_i)) if topic
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,183 @@
+# frozen_string_literal: true
+
+# A librdkafka client, whose events come through one queue. It must be made in the process that uses
+# it, never before a fork.
+#
+#   client = Client.new({ "bootstrap.servers" => "…" }, type: Bindings::PRODUCER)
+#   client.control.drain { |event| … }    # errors, log lines, rebalances, delivery reports
+#   client.close
+module Skep
+  module Kafka
+    module Librdkafka
+      class Client
+        NO_CONSUMER_CLOSE = 0x8 # RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE
+        private_constant :NO_CONSUMER_CLOSE
+
+        # Returns an rd_kafka_conf_t with these settings. Raises LibrdkafkaError if librdkafka
+        # rejects one.
+        def self.configure(settings) #: (Hash[String, String]) -> FFI::Pointer
+          Bindings.load
+          conf = Bindings.conf_new
+          settings.each do |name, value|
+            code, text = Bindings.with_error_buffer do |buffer, size|
+              Bindings.conf_set(conf, name, value, buffer, size)
+            end
+            raise LibrdkafkaError.new(call: "the setting #{name}", text:) unless code.zero?
+          end
+          conf
+        rescue LibrdkafkaError
+          Bindings.conf_destroy(conf)
+          raise
+        end
+
+        attr_reader :handle #: FFI::Pointer
+        attr_reader :control #: EventQueue
+
+        def initialize(settings, type:) #: (Hash[String, String], type: Integer) -> void
+          conf = Client.configure(settings.merge("log.queue" => "true"))
+          Bindings.conf_set_events(conf, EventQueue::Event::ALL)
+          @handle, text = Bindings.with_error_buffer do |buffer, size|
+            Bindings.new(type, conf, buffer, size)
+          end
+          raise LibrdkafkaError.new(call: "these settings", text:) if @handle.null?
+
+          Bindings.poll_set_consumer(@handle) if type == Bindings::CONSUMER
+          @control = EventQueue.new(control_queue(type))
+          Bindings.set_log_queue(@handle, @control.pointer)
+        end
+
+        # Returns a new queue, for the responses to requests.
+        def queue = EventQueue.new(Bindings.queue_new(handle)) #: () -> EventQueue
+
+        # Returns librdkafka's fatal error, after which the client is of no use; nil without one,
+        # and once the client is closed.
+        def fatal #: () -> Error?
+          return if closed?
+
+          code, text = Bindings.with_error_buffer do |buffer, size|
+            Bindings.fatal_error(handle, buffer, size)
+          end
+          code.zero? ? nil : failure(code, text)
+        end
+
+        # Destroys the client. What isn't committed or delivered yet is lost.
+        def close #: () -> void
+          return if closed?
+
+          control.close
+          Bindings.destroy_flags(handle, NO_CONSUMER_CLOSE)
+          @handle = nil
+        end
+
+        # Forgets the client without destroying it, which would wait for its threads: for a process
+        # that is about to exit.
+        def abandon #: () -> void
+          control.close
+          @handle = nil
+        end
+
+        def closed? = handle.nil? #: () -> bool
+        def inspect = "#<#{self.class} #{closed? ? "closed" : "open"}>" #: () -> String
+
+        private
+
+        def failure(code, text) = FatalClientError.new(code: Bindings.err2name(code), text:)
+
+        def control_queue(type)
+          return Bindings.queue_get_main(handle) unless type == Bindings::CONSUMER
+
+          Bindings.queue_get_consumer(handle)
+        end
+
+        def check(code, call)
+          raise LibrdkafkaError.new(call:, text: Bindings.err2str(code)) unless code.zero?
+        end
+
+        # For functions that return an rd_kafka_error_t, or NULL.
+        def check_error(error, call)
+          return if error.null?
+
+          text = Bindings.error_string(error)
+          Bindings.error_destroy(error)
+          raise LibrdkafkaError.new(call:, text:)
+        end
+      end
+
+      # A consumer's queries for offsets. Partitions are [topic, number]; a Hash leaves out
+      # partitions without an offset. All but `end_of` send requests to the brokers, one to each
+      # broker, and wait up to the given seconds; without a response they return nil.
+      #
+      #   consumer.end_of("orders", 3)       # => 1234, the high watermark as of the last fetch; nil
+      #   consumer.ends(keys, 2.0)           # => { ["orders", 3] => 1250 }, the high watermarks
+      #   consumer.committed(keys, 2.0)      # the group's committed offsets
+      #   consumer.committed_epochs(keys, 2.0)   # => { ["orders", 3] => [42, 7] }, the same with
+      #                                          # leader epochs, which may be nil
+      #   consumer.starts(keys, 2.0)         # where a group without a committed offset starts
+      #   consumer.find(["orders", 3], :beginning, 2.0)   # => 17; or :end, or a Time; raises
+      #                                                   # LibrdkafkaError without a response
+      module OffsetQueries
+        BEGINNING, END_ = -2, -1 # RD_KAFKA_OFFSET_BEGINNING, RD_KAFKA_OFFSET_END
+        RESETS = { "earliest" => BEGINNING, "smallest" => BEGINNING, "beginning" => BEGINNING,
+                   "latest" => END_, "largest" => END_, "end" => END_ }.freeze
+        PLACES = { beginning: BEGINNING, end: END_ }.freeze
+        private_constant :BEGINNING, :END_, :RESETS, :PLACES
+
+        def end_of(topic, number) #: (String, Integer) -> Integer?
+          words = FFI::MemoryPointer.new(:int64, 2)
+          Bindings.get_watermark_offsets(handle, topic, number, words, words + 8)
+          words.get_int64(8).then { |offset| offset unless offset.negative? }
+        end
+
+        #: (Array[[String, Integer]], Numeric) -> Hash[[String, Integer], Integer]?
+        def ends(keys, seconds) = look_up(:offsets_for_times, keys, END_, seconds)
+
+        #: (Array[[String, Integer]], Numeric) -> Hash[[String, Integer], Integer]?
+        def committed(keys, seconds) = look_up(:committed, keys, nil, seconds)
+
+        #: (Array[[String, Integer]], Numeric) -> Hash[[String, Integer], [Integer, Integer?]]?
+        def committed_epochs(keys, seconds)
+          TopicPartitionList.make(keys) do |list|
+            next unless Bindings.committed(handle, list.pointer, (seconds * 1000).to_i).zero?
+
+            found = list.to_a.zip(list.epochs)
+            found.select! { |(_, _, offset, code), _| code.zero? && offset >= 0 }
+            found.to_h { |(topic, number, offset, _), epoch| [[topic, number], [offset, epoch]] }
+          end
+        end
+
+        #: (Array[[String, Integer]], Numeric) -> Hash[[String, Integer], Integer]?
+        def starts(keys, seconds)
+          where = RESETS[@reset] or return {}
+          look_up(:offsets_for_times, keys, where, seconds)
+        end
+
+        # Returns the offset of a place. A Time is the first message of then or later, or the end if
+        # there is none.
+        #: ([String, Integer], Symbol | Time, Numeric) -> Integer
+        def find(key, place, seconds)
+          where = PLACES.fetch(place) { (place.to_r * 1000).to_i }
+          offset = TopicPartitionList.make([[*key, where]]) do |list|
+            check(Bindings.offsets_for_times(handle, list.pointer, (seconds * 1000).to_i), SEARCH)
+            list.to_a.first.then { |_, _, found, code| check(code, SEARCH) || found }
+          end
+          offset.negative? && place != :end ? find(key, :end, seconds) : offset
+        end
+
+        SEARCH = "the search for an offset"
+        private_constant :SEARCH
+
+        private
+
+        def look_up(function, keys, where, seconds)
+          TopicPartitionList.make(keys.map { |key| [*key, where] }) do |list|
+            code = Bindings.public_send(function, handle, list.pointer, (seconds * 1000).to_i)
+            next unless code.zero?
+
+            found = list.to_a.select { |_, _, offset, code| code.zero? && offset >= 0 }
+            found.to_h { |topic, number, offset, _| [[topic, number], offset] }
+          end
+        end
+      end
+    end
+  end
+end

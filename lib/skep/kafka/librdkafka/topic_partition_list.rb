@@ -1,0 +1,80 @@
+# frozen_string_literal: true
+
+# An rd_kafka_topic_partition_list_t: topics, partitions and offsets.
+#
+#   TopicPartitionList.make([["orders", 0, 42, 7]]) do |list|    # 7: the leader epoch, optional
+#     Bindings.offsets_store(handle, list.pointer)
+#   end
+#   event.list.to_a       # => [["orders", 0, 42, 0], …] the last is an error code
+#   event.list.epochs     # => [7, nil, …], the leader epochs of the same entries
+#   TopicPartitionList.by_topic(event.list.keys)   # => { "orders" => [0, 1] }
+module Skep
+  module Kafka
+    module Librdkafka
+      class TopicPartitionList
+        NO_OFFSET = -1001 # RD_KAFKA_OFFSET_INVALID
+
+        attr_reader :pointer
+
+        # Yields a list and destroys it after the block; returns what the block returns. Lists for
+        # subscribing or assigning have no offsets.
+        #: (Array[[String, Integer, Integer?, Integer?]]) { (TopicPartitionList) -> untyped }
+        #:   -> untyped
+        def self.make(entries)
+          pointer = Bindings.topic_partition_list_new(entries.size)
+          entries.each do |topic, partition, offset, epoch|
+            entry = Bindings.topic_partition_list_add(pointer, topic, partition)
+            Bindings.topic_partition_list_set_offset(pointer, topic, partition, offset) if offset
+            Bindings.topic_partition_set_leader_epoch(entry, epoch) if epoch
+          end
+          yield new(pointer)
+        ensure
+          Bindings.topic_partition_list_destroy(pointer) if pointer
+        end
+
+        # Returns { "orders" => [0, 1] } for [["orders", 0], ["orders", 1]], sorted.
+        def self.by_topic(pairs) #: (Array[[String, Integer]]) -> Hash[String, Array[Integer]]
+          pairs.sort.group_by(&:first).transform_values { |found| found.map(&:last) }
+        end
+
+        def initialize(pointer) = @pointer = pointer #: (FFI::Pointer) -> void
+
+        # Returns [topic, partition, offset, error code] of each entry.
+        def to_a #: () -> Array[[String, Integer, Integer, Integer]]
+          entries.map { |entry| TopicPartitionList.entry(entry) }
+        end
+
+        # Returns the leader epoch of each entry, nil where it has none.
+        def epochs #: () -> Array[Integer?]
+          entries.map { |entry| TopicPartitionList.epoch(entry) }
+        end
+
+        # Returns [topic, partition] of each entry.
+        def keys = to_a.map { |entry| entry.first(2) } #: () -> Array[[String, Integer]]
+
+        # Returns the same as `to_a` of a single entry.
+        #: (FFI::Pointer) -> [String, Integer, Integer, Integer]
+        def self.entry(pointer)
+          fields = Bindings::Structs::TopicPartition.new(pointer)
+          [Bindings.text(fields[:topic]), fields[:partition], fields[:offset], fields[:err]]
+        end
+
+        def self.epoch(pointer) #: (FFI::Pointer) -> Integer?
+          epoch = Bindings.topic_partition_get_leader_epoch(pointer)
+          epoch unless epoch.negative?
+        end
+
+        private
+
+        def entries
+          return [] if pointer.null?
+
+          list = Bindings::Structs::TopicPartitionList.new(pointer)
+          Array.new(list[:cnt]) do |index|
+            list[:elems] + (index * Bindings::Structs::TopicPartition.size)
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,100 @@
+# frozen_string_literal: true
+
+# Reports librdkafka's log lines and errors, and skep's own Kafka events, to the supervisor. Removes
+# secrets. A repeated error is reported once a minute at most, with the number of repetitions.
+#
+#   report = EventReporter.new(child, settings)
+#   report.log(event)       # a librdkafka event of kind :log
+#   report.error(event)     # one of kind :error
+#   report.event(:kafka_lost, level: :warn, brokers: "…")
+module Skep
+  module Kafka
+    module Metrics
+      class EventReporter
+        QUIET = 60.0 # seconds in which repetitions are only counted
+        MAX_REMEMBERED = 1_000 # different errors
+        ALSO_ERRORS = %w[FAIL ERROR].freeze # facilities of log lines that are error events as well
+        LEVELS = %i[error error error error warn info info debug].freeze # of syslog's 0 to 7
+        private_constant :MAX_REMEMBERED, :ALSO_ERRORS, :LEVELS
+
+        # Returns the class and message of an exception in UTF-8. The user's exception may have a
+        # message in any encoding, or raise in `message`.
+        #: (Exception) -> String
+        def self.describe(error)
+          text = error.message.to_s
+          text = text.encode(Encoding::UTF_8) unless text.encoding.ascii_compatible?
+          (error.class.to_s.b << ": " << text.b).force_encoding(Encoding::UTF_8).scrub("?")
+        rescue StandardError => e # the user's, in `message`
+          "#{error.class}, whose message raised #{e.class}"
+        end
+
+        #: (Child, Config::ClientConfig, ?clock: ^() -> Float) -> void
+        def initialize(child, settings, clock: OS.method(:now))
+          @clock = clock
+          @child = child
+          @settings = settings
+          @seen = {}
+          @lock = Mutex.new
+        end
+
+        def log(event) #: (Librdkafka::EventQueue::Event) -> void
+          level, facility, text = event.log
+          return if ALSO_ERRORS.include?(facility)
+
+          repeated = rate_limited([facility, text.to_s.gsub(/\d+/, "#")]) or return
+          event(:kafka_log, level: LEVELS.fetch(level, :debug), facility:,
+                            message: clean(text.to_s), **repeated)
+        end
+
+        def error(event, **facts) #: (Librdkafka::EventQueue::Event, **untyped) -> void
+          problem(event.name, event.text, **facts)
+        end
+
+        #: (String, String, **untyped) -> void
+        def problem(code, text, name: :kafka_error, level: :error, **facts)
+          repeated = rate_limited([name, code, text.gsub(/\d+/, "#")]) or return
+          event(name, level:, code:, message: clean(text), **facts, **repeated)
+        end
+
+        #: (Symbol, ?level: Symbol, **untyped) -> void
+        def event(name, level: :info, **facts) = @child.event(name, level:, **facts)
+
+        # Reports an error that reading a partition met.
+        #: (Processing::AssignedPartition, Integer, String) -> void
+        def unreadable(partition, code, text)
+          advice = AuthorizationError.advice(code)
+          facts = advice ? { name: :kafka_refused, note: advice } : {}
+          problem(Librdkafka::Bindings.err2name(code), text, topic: partition.topic,
+                                                             partition: partition.number, **facts)
+        end
+
+        # Reports an exception that a batch's handler raised.
+        #: (Symbol, Batch, Exception, **untyped) -> void
+        def failed(name, batch, error, **facts)
+          text = clean(EventReporter.describe(error))
+          event(name, level: :error, **batch.place, error: text, **facts)
+        end
+
+        # Returns the text without secrets.
+        def clean(text) = @settings.redact(text) #: (String) -> String
+
+        private
+
+        # Returns nil if the same was reported within QUIET seconds, otherwise facts to report with
+        # it: how often it was repeated since.
+        def rate_limited(key)
+          @lock.synchronize do
+            now = @clock.call
+            since, count = @seen.fetch(key, [-QUIET, 0])
+            repeated = now - since < QUIET
+            @seen.clear if @seen.size > MAX_REMEMBERED
+            @seen[key] = repeated ? [since, count + 1] : [now, 0]
+            next if repeated
+
+            count.zero? ? {} : { repeated: count }
+          end
+        end
+      end
+    end
+  end
+end

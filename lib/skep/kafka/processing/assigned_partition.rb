@@ -1,0 +1,377 @@
+# frozen_string_literal: true
+
+# A partition that is assigned to this node: reads its messages, makes work items of them, and
+# tracks which of them are done. Not thread-safe but for `epoch` and what the scheduler calls under
+# its lock; `read` is called without it, by one thread at a time.
+#
+#   partition = AssignedPartition.new(reader, id: 7, wakeup_pipe:, options:, seeking:)
+#   partition.begin_reading
+#   partition.read           # reads the messages that have been fetched
+#   item = partition.draw    # a work item; nil if no message may be processed now
+#   partition.done(item, 41) # the messages of its batch up to that offset are done
+#   partition.release(item)  # the item is done: messages that waited for it may be drawn
+#
+# Each partition has its own librdkafka queue. One that isn't read, because its batch is in progress
+# or in backoff, delays no other, and needs no pause in librdkafka. When messages come into the
+# empty queue, librdkafka writes the partition's id into the wakeup pipe.
+module Skep
+  module Kafka
+    module Processing
+      class AssignedPartition
+        # Messages of which the user's callable has to tell the keys (`ordered_by:`).
+        Unsorted = Struct.new(:partition, :batch, :bytes) do
+          def needs_keys? = true
+        end
+        RETRY_SECONDS = 1.0
+        private_constant :RETRY_SECONDS
+
+        attr_reader :id #: Integer
+        attr_reader :reader #: PartitionReader
+        attr_reader :topic #: String
+        attr_reader :number #: Integer
+        attr_reader :key #: [String, Integer], topic and number
+        attr_reader :errors #: Array[[Integer, String]], of the last read
+        attr_reader :in_flight #: Integer, the number of work items that workers hold
+        attr_reader :state #: Symbol, :idle, :ready, :backoff or :reading
+        attr_reader :retry_at #: Float?, monotonic seconds: when to read it again
+        attr_reader :unsorted #: Unsorted?, what was read and waits for its keys
+        #: Symbol?, :asked while a batch may still be completed, :lost after that
+        attr_reader :revoked
+        attr_writer :in_doubt #: bool
+        attr_reader :last_success #: Float?, when the last try that succeeded began
+
+        # seeking: called with topic, number and place, seeks there and returns the offset.
+        #: (PartitionReader, id: Integer, wakeup_pipe: Librdkafka::WakeupPipe,
+        #:   options: Config::SourceOptions,
+        #:   seeking: ^(String, Integer, Integer | Symbol | Time) -> Integer) -> void
+        def initialize(reader, id:, wakeup_pipe:, options:, seeking:)
+          @reader, @id, @wakeup_pipe, @seeking = reader, id, wakeup_pipe, seeking
+          @key = reader.key
+          @topic, @number = @key
+          @options = options
+          @limit, @max_wait = options.batch, options.max_wait
+          @state = :idle
+          @in_flight = 0
+          @given = [] # batches that handlers process now
+          @new = true
+          restart_at
+        end
+
+        # The scheduler makes it ready to be read: it isn't in backoff any more.
+        def ready #: () -> void
+          @state = :ready
+          @retry_at = nil
+        end
+
+        def idle = @state = :idle #: () -> void
+        def back_off = @state = :backoff #: () -> void
+        def item_taken = @in_flight += 1 #: () -> void
+        def item_released = @in_flight -= 1 #: () -> void
+
+        # librdkafka has put messages into the empty queue. It doesn't say so again before they are
+        # read, which may be later: there may be no room for them yet.
+        def data_available = @data_available = true #: () -> void
+
+        def begin_reading #: () -> true
+          @state = :reading
+          enable_wakeups if @new
+          @more ||= @data_available
+          @data_available = false
+          @errors = []
+          @room = [@order.room, @limit].min unless gathering?
+          true
+        end
+
+        # Reads what has come in, or seeks. If fewer messages have come than a batch may have,
+        # retry_at says how long to wait for more. `unsorted` is what needs keys before `draw`.
+        def read #: () -> void
+          return seek_now if seek_now?
+
+          gather if @room.positive? && !seeking? && unsorted.nil?
+        end
+
+        # The keys of `unsorted`'s messages, one for each.
+        def sort(keys) #: (Array[untyped]) -> void
+          @unpacked = [@unsorted.batch.messages, keys, @unsorted.bytes]
+          @unsorted = nil
+        end
+
+        # A work item of messages to process, or nil. The item has no messages if nothing is
+        # unfinished and only records follow that aren't delivered (transaction markers, aborted
+        # messages): the position has to move past those.
+        def draw #: () -> WorkItem?
+          put if @unpacked && !seeking?
+          messages, keys = @order.take
+          return item([Batch.new(topic, number, messages)], keys) if messages
+
+          take_nothing if gap_ahead? && !seeking?
+        end
+
+        # Returns true if it waits for more messages for a batch.
+        def gathering? = !@gathered.empty? #: () -> bool
+
+        # The messages of the item's batch up to that offset are done.
+        #: (WorkItem, Integer) -> void
+        def done(item, offset)
+          if item.batch then @order.done(item.batch, offset, after: item.marked)
+          else @order.skip_to(offset + 1)
+          end
+          @in_doubt = false
+        end
+
+        def release(item) = @order.release(item) #: (WorkItem) -> void
+
+        # A handler has processed messages. began: when that try began, in monotonic seconds.
+        def succeeded(began) #: (Float) -> void
+          @last_success = [@last_success, began].compact.max
+        end
+
+        # Returns true if a success began after that time.
+        def succeeded_since?(time) #: (Float?) -> bool
+          time && last_success ? last_success > time : false
+        end
+
+        # Forgets what was read and continues at that place, once nothing is in flight. If a work
+        # item asks for it, whose batch ended with the offset `last`, unfinished messages before
+        # both places are processed first, but not those of the work item. If two work items ask,
+        # the earlier place counts.
+        #: (Integer | Symbol | Time, ?WorkItem?, ?Integer?) -> void
+        def seek(place, item = nil, last = nil)
+          unless seeking? && (rank(place) <=> rank(@place)) == 1
+            @place = place
+            @before = [@before, last&.next, rank(place).first].compact.min
+          end
+          @order.take_until(@before, item) if item && @before
+        end
+
+        # The lowest offset for which a seek waits; nil if there is none.
+        def waits_for = seeking? && @before ? @order.unfinished(@before) : nil #: () -> Integer?
+
+        # Returns true if a seek waits for messages of the work item.
+        def waits_for?(item) #: (WorkItem) -> bool
+          item.offsets.any? { |offset| offset < @before.to_i }
+        end
+
+        def seeking? = !@place.nil? #: () -> bool
+
+        # Returns true if the work item was drawn before a seek.
+        def stale?(item) = !item.order.equal?(@order) #: (WorkItem) -> bool
+
+        # Returns true if there may be something to read or to draw now.
+        def more? #: () -> bool
+          return seek_now? || @order.any? if seeking?
+
+          @order.any? || !unsorted.nil? || gap_ahead? ||
+            ((@more || @data_available) && @order.room.positive?)
+        end
+
+        # Returns true if it is to be read at retry_at, and not before that.
+        def wait? = !retry_at.nil? && (seeking? || !more?) #: () -> bool
+
+        # Returns true if unfinished messages prevent reading others.
+        def held? = @order.held? #: () -> bool
+
+        def partition = self #: () -> AssignedPartition, as WorkItem has it
+        def position = @order.position || @start #: () -> Integer?
+
+        # Returns true if a worker reads it or holds a work item of it.
+        def in_flight? = in_flight.positive? || state == :reading #: () -> bool
+
+        # Returns true if a transaction, or a seek in progress, may have committed another offset
+        # than the position.
+        def in_doubt? = @in_doubt || (seeking? && state == :reading) ? true : false #: () -> bool
+
+        # how: :asked or :lost. Handlers that process one of its batches learn of it: Batch#each
+        # ends early.
+        def revoke(how) #: (Symbol) -> void
+          @reader.shut
+          @revoked = how
+          @given.dup.each { |batch| batch.__end_early(at_once: how == :lost) }
+        end
+
+        # A handler processes that batch during the block.
+        def give(batch) #: (Batch) { () -> untyped } -> untyped
+          @given << batch
+          batch.__end_early if revoked
+          yield
+        ensure
+          @given.delete_if { |one| one.equal?(batch) }
+        end
+
+        # Where its next owner begins if nothing more is committed; as `progress`, also before
+        # anything is done.
+        #: () -> [String, Integer, Integer, Integer?]?
+        def restart
+          (position || @first)&.then { |offset| [topic, number, offset, *epoch(offset)] }
+        end
+
+        # [topic, number, offset] to commit, with the leader epoch if it is known; nil if nothing is
+        # done.
+        #: () -> [String, Integer, Integer, Integer?]?
+        def progress = position&.then { |offset| [topic, number, offset, *epoch(offset)] }
+
+        # The leader epoch of the message before that offset, to commit with it; nil if unknown.
+        def epoch(offset) = @reader.epochs.at(offset) #: (Integer) -> Integer?
+
+        def close = @reader.close #: () -> void
+        def to_s = "#{topic}/#{number}" #: () -> String
+
+        def inspect
+          "#<Skep::Kafka::Processing::AssignedPartition #{self} #{state}>"
+        end #: () -> String
+
+        private
+
+        # Earlier places are lower. Places whose offset isn't known yet are above all offsets.
+        def rank(place)
+          case place
+          when :beginning then [0]
+          when Integer then [place]
+          when Time then [Float::INFINITY, place.to_f]
+          else [Float::INFINITY, Float::INFINITY]
+          end
+        end
+
+        # Returns true if a seek has nothing more to wait for.
+        def seek_now? = seeking? && in_flight.zero? && waits_for.nil?
+
+        # Returns true if nothing is unfinished and the next message is further than the position.
+        def gap_ahead?
+          return false unless @end_offset && @order.clear?
+
+          !gathering? && @unpacked.nil? && @unsorted.nil? && @end_offset > (position || -1)
+        end
+
+        def take_nothing
+          @order.take_nothing
+          item([], {}).tap { @end_offset = nil }
+        end
+
+        # By key, a work item's last message isn't the last one that was read.
+        def item(batches, keys)
+          end_offset = @end_offset unless keys&.any?
+          WorkItem.new(self, batches, keys, order: @order, end_offset:)
+        end
+
+        # start: the offset at which it starts, if that is known.
+        def restart_at(start = nil)
+          @more = true
+          @start = start # before the order, so that no thread sees the old position
+          @first = nil # the offset of the first message read
+          @end_offset = nil # the next offset, if it isn't the one after the last message
+          @order = new_order
+          @gathered = [] # message sets for the next batch
+          @unpacked = @unsorted = nil
+        end
+
+        def new_order
+          by = @options.ordered_by
+          return PartitionOrder.new(limit: @limit) if by == :partition
+
+          KeyOrder.new(limit: @limit, threads: @options.threads, ahead: @options.ahead,
+                       message_keys: by == :key)
+        end
+
+        # An earlier assignment has the same queue, and disables its wake-ups when it is closed:
+        # they are enabled only from here on.
+        def enable_wakeups
+          @new = false
+          @reader.notify(@wakeup_pipe, id)
+        end
+
+        def gather
+          held = @gathered.sum(&:size)
+          message_set, @errors, count, end_offset = @reader.read(@room - held)
+          @more = held + count >= @room
+          @due = OS.now + @max_wait if @gathered.empty?
+          @end_offset = end_offset if end_offset || !message_set.empty?
+          @gathered << message_set unless message_set.empty?
+          @first ||= message_set.first_offset
+          return if @gathered.empty?
+
+          @more || OS.now >= @due ? unpack : @retry_at = @due
+        end
+
+        def unpack
+          message_set = Librdkafka::MessageSet.join(@gathered)
+          messages = @order.unpack(message_set)
+          if @order.needs_keys?
+            @unsorted = Unsorted.new(self, Batch.new(topic, number, messages), message_set.bytes)
+          else
+            @unpacked = [messages, @order.keys(messages), message_set.bytes]
+          end
+          @gathered = []
+        end
+
+        def put
+          messages, keys, bytes = @unpacked
+          @order.put(messages, keys, bytes:)
+          @unpacked = nil
+        end
+
+        def seek_now
+          restart_at(@reader.restart { @seeking.call(topic, number, @place) })
+          @place = @before = nil
+        rescue LibrdkafkaError => e # no answer: tried again, since what was read is dropped already
+          @errors = [[Librdkafka::ErrorCode::STATE, e.message]]
+          @retry_at = OS.now + RETRY_SECONDS
+        end
+      end
+
+      # Keeps a partition's messages in order, one batch after the other: decides which of them may
+      # be processed now. Not thread-safe.
+      #
+      #   order = PartitionOrder.new(limit: 500)
+      #   order.room                       # => 500, how many more may be read now
+      #   messages = order.unpack(message_set)
+      #   order.put(messages, order.keys(messages), bytes: message_set.bytes)
+      #   messages, keys = order.take      # for a work item; nil while another one is in flight
+      #   order.done(batch, 41)            # the batch's messages up to that offset are done
+      #   order.release(item)              # the work item isn't in flight any more
+      #
+      # KeyOrder orders messages by key.
+      class PartitionOrder
+        attr_reader :position #: Integer?, the offset after the last message done
+
+        def initialize(limit:) #: (limit: Integer) -> void
+          @limit = limit
+        end
+
+        def room = @in_flight || @message_set ? 0 : @limit #: () -> Integer
+        def any? = !@in_flight && !@message_set.nil? #: () -> bool, true if take returns messages
+        def held? = false #: () -> bool, true if unfinished messages prevent reading others
+        def clear? = !@in_flight && @message_set.nil? #: () -> bool, true if nothing is unfinished
+        def unpack(message_set) = message_set #: (Librdkafka::MessageSet) -> Librdkafka::MessageSet
+        def needs_keys? = false #: () -> bool
+        def keys(_message_set) = nil #: (Librdkafka::MessageSet) -> nil
+        #: (Librdkafka::MessageSet, nil, **Integer) -> void
+        def put(message_set, _keys, **) = @message_set = message_set
+
+        def take #: () -> [Librdkafka::MessageSet, nil]?
+          return unless any?
+
+          @in_flight = true
+          message_set, @message_set = @message_set, nil
+          [message_set, nil]
+        end
+
+        # For a work item without messages: nothing is taken before its release.
+        def take_nothing = @in_flight = true #: () -> void
+
+        #: (Batch, Integer, **untyped) -> void
+        def done(_batch, offset, **) = @position = offset + 1
+
+        # There are no messages before that offset which aren't done.
+        def skip_to(offset) = @position = [@position, offset].compact.max #: (Integer) -> void
+
+        def release(_item) = @in_flight = false #: (WorkItem) -> void
+
+        # Nothing waits beside a work item.
+        def take_until(_offset, _item) = nil #: (Integer, WorkItem) -> void
+        def unfinished(_before) = nil #: (Integer) -> Integer?
+
+        def inspect = "#<Skep::Kafka::Processing::PartitionOrder #{position}>" #: () -> String
+      end
+    end
+  end
+end

@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+# Asks the user's callable for the keys of messages (`ordered_by:`). The status page shows each
+# message while the callable has it, so a message that crashes its node there is found like one that
+# crashes it in the handler.
+#
+#   key_extractor = KeyExtractor.new(options, child, poison, exclusive_lock)
+#   key_extractor.call(batch)              # => the keys, one for each message
+#   key_extractor.raise_again(item, batch) # raises what the callable raised
+#
+# The callable gets a suspected message while nothing else runs in the node, and a poison message
+# not at all.
+module Skep
+  module Kafka
+    module Processing
+      class KeyExtractor
+        #: (Config::SourceOptions, Child | Lane, Failure::PoisonDetector, SharedExclusiveLock)
+        #:   -> void
+        def initialize(options, child, poison, exclusive_lock)
+          @key_of = options.key_of
+          @child, @poison, @lock = child, poison, exclusive_lock
+        end
+
+        # The key of a message without one, or for which the callable raises, is the message itself.
+        def call(batch) #: (Batch) -> Array[untyped]
+          parts(batch).flat_map { |part| keys(part) }
+        end
+
+        # Calls the callable again for messages that are their own keys: an exception counts as one
+        # of the handler then.
+        def raise_again(item, batch) #: (WorkItem, Batch) -> void
+          return unless item.keys.each_value.any?(Message)
+
+          batch.each do |message|
+            @key_of.call(message) if item.keys[message.offset].is_a?(Message)
+          end
+        end
+
+        def inspect #: () -> String
+          "#<Skep::Kafka::Processing::KeyExtractor for #{@child.inspect}>"
+        end
+
+        private
+
+        def parts(batch)
+          ranges = @poison.any? ? @poison.ranges(batch) : []
+          return [batch] if ranges.empty?
+
+          batch.isolate { |message| ranges.any? { |range| range.cover?(message.offset) } }
+        end
+
+        def keys(batch)
+          return batch.messages if @poison.poison?(batch)
+          return extract(batch) unless @poison.alone?(batch)
+
+          @lock.synchronize(exclusive: true) { extract(batch) } || batch.messages
+        end
+
+        def extract(batch)
+          @child.in_hand(batch.label)
+          batch.__attach(@child)
+          keys = []
+          batch.each { |message| keys << key_of(message) }
+          @child.in_hand(nil)
+          keys
+        end
+
+        def key_of(message)
+          key = @key_of.call(message)
+          key.nil? ? message : key
+        rescue StandardError, ScriptError # the user's; see raise_again
+          message
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,135 @@
+# frozen_string_literal: true
+
+# Keeps the messages of each key in order: decides which of a partition's messages may be processed
+# now. A key that is being processed or in backoff delays its own messages and no others, until the
+# partition has read `ahead` messages, or BYTES, beyond the lowest unfinished message.
+#
+#   order = KeyOrder.new(limit: 500, threads: 5, ahead: 5_000)
+#
+# It has the methods of PartitionOrder. A message without a key waits for no other. Not thread-safe.
+module Skep
+  module Kafka
+    module Processing
+      class KeyOrder
+        BYTES = 16 << 20
+        private_constant :BYTES
+
+        # limit: maximum messages of a work item; threads: among how many workers to divide what
+        # waits; message_keys: false if the user's callable gives the keys.
+        #: (limit: Integer, threads: Integer, ahead: Integer, ?message_keys: bool) -> void
+        def initialize(limit:, threads:, ahead:, message_keys: true)
+          @limit, @threads, @ahead, @message_keys = limit, threads, ahead, message_keys
+          @tracker = OffsetTracker.new
+          @fresh = {}     # key => messages, of keys that no work item has
+          @waited = {}    # the same, of keys whose messages have waited for a work item
+          @in_flight = {} # key => messages that wait for the work item with that key
+          @count = 0      # of messages in the first two
+        end
+
+        def position = @tracker.position #: () -> Integer?
+        def any? = @count.positive? #: () -> bool
+        def held? = !any? && full? #: () -> bool
+        def clear? = @tracker.clear? #: () -> bool
+
+        def room #: () -> Integer
+          return 0 if @count >= @limit || full?
+
+          [@limit, @ahead - @tracker.ahead].min
+        end
+
+        # As an array: the messages are compared by identity.
+        def unpack(message_set) = message_set.to_a #: (Librdkafka::MessageSet) -> Array[Message]
+
+        # Returns true if `keys` doesn't know the keys: the worker asks the user's callable.
+        def needs_keys? = !@message_keys #: () -> bool
+
+        # The messages' own keys; of a message without one its offset.
+        def keys(messages) #: (Array[Message]) -> Array[untyped]
+          messages.map { |message| message.key || message.offset }
+        end
+
+        def put(messages, keys, bytes:) #: (Array[Message], Array[untyped], bytes: Integer) -> void
+          @tracker.open(messages.map(&:offset), bytes:)
+          messages.zip(keys) { |message, key| wait(key, message) }
+        end
+
+        # A worker's share of the messages that may be processed, in order.
+        def take #: () -> [Array[Message], Hash[Integer, untyped]]?
+          return unless any?
+
+          share = [(@count + @threads - 1) / @threads, @limit].min
+          taken = {}.compare_by_identity
+          pick(share - taken.size, taken) while taken.size < share && any?
+          messages = taken.keys.sort_by(&:offset)
+          [messages, messages.to_h { |message| [message.offset, taken[message]] }]
+        end
+
+        def take_nothing = nil #: () -> void, other work items may be taken meanwhile
+
+        def done(batch, offset, after: nil) #: (Batch, Integer, ?after: Integer?) -> void
+          messages = batch.messages
+          from = after ? messages.bsearch_index { |message| message.offset > after } : 0
+          messages.drop(from || messages.size).each do |message|
+            break if message.offset > offset
+
+            @tracker.done(message.offset)
+          end
+        end
+
+        def skip_to(offset) = @tracker.skip_to(offset) #: (Integer) -> void
+
+        def release(item) #: (WorkItem) -> void
+          item.keys.each_value do |key|
+            waiting = @in_flight.delete(key) or next
+            next if waiting.empty?
+
+            @waited[key] = waiting
+            @count += waiting.size
+          end
+        end
+
+        # A seek waits for the messages before that offset, without those of the work item: only
+        # they are taken from here on.
+        def take_until(offset, item) #: (Integer, WorkItem) -> void
+          @tracker.ignore(item.offsets)
+          @in_flight.each_value { |all| all.reject! { |message| message.offset >= offset } }
+          [@fresh, @waited].each { |waiting| drop_from(waiting, offset) }
+          @count = [@fresh, @waited].sum { |waiting| waiting.each_value.sum(&:size) }
+        end
+
+        # The lowest offset below that one for which a seek waits.
+        def unfinished(before) = @tracker.unfinished(before) #: (Integer) -> Integer?
+
+        def inspect
+          "#<Skep::Kafka::Processing::KeyOrder #{position} waiting=#{@count} " \
+            "keys_in_flight=#{@in_flight.size}>"
+        end
+
+        private
+
+        def drop_from(waiting, offset)
+          waiting.each_value { |all| all.reject! { |message| message.offset >= offset } }
+          waiting.delete_if { |_, all| all.empty? }
+        end
+
+        def full? = @tracker.ahead >= @ahead || @tracker.bytes >= BYTES
+
+        def wait(key, message)
+          return @in_flight[key] << message if @in_flight.key?(key)
+
+          @count += 1
+          (@waited[key] || (@fresh[key] ||= [])) << message
+        end
+
+        # Adds messages of one key to { message => key }. The key is in flight from here on.
+        def pick(most, taken)
+          key, waiting = (@waited.empty? ? @fresh : @waited).shift
+          @count -= waiting.size
+          some = waiting.shift(most)
+          @in_flight[key] = waiting
+          some.each { |message| taken[message] = key }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,81 @@
+# frozen_string_literal: true
+
+# Tracks which offset of a partition may be committed when its messages are done in any order: the
+# lowest unfinished one. Not thread-safe.
+#
+#   tracker = OffsetTracker.new
+#   tracker.open([10, 11, 14], bytes: 300)   # read in one go; 12 and 13 are no messages
+#   tracker.done(11)
+#   tracker.position    # => 10, to commit: all messages before it are done
+#   tracker.ahead       # => 3, messages from the lowest unfinished one to the last that was read
+#   tracker.bytes       # => 300, held in memory: a message holds all that it was read with
+module Skep
+  module Kafka
+    module Processing
+      class OffsetTracker
+        # Messages read in one go. before: the number of messages read before them; left: of
+        # unfinished ones among them.
+        ReadGroup = Struct.new(:before, :left, :bytes)
+        private_constant :ReadGroup
+
+        attr_reader :bytes #: Integer
+
+        def initialize
+          @open = {} # unfinished messages: offset => ReadGroup, in order
+          @ignored = {} # offset => true
+          @read = @bytes = 0
+        end
+
+        def open(offsets, bytes:) #: (Array[Integer], bytes: Integer) -> void
+          return if offsets.empty?
+
+          group = ReadGroup.new(@read, offsets.size, bytes)
+          offsets.each { |offset| @open[offset] = group }
+          @read += offsets.size
+          @bytes += bytes
+          @next = offsets.last + 1
+        end
+
+        # Does nothing for a message that is done already.
+        def done(offset) #: (Integer) -> void
+          group = @open.delete(offset) or return
+          @moved = true
+          @bytes -= group.bytes if (group.left -= 1).zero?
+        end
+
+        # `unfinished` doesn't return these, though they aren't done.
+        def ignore(offsets) #: (Array[Integer]) -> void
+          offsets.each { |offset| @ignored[offset] = true }
+        end
+
+        # The lowest unfinished offset below that one which isn't ignored.
+        def unfinished(before) #: (Integer) -> Integer?
+          lower = @open.each_key.take_while { |offset| offset < before }
+          lower.find { |offset| !@ignored.key?(offset) }
+        end
+
+        # The lowest unfinished offset, or the one after the last message; nil before anything is
+        # done.
+        def position = @moved ? @open.each_key.first || @next : nil #: () -> Integer?
+
+        # Between the messages opened so far and that offset there are no others.
+        def skip_to(offset) #: (Integer) -> void
+          @next = [@next, offset].compact.max
+          @moved = true if clear?
+        end
+
+        def clear? = @open.empty? #: () -> bool, true if nothing is unfinished
+
+        # Exact to within the messages of one read.
+        def ahead #: () -> Integer
+          lowest = @open.each_value.first
+          lowest ? @read - lowest.before : 0
+        end
+
+        def inspect
+          "#<Skep::Kafka::Processing::OffsetTracker #{position} ahead=#{ahead} bytes=#{bytes}>"
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,396 @@
+# frozen_string_literal: true
+
+# Schedules work for this node's assigned partitions. A partition is idle, ready, in backoff after a
+# failure, or being read. Thread-safe: the event loop adds and revokes partitions, the main thread
+# wakes them, workers take and release work items.
+#
+#   scheduler = Scheduler.new(offset_store: consumer, report:)
+#   item = scheduler.next_item            # waits for messages to process; nil once closed
+#   scheduler.submit_keys(item, keys)     # if item.needs_keys?: the keys of its messages
+#   scheduler.mark(item, 41)              # its messages up to that offset are done
+#   scheduler.complete(item)              # its batch is done
+#   scheduler.release(item)               # no worker holds it any more; it may be retried later
+#   scheduler.succeeded(partition, began) # ends the backoff of items that wait for a success
+#   scheduler.wake_ready                  # makes ready what has new messages or has waited enough
+#   leaving = scheduler.ask_back(keys)    # hands out no more of these; Batch#each ends early
+#   scheduler.processing(leaving)         # those of them that workers still process
+#   scheduler.take_back(leaving)          # what is still in flight is lost from here on
+#
+# One lock guards all of this, and no block is called under it. Partitions are read without it, each
+# by one thread at a time. A partition that is assigned again while work of its earlier assignment
+# is in flight is not read before that work is released, so messages that must be processed in order
+# are never in two workers.
+module Skep
+  module Kafka
+    module Processing
+      class Scheduler
+        # The partitions assigned to this node, and revoked ones of which work is still in flight.
+        # Not thread-safe: the scheduler calls it under its lock.
+        #
+        #   assignment = Assignment.new
+        #   assignment.add(partition)
+        #   assignment.assigned                        # => [partition], without revoked ones
+        #   assignment.previous_in_flight?(partition)  # true: an earlier one of it is in flight
+        #   assignment.released(partition)             # => [partition], later assignments of it
+        class Assignment
+          def initialize
+            @by_id = {}
+            @by_key = {} # a partition and its earlier assignments, oldest first
+          end
+
+          def add(partition) #: (AssignedPartition) -> void
+            @by_id[partition.id] = partition
+            (@by_key[partition.key] ||= []) << partition
+          end
+
+          def [](id) = @by_id[id] #: (Integer) -> AssignedPartition?
+          def size = @by_id.size #: () -> Integer
+          def assigned = @by_id.values.reject(&:revoked) #: () -> Array[AssignedPartition]
+
+          # Returns true if a worker holds messages of another assignment of the same partition.
+          def previous_in_flight?(partition) #: (AssignedPartition) -> bool
+            @by_key[partition.key].any? { |other| other.in_flight? && !other.equal?(partition) }
+          end
+
+          # Forgets a revoked partition of which nothing is in flight. Returns the other assignments
+          # of the same partition.
+          def released(partition) #: (AssignedPartition) -> Array[AssignedPartition]
+            @by_id.delete(partition.id)
+            others = @by_key[partition.key]
+            others.delete(partition)
+            @by_key.delete(partition.key) if others.empty?
+            others
+          end
+
+          # Closes and forgets all partitions.
+          def clear #: () -> void
+            @by_id.each_value(&:close).clear
+            @by_key.clear
+          end
+
+          #: () -> String
+          def inspect = "#<Skep::Kafka::Processing::Scheduler::Assignment partitions=#{size}>"
+        end
+
+        attr_reader :wakeup_pipe #: Librdkafka::WakeupPipe, rings when wake_ready has work to do
+        attr_reader :released #: Librdkafka::WakeupPipe, rings when `processing` may have changed
+
+        # offset_store: where offsets to commit are stored, a Consumer; nil if a transaction commits
+        # them. report: where partitions that can't be read are reported.
+        #: (?offset_store: untyped, ?report: Metrics::EventReporter?,
+        #:   ?wakeup_pipe: Librdkafka::WakeupPipe) -> void
+        def initialize(offset_store: nil, report: nil, wakeup_pipe: Librdkafka::WakeupPipe.new)
+          @offset_store, @report, @wakeup_pipe = offset_store, report, wakeup_pipe
+          @released = Librdkafka::WakeupPipe.new
+          @lock = Mutex.new
+          @assignment = Assignment.new
+          @backoff = BackoffQueue.new
+          @ready = Thread::Queue.new # partitions to read from and work items to process, in order
+        end
+
+        def add(partition) #: (AssignedPartition) -> void
+          @lock.synchronize do
+            @assignment.add(partition)
+            make_ready(partition)
+            wakeup_pipe.wake
+          end
+        end
+
+        # Returns the next work item, or nil once the scheduler is closed. If item.needs_keys?,
+        # pass its keys to submit_keys instead of processing it. wait: false returns nil if nothing
+        # is ready.
+        #: (?wait: bool) -> (WorkItem | AssignedPartition::Unsorted)?
+        def next_item(wait: true)
+          while wait || !@ready.empty?
+            entry = @ready.pop or return
+            item = entry.is_a?(WorkItem) ? take(entry) : read(entry)
+            return item if item
+          end
+        end
+
+        # Returns a work item to process, or nil if none of these messages may be processed yet.
+        #: (AssignedPartition::Unsorted, Array[untyped]) -> WorkItem?
+        def submit_keys(unsorted, keys)
+          @lock.synchronize do
+            partition = unsorted.partition
+            partition.sort(keys)
+            draw(partition)
+          ensure
+            end_reading(partition)
+          end
+        end
+
+        # Call this once for each item of next_item, except after submit_keys. A work item with
+        # retry_at is in backoff from here on.
+        def release(item) #: (WorkItem | AssignedPartition::Unsorted) -> void
+          @lock.synchronize do
+            partition = item.partition
+            next end_reading(partition) if item.needs_keys?
+
+            partition.item_released
+            next forget_revoked(partition) if partition.revoked
+
+            item.parts.each { |part| put_back(part) }
+            probe_soon(partition)
+            make_ready_if_needed(partition)
+          end
+        end
+
+        # A handler has processed messages of the partition. began: when it began with them, in
+        # monotonic seconds.
+        def succeeded(partition, began) #: (AssignedPartition, Float) -> void
+          @lock.synchronize do
+            partition.succeeded(began)
+            @backoff.succeeded(partition, began).each { |item| make_ready(item) }
+          end
+        end
+
+        # Lets one of the partition's work items that wait for a success be tried within
+        # RetryBackoff::OUTAGE_LIMIT. Returns false if none waits for one.
+        #: (AssignedPartition) -> bool
+        def probe(partition) = @lock.synchronize { probe_soon(partition) }
+
+        # The item's batch is done: stores the partition's new offset and goes on to the item's next
+        # batch. Returns :stored, or :partition_lost if the offset may not be committed any more.
+        def complete(item) #: (WorkItem) -> Symbol
+          @lock.synchronize { store(item, item.last_offset).tap { item.next_batch } }
+        end
+
+        # The same for the batch's messages up to that offset.
+        def mark(item, offset) #: (WorkItem, Integer) -> Symbol
+          @lock.synchronize do
+            if item.marked && offset <= item.marked
+              next item.partition.revoked == :lost ? :partition_lost : :stored
+            end
+
+            store(item, offset).tap { item.marked = offset }
+          end
+        end
+
+        # The partition continues at that place once none of its messages is in flight and those
+        # before the work item are done. last: the last offset of the work item's batch. Returns the
+        # lowest offset for which the seek waits, or nil.
+        #: (WorkItem, Integer | Symbol | Time, ?Integer?) -> Integer?
+        def seek(item, place, last = item.batch&.last_offset)
+          @lock.synchronize do
+            partition = item.partition
+            partition.seek(place, item, last)
+            item.drop
+            @backoff.drop(partition) do |entry|
+              entry.equal?(partition) || !partition.waits_for?(entry)
+            end
+            partition.waits_for
+          end
+        end
+
+        # Makes ready the partitions with new messages and what has been in backoff long enough.
+        def wake_ready(now = OS.now) #: (?Float) -> void
+          ids = wakeup_pipe.drain
+          @lock.synchronize do
+            ids.each { |id| data_available(id) }
+            @backoff.due(now).each { |entry| make_ready(entry) }
+          end
+        end
+
+        # Makes ready what is due, for workers on other threads, and waits for more. Raises the
+        # error that `failure` returns, if any.
+        def supply(child, failure:) #: (Child, failure: ^() -> Exception?) -> void
+          wake_ready
+          failure.call&.then { |error| raise error }
+          wait(child)
+        end
+
+        # Waits until wake_ready has something to do.
+        def wait(child) #: (Child) -> void
+          deadline = next_deadline
+          child.wait_for([wakeup_pipe.io], deadline && [deadline - OS.now, 0].max)
+        end
+
+        # When the first backoff ends, in monotonic seconds.
+        def next_deadline = @lock.synchronize { @backoff.deadline } #: () -> Float?
+
+        # Begins a revocation: none of these partitions' messages is handed out any more, and
+        # Batch#each ends after the current message. They remain assigned until take_back.
+        #: (Array[[String, Integer]]) -> Array[AssignedPartition]
+        def ask_back(keys) = @lock.synchronize { begin_revocation(keys) }
+
+        # Returns those of which a worker still processes a batch.
+        #: (Array[AssignedPartition]) -> Array[AssignedPartition]
+        def processing(partitions) = @lock.synchronize { partitions.select(&:in_flight?) }
+
+        # Ends a revocation: what is still in flight is lost. Returns [topic, number, offset, epoch]
+        # to commit, without partitions of which a transaction is in doubt.
+        #: (Array[AssignedPartition]) -> Array[[String, Integer, Integer, Integer?]]
+        def take_back(partitions) = @lock.synchronize { end_revocation(partitions) }
+
+        # Revokes partitions without waiting for what is in flight. Returns what take_back returns.
+        #: (Array[[String, Integer]]) -> Array[[String, Integer, Integer, Integer?]]
+        def revoke(keys) = @lock.synchronize { end_revocation(begin_revocation(keys)) }
+
+        # Returns [topic, number, offset, epoch] of all partitions of which something is done.
+        #: () -> Array[[String, Integer, Integer, Integer?]]
+        def done = @lock.synchronize { @assignment.assigned.filter_map(&:progress) }
+
+        # The same to commit: without partitions of which a transaction is in doubt.
+        #: () -> Array[[String, Integer, Integer, Integer?]]
+        def certain = @lock.synchronize { committable(@assignment.assigned) }
+
+        # Returns [topic, number] of the assigned partitions.
+        #: () -> Array[[String, Integer]]
+        def keys = @lock.synchronize { @assignment.assigned.map(&:key) }
+
+        # Returns the readers of the assigned partitions.
+        #: () -> Array[PartitionReader]
+        def readers = @lock.synchronize { @assignment.assigned.map(&:reader) }
+
+        # Hands out nothing more; threads that wait in next_item return.
+        def close #: () -> void
+          @lock.synchronize { @ready.close.clear }
+        end
+
+        # Closes all partitions. Call it after `close`, when the workers have ended.
+        def clear #: () -> void
+          @assignment.clear
+          [wakeup_pipe, @released].each(&:close)
+        end
+
+        def inspect #: () -> String
+          "#<Skep::Kafka::Processing::Scheduler partitions=#{@assignment.size}>"
+        end
+
+        private
+
+        # A work item from the ready queue. Between `pop` and the lock its partition may have been
+        # revoked or have moved elsewhere.
+        def take(item)
+          @lock.synchronize do
+            partition = item.partition
+            next if partition.revoked || partition.stale?(item)
+            next if partition.seeking? && !partition.waits_for?(item)
+
+            partition.item_taken
+            item
+          end
+        end
+
+        # Needs no lock while it reads: a partition that is being read is in no queue.
+        def read(partition)
+          return unless @lock.synchronize { begin_reading(partition) }
+
+          begin
+            partition.read
+            partition.errors.each { |code, text| @report&.unreadable(partition, code, text) }
+            unsorted = partition.unsorted or @lock.synchronize { draw(partition) }
+          ensure
+            @lock.synchronize { end_reading(partition) } unless unsorted
+          end
+        end
+
+        # A new assignment waits for the work of an earlier one.
+        def begin_reading(partition)
+          return false if partition.revoked
+          return partition.begin_reading unless @assignment.previous_in_flight?(partition)
+
+          partition.idle
+          false
+        end
+
+        def draw(partition)
+          return if partition.revoked
+
+          partition.draw.tap { |item| partition.item_taken if item }
+        end
+
+        def end_reading(partition)
+          partition.idle
+          return forget_revoked(partition) if partition.revoked
+          return make_ready_if_needed(partition) unless partition.wait?
+
+          partition.back_off
+          back_off(partition)
+        end
+
+        def store(item, offset)
+          partition = item.partition
+          before = partition.position
+          partition.done(item, offset)
+          return :partition_lost if partition.revoked == :lost
+
+          position = partition.position
+          unless position == before
+            @offset_store&.store(*partition.key, position, *partition.epoch(position))
+          end
+          :stored
+        end
+
+        # Part of a released work item: it waits for its retry or for a worker, or it is done.
+        def put_back(part)
+          partition = part.partition
+          return if partition.seeking? && !part.done? && !partition.waits_for?(part)
+
+          if part.retry_at && !partition.succeeded_since?(part.awaiting)
+            back_off(part, part.awaiting)
+          elsif part.done? then partition.release(part)
+          else make_ready(part)
+          end
+        end
+
+        def make_ready(entry)
+          entry.ready
+          @ready << entry unless @ready.closed?
+        end
+
+        def make_ready_if_needed(partition)
+          return if partition.revoked || !%i[idle backoff].include?(partition.state)
+          return unless partition.more?
+
+          @backoff.delete(partition)
+          make_ready(partition)
+        end
+
+        def back_off(entry, awaiting = nil)
+          @backoff.add(entry, awaiting)
+          wakeup_pipe.wake
+        end
+
+        def probe_soon(partition)
+          by = OS.now + Failure::RetryBackoff::OUTAGE_LIMIT
+          @backoff.probe(partition, by).tap { |found| wakeup_pipe.wake if found }
+        end
+
+        # librdkafka has new messages of the partition, which may have been revoked meanwhile.
+        def data_available(id)
+          partition = @assignment[id] or return
+          partition.data_available
+          make_ready_if_needed(partition) if partition.state == :idle || partition.gathering?
+        end
+
+        def begin_revocation(keys)
+          found = @assignment.assigned.select { |partition| keys.include?(partition.key) }
+          found.each { |partition| partition.revoke(:asked) }
+          found.each { |partition| forget_revoked(partition) }
+        end
+
+        def end_revocation(partitions)
+          partitions.each { |partition| partition.revoke(:lost) }
+          committable(partitions)
+        end
+
+        # (A commit of the position of a partition in doubt could take the group's offset back.)
+        def committable(partitions) = partitions.reject(&:in_doubt?).filter_map(&:progress)
+
+        # Closes a revoked partition once nothing of it is in flight. A new assignment of it, which
+        # has waited for that, may be read then.
+        def forget_revoked(partition)
+          return if partition.in_flight?
+
+          successors = @assignment.released(partition)
+          @backoff.drop(partition)
+          partition.close
+          successors.each { |successor| make_ready_if_needed(successor) }
+          [wakeup_pipe, @released].each(&:wake)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,253 @@
+# frozen_string_literal: true
+
+# Messages of a partition that must be processed in order, by one worker at a time. A partition has
+# one work item at a time; with `ordered_by: :key` it has many, and no key is in two of them.
+#
+#   item.batch                # the one to process now; nil when the item is done
+#   item.next_batch           # the batch is done
+#   item.marked = 41          # the batch's messages up to that offset are done
+#   item.drop_marked          # continues with the messages after the mark
+#   item.back_off(0.2)        # it is retried after so many seconds; other items go on
+#   item.back_off(9, awaiting: OS.now)   # or when others succeed that began after that time
+#
+# It holds what is to be tried and how often that failed, and decides nothing.
+module Skep
+  module Kafka
+    module Processing
+      class WorkItem
+        attr_reader :partition #: AssignedPartition
+        attr_reader :keys #: Hash[Integer, untyped]?, by offset, if the partition is ordered by key
+        attr_reader :order #: (PartitionOrder | KeyOrder)?, the partition's, when it was drawn
+        attr_reader :end_offset #: Integer?, the next offset that may have a message, after its own
+        attr_accessor :marked #: Integer?, the offset up to which the batch is done
+        attr_accessor :retry_at #: Float?, monotonic seconds
+        #: Float?, monotonic seconds: a success that began after that ends its backoff
+        attr_reader :awaiting
+
+        # since: when a batch failed first of which these batches are parts; outage_since: see
+        # Failure::FailureCount.
+        #: (AssignedPartition, Array[Batch], ?Hash[Integer, untyped]?, **untyped) -> void
+        def initialize(partition, batches, keys = nil, order: nil, end_offset: nil, since: nil,
+                       outage_since: nil)
+          @partition = partition
+          @order, @end_offset = order, end_offset
+          @batches = batches
+          @keys = keys
+          @since, @outage_since = since, outage_since
+          @split_off = []
+        end
+
+        def needs_keys? = false #: () -> bool, as AssignedPartition::Unsorted has it
+        def ready = @retry_at = nil #: () -> void, the scheduler ends its backoff
+        def batch = @batches.first #: () -> Batch?
+        def done? = @batches.empty? #: () -> bool
+
+        # The offsets of all its messages.
+        #: () -> Array[Integer]
+        def offsets = @batches.flat_map { |batch| batch.messages.map(&:offset) }
+
+        # The partition is done up to that offset once the batch is, or once the item is that has no
+        # messages.
+        def last_offset #: () -> Integer
+          @end_offset && @batches.size < 2 ? @end_offset - 1 : batch.last_offset
+        end
+
+        def next_batch #: () -> void
+          @batches.shift
+          forget_failures
+          @marked = nil
+          release_finished_keys if keys && !done?
+        end
+
+        # The failures of the batch.
+        def failures #: () -> Failure::FailureCount
+          @failures ||= Failure::FailureCount.new(since: @since, outage_since: @outage_since)
+        end
+
+        # A try begins. success: when the partition's last try that succeeded began.
+        def begin_try(success) #: (Float?) -> void
+          failures.begin_try(success) if @failures || @since || @outage_since
+        end
+
+        # The handler raised at that offset, if that is known.
+        def failed(offset, now = OS.now) #: (Integer?, ?Float) -> void
+          failures.add(batch.size == 1 ? batch.first_offset : offset, now)
+        end
+
+        # Marked messages aren't tried again. Returns their number.
+        def drop_marked #: () -> Integer
+          return 0 unless @marked
+
+          before, rest = batch.size, batch.__after(@marked)
+          @batches.insert(1, rest) if rest
+          next_batch
+          before - (rest&.size || 0)
+        end
+
+        # The batch's messages are tried one by one.
+        def split #: () -> void
+          @batches[0, 1] = batch.split
+          restart_count
+          @back_off_together = nil
+        end
+
+        # Messages for which the block is true get batches of their own.
+        def isolate(&) #: () { (Message) -> bool } -> void
+          @batches[0, 1] = batch.isolate(&)
+        end
+
+        # Splits off keys that don't have to wait for the one that failed: all but that offset's, or
+        # half of them if it isn't known which one failed. wait: false lets them be tried at once,
+        # because the batch got further than its first message; otherwise they back off like the
+        # rest. Of two halves neither has a failure counted.
+        def split_failed_key(offset, wait: true) #: (Integer?, ?wait: bool) -> void
+          @back_off_together = nil
+          others = keys && @batches.one? ? other_keys(offset) : []
+          return if others.empty?
+
+          restart_count unless offset
+          part = split_off(others)
+          @back_off_together = [self, *(part if wait || offset.nil?)]
+        end
+
+        # awaiting: a success that began after that time ends the backoff early.
+        #: (Numeric, ?awaiting: Float?) -> void
+        def back_off(seconds, awaiting: nil)
+          (@back_off_together || [self]).each do |item|
+            item.retry_at = OS.now + seconds
+            item.awaiting = awaiting
+          end
+          @back_off_together = nil
+        end
+
+        # The item, and those that were split off since the last call.
+        def parts = [self, *@split_off.slice!(0..)] #: () -> Array[WorkItem]
+
+        # It isn't tried any more before the node ends. Keys other than that of its batch of one
+        # message are.
+        def pause #: () -> void
+          split_off(keys.values.uniq - [keys[batch.first_offset]]) if keys
+          @retry_at = Float::INFINITY
+          @awaiting = nil
+        end
+
+        # None of its messages is tried any more.
+        def drop #: () -> void
+          @batches.clear
+          @end_offset = nil
+        end
+
+        def inspect #: () -> String
+          "#<Skep::Kafka::Processing::WorkItem #{batch&.label || partition} " \
+            "failures=#{@failures&.count.to_i}>"
+        end
+
+        protected
+
+        attr_writer :awaiting
+
+        private
+
+        # It isn't known which part of the batch failed: each begins without failures, but keeps the
+        # time of the first one.
+        def restart_count
+          @since = failures.since
+          forget_failures
+        end
+
+        def forget_failures
+          @outage_since = outage_since
+          @failures = nil
+        end
+
+        # Since when nothing of the partition has succeeded, if that is so (Failure::FailureCount).
+        def outage_since = @failures ? @failures.outage_since : @outage_since
+
+        # Messages of keys that are done here needn't wait for the other keys.
+        def release_finished_keys
+          left = @batches.flat_map { |batch| batch.messages.map { |one| keys[one.offset] } }
+          done = keys.values.uniq - left
+          split_off(done) if done.any?
+        end
+
+        # Makes an item of those keys, with their share of each batch and no failures counted.
+        def split_off(some)
+          some = some.to_h { |key| [key, true] }
+          theirs, @keys = keys.partition { |_, key| some.key?(key) }.map(&:to_h)
+          batches = @batches.filter_map { |batch| batch.__part { |one| theirs.key?(one.offset) } }
+          @batches = @batches.filter_map { |batch| batch.__part { |one| @keys.key?(one.offset) } }
+          WorkItem.new(partition, batches, theirs,
+                       order:, since: @since, outage_since:)
+                  .tap { |item| @split_off << item }
+        end
+
+        def other_keys(offset)
+          all = batch.messages.map { |message| keys[message.offset] }.uniq
+          offset ? all - [keys[offset]] : all.drop((all.size + 1) / 2)
+        end
+      end
+
+      # Partitions and work items in backoff, each until its retry_at. Work items may also wait
+      # for a success of their partition. Not thread-safe.
+      class BackoffQueue
+        def initialize
+          @retry_at = {}.compare_by_identity # by partition or work item
+          @awaiting = {}.compare_by_identity # by partition: { work item => time }
+        end
+
+        # awaiting: a success that began after that time ends the backoff early.
+        #: (AssignedPartition | WorkItem, ?Float?) -> void
+        def add(entry, awaiting = nil)
+          @retry_at[entry] = entry.retry_at
+          (@awaiting[entry.partition] ||= {}.compare_by_identity)[entry] = awaiting if awaiting
+        end
+
+        def delete(entry) #: (AssignedPartition | WorkItem) -> void
+          @retry_at.delete(entry)
+          return if @awaiting.empty?
+
+          items = @awaiting[entry.partition] or return
+          items.delete(entry)
+          @awaiting.delete(entry.partition) if items.empty?
+        end
+
+        # Removes the partition and its work items, or those for which the block is true.
+        #: (AssignedPartition) ?{ (AssignedPartition | WorkItem) -> bool } -> void
+        def drop(partition)
+          @retry_at.keys.each do |entry|
+            same = entry.partition.equal?(partition)
+            delete(entry) if same && (!block_given? || yield(entry))
+          end
+        end
+
+        # Ends the backoff of the first work item that waits for a success of the partition by
+        # that time. Returns false if there is none.
+        def probe(partition, time) #: (AssignedPartition, Float) -> bool
+          items = @awaiting[partition] or return false
+          first = items.each_key.min_by(&:retry_at)
+          @retry_at[first] = first.retry_at = time if first.retry_at > time
+          true
+        end
+
+        # Removes and returns what a success ends that began then.
+        #: (AssignedPartition, Float) -> Array[WorkItem]
+        def succeeded(partition, began)
+          items = @awaiting[partition] or return []
+          over = items.filter_map { |item, awaiting| item if awaiting < began }
+          over.each { |item| delete(item) }
+        end
+
+        # When the first backoff ends, in monotonic seconds; nil if none does.
+        def deadline = @retry_at.each_value.reject(&:infinite?).min #: () -> Float?
+
+        # Removes and returns what is over. (Hash#select by identity leaks memory in Ruby 3.1.)
+        def due(now) #: (Float) -> Array[AssignedPartition | WorkItem]
+          over = @retry_at.filter_map { |entry, time| entry if time <= now }
+          over.each { |entry| delete(entry) }
+        end
+
+        def inspect = "#<#{self.class} size=#{@retry_at.size}>" #: () -> String
+      end
+    end
+  end
+end

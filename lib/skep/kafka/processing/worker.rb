@@ -1,0 +1,399 @@
+# frozen_string_literal: true
+
+# Processes work items: calls the user's handler with a batch, then completes the batch or has the
+# failure handled.
+#
+#   worker = Worker.new(handler, thread: 1, **others)
+#   worker.run                 # on a thread of its own, until the scheduler is closed
+#   worker.run_until_quiet(child, failure: -> { nil })   # on the node's main thread
+#
+# A batch is done when the handler has returned, not before. After a crash its messages are
+# delivered again, first alone and at last not at all (Failure::PoisonDetector).
+module Skep
+  module Kafka
+    module Processing
+      class Worker
+        ISOLATED = "a node has crashed with it in hand: its messages come one at a time"
+        private_constant :ISOLATED
+
+        # thread: the worker's place on the node's status page; 0 for the node's main thread. The
+        # others: see Consumer::GroupMember.build.
+        def initialize(handler, thread:, options:, child:, report:, consumer:, lease:, scheduler:,
+                       metrics:, outputs:, dead_letter:, exclusive_lock:)
+          @handler, @child, @filter = handler, child.lane(thread), options.filter
+          @report, @consumer, @lease, @lock = report, consumer, lease, exclusive_lock
+          @transactional = options.transactional
+          @scheduler, @metrics, @outputs = scheduler, metrics, outputs.for_thread(@child, thread)
+          @caution = @child.caution
+          @poison = Failure::PoisonDetector.new(@caution)
+          common = { child: @child, outputs: @outputs, poison: @poison, report:, scheduler:,
+                     metrics: }
+          @completion = Completion.new(**common, consumer:)
+          @failure_handler = Failure::FailureHandler.new(**common, completion: @completion,
+                                                                   options:, dead_letter:)
+          return unless options.ordered_by.respond_to?(:call)
+
+          @key_extractor = KeyExtractor.new(options, @child, @poison, @lock)
+        end
+
+        # Processes work items until the scheduler is closed.
+        def run #: () -> void
+          while (item = next_item)
+            work(item)
+          end
+        end
+
+        # Processes work items until the node is quiet. failure: returns an error that is to end it.
+        #: (Child, failure: ^() -> Exception?) -> void
+        def run_until_quiet(child, failure:)
+          until child.quiet?
+            @scheduler.wake_ready
+            failure.call&.then { |error| raise error }
+            item = next_item(wait: false)
+            item ? work(item) : @scheduler.wait(child)
+          end
+        end
+
+        # Waits for a work item, unless wait is false. Returns nil if there is none, or once the
+        # scheduler is closed.
+        def next_item(wait: true) #: (?wait: bool) -> WorkItem?
+          while (item = @scheduler.next_item(wait:))
+            return item unless item.needs_keys?
+
+            sorted = submit_keys(item)
+            return sorted if sorted
+          end
+        end
+
+        # Processes a work item of next_item and releases it.
+        def work(item) #: (WorkItem) -> void
+          if item.batch then suspects? ? process_with_suspects(item) : process(item)
+          elsif item.end_offset then @completion.skip_to(item)
+          end
+        rescue Exception # it ends the node: no worker is to begin anything more
+          [@scheduler, @lock].each(&:close)
+          raise
+        ensure
+          @scheduler.release(item)
+        end
+
+        private
+
+        def submit_keys(unsorted)
+          keys = @key_extractor.call(unsorted.batch)
+          @scheduler.submit_keys(unsorted, keys)
+        ensure
+          @scheduler.release(unsorted) unless keys # an exception that ends the node
+        end
+
+        # Messages that may have crashed a node get batches of their own.
+        def isolate_suspects(item)
+          ranges = @poison.ranges(item.batch)
+          return if ranges.empty?
+
+          @report.event(:message_suspected, level: :warn, **item.batch.place, note: ISOLATED)
+          item.isolate { |message| ranges.any? { |range| range.cover?(message.offset) } }
+        end
+
+        # Returns true if messages are suspected of having crashed a node.
+        def suspects? = @caution.any?
+
+        def process(item) = @lock.synchronize { try(item) }
+
+        def process_with_suspects(item)
+          isolate_suspects(item) if item.batch.size > 1
+          return @failure_handler.poison(item) if @poison.poison?(item.batch)
+          return process(item) unless @poison.alone?(item.batch)
+
+          @lock.synchronize(exclusive: true) do
+            @completion.commit # if this message crashes the node, no other is delivered again
+            try(item)
+            @completion.commit # if the node crashes from here on, this message isn't the cause
+          end
+        end
+
+        # An exception that ends the node leaves the batch on the status page.
+        def try(item)
+          @child.in_hand(item.batch.label)
+          @child.beat
+          batch = attach(item, item.batch)
+          @completion.begin_try(item)
+          batch = filter(item, batch)
+          call_handler(item, batch) if batch.size.positive?
+          conclude(item, batch)
+          @child.in_hand(nil)
+        rescue StandardError, ScriptError => e # the user's: the batch is retried
+          @child.in_hand(nil)
+          @failure_handler.handler_raised(item, e, at: batch.__failed_at(e))
+        end
+
+        # Returns the batch, or one without the messages for which `filter:` is false. An exception
+        # of the filter counts as one of the handler.
+        def filter(item, batch)
+          @key_extractor&.raise_again(item, batch)
+          return batch unless @filter
+
+          kept = batch.select { |message| @filter.call(message) }
+          kept.size == batch.size ? batch : attach(item, batch.__of(kept))
+        end
+
+        def attach(item, batch)
+          batch.__attach(@child, @completion.marker(item))
+          batch
+        end
+
+        def call_handler(item, batch)
+          ownership = PartitionOwnership.new(child: @child, partition: item.partition,
+                                             consumer: @consumer, lease: @lease,
+                                             asks: !@transactional)
+          item.partition.give(batch) do
+            @metrics.time(batch) { @handler.call(batch, @child) } if batch.__owned(ownership)
+          end
+        ensure
+          batch.__detach
+        end
+
+        def conclude(item, batch)
+          if batch.__requested then @failure_handler.pause_or_seek(item, batch.__requested)
+          elsif batch.__ended_at then batch_ended_early(item, batch)
+          else batch_done(item, batch)
+          end
+        end
+
+        # A transaction holds all outputs of the handler. It is aborted if some of them may come
+        # from messages that the partition's next owner processes.
+        def batch_ended_early(item, batch)
+          beyond = @outputs.transactional? && batch.__seen_beyond_end?
+          last = beyond ? item.batch.first_offset - 1 : batch.__ended_at
+          @completion.batch_ended_early(item, last)
+        end
+
+        def batch_done(item, batch)
+          filtered = item.batch.size - batch.size
+          @metrics.count(batch, :filtered, filtered) if filtered.positive?
+          @completion.succeeded(item) if @completion.batch_done(item) && batch.size.positive?
+        end
+      end
+
+      # Completes a batch: waits for its output messages, stores its offset for the next commit,
+      # updates the counters, and clears any poison suspicion. Each worker has its own.
+      #
+      #   completion.begin_try(item)             # the handler is about to be called
+      #   completion.marker(item)                # what Batch#mark calls
+      #   completion.batch_done(item)            # the handler has returned
+      #   completion.batch_ended_early(item, 41) # up to there: the handler wasn't given the rest
+      #   completion.skip_to(item)  # it has no messages: moves past records without any
+      #   completion.keep_rest(item)             # messages that aren't marked are tried again
+      #   completion.commit                      # commits all that is done; waits for the broker
+      class Completion
+        # Marks messages of one work item as done.
+        Marker = Struct.new(:completion, :item) do
+          # Returns false if the partition is lost. Raises OutputFailed.
+          def mark(offset) = completion.mark(item, offset) #: (Integer) -> bool
+        end
+
+        COMMIT_SECONDS = 5.0
+        LATE = "processed, but the partition was lost before that: its owner processes these " \
+               "messages again"
+        UNDONE = "given up: the partition was lost before that; its owner processes these messages"
+        private_constant :Marker, :COMMIT_SECONDS, :LATE, :UNDONE
+
+        #: (child: Child, poison: Failure::PoisonDetector, outputs: Producer::HandlerProducer,
+        #:   report: Metrics::EventReporter, consumer: Consumer, scheduler: Scheduler,
+        #:   metrics: Metrics::ConsumerMetrics) -> void
+        def initialize(child:, poison:, outputs:, report:, consumer:, scheduler:, metrics:)
+          @child, @poison, @outputs = child, poison, outputs
+          @caution = child.caution
+          @report, @consumer, @scheduler, @metrics = report, consumer, scheduler, metrics
+          @generation = OS::Generation.count
+        end
+
+        def begin_try(item) #: (WorkItem) -> void
+          item.begin_try(item.partition.last_success)
+          @began = OS.now
+          @outputs.begin_batch
+        end
+
+        def marker(item) = Marker.new(self, item) #: (WorkItem) -> Marker
+
+        # The handler has processed messages; it begins with the next ones now.
+        def succeeded(item) #: (WorkItem) -> void
+          @scheduler.succeeded(item.partition, @began)
+          @began = OS.now
+        end
+
+        # Returns false if the partition was lost before the batch's transaction was committed.
+        # Raises OutputFailed if output messages weren't delivered.
+        def batch_done(item) #: (WorkItem) -> bool
+          batch = item.batch
+          delivered = @outputs.await_deliveries(item.partition, item.last_offset)
+          return report_undone(batch) unless delivered
+
+          suspects = @caution.any?
+          poison = suspects && @poison.poison?(batch)
+          stored = @scheduler.complete(item)
+          count(batch, batch.size)
+          report_late(stored, batch)
+          commit if poison # otherwise it could be delivered again, and would be unsuspected
+          @poison.clear(item.partition) if suspects
+          true
+        end
+
+        # The partition is revoked: the messages up to that offset are done, and the rest isn't.
+        def batch_ended_early(item, offset) #: (WorkItem, Integer) -> void
+          batch = item.batch
+          return @outputs.abort_batch if offset < batch.first_offset
+          return report_undone(batch) unless @outputs.await_deliveries(item.partition, offset)
+
+          stored = @scheduler.mark(item, offset)
+          report_late(stored, batch, last_offset: offset)
+          keep_rest(item)
+        end
+
+        # The item has no messages: its partition's position moves past offsets without any. If that
+        # fails, the next message moves it.
+        def skip_to(item) #: (WorkItem) -> void
+          partition = item.partition
+          return unless @outputs.await_deliveries(partition, item.last_offset)
+
+          @scheduler.complete(item)
+          @metrics.moved
+        rescue OutputFailed, AuthorizationError => e
+          @outputs.abort_batch
+          @report.problem("REACH", @report.clean(e.message),
+                          name: :kafka_commit_failed, level: :warn, topic: partition.topic,
+                          partition: partition.number)
+        end
+
+        # Messages up to that offset are done, once the messages that the handler has produced so
+        # far are delivered. Returns false if the partition is lost. Raises OutputFailed.
+        def mark(item, offset) #: (WorkItem, Integer) -> bool
+          raise ForkedBatch unless @generation == OS::Generation.count
+
+          store_mark(item, offset) unless item.marked && offset <= item.marked
+          succeeded(item)
+          item.partition.revoked != :lost
+        end
+
+        # The messages after the mark are tried again, and have no failures yet if there is a mark.
+        def keep_rest(item) = count(item.batch, item.drop_marked) #: (WorkItem) -> void
+
+        # What is committed isn't delivered again, even if the node crashes.
+        def commit #: () -> void
+          done = @scheduler.done
+          return if done == @committed || @outputs.transactional?
+
+          code = @child.busy(for: COMMIT_SECONDS + 1) { @consumer.commit(done, COMMIT_SECONDS) }
+          @committed = done if code.zero?
+        end
+
+        private
+
+        def store_mark(item, offset)
+          delivered = @outputs.await_deliveries(item.partition, offset)
+          raise PartitionLost.new(partition: item.partition.to_s) unless delivered
+
+          @scheduler.mark(item, offset)
+          @outputs.begin_batch # if that raises, the messages remain marked
+        end
+
+        def count(batch, number)
+          return if number.zero?
+
+          @child.count(number)
+          @metrics.count(batch, :messages, number)
+        end
+
+        # (A transaction has committed the offset, too.)
+        def report_late(stored, batch, **facts)
+          report_revoked(LATE, batch, **facts) unless stored == :stored || @outputs.transactional?
+        end
+
+        def report_undone(batch)
+          report_revoked(UNDONE, batch)
+          false
+        end
+
+        def report_revoked(note, batch, **facts)
+          @report.event(:kafka_revoked_in_hand, level: :warn, **batch.place, **facts, note:)
+        end
+      end
+
+      # Tells whether this process may have lost its partitions without noticing: for half of the
+      # session timeout it was stopped (SIGSTOP, a debugger, a frozen container), its event loop
+      # didn't run, or no broker answered. Another member may process the same messages then, or
+      # will soon.
+      #
+      #   lease = MembershipLease.new(22.5)
+      #   lease.renew           # the event loop runs; has no effect after too long a gap
+      #   lease.doubtful?       # true: ask the group before processing anything more
+      #   lease.confirm         # the group has confirmed the membership
+      class MembershipLease
+        attr_reader :limit #: Float, seconds
+
+        def initialize(limit, clock: OS.method(:now)) #: (Float, ?clock: ^() -> Float) -> void
+          @limit, @clock = limit, clock
+          confirm
+        end
+
+        def confirm = @at = @clock.call #: () -> void
+
+        def renew #: () -> void
+          confirm unless doubtful?
+        end
+
+        def doubtful? = @clock.call - @at > @limit #: () -> bool
+
+        def inspect = "#<Skep::Kafka::Processing::MembershipLease limit=#{limit}>" #: () -> String
+      end
+
+      # Tells a handler whether the partition of its batch is still assigned to this node.
+      #
+      #   ownership = PartitionOwnership.new(child:, partition:, consumer:, lease:, asks: true)
+      #   ownership.revoked?      # true: the group has asked for it back, or has taken it
+      #   ownership.confirmed?  # false: it is revoked, or the group doesn't confirm the membership
+      #
+      # If the membership is doubtful (MembershipLease), a commit of what is done asks the group:
+      # the broker refuses commits of members that it doesn't know. In a transactional source the
+      # transaction's own commit does that.
+      class PartitionOwnership
+        SECONDS = 5.0
+        RETRY_SECONDS = 0.25
+        private_constant :SECONDS, :RETRY_SECONDS
+
+        attr_reader :limit #: Integer, nanoseconds between two messages after which to ask again
+
+        # asks: false in a transactional source.
+        #: (child: Child | Lane, partition: AssignedPartition, consumer: Consumer,
+        #:   lease: MembershipLease, asks: bool) -> void
+        def initialize(child:, partition:, consumer:, lease:, asks:)
+          @consumer, @lease, @child, @partition = consumer, lease, child, partition
+          @asks = asks
+          @limit = (@lease.limit * 1e9).to_i
+        end
+
+        def revoked? = !@partition.revoked.nil? #: () -> bool
+
+        def confirmed? #: () -> bool
+          ask while @asks && @lease.doubtful? && !revoked? && !@child.stopping?
+          !revoked? && !(@asks && @lease.doubtful?)
+        end
+
+        def inspect #: () -> String
+          "#<Skep::Kafka::Processing::PartitionOwnership of #{@partition}>"
+        end
+
+        private
+
+        # Without an answer, or if refused, it waits: the event loop soon hears of a lost partition.
+        def ask
+          place = @partition.restart or return @lease.confirm # nothing was read yet
+          code = @child.busy(for: SECONDS + 1) { @consumer.commit([place], SECONDS) }
+          return @lease.confirm if code.zero? && !@consumer.lost?
+
+          (@pause ||= Threads::Inbox.new).pop(timeout: RETRY_SECONDS) # it remains empty
+        end
+      end
+    end
+  end
+end

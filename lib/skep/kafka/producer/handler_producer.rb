@@ -1,0 +1,249 @@
+# frozen_string_literal: true
+
+# The `child.producer` of one thread of a node. Its messages belong to the batch that the thread
+# processes: the batch isn't done before the brokers have acknowledged all of them. The producer
+# under it is shared with the node's other threads.
+#
+#   handler_producer = HandlerProducer.new(renewable_producer, child)
+#   handler_producer.begin_batch                           # the handler is called now
+#   handler_producer.produce("out", "payload")
+#   handler_producer.await_deliveries(partition, offset)   # raises DeliveryFailed for failures
+#   handler_producer.abort_batch                           # the handler raised
+#
+# A failure that the handler has seen itself (its `wait` raised) doesn't fail the batch.
+module Skep
+  module Kafka
+    class Producer
+      class HandlerProducer
+        include ProduceMethods
+
+        SLICE = 1.0 # seconds of a wait, after which it checks whether the node is stopping
+        STOP_SECONDS = 10.0 # that a stopping node waits for deliveries
+        private_constant :SLICE, :STOP_SECONDS
+
+        def initialize(renewable_producer, child) #: (RenewableProducer, Child) -> void
+          @renewable_producer = renewable_producer
+          @child = child
+          @lock = Mutex.new
+        end
+
+        # See Producer#produce. Threads that the handler has started may call it, too.
+        #: (String, String?, **untyped) -> DeliveryHandle
+        def produce(topic, payload = nil, key: nil, headers: nil, partition: nil, timestamp: nil)
+          more = { key:, headers:, partition:, timestamp:, claimed: true, child: @child }
+          handle = @renewable_producer.producer.__produce(topic, payload, **more)
+          @lock.synchronize { @handles&.push(handle) } || handle.__release
+          handle
+        end
+
+        # Waits up to `seconds` for what the handler has produced so far. Returns how many messages
+        # are not acknowledged.
+        def flush(seconds) #: (Numeric) -> Integer
+          deadline = OS.now + seconds
+          waiting = @lock.synchronize { @handles.to_a.reject(&:done?) }
+          waiting.count { |handle| !handle.__await([deadline - OS.now, 0].max) }
+        end
+
+        # Called by the worker.
+
+        # Returns true if await_deliveries commits the offset of the batch, too.
+        def transactional? = false #: () -> bool
+
+        def begin_batch #: () -> void
+          @batch_error = nil
+          @handles = []
+        end
+
+        # Waits for the messages of the batch up to that offset; returns true. Once it has raised,
+        # it raises the same error until the next begin_batch.
+        #: (Processing::AssignedPartition, Integer) -> bool
+        def await_deliveries(_partition, _offset)
+          raise @batch_error if @batch_error
+
+          handles = take_handles
+          handles.each { |handle| await(handle) }
+          failed = handles.select { |handle| handle.error && !handle.heard? }
+          failed.empty? || raise(delivery_error(failed))
+        rescue DeliveryFailed => e
+          @batch_error = e
+          handles&.each { |handle| handle.__release unless handle.done? }
+          @renewable_producer.renew
+          raise
+        end
+
+        # Messages in flight are still sent; their failures are reported.
+        def abort_batch #: () -> void
+          @batch_error = nil
+          take_handles.each(&:__release)
+        end
+
+        def inspect #: () -> String
+          "#<Skep::Kafka::Producer::HandlerProducer of #{@child.inspect}>"
+        end
+
+        private
+
+        # The messages produced from here on don't belong to the batch.
+        def take_handles
+          @lock.synchronize { @handles.to_a.tap { @handles = nil } }
+        end
+
+        # Waiting for a broker does not count as a hang.
+        def waiting_for_broker(&) = @child.busy(for: SLICE * 5, &)
+
+        def await(handle)
+          return if handle.done?
+
+          until waiting_for_broker { handle.__await(SLICE) }
+            check_stop(handle.topic) if @child.stopping?
+          end
+        end
+
+        # A stopping node doesn't wait for ever: the batch isn't done then, and is delivered again.
+        def check_stop(topic)
+          @stop_at ||= OS.now + [STOP_SECONDS, (@child.time_left || STOP_SECONDS) / 2].min
+          return if OS.now < @stop_at
+
+          raise DeliveryFailed.new(topic:, cause: "no answer, and the node is stopping")
+        end
+
+        def delivery_error(failed)
+          first = failed.first
+          DeliveryFailed.new(topic: first.topic, count: failed.size, cause: first.error.why,
+                             code: first.error.code)
+        end
+      end
+
+      # A node's producer: made at its first use, shared by threads, and replaced after a fatal
+      # error.
+      #
+      #   renewable_producer = RenewableProducer.new(options, report)
+      #   renewable_producer.producer    # => Producer
+      #   renewable_producer.renew       # after a failure: replaces the producer if that was fatal
+      #   renewable_producer.discard     # replaces it in any case
+      #   renewable_producer.close(10)
+      #
+      # The next call of #producer makes the replacement.
+      class RenewableProducer
+        MAX_IDLE = "connections.max.idle.ms"
+        private_constant :MAX_IDLE
+
+        # transactional_id: nil for a producer without transactions.
+        #: (Config::SourceOptions, Metrics::EventReporter, ?transactional_id: String?) -> void
+        def initialize(options, report, transactional_id: nil)
+          @settings = options.producer
+          @report = report
+          @transactional_id = transactional_id
+          @lock = Mutex.new
+        end
+
+        def producer #: () -> Producer
+          @producer || @lock.synchronize { @producer ||= make }
+        end
+
+        # The next producer uses another transactional.id.
+        def rename(transactional_id) #: (String) -> void
+          @transactional_id = transactional_id
+        end
+
+        # Closes the producer if it has a fatal error.
+        def renew = discard(&:fatal) #: () -> void
+
+        # Closes the producer, if the block returns true for it, without waiting for messages in
+        # flight.
+        def discard #: () ?{ (Producer) -> untyped } -> void
+          discarded = @lock.synchronize do
+            next unless @producer && (!block_given? || yield(@producer))
+
+            @producer.tap { @producer = nil }
+          end
+          discarded&.close(timeout: 0)
+        end
+
+        def close(seconds) #: (Numeric) -> void
+          @lock.synchronize { @producer&.close(timeout: seconds) }
+        end
+
+        private
+
+        def make
+          settings = @transactional_id ? @settings.with(transaction_settings) : @settings
+          Producer.__for_node(settings, @report)
+        end
+
+        # A transactional call that waits for a lost coordinator looks for it again only when a
+        # connection closes (librdkafka 2.11, its issues 5456 and 5511): so idle connections are
+        # closed early.
+        def transaction_settings
+          { "transactional.id" => @transactional_id, MAX_IDLE => @settings[MAX_IDLE] || "10000" }
+        end
+      end
+
+      # The producers of a node's handlers: all threads share one Producer, or, in a transactional
+      # source, each thread has its own.
+      #
+      #   producers = HandlerProducers.new(options:, child:, consumer:, report:)
+      #   producers.for_thread(child, 1)  # => a HandlerProducer or TransactionalProducer; it is the
+      #                                    #    `producer` of that child from now on
+      #   producers.init_transactions      # when the node starts; false if the node is stopping
+      #   producers.close                  # waits some seconds for messages in flight
+      class HandlerProducers
+        CLOSE_SECONDS = 10.0
+        private_constant :CLOSE_SECONDS
+
+        #: (options: Config::SourceOptions, child: Child, consumer: Consumer,
+        #:   report: Metrics::EventReporter) -> void
+        def initialize(options:, child:, consumer:, report:)
+          @options, @child, @consumer, @report = options, child, consumer, report
+          @producer_report = Metrics::EventReporter.new(child, options.producer)
+          @renewable_producers = []
+          @handler_producers = []
+        end
+
+        # child: the node's, or the one of a single thread; thread: its number.
+        #: (Child | Lane, Integer) -> HandlerProducer
+        def for_thread(child, thread)
+          own = @options.transactional
+          producer = own ? transactional(child, thread) : HandlerProducer.new(shared, child)
+          child.__lend(producer)
+          @handler_producers << producer
+          producer
+        end
+
+        # Ends the transactions that a previous node has left open.
+        def init_transactions #: () -> bool
+          @handler_producers.each(&:init_transactions) if @options.transactional
+          true
+        rescue TransactionFailed
+          raise unless @child.stopping?
+
+          false
+        end
+
+        def close #: () -> void
+          seconds = [CLOSE_SECONDS, (@child.time_left || CLOSE_SECONDS) / 3].min
+          seconds = @options.transactional ? 0 : [seconds, 0].max
+          @renewable_producers.each { |producer| producer.close(seconds) }
+        end
+
+        private
+
+        def shared = @renewable_producers.first || renewable_producer
+
+        def renewable_producer(**more)
+          RenewableProducer.new(@options, @producer_report, **more)
+                           .tap { |producer| @renewable_producers << producer }
+        end
+
+        # The node that replaces this one has the same id, and no other node.
+        def transactional(child, thread)
+          prefix = @options.transactional
+          prefix = "#{@child.swarm}-#{Socket.gethostname}" if prefix == true
+          id = "#{prefix}-#{@child.id}-#{thread}"
+          TransactionalProducer.new(renewable_producer(transactional_id: id), child,
+                                    consumer: @consumer, report: @report, options: @options, id:)
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,327 @@
+# frozen_string_literal: true
+
+# The `child.producer` of one thread of a transactional source: a producer of its own, with a
+# transaction for each batch. The transaction contains what the handler produced and the offset of
+# the batch, so that both are committed, or neither.
+#
+#   producer = TransactionalProducer.new(renewable_producer, child, consumer:, report:, options:,
+#                                        id: "billing-host-3-1")
+#   producer.init_transactions                     # fences the previous producer with this id
+#   producer.begin_batch                           # the handler is called now
+#   producer.produce("out", "payload")
+#   producer.await_deliveries(partition, offset)   # commits; false if the partition was lost
+#   producer.abort_batch                           # the handler raised
+#
+# The broker accepts the offset only from a member of the group's current generation (KIP-447): a
+# node that has lost its partitions, and doesn't know it yet, can't commit.
+module Skep
+  module Kafka
+    class Producer
+      class TransactionalProducer < Producer::HandlerProducer
+        REPORT_AFTER = 10.0 # seconds of init_transactions after which the wait is reported
+        TIMEOUT_MS = 60_000 # librdkafka's default of transaction.timeout.ms
+        CLOSE_SECONDS = 60 # that librdkafka may take to close a client
+        GENERATED_ID = /\A.*-\d+-\d+/
+        TAKEN = "another process uses this transactional.id: check that no two swarms on this " \
+                "host have the same name, or the same transactional:"
+        private_constant :REPORT_AFTER, :TIMEOUT_MS, :CLOSE_SECONDS, :GENERATED_ID, :TAKEN
+
+        #: (RenewableProducer, Child, consumer: Consumer, report: Metrics::EventReporter,
+        #:   options: Config::SourceOptions, id: String) -> void
+        def initialize(renewable_producer, child, consumer:, report:, options:, id:)
+          super(renewable_producer, child)
+          @id = id
+          @consumer, @report, @options = consumer, report, options
+          @limit = (options.producer["transaction.timeout.ms"] || TIMEOUT_MS).to_i / 1000.0
+        end
+
+        # Raises AuthorizationError if the broker refuses the transactional.id, and
+        # TransactionFailed while the node stops.
+        def init_transactions #: () -> void
+          since = OS.now
+          calls = TransactionCalls.new(@renewable_producer.producer, @consumer, @child)
+          calls.init_transactions { |failure| report_wait(failure, since) }
+          @calls = calls
+        rescue TransactionFailed => e
+          @renewable_producer.discard
+          e.refused? ? raise(refusal(e)) : raise
+        end
+
+        def produce(...) #: (String, String?, **untyped) -> DeliveryHandle
+          @in_transaction ? super : raise(NoTransaction)
+        end
+
+        def transactional? = true #: () -> bool
+
+        def begin_batch #: () -> void
+          @committing = false
+          init_transactions unless @calls
+          @began_at = OS.now
+          @calls.begin_transaction
+          @in_transaction = true
+          super
+        rescue TransactionFailed => e
+          raise batch_error(e)
+        end
+
+        # Commits the transaction, with the offset. Returns false if the partition was lost.
+        #: (Processing::AssignedPartition, Integer) -> bool
+        def await_deliveries(partition, offset)
+          raise @batch_error if @batch_error
+
+          partition.in_doubt = true # commit no offset outside of the transaction
+          end_transaction(partition, offset)
+        end
+
+        def abort_batch #: () -> void
+          @batch_error = nil
+          return unless @in_transaction
+
+          take_handles
+          roll_back
+        end
+
+        def inspect #: () -> String
+          "#<Skep::Kafka::Producer::TransactionalProducer #{@id}#{" open" if @in_transaction}>"
+        end
+
+        private
+
+        def end_transaction(partition, offset)
+          begin_batch unless @in_transaction
+          committed = commit(partition, offset)
+          committed ? take_handles : abort_batch
+          committed
+        rescue TransactionFailed => e
+          handles = take_handles
+          roll_back unless e.fatal?
+          error = batch_error(e, handles)
+          committed_anyway?(handles, partition, offset) || raise(@batch_error = error)
+        end
+
+        def take_handles
+          @in_transaction = false
+          super
+        end
+
+        # Reads the generation before it checks the partition: if the partition is still assigned
+        # after that, it is assigned in this generation.
+        def commit(partition, offset)
+          metadata = Librdkafka::Bindings.consumer_group_metadata(@consumer.handle)
+          return false if partition.revoked == :lost
+
+          Librdkafka::TopicPartitionList.make([[*partition.key, offset + 1,
+                                                *partition.epoch(offset + 1)]]) do |list|
+            @calls.send_offsets(list, metadata)
+          end
+          @committing = true
+          @calls.commit_transaction
+          true
+        ensure
+          Librdkafka::Bindings.consumer_group_metadata_destroy(metadata) if metadata
+        end
+
+        # Returns true if the transaction was committed although the commit failed here. Not where a
+        # message has failed: librdkafka doesn't send the commit then. init_transactions comes
+        # first, since it ends a transaction that is still open.
+        def committed_anyway?(handles, partition, offset)
+          return false if !@committing || handles.any?(&:error)
+
+          init_transactions unless @calls
+          @calls.committed?(partition, offset)
+        rescue TransactionFailed # the node stops: the batch isn't processed again here
+          false
+        end
+
+        # Aborts only what is acknowledged. librdkafka's abort drops messages in flight and gives
+        # their sequence numbers to the next ones, which a broker that has received the first ones
+        # drops as duplicates: then the client is replaced.
+        def roll_back
+          return unless @calls # the transaction wasn't begun
+
+          all_acknowledged? ? @calls.abort_transaction : renew
+        rescue TransactionFailed => e
+          batch_error(e)
+          discard # the next producer begins by ending this transaction
+        end
+
+        def all_acknowledged?
+          producer = @renewable_producer.producer
+          waiting_for_broker { producer.flush(SLICE) }.zero? && producer.failed.zero?
+        end
+
+        # Initializes the next producer at once: consumers of its topics wait for the end of this
+        # transaction.
+        def renew
+          discard
+          init_transactions
+        rescue TransactionFailed, AuthorizationError # the next begin_batch meets and raises it
+          @calls = nil
+        end
+
+        def discard
+          @calls = nil
+          @child.busy(for: CLOSE_SECONDS) { @renewable_producer.discard }
+        end
+
+        # Returns the error to raise for the batch.
+        def batch_error(error, handles = [])
+          discard if error.fatal?
+          return fenced(error) if error.fenced?
+
+          failed = handles.select { |handle| handle.error && !handle.error.passing? }
+          failed.any? ? delivery_error(failed) : error
+        end
+
+        # Either the broker has aborted the transaction after its timeout, or another process uses
+        # this transactional.id. Fencing that process in turn would never end; this producer takes
+        # another id. The group's generation keeps a node without the partition from committing.
+        def fenced(error)
+          seconds = OS.now - @began_at
+          timed_out = seconds >= @limit
+          return TransactionTimedOut.new(seconds: seconds.round(1), limit: @limit) if timed_out
+
+          taken, @id = @id, "#{@id[GENERATED_ID]}-#{Random.bytes(4).unpack1("H*")}"
+          discard
+          @renewable_producer.rename(@id)
+          @report.event(:kafka_transactional_id_taken, level: :warn, transactional_id: taken,
+                                                      now: @id, note: TAKEN)
+          error
+        end
+
+        def report_wait(error, since)
+          return if @wait_reported || OS.now - since < REPORT_AFTER
+
+          @wait_reported = true
+          @report.event(:kafka_transaction_waits, level: :warn, transactional_id: @id,
+                                                 error: @report.clean(error.text))
+        end
+
+        def refusal(error)
+          AuthorizationError.new(what: :transaction, name: @id, brokers: @options.settings.brokers,
+                                 cause: @report.clean(error.text))
+        end
+      end
+
+      # librdkafka's transaction calls on one producer. Each is repeated while its error is
+      # retriable.
+      #
+      #   calls = TransactionCalls.new(producer, consumer, child)
+      #   calls.init_transactions  # once; fences older producers with this transactional.id
+      #   calls.begin_transaction
+      #   calls.send_offsets(list, metadata)
+      #   calls.commit_transaction             # or abort_transaction
+      #   calls.committed?(partition, 41)  # was it committed, after a commit whose answer was lost?
+      #
+      # They raise TransactionFailed. None of them blocks the other threads of the process. While
+      # the node stops they give up after some seconds, an abort after its first try: the next
+      # producer with this transactional.id ends the transaction then, or the broker does after
+      # transaction.timeout.ms.
+      class TransactionCalls
+        TRY_MS = 1_000 # of one call; then it checks whether the node is stopping
+        LONGEST = 90.0 # seconds; librdkafka may return only after socket.timeout.ms, 60 s
+        STOP_SECONDS = 10.0
+        QUERY_SECONDS = 10.0 # that one query of the committed offset may take
+        QUERY_PAUSE = 0.5 # seconds, after an error
+        private_constant :TRY_MS, :LONGEST, :STOP_SECONDS, :QUERY_SECONDS, :QUERY_PAUSE
+
+        def initialize(producer, consumer, child) #: (Producer, Consumer, Child) -> void
+          @handle = producer.__client.handle
+          @consumer = consumer
+          @child = child
+          @pause = Threads::Inbox.new # stays empty: a timed wait
+        end
+
+        # Yields each error after which it tries again.
+        def init_transactions(&on_retry) #: () { (TransactionFailed) -> void } -> void
+          call("init_transactions", on_retry:) do
+            Librdkafka::Bindings.init_transactions(@handle, TRY_MS)
+          end
+        end
+
+        def begin_transaction #: () -> void
+          call("begin_transaction") { Librdkafka::Bindings.begin_transaction(@handle) }
+        end
+
+        # metadata: librdkafka's, of the consumer's group.
+        #: (Librdkafka::TopicPartitionList, untyped) -> void
+        def send_offsets(list, metadata)
+          call("send_offsets_to_transaction") do
+            Librdkafka::Bindings.send_offsets_to_transaction(@handle, list.pointer, metadata,
+                                                             TRY_MS)
+          end
+        end
+
+        def commit_transaction #: () -> void
+          call("commit_transaction") { Librdkafka::Bindings.commit_transaction(@handle, TRY_MS) }
+        end
+
+        def abort_transaction #: () -> void
+          call("abort_transaction", stop_seconds: 0) do
+            Librdkafka::Bindings.abort_transaction(@handle, TRY_MS)
+          end
+        end
+
+        # Returns true if the group's committed offset is beyond `offset`, whichever process
+        # committed it. The brokers answer once no transaction on the partition is open; it asks
+        # until they do, since a batch that was committed and is processed again has its output
+        # twice. Returns false without an answer if the node stops or has lost the partition:
+        # nothing is processed again here then.
+        #: (Processing::AssignedPartition, Integer) -> bool
+        def committed?(partition, offset)
+          Kernel.loop do
+            committed = @child.busy(for: QUERY_SECONDS) { committed_offset(partition.key) }
+            return committed > offset if committed
+            return false if @child.stopping? || partition.revoked == :lost || @consumer.fatal
+
+            @pause.pop(timeout: QUERY_PAUSE)
+          end
+        end
+
+        private
+
+        # stop_seconds: how long it repeats the call once the node is stopping.
+        def call(name, on_retry: nil, stop_seconds: STOP_SECONDS)
+          Kernel.loop do
+            error = @child.busy(for: LONGEST) { yield }
+            return if error.null?
+
+            failure = failure(name, error)
+            raise failure unless failure.retriable? && !too_late?(stop_seconds)
+
+            on_retry&.call(failure)
+          end
+        end
+
+        # Also destroys librdkafka's error object.
+        def failure(step, error)
+          bindings = Librdkafka::Bindings
+          TransactionFailed.new(step:, code: bindings.error_code(error),
+                                text: bindings.error_string(error),
+                                retriable: !bindings.error_is_retriable(error).zero?,
+                                fatal: !bindings.error_is_fatal(error).zero?)
+        ensure
+          bindings.error_destroy(error)
+        end
+
+        def too_late?(stop_seconds)
+          return false unless @child.stopping?
+
+          @stopping_since ||= OS.now
+          OS.now - @stopping_since >= [stop_seconds, (@child.time_left || 0) / 3].min
+        end
+
+        # Returns the committed offset, negative if there is none, or nil without an answer.
+        def committed_offset(key)
+          Librdkafka::TopicPartitionList.make([[*key, nil]]) do |list|
+            next unless Librdkafka::Bindings.committed(@consumer.handle, list.pointer,
+                                                       TRY_MS).zero?
+
+            _, _, offset, code = list.to_a.first
+            offset if code.zero?
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+# librdkafka's mock cluster, run until its owner is gone. This is the embedded broker's own process.
+#
+#   ruby -e 'require "skep/kafka"; Skep::Kafka::Testing::MockCluster.serve(owner: 4242)' \
+#        '{"topics":{"orders":8},"nodes":1}'
+#
+# The first line out is its address. Commands come in as lines of JSON, ["topic", "orders", 8],
+# ["refuse", "orders"], ["lead", "orders", 0, 2], ["fail", 8, 25, 25], ["down"], ["up"], ["stop"],
+# and each is answered with a line. End of file, or the owner's death, ends it.
+module Skep
+  module Kafka
+    module Testing
+      class MockCluster
+        REBALANCE_MS = 0 # how long a new group waits for more members
+        private_constant :REBALANCE_MS
+
+        def self.serve(owner:) #: (owner: Integer) -> void
+          plan = JSON.parse(ARGV.fetch(0))
+          new(plan.fetch("topics"), plan.fetch("nodes")).serve($stdin, $stdout, owner)
+        end
+
+        def initialize(topics, nodes) #: (Hash[String, Integer], Integer) -> void
+          @nodes = nodes
+          settings = { "bootstrap.servers" => "127.0.0.1:1", "log_level" => "2" }
+          @client = Librdkafka::Client.new(settings, type: Librdkafka::Bindings::PRODUCER)
+          @cluster = Librdkafka::Bindings.mock_cluster_new(@client.handle, nodes)
+          Librdkafka::Bindings.mock_group_initial_rebalance_delay_ms(@cluster, REBALANCE_MS)
+          topics.each { |name, partitions| topic(name, partitions) }
+        end
+
+        # Leaves without ado: there is nothing to keep.
+        def serve(input, output, owner) #: (IO, IO, Integer) -> void
+          output.sync = true
+          output.puts(Librdkafka::Bindings.mock_cluster_bootstraps(@cluster))
+          while ready(input, owner) == input && (line = input.gets)
+            command, *facts = JSON.parse(line)
+            obey(command, *facts)
+            output.puts("done")
+            break if command == "stop"
+          end
+        ensure
+          exit!(0)
+        end
+
+        private
+
+        # The pipe alone wouldn't do: processes forked by the owner hold its other end too.
+        def ready(input, owner)
+          @owner ||= OS::Pidfd.open(owner)
+          watched = @owner.watchable? ? [input, @owner.to_io] : [input]
+          IO.select(watched).first.then { |found| found.size > 1 ? @owner.to_io : found.first }
+        end
+
+        def obey(command, *facts)
+          case command
+          when "topic" then topic(*facts)
+          when "refuse" then Librdkafka::Bindings.mock_topic_set_error(@cluster, facts.first, Librdkafka::ErrorCode::TOPIC_AUTHORIZATION_FAILED)
+          when "lead" then Librdkafka::Bindings.mock_partition_set_leader(@cluster, *facts)
+          when "fail" then fail_next(*facts)
+          when "down" then each_node { |id| Librdkafka::Bindings.mock_broker_set_down(@cluster, id) }
+          when "up" then each_node { |id| Librdkafka::Bindings.mock_broker_set_up(@cluster, id) }
+          end
+        end
+
+        def fail_next(request, *codes)
+          errors = Librdkafka::Bindings.integers(codes)
+          Librdkafka::Bindings.mock_push_request_errors_array(@cluster, request, codes.size, errors)
+        end
+
+        def topic(name, partitions)
+          Librdkafka::Bindings.mock_topic_create(@cluster, name, partitions, 1)
+        end
+
+        def each_node(&) = (1..@nodes).each(&)
+      end
+    end
+  end
+end

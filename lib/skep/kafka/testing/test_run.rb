@@ -1,0 +1,139 @@
+# frozen_string_literal: true
+
+module Skep
+  module Kafka
+    module Testing
+      # The outcome of a test run.
+      #
+      #   result.done           # => [Message], the handler returned, or marked them
+      #   result.retried        # => [{ offset:, error:, attempt:, … }], each time it raised
+      #   result.dead_letters   # => [ProducedMessage], written to the dead letter topic
+      #   result.buried         # => [Message], the originals of these
+      #   result.filtered       # => [Message], which `filter:` kept from the handler
+      #   result.left           # => [Message], which would be delivered again
+      #   result.committed      # => { ["orders", 0] => 42 }, where another node would continue
+      #   result.child          # => the FakeChild
+      #   result.clean?         # is everything done, at the first attempt?
+      TestResult = Struct.new(:done, :retried, :dead_letters, :buried, :filtered, :left, :committed,
+                              :child, keyword_init: true) do
+        # Returns true if everything is done, at the first attempt.
+        def clean? = [retried, dead_letters, left].all?(&:empty?) #: () -> bool
+
+        def inspect #: () -> String
+          counts = %i[done retried dead_letters filtered left].map do |name|
+            "#{name}=#{self[name].size}"
+          end
+          "#<Skep::Kafka::Testing::TestResult #{counts.join(" ")}>"
+        end
+      end
+
+      # Processes messages on the calling thread, with the worker, scheduler and partitions of a
+      # node. Backoffs are over at once.
+      #
+      #   TestRun.new(source, messages, child:, retries: 10, handler:).run   # => TestResult
+      class TestRun
+        def initialize(source, messages, child:, retries:, handler:)
+          @options = source.__options.timeless
+          wrong = source.errors - [*Librdkafka::Bindings.missing_library]
+          raise ConfigurationError.new(sentences: wrong) if wrong.any?
+
+          @child, @handler = child, handler
+          @limit = retries + (2 * @options.attempts.to_i) # as batches, then message by message
+          @messages = make(messages)
+          @handed, @returned = {}, {}
+          @tries = Hash.new(0)
+        end
+
+        def run #: () -> TestResult
+          set_up
+          step until @child.quiet? || @over || stuck?
+          result
+        ensure
+          @scheduler&.close
+          @metrics&.tap(&:close)&.clear
+          @scheduler&.clear
+        end
+
+        private
+
+        def make(messages)
+          topic = @options.topics.find { |name| !name.start_with?("^") }
+          factory = MessageFactory.new(topic:)
+          messages.flat_map { |one| one.is_a?(Batch) ? one.messages : [factory.message(one)] }
+        end
+
+        def set_up
+          places = @messages.group_by { |one| [one.topic, one.partition] }
+          @logs = places.transform_values { |some| FakeLog.new(some) }
+          @consumer = FakeConsumer.new(@logs)
+          build
+          @logs.each.with_index(1) { |(key, log), id| @scheduler.add(partition(key, log, id)) }
+          @metrics.rebalanced(@logs.keys, @logs.keys)
+        end
+
+        # Connects the same objects as a node does, with a consumer, outputs and a dead letter queue
+        # that need no cluster.
+        def build
+          @dead_letters = FakeDeadLetterQueue.new(@options, @child)
+          pipeline = Consumer::GroupMember.build(
+            options: @options, child: @child, consumer: @consumer, dead_letter: @dead_letters,
+            report: Metrics::EventReporter.new(@child, @options.settings),
+            lease: Processing::MembershipLease.new(Float::MAX / 1e10),
+            outputs: FakeProducers.new(@child.produced, @options.transactional),
+            handler: method(:handle), threads: 1
+          )
+          @scheduler, @metrics = pipeline.scheduler, pipeline.metrics
+          @worker = pipeline.workers.first
+        end
+
+        def partition(key, log, id)
+          reader = Processing::PartitionReader.new(log, *key)
+          Processing::AssignedPartition.new(
+            reader, id:, wakeup_pipe: @scheduler.wakeup_pipe, options: @options,
+                    seeking: ->(_topic, _number, place) { log.seek(place) }
+          )
+        end
+
+        def step
+          @scheduler.wake_ready
+          item = @worker.next_item(wait: false)
+          return @worker.work(item) if item
+
+          deadline = @scheduler.next_deadline
+          deadline ? @scheduler.wake_ready(deadline) : @over = true
+        end
+
+        def handle(batch, child)
+          @tries[place(batch.messages.first)] += 1
+          record(batch, @handed)
+          @handler.call(batch, child)
+          record(batch, @returned) unless batch.__requested
+        end
+
+        def record(batch, places) = batch.messages.each { |one| places[place(one)] = true }
+
+        # Without a dead letter topic a batch would be retried for ever. A handler may also pause or
+        # seek back for ever.
+        def stuck? = @tries.any? { |_, times| times > @limit }
+
+        def place(message) = [message.topic, message.partition, message.offset]
+
+        def result
+          positions = @scheduler.done.to_h { |topic, number, offset| [[topic, number], offset] }
+          buried = @dead_letters.messages
+          dead = buried.to_h { |one| [place(one), true] }
+          past, left = (@messages - buried).partition { |one| past?(one, positions) }
+          done, filtered = past.partition { |one| @handed.key?(place(one)) }
+          TestResult.new(done:, filtered:, left: left.reject { |one| dead.key?(place(one)) },
+                         retried: @child.told(:handler_failed), dead_letters: @dead_letters.written,
+                         buried:, committed: positions, child: @child)
+        end
+
+        def past?(message, positions)
+          position = positions[[message.topic, message.partition]]
+          @returned.key?(place(message)) || (position && message.offset < position)
+        end
+      end
+    end
+  end
+end

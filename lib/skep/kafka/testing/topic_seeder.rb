@@ -1,0 +1,88 @@
+# frozen_string_literal: true
+
+# Fills a topic: for demos, benches and tests.
+#
+#   feed = Skep::Kafka::Testing::TopicSeeder.new("127.0.0.1:9092", "orders")
+#   feed.create_topic(8)             # on a real broker; an embedded one makes its own
+#   feed.publish((1..1_000).map { |n| ["key#{n}", "payload"] })   # => 1000, when all have arrived
+#   feed.publish(endless) { |sent| wait_for_readers(sent) }    # called every so often: may wait
+#   feed.close
+#
+# An item may name its partition: [key, payload, partition].
+module Skep
+  module Kafka
+    module Testing
+      class TopicSeeder
+        PACE = 1_000 # messages between two calls of the block
+        SECONDS = 30
+        LATE = "no answer within #{SECONDS} s"
+        private_constant :PACE, :SECONDS, :LATE
+
+        def initialize(bootstrap, topic, kafka: {}) #: (String, String, ?kafka: Hash) -> void
+          settings = Config::ClientConfig.new({ "linger.ms" => 5, **kafka,
+            "bootstrap.servers" => bootstrap })
+          raise ConfigurationError.new(sentences: settings.errors) unless settings.errors.empty?
+
+          @topic = topic
+          @brokers = settings.brokers
+          @writer = Producer::SyncProducer.new(settings.producer)
+        end
+
+        # Makes the topic unless it is there. Was it made?
+        def create_topic(partitions, copies: 1) #: (Integer, ?copies: Integer) -> bool
+          answers = @writer.queue
+          requests = Librdkafka::AdminRequests
+          requests.create_topic(@writer, answers, @topic, partitions, copies, SECONDS)
+          code, text = answers.wait(SECONDS + 1) { |event| requests.created_in(event) }
+          return code.zero? if [0, Librdkafka::ErrorCode::TOPIC_ALREADY_EXISTS].include?(code)
+
+          raise LibrdkafkaError.new(call: "the new topic #{@topic}", text: text || LATE)
+        ensure
+          answers&.close
+        end
+
+        # Deletes the topic and all that is in it; false where the brokers wouldn't.
+        def delete_topic #: () -> bool
+          answers = @writer.queue
+          Librdkafka::AdminRequests.delete_topic(@writer, answers, @topic, SECONDS)
+          deleted = answers.wait(SECONDS + 1) do |event|
+            Librdkafka::AdminRequests.deleted_in(event).first.zero?
+          end
+          deleted || false
+        ensure
+          answers&.close
+        end
+
+        # Writes the items and waits until all have arrived. How many those were; raises
+        # DeliveryFailed if one got lost.
+        def publish(items) #: (Enumerable[[String?, String?]]) ?{ (Integer) -> void } -> Integer
+          before = @writer.delivered
+          sent = 0
+          items.each do |key, payload, partition|
+            @writer.put(@topic, key, payload, partition:)
+            next unless ((sent += 1) % PACE).zero?
+
+            @writer.poll
+            yield sent if block_given?
+          end
+          arrived(before)
+        end
+
+        def close = @writer.close #: () -> void, once what is on its way has gone
+
+        def inspect
+          "#<Skep::Kafka::Testing::TopicSeeder #{@topic} brokers=#{@brokers}>"
+        end #: () -> String
+
+        private
+
+        def arrived(before)
+          missing = @writer.flush(SECONDS) + @writer.failed
+          raise DeliveryFailed.new(topic: @topic, cause: @writer.cause || LATE) if missing.positive?
+
+          @writer.delivered - before
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,44 @@
+# frozen_string_literal: true
+
+# Chooses the topic in which a delayed job waits. Kafka delivers a partition in order and has no
+# delays, so there is one topic for each of a few lengths: every message of a topic waits equally
+# long, and the first message is always due first. A job goes into the longest topic that isn't
+# longer than its remaining wait, then into the next one, until it is due. Pure.
+#
+#   delays = DelayTopics.new("jobs.delay-5s" => 5, "jobs.delay-60s" => 60)
+#   delays.topic(130)    # => "jobs.delay-60s"; after that minute it goes there once more
+#   delays.topic(0)      # => nil: the job is due
+#   delays.seconds_left("jobs.delay-60s", since: 100.0, due: 1_000.0, now: 130.0)   # => 30.0
+#
+# A wait that is shorter than the shortest topic may take as long as that topic.
+module Skep
+  module Rails
+    class DelayTopics
+      def initialize(topics) #: (Hash[String, Numeric]) -> void
+        @topics = topics.sort_by(&:last).reverse
+      end
+
+      # The topic for a job that has that many seconds to wait.
+      def topic(seconds) #: (Numeric) -> String?
+        return unless seconds.positive?
+
+        name, = @topics.find { |_, length| length <= seconds } || @topics.last
+        name
+      end
+
+      # Returns true if the topic is one of these.
+      def include?(topic) = !@topics.assoc(topic).nil? #: (String) -> bool
+
+      # How many more seconds a message stays in this topic. since: when it was written there; due:
+      # when its job is due.
+      #: (String, since: Numeric, due: Numeric, now: Numeric) -> Numeric
+      def seconds_left(topic, since:, due:, now:)
+        length = @topics.assoc(topic).last
+        [since + length, due].min - now
+      end
+
+      def inspect = "#<Skep::Rails::DelayTopics #{@topics.map(&:last).reverse.join(" ")}>"
+    end
+    private_constant :DelayTopics
+  end
+end

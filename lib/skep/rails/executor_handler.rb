@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+# Wraps a handler in Rails' executor, as Rails wraps a request. In development edited code is
+# reloaded before the call; afterwards the database connection returns to its pool. Exceptions are
+# reported to Rails.error, once each, and raised again.
+#
+#   ExecutorHandler.new(->(batch, child) { … }).call(batch, child)
+module Skep
+  module Rails
+    class ExecutorHandler
+      SOURCE = "application.skep"
+      private_constant :SOURCE
+
+      def initialize(handler) #: (^(*untyped) -> void) -> void
+        @handler = handler
+      end
+
+      def call(*arguments) #: (*untyped) -> void
+        ::Rails.application.reloader.wrap(source: SOURCE) do
+          @handler.call(*arguments)
+        rescue Exception => e # those that end the node, too: all are raised again
+          ::Rails.error.report(e, handled: false, context: context(e, *arguments), source: SOURCE)
+          raise
+        end
+      end
+
+      private
+
+      def context(error, *work, child)
+        { swarm: child.swarm, node: child.id, **place(work.first, error) }
+      end
+
+      # Topic, partition and offset of the message, if the work is a batch.
+      def place(batch, error)
+        return {} unless batch.respond_to?(:place)
+
+        { **batch.place, offset: batch.__failed_at(error) || batch.first_offset }
+      end
+    end
+    private_constant :ExecutorHandler
+
+    # Runs a node's work: Swarm.run_with calls this.
+    #
+    #: (untyped, Swarm::Child, ^(*untyped) -> void) -> void
+    def self.run(source, child, handler)
+      source.run(child, ExecutorHandler.new(handler))
+    ensure
+      JobProducer.close if defined?(JobProducer)
+    end
+  end
+end

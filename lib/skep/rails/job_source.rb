@@ -1,0 +1,51 @@
+# frozen_string_literal: true
+
+# A source that runs Active Job's jobs: those of the given queues, and the delayed ones.
+#
+#   swarm.work Skep::Rails.jobs("default", "mailers", threads: 3)
+#
+# | option | default | |
+# |---|---|---|
+# | threads | 1 | jobs at a time in a node |
+# | job_timeout | 600 | seconds; a job that takes longer hangs, and its node is replaced |
+# | ahead | 100 | how many jobs of a partition may finish beyond its first unfinished one |
+# | attempts | 5 | how often a job fails before it goes to the topic of dead jobs |
+#
+# and retry_backoff, retry_for, poison, commit_every, connect_timeout and producer, as
+# Kafka::Source has them.
+module Skep
+  module Rails
+    class JobSource < Kafka::Source
+      # Options of Kafka::Source that jobs take as they are.
+      OPTIONS = %i[threads attempts retry_backoff retry_for poison commit_every
+                   connect_timeout].freeze
+      private_constant :OPTIONS
+
+      attr_reader :handler #: JobRunner
+
+      # queues: names of Active Job's queues. Raises InvalidQueueName.
+      #: (Array[String], ?job_timeout: Numeric, ?ahead: Integer, ?producer: Hash, **untyped) -> void
+      def initialize(queues, job_timeout: 600, ahead: 100, producer: {}, **options)
+        unknown = options.keys - OPTIONS
+        raise ArgumentError, "jobs take no #{unknown.join(", ")}" if unknown.any?
+
+        topics, delays = JobQueues.topics, JobQueues.delays
+        @handler = JobRunner.new(delays, job_timeout)
+        super(kafka: Rails.config.kafka, group: Rails.config.group,
+              topics: [*queues.map { |queue| topics.of(queue.to_s) }, *topics.delayed.keys],
+              dead_letter: topics.dead, batch: 1, ahead:, ordered_by: order(delays),
+              producer: { "linger.ms": 0, **producer }, **options)
+      end
+
+      def inspect = super.sub("Kafka::Source", "Rails::JobSource") #: () -> String
+
+      private
+
+      # Jobs are ordered by their own keys, delayed ones by their topic: the first is due first.
+      def order(delays)
+        ->(message) { delays.include?(message.topic) ? message.topic : message.key }
+      end
+    end
+    private_constant :JobSource
+  end
+end

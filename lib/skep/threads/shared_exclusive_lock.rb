@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+# Lets blocks of several threads run side by side, except those that must run alone.
+#
+#   lock = SharedExclusiveLock.new
+#   lock.synchronize { … }                  # beside others
+#   lock.synchronize(exclusive: true) { … } # waits until no other block runs; none runs beside it
+#   lock.close                              # blocks that wait, or come later, don't run any more
+#
+# An exclusive block that waits goes before all blocks that come later.
+module Skep
+  module Threads
+    class SharedExclusiveLock
+      def initialize
+        @lock = Mutex.new
+        @changed = ConditionVariable.new
+        @running = 0
+        @waiting = 0 # exclusive blocks
+      end
+
+      # Returns the block's value, or nil if the lock is closed.
+      #: (?exclusive: bool) { () -> untyped } -> untyped
+      def synchronize(exclusive: false)
+        return unless @lock.synchronize { exclusive ? enter_exclusive : enter }
+
+        begin
+          yield
+        ensure
+          @lock.synchronize { leave }
+        end
+      end
+
+      def close #: () -> void
+        @lock.synchronize do
+          @closed = true
+          @changed.broadcast
+        end
+      end
+
+      private
+
+      def enter
+        @changed.wait(@lock) while !@closed && (@exclusive || @waiting.positive?)
+        @running += 1 unless @closed
+      end
+
+      def enter_exclusive
+        @waiting += 1
+        @changed.wait(@lock) while !@closed && (@exclusive || @running.positive?)
+        return if @closed
+
+        @running += 1
+        @exclusive = true
+      ensure
+        @waiting -= 1
+      end
+
+      def leave
+        @running -= 1
+        @exclusive = false
+        @changed.broadcast
+      end
+    end
+  end
+end

@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+module Skep
+  module Kafka
+    # When an outage is reported.
+    class BrokerOutageTest < ::KafkaCase
+      # As librdkafka says it.
+      Word = Struct.new(:code, :text)
+      ALL_DOWN = Word.new(Librdkafka::ErrorCode::ALL_BROKERS_DOWN, "3/3 brokers are down")
+      private_constant :Word, :ALL_DOWN
+
+      def setup
+        super
+        broker(orders: 1)
+        @told = []
+        @child = FakeChild.new { |*event| @told << event }
+        options = Config::SourceOptions.new(**self.options)
+        @consumer = Consumer.new(options.settings.consumer("test", 0, group: "readers",
+                                                                        commit_every: 5.0))
+        report = Metrics::EventReporter.new(@child, options.settings)
+        @broker_outage = Consumer::BrokerOutage.new(settings: options.settings,
+                                                    consumer: @consumer, report:)
+      end
+
+      def teardown
+        @broker_outage&.close
+        @consumer&.close
+        super
+      end
+
+      test "reports no outage of a cluster that answers, whatever librdkafka counts" do
+        assert @broker_outage.network_error?(ALL_DOWN)
+        assert_predicate @broker_outage, :suspected?
+        wait_readable(@broker_outage.io)
+        @broker_outage.broker_answered
+
+        assert_empty @told
+        refute_predicate @broker_outage, :suspected?
+      end
+
+      test "reports an outage once no broker has answered for a while, and its end" do
+        @broker.down!
+        @broker_outage.network_error?(ALL_DOWN)
+        IO.select(nil, nil, nil, @broker_outage.seconds_left || 0)
+        2.times { @broker_outage.report_when_certain }
+        @broker.up!
+        wait_readable(@broker_outage.io)
+        @broker_outage.broker_answered
+
+        assert_equal %w[kafka_lost kafka_back], @told.map(&:first)
+      end
+    end
+  end
+end

@@ -1,0 +1,77 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+module Skep
+  module Kafka
+    # The event loop's timers, and its last commit after its thread has ended.
+    class EventLoopTest < ::KafkaCase
+      # As librdkafka says it.
+      Word = Struct.new(:kind, :code, :text) do
+        def fatal? = false
+      end
+      ALL_DOWN = Word.new(:error, Librdkafka::ErrorCode::ALL_BROKERS_DOWN, "1/1 brokers are down")
+      private_constant :Word, :ALL_DOWN
+
+      def setup
+        super
+        broker(orders: 1)
+        @child = FakeChild.new
+        options = Config::SourceOptions.new(**self.options)
+        @consumer = Consumer.new(options.settings.consumer("test", 0, group: "readers",
+                                                                        commit_every: 5.0))
+        @scheduler = Processing::Scheduler.new
+        @metrics = Metrics::ConsumerMetrics.new(child: @child, scheduler: @scheduler,
+                                                consumer: @consumer, group: "readers")
+        @event_loop = Consumer::EventLoop.new(
+          options:, child: @child, consumer: @consumer, scheduler: @scheduler, metrics: @metrics,
+          lease: Processing::MembershipLease.new(60.0),
+          report: Metrics::EventReporter.new(@child, options.settings)
+        )
+      end
+
+      def teardown
+        @scheduler&.clear
+        @metrics&.clear
+        @consumer&.close
+        super
+      end
+
+      test "lengthens the fetch wait a second after it was shortened" do
+        long, witness = IO.pipe
+        @consumer.fetch_wait.define_singleton_method(:look) do
+          super().tap { witness.write("l") if seconds_left.nil? }
+        end
+        @consumer.fetch_wait.shorten
+        @event_loop.start
+        wait_readable(long)
+        assert_includes @consumer.fetch_wait.inspect, "500 ms"
+      ensure
+        @event_loop.stop
+        [long, witness].compact.each(&:close)
+      end
+
+      test "repeats its last commit while the group rebalances, and while its coordinator moves" do
+        codes = [*Librdkafka::ErrorCode::REBALANCING, *Librdkafka::ErrorCode::COORDINATOR, 0]
+        @consumer.define_singleton_method(:commit) { |*| codes.shift }
+        @consumer.control.define_singleton_method(:wait) { |_| nil }
+        @event_loop.start
+        @event_loop.stop
+
+        assert @event_loop.commit_last
+        assert_empty codes
+      end
+
+      test "starts no metadata request while it waits to commit at the end" do
+        codes = [Librdkafka::ErrorCode::REBALANCING.first, 0]
+        @consumer.define_singleton_method(:commit) { |*| codes.shift }
+        @consumer.control.define_singleton_method(:wait) { |_, &heard| heard.call(ALL_DOWN) }
+        @event_loop.start
+        @event_loop.stop
+
+        assert @event_loop.commit_last
+        assert_empty Thread.list.map(&:name).grep("skep.kafka.metadata")
+      end
+    end
+  end
+end

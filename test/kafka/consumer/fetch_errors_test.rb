@@ -1,0 +1,90 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/kafka"
+require "skep/swarm"
+require "kafka/support/fake_child"
+
+# When reading an unreadable offset is retried.
+class KafkaFetchErrorsTest < Skep::TestCase
+  Reader = Struct.new(:key, :resumed) do
+    def resume = resumed.call
+  end
+
+  def setup
+    super
+    @now = 7.0
+    @fetch_errors = Skep::Kafka::Consumer::FetchErrors.new(
+      settings: nil, consumer: nil, report: nil, clock: -> { @now }
+    )
+  end
+
+  def teardown
+    @fetch_errors.close
+    super
+  end
+
+  test "backs off while the same offset fails, and starts again for another one" do
+    waits = [12, 12, 12, 40].map do |offset|
+      @fetch_errors.again(Reader.new(["orders", 3]), offset)
+      @fetch_errors.seconds_left
+    end
+
+    assert_in_delta 1, waits[0], 0.2
+    assert_in_delta 2, waits[1], 0.4
+    assert_in_delta 4, waits[2], 0.8
+    assert_in_delta 1, waits[3], 0.2
+  end
+
+  test "is due when the first retry is" do
+    3.times { @fetch_errors.again(Reader.new(["orders", 3]), 12) }
+    @fetch_errors.again(Reader.new(["orders", 4]), 12)
+
+    assert_in_delta 1, @fetch_errors.seconds_left, 0.2
+  end
+
+  test "retries an offset that fails as soon as it is resumed" do
+    reader = Reader.new(["orders", 3], -> { @fetch_errors.again(reader, 12) })
+    @fetch_errors.again(reader, 12)
+    @now += 60
+    @fetch_errors.retry_due([reader])
+
+    assert_in_delta 2, @fetch_errors.seconds_left, 0.4
+  end
+
+  test "retries nothing of a revoked partition" do
+    @fetch_errors.again(Reader.new(["orders", 3]), 12)
+    @fetch_errors.retry_due([])
+
+    assert_nil @fetch_errors.seconds_left
+  end
+
+  test "reports as lost what retention deleted, and all that a reset to the end skips" do
+    assert_equal [["beginning", nil], ["beginning", [10, 27, 18]]],
+                 [reset({}, nil), reset({}, 28)]
+    assert_equal ["end", [10, 29, 20]], reset({ "auto.offset.reset": "latest" }, 28)
+  end
+
+  private
+
+  # What is reported when 30 is read instead of 10.
+  def reset(kafka, low)
+    told = {}
+    fetch_errors = fetch_errors_that_report(kafka) { |name, facts| told[name] = facts }
+    fetch_errors.reset(Reader.new(["orders", 3]), 10, 30, low)
+    [told["kafka_offset_reset"][:to],
+     told["messages_lost"]&.values_at(:offset, :last_offset, :messages)]
+  ensure
+    fetch_errors&.close
+  end
+
+  def fetch_errors_that_report(kafka, &told)
+    child = FakeChild.new(&told)
+    options = Skep::Kafka::Config::SourceOptions.new(
+      kafka: { "bootstrap.servers": "127.0.0.1:1", **kafka }, group: "readers", topics: "orders"
+    )
+    report = Skep::Kafka::Metrics::EventReporter.new(child, options.settings)
+    child.close
+    Skep::Kafka::Consumer::FetchErrors.new(settings: options.settings, consumer: nil, report:)
+  end
+end

@@ -1,0 +1,139 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+# What a source meets before it can work.
+class KafkaStartupCheckTest < KafkaCase
+  test "says which broker it can't reach, why, and what to do, and gives up in time" do
+    events, error = fail_to_boot(Skep::Kafka::BrokerUnreachable, connect_timeout: 0.5)
+
+    assert_kind_of Skep::BootError, error
+    assert_equal 75, error.exit_code
+    assert_match(/\Ano broker of 127\.0\.0\.1:\d+ answered within 0\.5 s \(.*Connection refused/,
+                 error.message)
+    assert_match(/: start the broker, or correct bootstrap.servers/, error.message)
+    assert_equal ["kafka_unreachable"], events.map(&:first)
+    assert_match(/Connection refused/, events.first.last[:error])
+  end
+
+  test "shows no password in anything it says" do
+    secret = { "security.protocol": "sasl_plaintext", "sasl.mechanism": "PLAIN",
+               "sasl.username": "me", "sasl.password": "tiger-lily",
+               "client.rack": "tiger-lily", debug: "conf,security" }
+    events, error, source = fail_to_boot(Skep::Kafka::BrokerUnreachable, secret,
+                                         connect_timeout: 0.3)
+
+    assert_includes events.map(&:first), "kafka_log"
+    said = [events, error.message, source.inspect, source.facts, source.errors].inspect
+    refute_match(/tiger-lily/, said)
+  end
+
+  test "says that a name isn't known" do
+    _, error = fail_to_boot(Skep::Kafka::BrokerUnreachable,
+                            { "bootstrap.servers": "nobody.invalid:9092" }, connect_timeout: 0.5)
+    assert_match(/\(.*Failed to resolve 'nobody\.invalid:9092'.*\): start the broker, or correct/,
+                 error.message)
+  end
+
+  test "says that the other end speaks no TLS" do
+    broker(orders: 1)
+    plain = { "bootstrap.servers": @broker.bootstrap_servers, "security.protocol": "ssl" }
+    _, error = fail_to_boot(Skep::Kafka::BrokerUnreachable, plain, connect_timeout: 2)
+    assert_match(/\(ssl:.*SSL_HANDSHAKE.*\): set security\.protocol to the protocol/, error.message)
+  end
+
+  test "stops at once though no broker has answered" do
+    started = Skep::OS.now
+    @child = FakeChild.new { |name, _| @child.stop! if name == "kafka_unreachable" }
+    Skep::Kafka::Source.new(kafka: nowhere, group: "g", topics: "t").run(@child, proc {})
+    assert_operator Skep::OS.now - started, :<, 5
+  end
+
+  test "says which topic is refused" do
+    broker(orders: 1).refuse("orders")
+    error = assert_raises(Skep::Kafka::AuthorizationError) { play { flunk "there is nothing to do" } }
+    assert_equal 78, error.exit_code
+    assert_match(/refuses topic orders \(Broker: Topic authorization failed\)/, error.message)
+    assert_match(/: grant this user READ and DESCRIBE on it, for example with/, error.message)
+  end
+
+  test "waits for a topic that isn't there, and reads it once it is" do
+    broker(other: 1)
+    told = lambda do |name, _, _|
+      next unless name == "ready"
+
+      @broker.create_topic("orders", 2)
+      feed("orders", [%w[k late]])
+    end
+    settings = @broker.settings.merge("topic.metadata.refresh.interval.ms" => 500)
+    got = nil
+    events = play({ kafka: settings }, told:) do |batch, child|
+      got = batch.payloads
+      child.stop!
+    end
+
+    assert_equal %w[late], got
+    assert_equal(["orders"], named(events, "kafka_topic_missing").map { |facts| facts[:topic] })
+  end
+
+  test "doesn't begin with options that can't be" do
+    source = Skep::Kafka::Source.new(topic: "orders")
+    error = assert_raises(Skep::Kafka::ConfigurationError) { source.run(nil, nil) }
+    assert_equal [source.errors, 78], [error.message.lines(chomp: true), error.exit_code]
+  end
+
+  test "with connect_timeout nil is ready without a broker, and works once it is there" do
+    broker(orders: 1)
+    feed("orders", [%w[k late]])
+    port = closed_port
+    got = nil
+    told = ->(name, *) { relay(port) if name == "ready" && @relay.nil? }
+    events = play({ kafka: @broker.settings.merge("bootstrap.servers" => "127.0.0.1:#{port}"),
+                    connect_timeout: nil }, told:) do |batch, child|
+      got = batch.payloads
+      child.stop!
+    end
+
+    assert_equal %w[late], got
+    unreachable = named(events, "kafka_unreachable").first
+    assert_equal "waits until a broker answers", unreachable[:note]
+  ensure
+    @relay&.each(&:kill)&.each(&:join)
+    @relayed&.each(&:close)
+  end
+
+  private
+
+  # What it told, what it raised, and the source.
+  def fail_to_boot(error, settings = {}, **options)
+    events = []
+    @child = FakeChild.new { |name, facts| events << [name, facts] }
+    source = Skep::Kafka::Source.new(kafka: { **nowhere, **settings }, group: "g", topics: "t",
+                                     **options)
+    [events, assert_raises(error) { source.run(@child, proc {}) }, source]
+  end
+
+  def nowhere = { "bootstrap.servers": "127.0.0.1:#{closed_port}" }
+
+  # Passes connections to this port on to the broker, from now on.
+  def relay(port)
+    @relayed = [server = TCPServer.new("127.0.0.1", port)]
+    @relay = [Thread.new do
+      loop do
+        @relayed << client = server.accept
+        @relayed << there = TCPSocket.new(*@broker.bootstrap_servers.split(":"))
+        @relay << Thread.new { copy(client, there) }
+        @relay << Thread.new { copy(there, client) }
+      end
+    end]
+  end
+
+  def copy(from, to)
+    IO.copy_stream(from, to)
+  rescue SystemCallError # either end was closed with something left to read
+    nil
+  end
+
+  # A port nobody listens on: just given back.
+  def closed_port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+end

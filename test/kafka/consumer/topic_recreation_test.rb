@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/kafka"
+
+module Skep
+  module Kafka
+    # When a topic counts as deleted and created again.
+    class TopicRecreationTest < ::Skep::TestCase
+      ZERO = "AAAAAAAAAAAAAAAAAAAAAA"
+      private_constant :ZERO
+
+      # Answers with these ids, one after the other.
+      class Answers < Array
+        def drain
+          yield shift
+        end
+
+        def close = nil
+      end
+
+      def setup
+        super
+        @answers = Answers.new
+        @asked = asked = []
+        answers = @answers
+        consumer = Object.new
+        consumer.define_singleton_method(:queue) { answers }
+        @topic_recreation = Consumer::TopicRecreation.new(consumer)
+        @topic_recreation.define_singleton_method(:query) do |topics|
+          asked << topics unless topics.empty?
+        end
+        @before = Librdkafka::AdminRequests.method(:topic_ids_in)
+        requests = Librdkafka::AdminRequests
+        silently { requests.define_singleton_method(:topic_ids_in) { |event| event } }
+      end
+
+      def teardown
+        before = @before
+        silently { Librdkafka::AdminRequests.define_singleton_method(:topic_ids_in, before) }
+        super
+      end
+
+      test "reports a topic when two answers have the same new id" do
+        assert_equal [[], [], ["orders"], []], found("one", "two", "two", "two")
+        assert_equal [["orders"]], @asked
+      end
+
+      test "ignores brokers without topic ids, before and after those with them" do
+        assert_equal [[]] * 6, found(ZERO, "one", ZERO, "one", ZERO, ZERO)
+        assert_empty @asked
+      end
+
+      test "requests an unconfirmed id again, and reports none that it saw once" do
+        assert_equal [[], [], [], []], found("one", "two", "one", "two")
+        assert_equal [["orders"]] * 2, @asked
+      end
+
+      private
+
+      def found(*ids)
+        ids.map do |id|
+          @answers << { "orders" => id }
+          @topic_recreation.recreated
+        end
+      end
+
+      def silently
+        before, $VERBOSE = $VERBOSE, nil
+        yield
+      ensure
+        $VERBOSE = before
+      end
+    end
+  end
+end

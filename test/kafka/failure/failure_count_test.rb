@@ -1,0 +1,61 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/kafka"
+
+module Skep
+  module Kafka
+    # Which failures count against a message.
+    class FailureCountTest < ::Skep::TestCase
+      test "counts the failures of a batch, and those in a row of one message" do
+        failures = Failure::FailureCount.new
+        counted = [0, 0, 1, nil, nil, 1].map do |offset|
+          failures.add(offset, 7.0)
+          [failures.count, failures.number]
+        end
+
+        assert_equal [[1, 1], [2, 2], [3, 1], [4, 1], [5, 2], [6, 1]], counted
+      end
+
+      test "counts a failure against the message after others began and succeeded" do
+        failures = Failure::FailureCount.new
+        fail_at(failures, 10.0, success: 9.0)
+        assert_equal [10.0, 0], [failures.since, failures.alone]
+        fail_at(failures, 11.0, success: 9.0)  # before it failed for the first time
+        fail_at(failures, 12.0, success: 10.0) # begun before that
+        assert_equal 0, failures.alone
+        fail_at(failures, 13.0, success: 12.5)
+        fail_at(failures, 14.0, success: 12.5)
+        assert_equal [10.0, 5, 2], [failures.since, failures.count, failures.alone]
+      end
+
+      test "counts a failure against a part of a batch if others succeeded since that failed" do
+        failures = Failure::FailureCount.new(since: 5.0)
+        fail_at(failures, 10.0, success: 9.0)
+        assert_equal [5.0, 1, 1], [failures.since, failures.count, failures.alone]
+      end
+
+      test "counts nothing against a message while nothing has succeeded" do
+        failures = Failure::FailureCount.new(since: 5.0)
+        fail_at(failures, 10.0, success: nil)
+        assert_equal 0, failures.alone
+      end
+
+      test "knows since when nothing has succeeded, also for parts of a batch" do
+        failures = Failure::FailureCount.new(outage_since: 5.0)
+        fail_at(failures, 10.0, success: 4.0)
+        assert_equal [10.0, 5.0], [failures.since, failures.outage_since]
+        fail_at(failures, 12.0, success: 11.0)
+        fail_at(failures, 13.0, success: 11.0)
+        assert_equal [10.0, 12.0], [failures.since, failures.outage_since]
+      end
+
+      private
+
+      def fail_at(failures, now, success:)
+        failures.begin_try(success)
+        failures.add(0, now)
+      end
+    end
+  end
+end

@@ -1,0 +1,116 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/kafka"
+require "skep/swarm"
+
+module Skep
+  module Kafka
+    # What is read from the supervisor's suspects.
+    class PoisonDetectorTest < ::Skep::TestCase
+      # What is asked of a partition.
+      Place = Struct.new(:key, :position)
+
+      def setup
+        super
+        @said = []
+        @suspects = Swarm::IPC::CrashSuspects.new
+      end
+
+      test "suspects nothing where nobody crashed" do
+        refute_predicate poison, :any?
+        refute poison.poison?(batch(5))
+        refute poison.alone?(batch(5))
+      end
+
+      test "returns the suspected offsets of a batch, by its topic and partition" do
+        crash("or/ders/0/10-20", 15)
+        crash("orders/0/40-50")
+        crash("orders/1/1-100")
+        assert_equal [40..50], poison.ranges(batch(30, 99))
+        assert_equal [40..50], poison.ranges(batch(45, 46))
+        assert_empty poison.ranges(batch(30, 39))
+        assert_empty poison.ranges(batch(51, 99))
+      end
+
+      test "runs the yielded message alone, and all messages of a batch if that isn't known" do
+        crash("orders/0/10-20", 15)
+        crash("orders/0/40-50")
+        assert_equal [15, *40..50], ((0..60).select { |offset| poison.alone?(batch(offset)) })
+        refute poison.alone?(batch(10, 20))
+      end
+
+      test "a message that was alone in its node at three crashes is poison" do
+        crash("orders/0/10-20", 15)
+        crash("orders/0/15-15", 15)
+        refute poison.poison?(batch(15))
+        crash("orders/0/15-15")
+        assert poison.poison?(batch(15))
+        assert_equal [3, %w[SIGSEGV] * 3], [poison.crashes(batch(15)), poison.ends(batch(15))]
+        assert_empty((10..20).select { |offset| offset != 15 && poison.poison?(batch(offset)) })
+      end
+
+      test "counts no crash with another message in progress, and none with a batch" do
+        5.times { @suspects.record_crash([["orders/0/7-7", 7], ["orders/1/0-0", nil]], 0, 1.0) }
+        5.times { crash("orders/0/7-20") }
+        refute poison.poison?(batch(7))
+        assert_equal 0, poison.crashes(batch(7))
+      end
+
+      test "a batch of several messages is never poison" do
+        4.times { crash("orders/0/5-5") }
+        refute poison.poison?(batch(5, 6))
+      end
+
+      test "clears what lies before the position, and nothing else" do
+        crash("orders/0/10-20", 15)
+        crash("orders/0/15-15")
+        crash("orders/1/0-0")
+        poison.clear(partition(16))
+        assert_equal [["judged", { "suspects" => [["orders/0/15-15", nil]], "guilty" => false }]],
+                     @said
+        poison.clear(partition(31))
+        assert_equal [["orders/0/10-20", 15]], @said.last.last["suspects"]
+        poison.clear(partition(32))
+        poison.clear(partition(nil))
+        assert_equal 2, @said.size
+      end
+
+      test "blames a poison message for each crash near it" do
+        crash("orders/0/10-20")
+        crash("orders/0/15-15")
+        crash("orders/0/16-16")
+        poison.report_poison(batch(15))
+        assert_equal [["judged", { "suspects" => [["orders/0/10-20", nil], ["orders/0/15-15", nil]],
+                                   "guilty" => true }]], @said
+      end
+
+      test "ignores a suspect that isn't a batch" do
+        ["a job", "orders/0", "orders/0/1-", "/0/1-2"].each { |name| crash(name) }
+        refute poison.alone?(batch(1))
+        assert_empty poison.ranges(batch(0, 9))
+      end
+
+      private
+
+      def crash(name, at = nil)
+        @poison = nil
+        @suspects.set_exit(@suspects.record_crash([[name, at]], 0, 1.0), "SIGSEGV")
+      end
+
+      def partition(position) = Place.new(["orders", 0], position)
+
+      def poison
+        @poison ||= begin
+          report = ->(*said) { @said << said }
+          caution = Swarm::Processes::KnownSuspects.new(@suspects.to_plain, report:)
+          Failure::PoisonDetector.new(caution)
+        end
+      end
+
+      def batch(first, last = first)
+        Batch.new("orders", 0, (first..last).map { |n| Message.new("orders", 0, n, "", "", 0, {}) })
+      end
+    end
+  end
+end

@@ -1,0 +1,290 @@
+# frozen_string_literal: true
+
+require "kafka/support/reading"
+require "objspace"
+
+module Skep
+  module Kafka
+    # What a reader brings, in C and by its fallback.
+    class MessageSetTest < ::KafkaCase
+      def setup
+        super
+        broker(orders: 1)
+      end
+
+      def teardown
+        @reading&.close
+        super
+      end
+
+      test "is made by the C where there is one" do
+        assert_equal Skep::OS.native?, Librdkafka::PartitionQueue.native?
+        message_set = read([%w[k v]])
+        assert_kind_of Message, message_set.first
+        assert_equal Skep::OS.native?, message_set.first.class != Message
+      end
+
+      test "holds all that belongs to a message" do
+        message = read([%w[key payload]]).first
+        assert_equal ["orders", 0, 0], [message.topic, message.partition, message.offset]
+        assert_equal %w[key payload], [message.key, message.payload]
+        assert_equal Encoding::BINARY, message.payload.encoding
+        assert_equal Encoding::BINARY, message.key.encoding
+        assert_in_delta Time.now.to_f * 1000, message.milliseconds, 60_000
+        assert_equal message.milliseconds, (message.timestamp.to_r * 1000).to_i
+        assert_equal({}, message.headers)
+        assert_equal "#<Skep::Kafka::Message orders/0/0 7 bytes>", message.inspect
+      end
+
+      test "tells nothing from the empty" do
+        nothing, empty, binary = read([[nil, nil], ["", ""], ["\0k\xFF", "a\0b\xFE"]]).to_a
+        assert_equal [nil, nil], [nothing.key, nothing.payload]
+        assert_equal "#<Skep::Kafka::Message orders/0/0 tombstone>", nothing.inspect
+        assert_equal ["", ""], [empty.key, empty.payload]
+        assert_equal ["\0k\xFF".b, "a\0b\xFE".b], [binary.key, binary.payload]
+      end
+
+      test "has headers as a frozen hash, of a repeated one all values in their order" do
+        given = [[["a", "1"], ["b", nil], ["a", "2"], ["é", "\xFF".b], ["e", ""], ["b", "4"],
+                  ["a", nil]], [], [["z", "9"]]]
+        produce(given.map { |headers| [nil, "v", headers] })
+        headers = reading.take(3).map(&:headers)
+
+        assert_equal [{ "a" => ["1", "2", nil], "b" => [nil, "4"], "é" => "\xFF".b, "e" => "" }, {},
+                      { "z" => "9" }], headers
+        assert headers.all?(&:frozen?)
+        assert_equal Encoding::UTF_8, headers.first.keys.last.encoding
+      end
+
+      test "is a list of messages with its offsets and payloads" do
+        message_set = read((0...5).map { |n| ["k", "v#{n}"] })
+        assert_equal [5, 0, 4],
+          [message_set.size, message_set.first_offset, message_set.last_offset]
+        assert_equal %w[v0 v1 v2 v3 v4], message_set.payloads
+        assert_equal (0..4).to_a, message_set.map(&:offset)
+        assert_equal 5, message_set.each.size
+        first = message_set.each.with_index.first(2)
+        assert_equal(%w[v0 v1], first.map { |message, _| message.payload })
+      end
+
+      test "tells the child of each message that it gives out" do
+        message_set = read((0...3).map { |n| ["k", "v#{n}"] })
+        assert_nil message_set.last_yielded_offset
+        told = child_that_tells
+        message_set.tracked = 1
+        assert_raises(StopIteration) do
+          message_set.each_tracked(told, 1) { |message| raise StopIteration if message.offset == 1 }
+        end
+
+        assert_equal [[0, 1], 1], [told.ats, message_set.last_yielded_offset]
+        assert_equal %w[v0 v1 v2],
+                     [].tap { |all| message_set.each_tracked(told, 1) { |one| all << one.payload } }
+      end
+
+      test "tracks one loop at a time, and has the child beat in the others" do
+        message_set = read((0...3).map { |n| ["k", "v#{n}"] })
+        told = child_that_tells
+        message_set.tracked = 1
+        message_set.each_tracked(told, 1) do |message|
+          message_set.each_tracked(told, 2) { break } if message.offset == 1
+          message_set.tracked = nil if message.offset == 1
+        end
+
+        assert_equal [[0, 1], 2, 1, nil],
+          [told.ats, told.beats, message_set.last_yielded_offset, message_set.tracked]
+      end
+
+      test "writes where the child's page is, and lets the child do it while that is ill" do
+        skip "a fallback always asks the child" unless Librdkafka::PartitionQueue.native?
+        message_set = read((0...3).map { |n| ["k", "v#{n}"] })
+        page = OS::SharedPage.create(1)
+        told = child_that_tells([page.address(0), 6, 5])
+        seen = []
+        message_set.tracked = 1
+        message_set.each_tracked(told, 1) do |message|
+          seen << page.get(0, 6)
+          page.set(0, 5, message.offset.zero? ? 1 : 0)
+        end
+
+        assert_equal [[1], [1, 1, 3]], [told.ats, seen]
+        assert_in_delta OS.now, page.beat_at(0), 60
+        page.close
+      end
+
+      test "a message is the same one, however often it is given out" do
+        batch = Batch.new("orders", 0, read((0...5).map { |n| ["k", "v#{n}"] }))
+        seen = batch.select { |message| message.offset.even? }
+        assert_equal [1, 3], (batch.to_a - seen).map(&:offset)
+        assert_equal [1, 3], batch.reject { |message| seen.include?(message) }.map(&:offset)
+        assert_equal [0, 2, 4], batch.select(&seen.to_h { |one| [one, true] }).map(&:offset)
+        assert_equal batch.first, Marshal.load(Marshal.dump(seen.first))
+        refute_equal batch.first, batch.first.offset
+      end
+
+      test "makes a string once" do
+        message = read([["k", "v", [["h", "1"]]]]).first
+        %i[payload key headers topic].each do |what|
+          assert_same message.public_send(what), message.public_send(what)
+        end
+      end
+
+      test "a message can be copied and marshalled" do
+        message = read([["k", "v", [%w[h 1], %w[h 2]]]]).first
+        [message.dup, message.clone, Marshal.load(Marshal.dump(message))].each do |copy|
+          assert_instance_of Message, copy
+          fields = %i[topic partition offset key payload milliseconds headers timestamp inspect]
+          fields.each { |name| assert_equal message.public_send(name), copy.public_send(name) }
+        end
+      end
+
+      test "a marshalled message comes back where there is no C, too" do
+        bytes = Marshal.dump(read([%w[k v]]).first).unpack1("H*")
+        out, = run_program(<<~'RUBY', [bytes], env: { "SKEP_PURE" => "1" })
+          require "skep/kafka"
+          message = Marshal.load([ARGV.first].pack("H*"))
+          puts "#{message.inspect} #{message.payload} #{Skep::OS.native?}"
+        RUBY
+        assert_equal "#<Skep::Kafka::Message orders/0/0 1 bytes> v false\n", out
+      end
+
+      test "gives the next try new strings" do
+        skip "a fallback has them already" unless Librdkafka::PartitionQueue.native?
+        message_set = read([%w[k v]])
+        batch = Batch.new("orders", 0, message_set)
+        2.times do
+          batch.__attach(nil)
+          batch.messages.first.payload << "!"
+          assert_equal ["v!"], batch.messages.map(&:payload)
+        end
+
+        assert_equal ["v"], message_set.payloads
+      end
+
+      test "reads so many at most, and says how many were there" do
+        feed("orders", (0...10).map { |n| ["k", n.to_s] })
+        counts = []
+        message_set = nil
+        until counts.sum == 10
+          message_set, errors, count = reading.read(4)
+          assert_equal [message_set.size, []], [count, errors]
+          count.zero? ? reading.wait : counts << count
+        end
+
+        assert_operator counts.max, :<=, 4
+        assert_equal 9, message_set.last_offset
+        empty, = reading.read(4)
+        assert_equal [0, nil, nil, [], true],
+                     [empty.size, empty.first_offset, empty.last_offset, empty.to_a, empty.empty?]
+      end
+
+      test "gives an error of the partition as its code and text" do
+        feed("orders", [%w[k v]])
+        code, text = reading(offset: 99, "auto.offset.reset" => "error").error
+        assert_equal(-140, code) # RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET
+        assert_match(/out of range/i, text)
+      end
+
+      test "outlives the reader and its client" do
+        message = read([["k", "v" * 10_000, [["h", "1"]]]]).first
+        reading.close
+        GC.start
+        assert_equal ["k", "v" * 10_000, { "h" => "1" }],
+                     [message.key, message.payload, message.headers]
+      end
+
+      test "outlives a fork on both sides, whoever frees first" do
+        message_set = read((0...50).map { |n| ["k#{n}", "v#{n}"] })
+        held = message_set.to_a
+        pid, output = in_child do |writer|
+          expected = (0...50).map { |n| "v#{n}" }
+          good = held.map(&:payload) == expected && message_set.payloads == expected
+          message_set = held = nil
+          GC.start
+          writer.puts(good && GC.count)
+        end
+
+        assert_match(/\A\d/, wait_readable(output).read)
+        assert_predicate Process.wait2(pid).last, :success?
+        assert_equal "v49", held.last.payload
+      end
+
+      test "can't be read from a reader that has been closed" do
+        queue = reading.queue
+        reading.close
+        assert_raises(IOError) { queue.read(1) }
+        assert_nil queue.position
+        assert_nil queue.close
+      end
+
+      test "stays whole while the heap is collected and compacted" do
+        messages = (0...20).map { |n| ["k#{n}", "v#{n}", [["h", n.to_s], %w[h 1], %w[h 2]]] }
+        message_set = read(messages)
+        messages = stressed do
+          message_set.to_a.each { |message| [message.payload, message.headers] }
+        end
+        message_set = nil
+        Array.new(10_000) { "garbage" * 10 }
+        GC.respond_to?(:compact) ? GC.compact : GC.start
+        stressed { messages.last(5).each(&:key) }
+
+        headers = (0...20).map { |n| { "h" => [n.to_s, "1", "2"] } }
+        assert_equal headers.each_with_index.map { |all, n| ["orders", n, "k#{n}", "v#{n}", all] },
+                     messages.map { |m| [m.topic, m.offset, m.key, m.payload, m.headers] }
+      end
+
+      test "a message keeps what it lies in, and a loop that breaks off harms nobody" do
+        payloads = 50.times.map do |n|
+          message_set = Librdkafka::MessageSet.join([@last]) unless n.zero?
+          message_set ||= read((0...30).map { |each| ["k", "v#{each}"] })
+          @last = message_set
+          message_set.each { |message| break message if message.offset == n % 30 }
+        end
+        @last = nil
+        GC.start
+        assert_equal 50.times.map { |n| "v#{n % 30}" }, payloads.map(&:payload)
+      end
+
+      test "counts as what it weighs" do
+        message_set = read([["k", "x" * 500_000]])
+        next unless Librdkafka::PartitionQueue.native?
+
+        assert_operator ObjectSpace.memsize_of(message_set), :>, 400_000
+        assert_operator message_set.payloads.first.bytesize, :==, 500_000
+      end
+
+      private
+
+      def reading(**settings) = @reading ||= Reading.new(self, @broker, **settings)
+
+      def read(items)
+        produce(items)
+        reading.take(items.size)
+      end
+
+      # spot: the words that C writes, IPC::Scoreboard::Heartbeat#spot.
+      def child_that_tells(spot = nil)
+        Struct.new(:ats, :__spot, :beats) do
+          def at(number) = ats << number
+          def beat = self.beats = beats + 1
+        end.new([], spot, 0)
+      end
+
+      # [key, payload, headers], all into the one partition, and all at once.
+      def produce(items)
+        writer = Producer::SyncProducer.new({ "bootstrap.servers" => @broker.bootstrap_servers,
+                              "linger.ms" => "200" })
+        items.each { |key, payload, headers| writer.put("orders", key, payload, headers) }
+        assert_equal [0, items.size], [writer.flush(10), writer.delivered]
+      ensure
+        writer&.close
+      end
+
+      def stressed
+        GC.stress = true
+        yield
+      ensure
+        GC.stress = false
+      end
+    end
+  end
+end

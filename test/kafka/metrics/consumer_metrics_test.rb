@@ -1,0 +1,236 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+# What is counted and when it is told, without a broker: by a clock and a consumer of the test's.
+class KafkaConsumerMetricsTest < Skep::TestCase
+  # What a consumer knows of the ends of partitions, and what it answers when asked.
+  class Consumer
+    attr_reader :known
+    attr_accessor :asked, :answers, :committed_offsets
+
+    def initialize
+      @known = {}
+      @asked = []
+      @answers = {}
+      @committed_offsets = {}
+    end
+
+    def end_of(topic, number) = known[[topic, number]]
+    def ends(keys, _) = (asked << [:ends, keys]) && answers.slice(*keys)
+    def committed(keys, _) = (asked << [:committed, keys]) && committed_offsets&.slice(*keys)
+    def starts(keys, _) = (asked << [:starts, keys]) && keys.to_h { |key| [key, 0] }
+  end
+
+  Scheduler = Struct.new(:done)
+  Child = Struct.new(:told) do
+    def work=(facts)
+      told << facts
+    end
+  end
+
+  def setup
+    @now = 100.0
+    @child = Child.new([])
+    @scheduler = Scheduler.new([])
+    @consumer = Consumer.new
+    @metrics = Skep::Kafka::Metrics::ConsumerMetrics.new(
+      child: @child, scheduler: @scheduler, consumer: @consumer, group: "readers",
+      clock: -> { @now }
+    )
+  end
+
+  def teardown = @metrics.clear
+
+  test "publishes counts, handler times and lag" do
+    hold(0)
+    @consumer.known[["orders", 0]] = 50
+    work(0, 0..9)
+    publish_at(102)
+
+    told = @child.told.last
+    assert_equal [10, 40, 5.0], told.values_at(:messages, :lag, :rate)
+    row = told[:partitions].first
+    assert_equal ["orders", 0, true, 10, 50, 40],
+                 row.values_at("topic", "partition", "held", "position", "end", "lag")
+    assert_equal [10, 1, 0, 0, 0, 1], row.values_at("messages", "batches", "retries",
+                                                    "dead_letters", "skipped", "rebalances")
+    assert_equal 1, row["handler"]["count"]
+    assert_operator told[:handler]["p99"], :>, 0
+  end
+
+  test "publishes at most once a second, and no facts twice" do
+    hold(0)
+    assert_equal 0.0, @metrics.due
+    publish_at(100)
+    work(0, 0..9)
+    assert_equal 101.0, @metrics.due
+    2.times { publish_at(101.5) }
+    assert_equal 2, @child.told.size
+  end
+
+  test "publishes a dead letter at once" do
+    @metrics.define_singleton_method(:cpu_time) { 0.0 } # or it would wait a hundred times that
+    hold(0)
+    publish_at(100)
+    work(0, 0..9)
+    @metrics.count(batch(0, 0..9), :dead_letters)
+    assert_equal 100.0, @metrics.due
+  end
+
+  test "says when the rate has come down, and then sleeps" do
+    hold(0)
+    @consumer.known[["orders", 0]] = 10
+    work(0, 0..9)
+    publish_at(101)
+    assert_operator @child.told.last[:rate], :>, 0
+    assert_in_delta 110, @metrics.due, 2
+    publish_at(@metrics.due)
+    assert_equal 0.0, @child.told.last[:rate]
+    assert_nil @metrics.due
+  end
+
+  test "counts for ever, but shows no lag of what has gone elsewhere" do
+    hold(0)
+    @consumer.known[["orders", 0]] = 50
+    work(0, 0..9)
+    publish_at(101)
+    @metrics.rebalanced([["orders", 0]], [])
+    publish_at(102)
+    told = @child.told.last
+    assert_equal [0, 10], told.values_at(:lag, :messages)
+    assert_equal [false, nil, 10, 2],
+                 told[:partitions].first.values_at("held", "lag", "messages", "rebalances")
+    assert_equal 2, told[:totals]["rebalances"]
+  end
+
+  test "shows no lag of what goes elsewhere while it looks" do
+    hold(0)
+    @consumer.known[["orders", 0]] = 50
+    work(0, 0..9)
+    metrics = @metrics
+    @scheduler.define_singleton_method(:done) do
+      super().tap { metrics.rebalanced([["orders", 0]], []) }
+    end
+    publish_at(101)
+
+    assert_equal [0, 10], @child.told.last.values_at(:lag, :messages)
+  end
+
+  test "asks for an end that doesn't move, ever more seldom, and for all that need it at once" do
+    hold(0, 1)
+    [0, 1].each { |number| @consumer.known[["orders", number]] = 50 }
+    [0, 1].each { |number| work(number, 0..9) }
+    @consumer.answers = { ["orders", 0] => 50, ["orders", 1] => 5_000 }
+    publish_at(101)
+    assert_empty @consumer.asked
+
+    asked_at = Array.new(7) { when_asked }.compact
+    assert_equal 4_990 + 40, @child.told.last[:lag]
+    assert_operator asked_at[-1] - asked_at[-2], :>, 2 * (asked_at[1] - asked_at[0])
+  end
+
+  test "asks for an end that nobody answered for again after the same time" do
+    hold(0)
+    @consumer.known[["orders", 0]] = 50
+    work(0, 0..9)
+    publish_at(100)
+    asked_at = Array.new(6) do
+      publish_at(@metrics.due)
+      asked, @consumer.asked = @consumer.asked, []
+      @now if asked.any?
+    end.compact
+    assert_equal [10.0, 10.0], asked_at.each_cons(2).map { |one, next_| next_ - one }.last(2)
+    @consumer.answers = { ["orders", 0] => 80 }
+    publish_at(@metrics.due)
+    assert_equal 70, @child.told.last[:lag]
+  end
+
+  test "asks again where a partition begins, ever later, until it is answered" do
+    hold(0)
+    @consumer.known[["orders", 0]] = 10
+    @consumer.committed_offsets = nil
+    publish_at(100)
+    times = Array.new(4) { publish_at(@metrics.due) && @now }
+    assert_equal [101, 103, 107, 115], times.map(&:round)
+    assert_equal [:committed], @consumer.asked.map(&:first).uniq
+    @consumer.committed_offsets = { ["orders", 0] => 4 }
+    publish_at(@metrics.due)
+    assert_equal 6, @child.told.last[:lag]
+  end
+
+  test "looks again for an end that isn't known, though nothing happens, and asks for it" do
+    hold(0, 1)
+    @consumer.committed_offsets = { ["orders", 0] => 0, ["orders", 1] => 0 }
+    @consumer.answers = { ["orders", 0] => 5, ["orders", 1] => 5 }
+    publish_at(100)
+    @consumer.known[["orders", 0]] = 7 # the first answer to a fetch
+    publish_at(@metrics.due)
+    assert_equal [7, 5], @child.told.last[:partitions].map { |row| row["lag"] }
+    assert_equal [:ends, [["orders", 1]]], @consumer.asked.first
+  end
+
+  test "asks where a partition begins whose first messages wait, once" do
+    hold(0, 1)
+    @consumer.committed_offsets = { ["orders", 0] => 7 }
+    [0, 1].each { |number| @consumer.known[["orders", number]] = 10 }
+    publish_at(100)
+    assert_equal [nil, nil], @child.told.last[:partitions].map { |row| row["lag"] }
+    publish_at(@metrics.due)
+    assert_equal [3, 10], @child.told.last[:partitions].map { |row| row["lag"] }
+    assert_equal %i[committed starts], @consumer.asked.map(&:first)
+    3.times { publish_at(@metrics.due) }
+    assert_equal %i[committed starts], @consumer.asked.map(&:first).first(2)
+    refute_includes @consumer.asked.drop(2).map(&:first), :committed
+  end
+
+  test "asks anew where a partition begins that has come back, though nothing of it was handled" do
+    hold(0)
+    @consumer.known[["orders", 0]] = 10
+    publish_at(100)
+    publish_at(@metrics.due)
+    assert_equal [10], @child.told.last[:partitions].map { |row| row["lag"] }
+    @consumer.committed_offsets = { ["orders", 0] => 10 } # there was nothing for a handler
+    hold(0)
+    publish_at(@metrics.due)
+    publish_at(@metrics.due)
+    assert_equal [0], @child.told.last[:partitions].map { |row| row["lag"] }
+  end
+
+  private
+
+  def hold(*numbers)
+    keys = numbers.map { |number| ["orders", number] }
+    @metrics.rebalanced(keys, keys)
+  end
+
+  def batch(number, offsets)
+    messages = offsets.map do |offset|
+      Skep::Kafka::Message.new("orders", number, offset, nil, "v", -1, {})
+    end
+    Skep::Kafka::Batch.new("orders", number, messages)
+  end
+
+  def work(number, offsets)
+    batch = batch(number, offsets)
+    @metrics.time(batch) { nil }
+    @metrics.count(batch, :messages, batch.size)
+    @scheduler.done = [*@scheduler.done, ["orders", number, offsets.last + 1]]
+  end
+
+  def publish_at(now)
+    @now = now.to_f
+    @metrics.publish
+    true
+  end
+
+  # Goes on to when it wants to tell; the time, if the brokers were asked then.
+  def when_asked
+    publish_at(@metrics.due)
+    asked, @consumer.asked = @consumer.asked, []
+    return if asked.empty?
+
+    assert_equal [[:ends, [["orders", 0], ["orders", 1]]]], asked
+    @now
+  end
+end

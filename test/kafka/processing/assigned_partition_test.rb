@@ -1,0 +1,210 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/kafka/testing"
+
+module Skep
+  module Kafka
+    # Which messages of a partition a worker may take, and when.
+    class AssignedPartitionTest < ::Skep::TestCase
+      ORDERS = { "in order" => {},
+                 "by key" => { ordered_by: :key, threads: 2, ahead: 100 } }.freeze
+      private_constant :ORDERS
+
+      # A partition queue over an Array of messages.
+      class FakeQueue < Array
+        attr_reader :position
+
+        def read(limit)
+          some = shift(limit)
+          @position = @passed if @passed && empty?
+          [Librdkafka::MessageSet.new(some), [], some.size]
+        end
+
+        # Records that aren't messages end at that offset: the position, once all is read.
+        def pass(offset) = @passed = offset
+
+        def notify(*) = nil
+        def low_watermark = nil
+        def leader_epoch = nil
+        def close = nil
+      end
+
+      def setup
+        super
+        @wakeup_pipe = Librdkafka::WakeupPipe.new
+        @queue = FakeQueue.new
+        @next = 0
+      end
+
+      def teardown
+        @scheduler ? @scheduler.clear : @wakeup_pipe.close
+        super
+      end
+
+      test "reads messages that came while there was no room for them, once there is" do
+        partition = partition(**ORDERS["by key"])
+        put("a", "b", bytes: Processing::KeyOrder.const_get(:BYTES) / 2)
+        first = draw(partition)
+        put("c")
+        partition.data_available
+        second = draw(partition)
+        refute_predicate partition, :more?
+        [first, second].each { |item| partition.done(item, item.batch.last_offset) }
+        assert_predicate partition, :more?
+        assert_equal [2], draw(partition).batch.map(&:offset)
+        refute_predicate partition, :more?
+      end
+
+      test "once revoked, leaves messages to the next assignment, even while it reads" do
+        old, successor = [1, 2].map { |id| partition(id:, **ORDERS["in order"]) }
+        @scheduler = scheduler = Processing::Scheduler.new(wakeup_pipe: @wakeup_pipe)
+        scheduler.add(old)
+        old.define_singleton_method(:read) do
+          scheduler.revoke([key])
+          scheduler.add(successor)
+          super()
+        end
+        put("a", "b")
+        assert_equal [0, 1], scheduler.next_item(wait: false).batch.map(&:offset)
+      end
+
+      test "commits no position while a seek is in progress" do
+        @scheduler = scheduler = Processing::Scheduler.new(wakeup_pipe: @wakeup_pipe)
+        told = nil
+        seeking = ->(_, _, place) { place.tap { told = scheduler.revoke([["t", 0]]) } }
+        scheduler.add(partition(seeking:, **ORDERS["in order"]))
+        put("a", "b")
+        item = scheduler.next_item(wait: false)
+        scheduler.complete(item)
+        scheduler.seek(item, 0)
+        scheduler.release(item)
+
+        assert_nil scheduler.next_item(wait: false)
+        assert_equal [], told
+      end
+
+      test "reads messages that came before a seek" do
+        partition = partition()
+        put("a", "b")
+        item = draw(partition)
+        put("c", "d")
+        partition.data_available
+        partition.seek(2)
+        partition.release(item)
+        assert_nil draw(partition)
+        assert_predicate partition, :more?
+        assert_equal [2, 3], draw(partition).batch.map(&:offset)
+      end
+
+      ORDERS.each do |name, order|
+        test "the position moves past undelivered records once all before them is done, #{name}" do
+          partition = partition(**order)
+          put("a", "a")
+          @queue.pass(5)
+          item = draw(partition)
+          partition.done(item, 0)
+          assert_equal 1, partition.position
+          refute_predicate partition, :more?
+          finish(partition, item)
+          finish(partition, draw(partition)) while partition.more?
+          assert_equal 5, partition.position
+          assert_nil draw(partition)
+          refute_predicate partition, :more?
+        end
+
+        test "draws an item without messages for undelivered records alone, #{name}" do
+          partition = partition(**order)
+          @queue.pass(3)
+          item = draw(partition)
+          assert_nil item.batch
+          assert_nil partition.position
+          finish(partition, item)
+          assert_equal 3, partition.position
+          refute_predicate partition, :more?
+        end
+
+        test "a seek drops the move past undelivered records, #{name}" do
+          partition = partition(**order)
+          put("a")
+          @queue.pass(9)
+          item = draw(partition)
+          partition.seek(0)
+          item.drop
+          partition.release(item)
+          partition.begin_reading
+          partition.read
+          assert_equal 0, partition.position
+          assert_nil draw(partition)
+        end
+      end
+
+      test "in order, later messages wait for an item without messages" do
+        partition = partition(**ORDERS["in order"])
+        @queue.pass(3)
+        item = draw(partition)
+        put("a")
+        partition.data_available
+        refute_predicate partition, :more?
+        finish(partition, item)
+        assert_predicate partition, :more?
+      end
+
+      test "the position moves past nothing while a batch waits for more messages" do
+        partition = partition(max_wait: 60, **ORDERS["in order"])
+        put("a")
+        @queue.pass(4)
+        assert_nil draw(partition)
+        assert_predicate partition, :gathering?
+        refute_predicate partition, :more?
+        assert_nil partition.position
+      end
+
+      test "the position follows the next message if that is done first" do
+        partition = partition(**ORDERS["by key"])
+        put("a")
+        @queue.pass(4)
+        first = draw(partition)
+        @next = 4
+        put("b")
+        partition.data_available
+        second = draw(partition)
+        finish(partition, second)
+        assert_nil draw(partition)
+        assert_equal 0, partition.position
+        finish(partition, first)
+        assert_equal 5, partition.position
+        refute_predicate partition, :more?
+      end
+
+      private
+
+      def partition(id: 1, seeking: ->(_, _, place) { place }, **options)
+        Processing::AssignedPartition.new(
+          Processing::PartitionReader.new(@queue, "t", 0), id:, wakeup_pipe: @wakeup_pipe,
+          options: Config::SourceOptions.new(batch: 10, **options), seeking:
+        )
+      end
+
+      def finish(partition, item)
+        partition.done(item, item.last_offset)
+        item.next_batch
+        partition.release(item)
+      end
+
+      def put(*keys, bytes: 1)
+        keys.each do |key|
+          @queue << Message.new("t", 0, @next, key, "v" * bytes, -1, {})
+          @next += 1
+        end
+      end
+
+      # One turn of the scheduler's.
+      def draw(partition)
+        partition.begin_reading
+        partition.read
+        partition.draw
+      end
+    end
+  end
+end

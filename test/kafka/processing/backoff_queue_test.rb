@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/kafka"
+
+module Skep
+  module Kafka
+    # Partitions and work items in backoff; without a client and a clock.
+    class BackoffQueueTest < Skep::TestCase
+      Entry = Struct.new(:partition, :retry_at)
+
+      # Prints by how many bytes 50,000 calls of `due` make a fresh process grow.
+      GROWTH = <<~RUBY
+        require "skep/kafka"
+        backoff = Skep::Kafka::Processing::BackoffQueue.new
+        backoff.add(Struct.new(:retry_at).new(9.0))
+        bytes = [2_000, 50_000].map do |calls|
+          calls.times { backoff.due(1.0) }
+          GC.start
+          Skep::OS::Memory.of.uss
+        end
+        puts bytes[1] - bytes[0]
+      RUBY
+      private_constant :Entry, :GROWTH
+
+      test "returns an entry once, when its time has come, and drops those of a partition" do
+        backoff = Processing::BackoffQueue.new
+        one, other, never = Entry.new(:a, 2.0), Entry.new(:b, 3.0), Entry.new(:b, Float::INFINITY)
+        [one, other, never].each { |entry| backoff.add(entry) }
+        assert_equal 2.0, backoff.deadline
+        assert_equal [[], [one], []], [backoff.due(1.0), backoff.due(2.0), backoff.due(2.5)]
+        backoff.drop(:b)
+        assert_equal [nil, []], [backoff.deadline, backoff.due(9.0)]
+      end
+
+      test "drops of a partition only the entries for which the block is true" do
+        backoff = Processing::BackoffQueue.new
+        one, other, elsewhere = Entry.new(:a, 1.0), Entry.new(:a, 2.0), Entry.new(:b, 2.0)
+        [one, other, elsewhere].each { |entry| backoff.add(entry) }
+        backoff.drop(:a) { |entry| entry.retry_at > 1.0 }
+        assert_equal [one, elsewhere], backoff.due(9.0)
+      end
+
+      test "a success ends the backoff of items that wait for one that began after their time" do
+        backoff = Processing::BackoffQueue.new
+        one, other, paused, elsewhere = %i[a a a b].map { |partition| Entry.new(partition, 30.0) }
+        [[one, 1.0], [other, 2.0], [paused], [elsewhere, 1.0]].each { |each| backoff.add(*each) }
+        assert_equal [[], [one], []], [1.0, 1.5, 2.0].map { |began| backoff.succeeded(:a, began) }
+        assert_equal [other, paused, elsewhere], backoff.due(30.0)
+        assert_empty backoff.succeeded(:a, 9.0)
+      end
+
+      test "a probe ends the backoff of the first item that waits for a success" do
+        backoff = Processing::BackoffQueue.new
+        one, other, paused = Entry.new(:a, 20.0), Entry.new(:a, 10.0), Entry.new(:a, 9.0)
+        backoff.add(paused)
+        refute backoff.probe(:a, 1.5)
+        [one, other].each { |entry| backoff.add(entry, 0.5) }
+        2.times { assert backoff.probe(:a, 1.5) }
+        assert_equal [20.0, 1.5, 9.0], [one, other, paused].map(&:retry_at)
+        assert_equal [other], backoff.due(1.5)
+        backoff.drop(:a)
+        refute backoff.probe(:a, 3.0)
+      end
+
+      test "due needs no memory, however often it is called" do
+        out, err, status = run_program(GROWTH)
+        assert_equal ["", true], [err, status.success?]
+        assert_operator out.to_i, :<, 1 << 20
+      end
+    end
+  end
+end

@@ -1,0 +1,139 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/kafka"
+
+module Skep
+  module Kafka
+    # Which messages may be worked on, by their keys.
+    class KeyOrderTest < ::Skep::TestCase
+      test "takes a worker's share of messages, of keys that no other item has, in order" do
+        order = order(threads: 2)
+        put(order, %w[a b a c b a])
+        first, second = take(order), take(order)
+        assert_equal [%w[a0 a2 a5], %w[b1 b4]], [told(first), told(second)]
+        assert_equal %w[c3], told(take(order))
+        assert_nil order.take
+      end
+
+      test "a key's later messages wait for its work item" do
+        order = order(threads: 1)
+        put(order, %w[a b])
+        item = take(order)
+        put(order, %w[a c a], from: 2)
+        assert_equal %w[c3], told(take(order))
+        assert_nil order.take
+        order.release(item)
+        assert_equal %w[a2 a4], told(take(order))
+      end
+
+      test "takes messages first that have waited for their key" do
+        order = order(threads: 1, limit: 1)
+        put(order, %w[a])
+        item = take(order)
+        put(order, %w[a b], from: 1)
+        order.release(item)
+        assert_equal %w[a1], told(take(order))
+        assert_equal %w[b2], told(take(order))
+      end
+
+      test "messages without a key wait for no other" do
+        order = order(threads: 4)
+        put(order, [nil] * 4)
+        assert_equal([[0], [1], [2], [3]], Array.new(4) { take(order).batch.map(&:offset) })
+      end
+
+      test "uses the keys that it is given" do
+        order = order(threads: 2)
+        messages = put(order, %w[a b]) { |some| some.map { |message| message.key.ord % 2 } }
+        assert_equal messages, take(order).batch.messages + take(order).batch.messages
+        put(order, %w[a c], from: 2) { |some| some.map { |message| message.key.ord % 2 } }
+        assert_nil order.take
+      end
+
+      test "reads no more than `ahead` messages beyond the lowest unfinished one" do
+        order = order(threads: 1, limit: 3, ahead: 6)
+        assert_equal 3, order.room
+        put(order, %w[slow a b])
+        assert_equal 0, order.room # that much waits already
+        slow = take(order)
+        assert_equal 3, order.room
+        put(order, %w[slow slow slow], from: 3)
+        assert_equal 0, order.room
+        assert_predicate order, :held?
+        order.done(slow.batch, 2)
+        assert_equal 3, order.room
+        assert_equal 3, order.position
+        refute_predicate order, :held?
+      end
+
+      test "stops reading at a limit of memory" do
+        order = order(threads: 1)
+        put(order, %w[a], bytes: 16 << 20)
+        item = take(order)
+        assert_equal 0, order.room
+        order.done(item.batch, 0)
+        assert_equal 100, order.room
+      end
+
+      test "a part of a batch can be done before the rest" do
+        order = order(threads: 1)
+        put(order, %w[a b c d])
+        batch = take(order).batch
+        order.done(batch, 1)
+        assert_equal 2, order.position
+        order.done(batch, 3, after: 1)
+        assert_equal 4, order.position
+        order.done(batch, 3, after: 3)
+        assert_equal 4, order.position
+      end
+
+      test "takes each message once, and those of a key in order, in random runs" do
+        random = Random.new(3)
+        order = order(threads: 3, limit: 20, ahead: 60)
+        out, seen, offset = [], [], 0
+        until seen.size == 1_000 && out.empty?
+          room = [order.room, 1_000 - offset].min
+          put(order, Array.new(room) { %w[a b c d e].sample(random:) }, from: offset)
+          offset += room
+          out << take(order) if order.any?
+          next unless random.rand < 0.5 && out.any?
+
+          through(order, out.delete_at(random.rand(out.size)), seen)
+        end
+        assert_equal (0...1_000).to_a, seen.map { |one| one[1..].to_i }.sort
+        seen.group_by { |one| one[0] }.each_value do |of_key|
+          assert_equal of_key.sort_by { |one| one[1..].to_i }, of_key
+        end
+        assert_equal 1_000, order.position
+      end
+
+      private
+
+      def order(threads:, limit: 100, ahead: 1_000)
+        Processing::KeyOrder.new(limit:, threads:, ahead:)
+      end
+
+      def put(order, keys, from: 0, bytes: 1, &ask)
+        messages = keys.map.with_index(from) do |key, offset|
+          Message.new("t", 0, offset, key, nil, 0, {})
+        end
+        order.put(messages, ask ? yield(messages) : order.keys(messages), bytes:)
+        messages
+      end
+
+      def take(order)
+        messages, keys = order.take
+        Processing::WorkItem.new(nil, [Batch.new("t", 0, messages)], keys)
+      end
+
+      def through(order, item, seen)
+        seen.concat(told(item))
+        order.done(item.batch, item.batch.last_offset)
+        order.release(item)
+      end
+
+      def told(item) = item.batch.map { |message| "#{message.key}#{message.offset}" }
+    end
+  end
+end

@@ -1,0 +1,143 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/kafka"
+require "skep/swarm"
+require "kafka/support/fake_child"
+
+module Skep
+  module Kafka
+    # What a handler learns of a revocation, and when the group is asked for the membership.
+    class PartitionOwnershipTest < ::Skep::TestCase
+      Part = Struct.new(:revoked, :restart)
+      private_constant :Part
+
+      # Answers commits with these codes; the block is called at each.
+      class Group
+        attr_reader :commits
+
+        def initialize(*codes, &block)
+          @codes, @block, @commits = codes, block, []
+        end
+
+        def lost? = false
+
+        def commit(offsets, _seconds)
+          @commits.concat(offsets)
+          @block&.call
+          @codes.shift
+        end
+      end
+
+      def setup
+        super
+        @now = 0.0
+        @lease = Processing::MembershipLease.new(3.0, clock: -> { @now })
+        @part = Part.new(nil, ["orders", 0, 7])
+        @child = FakeChild.new
+      end
+
+      def teardown
+        @child.close
+        super
+      end
+
+      test "makes no request while the event loop runs" do
+        3.times { (@now += 2.0) && @lease.renew }
+
+        assert_predicate ownership, :confirmed?
+        assert_empty @group.commits
+      end
+
+      test "after the process was stopped, asks the group until it answers, once" do
+        @now += 4.0
+        @lease.renew # the event loop goes on, and knows of nothing yet
+
+        assert_predicate ownership(Librdkafka::ErrorCode::TIMED_OUT, 0), :confirmed?
+        assert_predicate ownership, :confirmed?
+        assert_equal [["orders", 0, 7]] * 2, @asked
+      end
+
+      test "isn't confirmed by a group that has assigned the partition to another member" do
+        @now += 4.0
+
+        refused = ownership(Librdkafka::ErrorCode::UNKNOWN_MEMBER_ID) { @part.revoked = :lost }
+        refute_predicate refused, :confirmed?
+      end
+
+      test "isn't confirmed without an answer at a stop" do
+        @now += 4.0
+
+        refute_predicate ownership(Librdkafka::ErrorCode::TIMED_OUT) { @child.stop! }, :confirmed?
+      end
+
+      test "makes no request for a transactional source" do
+        @now += 4.0
+
+        assert_predicate ownership(transactional: true), :confirmed?
+      end
+
+      test "ends each after the current message once the partition is revoked" do
+        owner = ownership
+        seen = each_of(owner) { |message, _| @part.revoked = :asked if message.offset == 1 }
+
+        assert_equal [[0, 1], 1, true], [seen, @batch.__ended_at, @batch.revoked?]
+        assert_equal [0, 1], @batch.map(&:offset), "a second loop has the same messages"
+      end
+
+      test "ends each if the group doesn't confirm the membership after a long message" do
+        refused = ownership(Librdkafka::ErrorCode::UNKNOWN_MEMBER_ID) { @part.revoked = :lost }
+        seen = each_of(refused) do |message|
+          @now += 4.0 if message.offset.zero?
+          wait_readable_for(0.002)
+        end
+
+        assert_equal [[0], 0], [seen, @batch.__ended_at]
+      end
+
+      test "doesn't end a nested loop" do
+        counts = []
+        each_of(ownership) do |message|
+          @part.revoked = :asked
+          @batch.__end_early
+          counts << [message.offset, @batch.count]
+        end
+
+        assert_equal [[0, 5]], counts
+      end
+
+      test "each yields nothing if the partition is lost before" do
+        @part.revoked = :lost
+
+        assert_equal [[], -1], [each_of(ownership), @batch.__ended_at]
+      end
+
+      private
+
+      def ownership(*codes, transactional: false, &asked)
+        @group = Group.new(*codes, &asked)
+        @asked = @group.commits if codes.any?
+        Processing::PartitionOwnership.new(child: @child, partition: @part, consumer: @group,
+                                           lease: @lease, asks: !transactional)
+      end
+
+      # The offsets given out.
+      def each_of(owner)
+        messages = (0...5).map { |offset| Message.new("orders", 0, offset, nil, nil, 0, {}) }
+        @batch = Batch.new("orders", 0, messages)
+        @batch.__attach(@child)
+        owner.define_singleton_method(:limit) { 1_000_000 }
+        @batch.__owned(owner)
+        seen = []
+        @batch.each do |message|
+          seen << message.offset
+          yield message if block_given?
+          @batch.__end_early if @part.revoked
+        end
+        seen
+      end
+
+      def wait_readable_for(seconds) = IO.select(nil, nil, nil, seconds)
+    end
+  end
+end

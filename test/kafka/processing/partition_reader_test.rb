@@ -1,0 +1,169 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+# What comes through an partition reader whose reader meets what can't be read.
+class KafkaPartitionReaderTest < Skep::TestCase
+  BAD = [-199, "wrong checksum", 12].freeze
+
+  # A partition queue whose reads, positions and low watermarks are given.
+  class ScriptedQueue
+    def initialize(reads, positions, lows) = (@reads, @positions, @lows = reads, positions, lows)
+    def read(_limit) = @reads.shift
+    def position = @positions.shift
+    def low_watermark = @lows.shift
+    def leader_epoch = nil
+    def close = nil
+  end
+
+  # Notes the calls of a reader.
+  class Notes
+    attr_reader :told
+
+    def initialize = @told = []
+    def stuck(_, offset, code, _) = told << [:stuck, offset, code]
+    def again(_, offset) = told << [:again, offset]
+    def readable(_, offset) = told << [:readable, offset]
+    def reset(_, expected, first, low) = told << [:reset, expected, first, low]
+  end
+
+  test "reads up to an unreadable message, then nothing before a seek" do
+    reader = reader(read(10..15, BAD), read(16..20), read(12..20))
+
+    assert_equal [[10, 11], [], 7], take(reader)
+    assert_equal [[], [], 5], take(reader)
+    sought = nil
+    reader.resume { |offset| sought = offset }
+    assert_equal 12, sought
+    assert_equal [(12..20).to_a, [], 9], take(reader)
+    assert_equal [[:stuck, 12, -199], [:readable, 12]], @notes.told
+  end
+
+  test "reports an unknown compression as unreadable, and returns other errors" do
+    refused = [29, "refused", -1001]
+    reader = reader(read(0..1), read(nil, refused, [-198, "bad compression", 2]))
+
+    take(reader)
+    assert_equal [[], [refused], 2], take(reader)
+    assert_equal [[:stuck, 2, -198]], @notes.told
+  end
+
+  test "stops at the offset of any other error, and reports nothing itself" do
+    refused = [29, "refused", 2]
+    reader = reader(read(0..1, refused), read(3..4), read(2..4))
+
+    assert_equal [[0, 1], [refused], 3], take(reader)
+    assert_empty take(reader).first # librdkafka has taken the error for the message 2
+    reader.resume { |offset| assert_equal 2, offset }
+    assert_equal [2, 3, 4], take(reader).first
+    assert_equal [[:again, 2]], @notes.told
+  end
+
+  test "continues after an error without an offset" do
+    reader = reader(read(0..1, [-186, "no connection", -1001]), read(2..3))
+
+    assert_equal [[0, 1], [2, 3]], Array.new(2) { take(reader).first }
+    assert_empty @notes.told
+  end
+
+  test "remains stopped if the seek fails" do
+    reader = reader(read(0..1, [-170, "unknown codec", 1]), read(2..3))
+
+    take(reader)
+    assert_raises(IOError) { reader.resume { raise IOError } }
+    assert_empty take(reader).first
+  end
+
+  test "a seek elsewhere ends the stop" do
+    reader = reader(read(0..1, [-199, "wrong checksum", 2]), read(7..9))
+
+    take(reader)
+    assert_equal 7, reader.restart { 7 } # nor is the seek a reset
+    reader.resume { flunk "it is where it is to be" }
+    assert_equal [7, 8, 9], take(reader).first
+    assert_equal [[:stuck, 2, -199]], @notes.told
+  end
+
+  test "reports a reset when the log begins behind the expected offset" do
+    assert_equal [[:reset, 10, 30, 28]],
+                 resets([0, 28, 28, 28], read(0..3), read(4..9), read(30..31), read(40..41))
+    assert_equal [[:reset, 0, 4, 3]], resets([3], read(4..9), expected: 0)
+  end
+
+  test "reports a reset by the low watermark at that time if retention has moved on since" do
+    assert_equal [[:reset, 10, 30, 28]],
+                 resets([0, 28, 90], read(0..3), read(4..9), read(30..31))
+  end
+
+  test "reports no reset for gaps in the log, even if retention has deleted them since" do
+    assert_empty resets([0, 0, 50], read(0..3), read(8..9), read(30..31))
+    assert_empty resets([nil, nil], read(0..3), read(8..9))
+    assert_empty resets([3], read(8..9), expected: 5)
+  end
+
+  test "reports a reset to an earlier offset" do
+    assert_equal [[:reset, 500, 0, nil]], resets([0, 0], read(0..3), read(4..9), expected: 500)
+  end
+
+  test "forgets the low watermark of a recreated topic" do
+    assert_empty resets([7, 0, 0], read(0..3), read(4..5), read(8..9))
+  end
+
+  test "returns the end offset of a read that ends with undelivered records" do
+    assert_equal [nil, 13, 15],
+                 reaches([nil, 12, 12, 13, 13, 15], read(10..11), read(nil), read(13..13))
+    assert_equal [11, 12], reaches([nil, 11, 11, 12], read(nil), read(nil))
+  end
+
+  test "ignores a queue position that the read hasn't moved" do
+    assert_equal [nil], reaches([21, 21], read(nil)), "of the partition's last time here"
+    assert_equal [nil], reaches([21, nil], read(nil))
+    assert_equal [nil, nil, 15],
+                 reaches([10, 14, 14, 14, 15], read(nil, [29, "refused", -1]), read(nil), read(nil))
+  end
+
+  test "returns no end offset while more waits, or at an error" do
+    assert_equal [nil], reaches([nil, 100], read(0..9), limit: 10)
+    assert_equal [nil, nil], reaches([nil, 13, 13, 16], read(10..11, BAD), read(13..14))
+  end
+
+  test "counts missing messages if only undelivered records follow" do
+    told = resets([0, 29], read(4..9), read(nil), places: [4, 10, 10, 30])
+
+    assert_equal [[:reset, 10, 30, 29]], told
+  end
+
+  private
+
+  def reader(*reads, places: [], lows: [])
+    @notes = Notes.new
+    queue = ScriptedQueue.new(reads, places, lows)
+    Skep::Kafka::Processing::PartitionReader.new(queue, "orders", 0, fetch_errors: @notes)
+  end
+
+  # lows: the low watermark at each read.
+  def resets(lows, *reads, expected: nil, places: [])
+    reader = reader(*reads, places:, lows:)
+    reader.begin_at(expected)
+    reads.each { take(reader) }
+    @notes.told
+  end
+
+  # What each of these reads reaches; places: librdkafka's, before and after each.
+  def reaches(places, *reads, limit: 100)
+    reader = reader(*reads, places:)
+    Array.new(reads.size) { reader.read(limit).last }
+  end
+
+  def read(offsets, *errors)
+    messages = offsets.to_a.map do |offset|
+      Skep::Kafka::Message.new("orders", 0, offset, nil, nil, 0, {})
+    end
+    [Skep::Kafka::Librdkafka::MessageSet.new(messages), errors, messages.size + errors.size]
+  end
+
+  def take(reader)
+    message_set, errors, count, = reader.read(100)
+    [message_set.map(&:offset), errors, count]
+  end
+end

@@ -1,0 +1,408 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+module Skep
+  module Kafka
+    # The scheduler alone: partitions are stand-ins without a client behind them.
+    class SchedulerTest < ::KafkaCase
+      # What the scheduler asks of a partition: of `items` it gives one a draw, one at a time unless
+      # `wide`.
+      Stub = Struct.new(:id, :key, :state, :retry_at, :revoked, :position, :gathering, :items,
+                        :wide, :waits, :place, :order, :last_success, :text, :in_flight, :sorted,
+                        keyword_init: true) do
+        Unsorted = Struct.new(:partition, :text) do
+          def needs_keys? = true
+        end
+
+        def unsorted = text && Unsorted.new(self, text)
+
+        def sort(keys)
+          self.sorted = keys
+          self.text = nil
+        end
+
+        def succeeded(began) = self.last_success = began
+        def succeeded_since?(time) = time && last_success ? last_success > time : false
+        def data_available = nil
+        def idle = self.state = :idle
+        def back_off = self.state = :backoff
+        def ready = (self.state = :ready) && (self.retry_at = nil)
+        def begin_reading = self.state = :reading
+        def item_taken = self.in_flight += 1
+        def item_released = self.in_flight -= 1
+        def revoke(how) = self.revoked = how
+        def wait? = !retry_at.nil? && (seeking? || !more?)
+        def errors = []
+        def epoch(_offset) = 7
+        def partition = self
+        def in_flight? = in_flight.positive? || state == :reading
+        def gathering? = gathering
+        def seeking? = !place.nil?
+        def seek(place, *) = self.place = place
+        def waits_for = nil
+        def waits_for?(_strand) = false
+        def stale?(item) = !item.order.equal?(order)
+        def more? = seeking? ? in_flight.zero? : items.positive? && (wide || in_flight.zero?)
+        def done(_strand, offset) = self.position = offset + 1
+        def release(item) = (self.released ||= []) << item
+        def in_doubt? = false
+        def progress = position && [*key, position]
+        def close = self.state = :closed
+
+        attr_accessor :released
+
+        def read
+          self.retry_at = waits
+          self.place, self.order = nil, Object.new if seeking? && in_flight.zero?
+        end
+
+        def draw
+          return if seeking? || !more?
+
+          self.items -= 1
+          batch = Batch.new(*key, [Message.new(*key, 41, nil, nil, 0, {})])
+          Processing::WorkItem.new(self, [batch], order:)
+        end
+      end
+
+      # A lock that lets the test do something just before it is taken, or after it is given back.
+      class Turnstile < SimpleDelegator
+        attr_writer :before, :after
+
+        def synchronize
+          step(:@before)
+          super.tap { step(:@after) }
+        end
+
+        private
+
+        def step(name) = instance_variable_get(name)&.tap { instance_variable_set(name, nil) }&.call
+      end
+
+      def setup
+        super
+        @stored = []
+        @scheduler = Processing::Scheduler.new(offset_store: self)
+      end
+
+      def teardown
+        @scheduler.close
+        @scheduler.clear
+        super
+      end
+
+      test "hands out one item of a partition ordered by offset at a time" do
+        add(1, items: 2)
+        item = take
+        assert_equal 1, item.partition.id
+        assert_nil take
+        @scheduler.wakeup_pipe.wake(1)
+        @scheduler.wake_ready
+        assert_nil take
+        @scheduler.release(item)
+        assert_equal 1, take.partition.id
+      end
+
+      test "hands out several items of a partition ordered by key" do
+        add(1, items: 3, wide: true)
+        items = Array.new(3) { take }
+        assert_equal 3, items.first.partition.in_flight
+        assert_nil take
+        items.each { |item| @scheduler.release(item) }
+        assert_equal 0, items.first.partition.in_flight
+      end
+
+      test "wakes the main thread for a new partition" do
+        add(1)
+        refute_nil @scheduler.wakeup_pipe.io.wait_readable(0)
+      end
+
+      test "an item in backoff is handed out when its time has come, others before" do
+        add(1)
+        add(2)
+        first = take
+        first.back_off(600)
+        @scheduler.release(first)
+        assert_equal 2, take.partition.id
+        @scheduler.wakeup_pipe.wake(1)
+        @scheduler.wake_ready
+        assert_nil take
+        assert_in_delta OS.now + 600, @scheduler.next_deadline, 60
+        @scheduler.wake_ready(@scheduler.next_deadline)
+        assert_same first, take
+        refute first.partition.released
+        first.next_batch
+        @scheduler.release(first)
+        assert_equal [first], first.partition.released
+      end
+
+      test "a success that began after a failure ends the item's backoff" do
+        add(1, items: 3, wide: true)
+        items = Array.new(3) { take }
+        now = OS.now
+        items[0].back_off(600, awaiting: now)
+        items[1].back_off(600) # for another reason
+        items.first(2).each { |item| @scheduler.release(item) }
+        @scheduler.succeeded(items[2].partition, now)
+        assert_nil take
+        @scheduler.succeeded(items[2].partition, now + 1)
+        assert_same items[0], take
+        assert_nil take
+      end
+
+      test "an item that waits for a success which came before its release is ready at once" do
+        add(1, items: 2, wide: true)
+        one, other = take, take
+        one.back_off(600, awaiting: OS.now)
+        @scheduler.succeeded(other.partition, OS.now + 1)
+        @scheduler.release(one)
+        assert_same one, take
+      end
+
+      test "one of the items that wait for a success is tried soon, whatever happens to others" do
+        add(1, items: 3, wide: true)
+        one, other, third = take, take, take
+        refute @scheduler.probe(one.partition)
+        now = OS.now
+        [one, other].each do |item|
+          item.back_off(600, awaiting: now)
+          @scheduler.release(item)
+        end
+        assert_operator [one, other].map(&:retry_at).min, :<, now + 300
+        @scheduler.wake_ready(now + 300)
+        probe = take
+        probe.back_off(3600) # it was asked to pause
+        @scheduler.release(probe)
+        @scheduler.release(third.tap(&:next_batch))
+        @scheduler.wake_ready(now + 300)
+        assert_same [one, other].find { |item| !item.equal?(probe) }, take
+      end
+
+      test "hands out the parts of an item separately" do
+        add(1)
+        item = take
+        other = Processing::WorkItem.new(item.partition, [:batch])
+        item.instance_variable_get(:@split_off) << other
+        item.back_off(60)
+        other.retry_at = nil
+        @scheduler.release(item)
+        assert_same other, take
+        assert_nil take
+      end
+
+      test "makes a partition ready that waits for more messages when they come" do
+        partition = add(1, gathering: true, waits: OS.now + 60, items: 0)
+        assert_nil take
+        assert_equal :backoff, partition.state
+        partition.items = 1
+        @scheduler.wakeup_pipe.wake(1)
+        @scheduler.wake_ready
+        assert_equal 1, take.partition.id
+      end
+
+      test "a revocation returns the offset of the batch in progress once that is done" do
+        add(1)
+        item = take
+        leaving = @scheduler.ask_back([["t", 1]])
+        assert_equal [item.partition], @scheduler.processing(leaving)
+        Thread.new { @scheduler.complete(item) and @scheduler.release(item) }.join
+        refute_nil @scheduler.released.io.wait_readable(0)
+        assert_empty @scheduler.processing(leaving)
+        assert_equal [["t", 1, 42]], @scheduler.take_back(leaving)
+        assert_equal [["t", 1, 42, 7]], @stored
+        assert_equal :closed, item.partition.state
+        assert_empty @scheduler.keys
+      end
+
+      test "a revoked partition is closed when all its items are released" do
+        add(1, items: 2, wide: true)
+        items = [take, take]
+        leaving = @scheduler.ask_back([["t", 1]])
+        items.each do |item|
+          refute_equal :closed, item.partition.state
+          @scheduler.complete(item)
+          @scheduler.release(item)
+        end
+        assert_equal [["t", 1, 42]], @scheduler.take_back(leaving)
+        assert_equal :closed, items.first.partition.state
+      end
+
+      test "stores no offset of a batch that ends after its partition is lost" do
+        add(1)
+        item = take
+        assert_empty @scheduler.revoke([["t", 1]])
+        assert_equal [:partition_lost, []], [@scheduler.complete(item), @stored]
+        @scheduler.release(item)
+        assert_equal :closed, item.partition.state
+      end
+
+      test "a new assignment waits for the batch of the earlier one" do
+        add(1)
+        old = take
+        @scheduler.revoke([old.partition.key])
+        add(2, key: old.partition.key)
+        assert_nil take
+        @scheduler.release(old)
+        assert_equal 2, take.partition.id
+      end
+
+      test "reads a partition on one thread only, even if it had to wait for just a moment" do
+        lock = turnstile
+        add(1)
+        old = take
+        @scheduler.revoke([old.partition.key])
+        new = add(2, key: old.partition.key)
+        reading, hold = Thread::Queue.new, Thread::Queue.new
+        inside = 0
+        new.define_singleton_method(:read) do
+          raise "two read it at once" if (inside += 1) > 1
+
+          (reading << true) && hold.pop
+        end
+        other = nil
+        lock.after = lambda do
+          @scheduler.release(old)
+          other = Thread.new { take }
+          reading.pop
+        end
+        assert_nil take
+        hold << true
+        assert_same new, other.value.partition
+      ensure
+        hold&.close
+        other&.join
+      end
+
+      test "a revocation and a seek end the backoff of the partition's items" do
+        add(1, items: 2, wide: true)
+        resting, seeking = take, take
+        add(2)
+        resting.back_off(0)
+        @scheduler.release(resting)
+        @scheduler.seek(seeking, :beginning)
+        assert_nil @scheduler.next_deadline
+        assert_predicate seeking, :done?
+        other = take
+        other.back_off(0)
+        @scheduler.release(other)
+        @scheduler.revoke([["t", 2]])
+        assert_nil @scheduler.next_deadline
+      end
+
+      test "hands out no item from before a seek, wherever it waited" do
+        add(1, items: 4, wide: true)
+        resting, seeking = take, take
+        resting.back_off(0)
+        @scheduler.release(resting)
+        @scheduler.wake_ready # it waits for a worker now, behind its partition
+        @scheduler.seek(seeking, :beginning)
+        @scheduler.release(seeking)
+        fresh = take
+        refute_predicate fresh.partition, :seeking?
+        assert_equal [fresh.partition.order] * 2, [fresh.order, take.order]
+        assert_nil take
+      end
+
+      test "hands out no item that a worker took from the queue just before a seek" do
+        lock = turnstile
+        add(1, items: 2, wide: true)
+        popped, seeking = take, take
+        @scheduler.release(popped) # another try, at once
+        fresh = nil
+        lock.before = lambda do
+          @scheduler.seek(seeking, :beginning)
+          @scheduler.release(seeking)
+          seeking.partition.items = 1 # from there
+          fresh = take
+        end
+        assert_nil take
+        assert_equal 1, fresh.partition.in_flight
+      end
+
+      test "makes ready what is idle or in backoff once, if there is something to read" do
+        add(1, items: 0)
+        add(2, waits: OS.now + 600, gathering: true, items: 0)
+        2.times { assert_nil take }
+        [1, 2].each { |id| partition(id).items = 1 }
+        partition(1).revoke(:asked)
+        2.times { [1, 2].each { |id| ring(id) } }
+        assert_equal [2, nil], [take.partition.id, take]
+      end
+
+      test "wakes the main thread for a new backoff" do
+        add(1)
+        item = take
+        @scheduler.wakeup_pipe.drain
+        item.back_off(600)
+        @scheduler.release(item)
+        assert @scheduler.wakeup_pipe.io.wait_readable(0)
+      end
+
+      test "hands out messages without keys, and a work item once their keys are submitted" do
+        partition = add(1, text: "a b")
+        unsorted = take
+        assert_equal [true, "a b", :reading], [unsorted.needs_keys?, unsorted.text, partition.state]
+        ring(1)
+        assert_nil take
+        item = @scheduler.submit_keys(unsorted, %w[a b])
+        assert_equal [%w[a b], 1, :idle], [partition.sorted, partition.in_flight, partition.state]
+        assert_same partition, item.partition
+      end
+
+      test "hands out messages without keys again if they are released without" do
+        partition = add(1, text: "a b")
+        @scheduler.release(take)
+        assert_equal "a b", take.text
+        @scheduler.revoke([["t", 1]])
+        refute_equal :closed, partition.state
+        assert_nil @scheduler.submit_keys(partition.unsorted, %w[a b])
+        assert_equal :closed, partition.state
+      end
+
+      test "stores a mark once, and the batch's end" do
+        add(1)
+        item = take
+        2.times { assert_equal :stored, @scheduler.mark(item, 40) }
+        @scheduler.complete(item)
+        assert_equal [["t", 1, 41, 7], ["t", 1, 42, 7]], @stored
+      end
+
+      test "hands out nothing once closed" do
+        waiting = Thread.new { @scheduler.next_item }
+        add(1)
+        assert_equal 1, waiting.value.partition.id
+        waiting = Thread.new { @scheduler.next_item }
+        @scheduler.close
+        assert_nil waiting.value
+        add(2)
+        assert_nil @scheduler.next_item
+      end
+
+      # In the place of the consumer.
+      def store(*place) = @stored << place
+
+      private
+
+      def add(id, key: ["t", id], items: 1, **more)
+        partition = Stub.new(id:, key:, items:, in_flight: 0, **more)
+        @scheduler.add(partition)
+        partition
+      end
+
+      def partition(id) = @scheduler.instance_variable_get(:@assignment)[id]
+
+      def ring(id)
+        @scheduler.wakeup_pipe.wake(id)
+        @scheduler.wake_ready
+      end
+
+      def turnstile
+        lock = Turnstile.new(@scheduler.instance_variable_get(:@lock))
+        @scheduler.instance_variable_set(:@lock, lock)
+      end
+
+      def take = @scheduler.next_item(wait: false)
+    end
+  end
+end

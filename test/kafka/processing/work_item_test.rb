@@ -1,0 +1,161 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/kafka"
+
+module Skep
+  module Kafka
+    # What is to be tried of a work item, and how often that failed.
+    class WorkItemTest < ::Skep::TestCase
+      test "counts failures of a batch of one as failures of that message" do
+        item = item(%w[a])
+        [0, nil].each { |offset| item.failed(offset) }
+        assert_equal 2, item.failures.number
+      end
+
+      test "parts keep the time of the first failure if it isn't known which one failed" do
+        item = item(%w[a b c])
+        item.failed(nil, 7.0)
+        item.split_failed_key(nil)
+        parts = item.parts
+        parts.first.split
+        parts.first.next_batch
+        assert_equal [7.0, 7.0], parts.map { |one| one.failures.since }
+      end
+
+      test "keys split off from the failed one have no time of a failure" do
+        item = item(%w[a b c])
+        item.failed(0, 7.0)
+        item.split_failed_key(0)
+        assert_equal [7.0, nil], item.parts.map { |one| one.failures.since }
+      end
+
+      test "continues after the mark, without failures" do
+        item = item(%w[a a a])
+        2.times { item.failed(1) }
+        assert_equal 0, item.drop_marked
+        assert_equal 2, item.failures.count
+        item.marked = 1
+        assert_equal 2, item.drop_marked
+        assert_equal [[2], 0, nil], [offsets(item), item.failures.count, item.marked]
+        item.marked = 2
+        assert_equal 1, item.drop_marked
+        assert_predicate item, :done?
+      end
+
+      test "tries messages one by one once split" do
+        item = item(%w[a b])
+        item.split
+        assert_equal [0], offsets(item)
+        item.next_batch
+        assert_equal [1], offsets(item)
+      end
+
+      test "its end offset counts for its last batch, and for an item without messages" do
+        batch = Batch.new("t", 0, (0..1).map { |n| Message.new("t", 0, n, nil, nil, 0, {}) })
+        item = Processing::WorkItem.new(nil, [batch], end_offset: 5)
+        assert_equal 4, item.last_offset
+        item.split
+        assert_equal 0, item.last_offset
+        item.next_batch
+        assert_equal 4, item.last_offset
+        item.drop
+        assert_nil item.end_offset
+        assert_equal 6, Processing::WorkItem.new(nil, [], {}, end_offset: 7).last_offset
+      end
+
+      test "splits off other keys than the one that failed" do
+        item = item(%w[a b a c])
+        item.failed(2)
+        item.split_failed_key(2)
+        item.back_off(60)
+        here, off = item.parts
+        assert_equal [[0, 2], [1, 3]], [offsets(here), offsets(off)]
+        assert_equal [%w[a], %w[b c]], [here, off].map { |one| one.keys.values.uniq }
+        assert_equal [1, 0], [here, off].map { |one| one.failures.count }
+        assert_equal here.retry_at.round, off.retry_at.round
+        assert_equal [item], item.parts
+      end
+
+      test "keys that are split off inherit how long nothing has succeeded" do
+        item = item(%w[a b c])
+        item.failed(0, 7.0)
+        item.split_failed_key(0)
+        item.back_off(60, awaiting: 8.0)
+        here, off = item.parts
+        assert_equal [7.0, 7.0], [here, off].map { |one| one.failures.outage_since }
+        assert_equal [8.0, 8.0], [here, off].map(&:awaiting)
+        here.pause
+        off.back_off(1)
+        assert_equal [nil, nil], [here, off].map(&:awaiting)
+      end
+
+      test "splits off half of its keys if it isn't known which one failed" do
+        item = item(%w[a b a c d])
+        item.failed(nil)
+        item.split_failed_key(nil)
+        here, off = item.parts
+        assert_equal [[0, 1, 2], [3, 4]], [offsets(here), offsets(off)]
+        assert_equal [0, 0], [here, off].map { |one| one.failures.count }
+      end
+
+      test "backs off alone once other keys are split off" do
+        item = item(%w[a b])
+        item.split_failed_key(0)
+        _, off = item.parts
+        item.split_failed_key(0)
+        item.back_off(60)
+        assert_nil off.retry_at
+      end
+
+      test "backs off alone once it is split into messages" do
+        item = item(%w[a b])
+        item.split_failed_key(nil)
+        _, off = item.parts
+        item.split # instead of a rest
+        item.back_off(60)
+        assert_nil off.retry_at
+      end
+
+      test "splits off keys of which all messages are done" do
+        item = item(%w[a b a])
+        item.isolate { |message| message.offset.zero? }
+        item.next_batch
+        assert_equal [item], item.parts
+        item.marked = 1
+        item.drop_marked
+        here, over = item.parts
+        assert_equal [[[2], %w[a]], [nil, %w[b]]],
+                     [[offsets(here), here.keys.values.uniq], [over.batch, over.keys.values]]
+      end
+
+      test "splits nothing off if it has one key, or isn't ordered by key" do
+        [item(%w[a a]), Processing::WorkItem.new(nil, [batch(%w[a b])])].each do |item|
+          item.split_failed_key(nil)
+          item.split_failed_key(1)
+          assert_equal [item], item.parts
+          assert_equal [0, 1], offsets(item)
+        end
+      end
+
+      test "splits nothing off while its messages are in several batches" do
+        item = item(%w[a b c])
+        item.isolate { |message| message.offset == 2 }
+        item.split_failed_key(0)
+        assert_equal [item], item.parts
+      end
+
+      private
+
+      def item(keys)
+        Processing::WorkItem.new(nil, [batch(keys)], keys.each_with_index.to_h { |k, n| [n, k] })
+      end
+
+      def offsets(item) = item.batch.map(&:offset)
+
+      def batch(keys)
+        Batch.new("t", 0, keys.map.with_index { |k, n| Message.new("t", 0, n, k, nil, 0, {}) })
+      end
+    end
+  end
+end

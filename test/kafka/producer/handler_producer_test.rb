@@ -1,0 +1,165 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+module Skep
+  module Kafka
+    class Producer
+      # child.producer: what a handler produces belongs to its batch.
+      class HandlerProducerTest < ::KafkaCase
+        MSG_SIZE_TOO_LARGE = 10
+        PRODUCE = 0 # the API key
+        private_constant :MSG_SIZE_TOO_LARGE, :PRODUCE
+
+        test "a batch is done once all that its handler produced is acknowledged" do
+          broker(orders: 2, out: 1)
+          feed("orders", (0...40).map { |n| ["k", n.to_s, n % 2] })
+          pending = []
+          pass_on(40, threads: 2) { |delivery| pending << delivery }
+
+          assert_equal (0...40).map(&:to_s), outputs(40).sort_by(&:to_i)
+          assert pending.all?(&:report)
+          assert_empty again
+        end
+
+        test "a message that isn't delivered fails the handler, and its batch is tried again" do
+          broker(orders: 1, out: 1)
+          feed("orders", [%w[k one]])
+          @broker.fail_next(PRODUCE, MSG_SIZE_TOO_LARGE)
+          events = pass_on(2)
+
+          failure, = named(events, "handler_failed")
+          assert_match(/DeliveryFailed: can't deliver .* to out \(.*too large/, failure[:error])
+          assert_equal %w[one], outputs(1)
+          assert_empty named(events, "kafka_not_delivered")
+          assert_empty again
+        end
+
+        test "a failure that the handler has rescued doesn't fail its batch" do
+          broker(orders: 1, out: 1)
+          feed("orders", [%w[k one]])
+          @broker.fail_next(PRODUCE, MSG_SIZE_TOO_LARGE)
+          seen = []
+          events = play do |batch, child|
+            child.producer.produce_sync("out", batch.payloads.first)
+          rescue DeliveryFailed => e
+            seen << e.code
+            child.stop!
+          end
+
+          assert_equal [MSG_SIZE_TOO_LARGE], seen
+          assert_empty named(events, "handler_failed")
+          assert_empty again
+        end
+
+        test "a process that the handler forks can't wait, flush or mark" do
+          broker(orders: 1, out: 1)
+          feed("orders", [%w[k one]])
+          messages = []
+          events = play do |batch, child|
+            delivery = child.producer.produce("out", "x")
+            pid, reader = in_child do |writer|
+              tries = [-> { delivery.wait }, -> { child.producer.flush(60) }, -> { batch.mark(0) }]
+              tries.each { |try| writer.puts(assert_raises(Skep::Error) { try.call }.message) }
+            end
+            wait_readable(reader)
+            messages = reader.read.lines
+            Process.wait(pid)
+            child.stop!
+          end
+
+          assert_equal [*["this producer belongs to another process"] * 2,
+                        "this batch belongs to another process"],
+                       messages.map { |line| line[/\A[^:]*/] }
+          assert_empty named(events, "handler_failed")
+          assert_equal %w[x], outputs(1)
+          assert_empty again
+        end
+
+        test "flush returns how many messages aren't acknowledged" do
+          broker(orders: 1, out: 1)
+          feed("orders", [%w[k one]])
+          left = nil
+          play do |batch, child|
+            batch.each { child.producer.produce("out", "x") }
+            left = child.producer.flush(10)
+            child.stop!
+          end
+          assert_equal 0, left
+        end
+
+        test "the end of a batch, and a flush, don't wait for linger.ms" do
+          broker(orders: 2, out: 1)
+          feed("orders", (0...6).map { |n| ["k", n.to_s, n % 2] })
+          left = []
+          began = Skep::OS.now
+          pass_on(6, threads: 2, batch: 1, producer: { "linger.ms": 60_000 }) do |_, child|
+            left << child.producer.flush(10)
+          end
+
+          assert_operator Skep::OS.now - began, :<, 30
+          assert_equal [0] * 6, left
+          assert_equal (0...6).map(&:to_s), outputs(6).sort_by(&:to_i)
+          assert_empty again
+        end
+
+        # In a forked process, which may exit with an open client.
+        test "a stop without a broker ends in time, and the batch isn't done" do
+          broker(orders: 1, out: 1)
+          feed("orders", [%w[k one]])
+          pid, reader = in_child do |writer|
+            child = FakeChild.new { |*told| writer.write("#{JSON.generate(told)}\n") }
+            handler = lambda do |_, lane|
+              lane.producer.produce_sync("out", "first")
+              @broker.down!
+              lane.producer.produce("out", "second")
+              child.time_left = 3.0
+              child.stop!
+            end
+            Source.new(**options).run(child, handler)
+          end
+          wait_readable(reader)
+          events = reader.each_line.map { |line| JSON.parse(line, symbolize_names: true) }
+
+          assert_predicate Process.wait2(pid).last, :success?
+          assert_match(/no answer, and the node is stopping/,
+                       named(events, "handler_failed").first[:error])
+          assert_equal 1, named(events, "kafka_not_delivered").sum { |facts| facts[:count] }
+        end
+
+        test "an invalid setting of producer: is reported with that name" do
+          source = Source.new(kafka: { "bootstrap.servers": "b:1" }, group: "g", topics: "t",
+                                           producer: { "no.such": 1 }, transactional: 5)
+          assert_equal 2, source.errors.size
+          assert_match(/\Aproducer: .*no\.such/, source.errors.first)
+          assert_match(/\Atransactional: must be true, false or a name/, source.errors.last)
+        end
+
+        test "there is no child.producer outside of a handler" do
+          child = FakeChild.new
+          error = assert_raises(Skep::Swarm::NoProducer) { child.producer }
+          assert_match(/Elsewhere make one of your own, after the fork/, error.message)
+        ensure
+          child.close
+        end
+
+        private
+
+        # Copies so many messages to the topic out; then the node is to stop.
+        def pass_on(count, **more)
+          seen = Thread::Queue.new
+          play(more) do |batch, child|
+            batch.each do |message|
+              delivery = child.producer.produce("out", message.payload, key: message.key)
+              yield delivery, child if block_given?
+              seen << message
+            end
+            child.stop! if seen.size >= count
+          end
+        end
+
+        def outputs(count) = payloads_of("out", count)
+      end
+    end
+  end
+end

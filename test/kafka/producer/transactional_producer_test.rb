@@ -1,0 +1,275 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+module Skep
+  module Kafka
+    class Producer
+      # A transactional source against the mock cluster, which answers transaction requests, with
+      # errors if a test wants that, but returns aborted messages to read_committed consumers, too:
+      # test/scenario/kafka/each_output_is_written_exactly_once.rb checks what consumers read.
+      class TransactionalProducerTest < ::KafkaCase
+        # API keys, and error codes.
+        PRODUCE, OFFSET_FETCH, INIT_PRODUCER_ID, END_TXN, TXN_OFFSET_COMMIT = 0, 9, 22, 26, 28
+        ILLEGAL_GENERATION, TRANSACTIONAL_ID_REFUSED, PRODUCER_FENCED = 22, 53, 90
+        REQUEST_TIMED_OUT, COORDINATOR_LOADING, GROUP_REFUSED = 7, 14, 30
+        private_constant :PRODUCE, :OFFSET_FETCH, :INIT_PRODUCER_ID, :END_TXN, :TXN_OFFSET_COMMIT,
+                         :ILLEGAL_GENERATION, :TRANSACTIONAL_ID_REFUSED, :PRODUCER_FENCED,
+                         :REQUEST_TIMED_OUT, :COORDINATOR_LOADING, :GROUP_REFUSED
+
+        # One partition, which is processed at once: for idle ones the metrics ask for offsets, and
+        # these requests would get the errors that are meant for others.
+        def setup
+          super
+          broker(orders: 1, out: 1, dead: 1)
+        end
+
+        test "each thread commits its messages and offset in a transaction of its own" do
+          @broker.create_topic("pairs", 2)
+          feed("pairs", (0...40).map { |n| ["k", n.to_s, n % 2] })
+          ids, there, go = Array.new(3) { Thread::Queue.new }
+          pass_on(40, topics: "pairs", threads: 2) do |child, message|
+            ids << child.producer.inspect[/test-\S+/]
+            next unless message.offset.zero?
+
+            go.close if (there << true).size == 2
+            go.pop # else one thread might do it all
+          end
+
+          assert_equal (0...40).map(&:to_s), payloads_of("out", 40).sort_by(&:to_i)
+          host = Socket.gethostname
+          assert_equal ["test-#{host}-0-1", "test-#{host}-0-2"],
+                       Array.new(ids.size) { ids.pop }.uniq.sort
+          assert_empty again("pairs")
+        end
+
+        test "messages behind the control record of a transaction are read" do
+          %w[one two].each do |text|
+            feed("orders", [["k", text, 0]])
+            pass_on(1)
+          end
+
+          assert_equal %w[one two], payloads_of("out", 2)
+        end
+
+        test "a batch whose offset the group rejects is tried again" do
+          feed("orders", [["k", "one", 0]])
+          @broker.fail_next(TXN_OFFSET_COMMIT, ILLEGAL_GENERATION)
+          events = pass_on(2)
+
+          assert_match(/the transaction failed at send_offsets_to_transaction \(.*generation/,
+                       named(events, "handler_failed").first[:error])
+          assert_equal [1], named(events, "count").map { |facts| facts[:number] }
+          assert_empty again
+        end
+
+        test "a retriable error is waited for" do
+          feed("orders", [["k", "one", 0]])
+          @broker.fail_next(END_TXN, COORDINATOR_LOADING)
+          events = pass_on(1)
+
+          assert_empty named(events, "handler_failed")
+          assert_equal %w[one], payloads_of("out", 1)
+        end
+
+        test "a producer whose transactional.id was taken continues with another id" do
+          feed("orders", [["k", "one", 0]])
+          @broker.fail_next(END_TXN, PRODUCER_FENCED)
+          events = pass_on(2)
+
+          taken, = named(events, "kafka_transactional_id_taken")
+          assert_equal "test-#{Socket.gethostname}-0-0", taken[:transactional_id]
+          assert_match(/\A#{Regexp.escape(taken[:transactional_id])}-\h{8}\z/, taken[:now])
+          assert_equal 1, named(events, "handler_failed").size
+          assert_empty again
+        end
+
+        test "a committed batch isn't processed again although its commit seemed to fail" do
+          feed("orders", [["k", "one", 0], ["k", "two", 0]])
+          @broker.fail_next(END_TXN, PRODUCER_FENCED)
+          tries = []
+          events = play({ transactional: true, batch: 1 }) do |batch, child|
+            tries.concat(batch.payloads)
+            child.producer.produce("out", batch.payloads.first)
+            commit(1, child.producer) if tries.one?
+            child.stop! if tries.size >= 2
+          end
+
+          assert_equal %w[one two], tries
+          assert_equal 1, named(events, "kafka_transactional_id_taken").size
+          assert_empty named(events, "handler_failed")
+          assert_empty again
+        end
+
+        test "a transaction that may be committed isn't aborted at the stop" do
+          feed("orders", [["k", "one", 0], ["k", "two", 0]])
+          events = play({ transactional: true, batch: 1 }) do |batch, child|
+            next if batch.payloads == %w[one]
+
+            @broker.fail_next(END_TXN, PRODUCER_FENCED)
+            commit(2, child.producer) # committed, but the answer is an error
+            @broker.fail_next(OFFSET_FETCH, GROUP_REFUSED)
+            child.stop!
+          end
+
+          assert_equal 1, named(events, "handler_failed").size
+          assert_empty again
+        end
+
+        test "a mark fails if its transaction can't begin while the node stops" do
+          feed("orders", [["k", "one", 0]])
+          errors = []
+          play({ transactional: true }) do |batch, child|
+            discard(child.producer)
+            @broker.fail_next(INIT_PRODUCER_ID, *[COORDINATOR_LOADING] * 1_000)
+            child.time_left = 3
+            child.stop!
+            batch.mark(0)
+          rescue StandardError => e
+            errors << e
+          end
+
+          assert_equal [TransactionFailed], errors.map(&:class)
+        end
+
+        test "a mark commits a transaction, and a later failure is tried again from there" do
+          feed("orders", (0...3).map { |n| ["k", n.to_s, 0] })
+          tries = []
+          play({ transactional: true }) do |batch, child|
+            tries << batch.payloads
+            batch.each do |message|
+              child.producer.produce("out", message.payload)
+              raise IOError, "the disk is away" if tries.one? && message.payload == "1"
+
+              batch.mark(message)
+            end
+            child.stop!
+          end
+
+          assert_equal [%w[0 1 2], %w[1 2]], tries
+          assert_empty again
+        end
+
+        test "a mark holds although the next transaction can't begin" do
+          feed("orders", (0...2).map { |n| ["k", n.to_s, 0] })
+          tries = []
+          events = play({ transactional: true }) do |batch, child|
+            tries << batch.payloads
+            batch.each do |message|
+              fail_to_begin(child.producer) if tries.one?
+              batch.mark(message)
+            end
+            child.stop!
+          end
+
+          assert_equal [%w[0 1], %w[1]], tries
+          assert_match(/begin_transaction/, named(events, "handler_failed").first[:error])
+        end
+
+        test "a batch whose handler raises is tried again" do
+          feed("orders", [["k", "one", 0]])
+          tries = 0
+          events = pass_on(2) { raise IOError, "the disk is away" if (tries += 1) == 1 }
+
+          assert_equal ["IOError: the disk is away"],
+                       named(events, "handler_failed").map { |facts| facts[:error] }
+          assert_empty again
+        end
+
+        test "a handler that raises before its output is acknowledged gets another producer" do
+          feed("orders", [["k", "one", 0]])
+          @broker.fail_next(PRODUCE, REQUEST_TIMED_OUT) # librdkafka retries after retry.backoff.ms
+          producers = []
+          slowly = { "retry.backoff.ms": 5_000, "retry.backoff.max.ms": 5_000 }
+          play({ transactional: true, producer: slowly }) do |_, child|
+            producers << producer_of(child)
+            child.producer.produce("out", "one")
+            raise IOError, "the disk is away" if producers.one?
+
+            child.stop!
+          end
+
+          assert_equal 2, producers.uniq.size
+          assert_empty again
+        end
+
+        test "a batch whose output is too large becomes a dead letter" do
+          feed("orders", [["k", "one", 0], ["k", "large", 0], ["k", "two", 0]])
+          stop = ->(name, _, child) { child.stop! if name == "dead_lettered" }
+          more = { dead_letter: "dead", attempts: 2, producer: { "message.max.bytes": 9_000 } }
+          events = pass_on(9, told: stop, **more) do |child, message|
+            child.producer.produce("out", "x" * 10_000) if message.payload == "large"
+          end
+
+          assert_match(/too large/, named(events, "dead_lettered").first[:error])
+          assert_equal %w[large], payloads_of("dead", 1)
+          assert_equal %w[two], again - %w[one]
+        end
+
+        test "only the handler of a batch can produce" do
+          feed("orders", [["k", "one", 0]])
+          kept = nil
+          pass_on(1) { |child| kept = child.producer }
+
+          error = assert_raises(NoTransaction) { kept.produce("out", "late") }
+          assert_match(/while its handler processes a batch/, error.message)
+        end
+
+        test "a refused transactional.id raises, and says how to grant it" do
+          @broker.fail_next(INIT_PRODUCER_ID, TRANSACTIONAL_ID_REFUSED)
+          error = assert_raises(AuthorizationError) { pass_on(1) }
+          assert_match(/refuses transactional\.id test-.*-0-0 .*--transactional-id/, error.message)
+        end
+
+        test "a transactional source needs read_committed and order by partition" do
+          kafka = { "bootstrap.servers": "b:1", "isolation.level": "read_uncommitted" }
+          source = Source.new(kafka:, group: "g", topics: "t", transactional: true)
+          assert_match(/transactional: needs isolation\.level/, source.errors.join)
+          source = Source.new(kafka: { "bootstrap.servers": "b:1" }, group: "g", topics: "t",
+                                           transactional: true, ordered_by: :key)
+          assert_match(/transactional: needs ordered_by: :partition/, source.errors.join)
+        end
+
+        private
+
+        # Commits that offset, as another process might have done.
+        def commit(offset, producer)
+          # The broker accepts it only from a member.
+          consumer = producer.instance_variable_get(:@consumer)
+          assert_equal 0, consumer.commit([["orders", 0, offset]], 10)
+        end
+
+        def producer_of(child)
+          child.producer.instance_variable_get(:@renewable_producer).producer
+        end
+
+        # Drops its client, as after an init_transactions that failed.
+        def discard(producer)
+          producer.abort_batch
+          producer.send(:discard)
+        end
+
+        # The next begin_batch fails.
+        def fail_to_begin(producer)
+          producer.define_singleton_method(:begin_batch) do
+            singleton_class.remove_method(:begin_batch)
+            raise TransactionFailed.new(step: "begin_transaction", code: -1, text: "fatal")
+          end
+        end
+
+        # Copies messages to the topic out; stops the node after `count` messages, retries included.
+        def pass_on(count, told: nil, **more)
+          seen = Thread::Queue.new
+          play({ transactional: true, **more }, told:) do |batch, child|
+            batch.size.times { seen << true }
+            child.stop! if seen.size >= count
+            batch.each do |message|
+              yield child, message if block_given?
+              child.producer.produce("out", message.payload, key: message.key)
+            end
+          end
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/error"
+require "skep/rails/delay_topics"
+
+class RailsDelayTopicsTest < Skep::TestCase
+  LENGTHS = { "5s" => 5, "60s" => 60, "600s" => 600, "7200s" => 7200 }.freeze
+  DELAYS = Skep::Rails.const_get(:DelayTopics).new(LENGTHS)
+  private_constant :LENGTHS, :DELAYS
+
+  test "a job goes into the longest topic that isn't longer than its wait" do
+    waits = { 100_000 => "7200s", 7200 => "7200s", 7199 => "600s", 60 => "60s", 59.9 => "5s" }
+    assert_equal waits, waits.to_h { |seconds, _| [seconds, DELAYS.topic(seconds)] }
+  end
+
+  test "a short wait is in the shortest" do
+    assert_equal "5s", DELAYS.topic(0.1)
+  end
+
+  test "a job whose time has come waits no more" do
+    assert_nil DELAYS.topic(0)
+    assert_nil DELAYS.topic(-3)
+  end
+
+  test "without topics there is nowhere to wait" do
+    assert_nil DELAYS.class.new({}).topic(10)
+  end
+
+  test "a message stays as long as its topic is, or until its job's time" do
+    assert_equal 30, DELAYS.seconds_left("60s", since: 100, due: 1_000, now: 130)
+    assert_equal 2, DELAYS.seconds_left("5s", since: 100, due: 103, now: 101)
+    assert_equal(-7, DELAYS.seconds_left("5s", since: 100, due: 103, now: 110))
+  end
+
+  test "each job comes to its time, in a bounded number of steps, and never before it" do
+    [0.5, 3, 59, 61, 3_599, 86_400, 12 * 86_400].each do |wait|
+      steps, now = road(wait)
+      assert_equal wait, now
+      assert_operator steps, :<=, 33 + (wait / 7200)
+    end
+  end
+
+  private
+
+  # How often it was sent on, and when it was through.
+  def road(due)
+    now = steps = 0
+    while (topic = DELAYS.topic(due - now))
+      now += DELAYS.seconds_left(topic, since: now, due:, now:)
+      steps += 1
+    end
+    [steps, now]
+  end
+end

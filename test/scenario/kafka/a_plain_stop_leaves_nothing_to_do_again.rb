@@ -1,0 +1,79 @@
+# frozen_string_literal: true
+
+require_relative "scenario"
+
+# Four nodes are stopped under load and started again: no message is handled twice. On the embedded
+# broker, or on a real one with SKEP_KAFKA_BROKER. ROUNDS: how often.
+class PlainStop < KafkaScenario
+  ROUNDS = Integer(ENV.fetch("ROUNDS", "3"))
+  PARTITIONS = 8
+  MESSAGES = 4_000
+
+  # An embedded broker, with what KafkaScenario asks of a real one.
+  class Embedded
+    def initialize(broker) = @broker = broker
+    def address = @broker.bootstrap_servers
+    def settings = @broker.settings.except("bootstrap.servers")
+    def create_topic(...) = @broker.create_topic(...)
+  end
+  private_constant :Embedded
+
+  def self.embedded? = !Broker::PROGRAM
+
+  def broker
+    return super unless PlainStop.embedded?
+
+    @broker ||= begin
+      embedded = Skep::Kafka::EmbeddedBroker.start
+      at_end { embedded.stop }
+      Embedded.new(embedded)
+    end
+  end
+
+  def topic(name, partitions)
+    return super unless PlainStop.embedded?
+
+    broker.create_topic(name, partitions)
+    name
+  end
+
+  # Stops the nodes as each has a batch in progress; returns how many messages came twice.
+  def round(number)
+    topic = topic("orders#{number}", PARTITIONS)
+    first = start(topic, number)
+    share(PARTITIONS, first, among: 4)
+    messages = (0...MESSAGES).map { |n| ["#{number}-#{n}", "v", n % PARTITIONS] }
+    load = Thread.new { feed(topic, messages) }
+    first.follow("some messages are handled") { handled(number).size > MESSAGES / 8 }
+    must("stop with 0") { first.stop.exitstatus.zero? }
+    load.join
+    before = handled(number)
+    second = start(topic, number)
+    second.follow("all messages are handled", seconds: 60) { handled(number).uniq.size == MESSAGES }
+    must("stop with 0") { second.stop.exitstatus.zero? }
+    report(number, first, before)
+    handled(number).tally.count { |_, times| times > 1 }
+  end
+
+  def start(topic, number)
+    kafka = PlainStop.embedded? ? broker.settings : { "group.instance.id" => nil }
+    kafka["partition.assignment.strategy"] = "cooperative-sticky" if ENV["COOP"].to_s == "1"
+    run_swarm(reader(topic, nodes: 4, group: "readers#{number}", kafka:, more: ", batch: 20",
+                            body: "IO.select(nil, nil, nil, 0.01 + rand(0.1))"))
+  end
+
+  def report(number, swarm, before)
+    failed = swarm.events.select { |event| event["event"] == "kafka_commit_failed" }
+    after = handled(number).drop(before.size)
+    puts "round #{number}: before the stop #{before.size - before.uniq.size}, after it " \
+         "#{(after & before).size}, in the second #{after.size - after.uniq.size}; " \
+         "#{failed.map { |event| event["code"] }.tally}"
+  end
+
+  def handled(number) = lines.map { |line| line.split.last }.grep(/\A#{number}-/)
+end
+
+PlainStop.play do
+  twice = Array.new(PlainStop::ROUNDS) { |number| round(number) }
+  must("handle no message twice: #{twice} came twice") { twice.sum.zero? }
+end
