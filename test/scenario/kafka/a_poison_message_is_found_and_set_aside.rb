@@ -113,7 +113,7 @@ class Poisoning < KafkaScenario
     must("say where it was: #{headers}") { where == [@orders, "1", offset, Socket.gethostname] }
     must("say what it did: #{headers}") do
       headers.values_at("skep.crashes", "skep.attempts") == %w[3 3] &&
-        headers["skep.error"].include?("3 crashes")
+        headers["skep.error"].include?("crashed 3 times")
     end
   end
 
