@@ -398,7 +398,8 @@ module Simulation
 
     def obey(frame)
       case frame.type
-      when "stop" then stop
+      when "stop" then stop(all: frame["all"])
+      when "all_finished" then all_finished
       when "become_mold" then become_mold(frame["mold"], frame.ios.first)
       when "measure" then Adapter.measure(@world, self)
       when "backtraces" then answer(frame["hung"])
@@ -416,7 +417,7 @@ module Simulation
 { "name" => "node_backtraces", "level" => "info", "facts" => { "threads" => threads } })
     end
 
-    def stop
+    def stop(all: false)
       return if @stopping
 
       @stopping = true
@@ -424,7 +425,23 @@ module Simulation
 
       say("leaving")
       @state = :stopping
-      act(@stop) { @calling ? go_on_as_mold : leave(0) } if @stop
+      act(@stop) { @calling ? go_on_as_mold : finish(all && waits_for_others?) } if @stop
+    end
+
+    # As nodes of a Kafka group do.
+    def waits_for_others? = !helper? && page_index.odd?
+
+    def finish(together)
+      return leave(0) unless together
+
+      say("finished")
+      @finished = true
+      act(2.0) { leave(0) }
+    end
+
+    def all_finished
+      @kernel.violate("node #{place} hadn't finished") unless @finished
+      leave(0)
     end
 
     def become_mold(number, socket)

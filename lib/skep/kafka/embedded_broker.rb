@@ -24,18 +24,22 @@ module Skep
       attr_reader :pid #: Integer, of its process; nil once it is stopped
       attr_reader :bootstrap_servers #: String, its address, HOST:PORT
 
-      # topics: names, each with its number of partitions; nodes: how many brokers.
+      # topics: names, each with its number of partitions; nodes: how many brokers; rebalance_delay:
+      # seconds that an empty group waits for more members (group.initial.rebalance.delay.ms).
       # Raises GemMissing without the client, EmbeddedBrokerFailed where they don't come up.
-      #: (?topics: Hash[String, Integer], ?nodes: Integer) -> EmbeddedBroker
-      def self.start(topics: {}, nodes: 1) = new(topics:, nodes:)
+      #: (?topics: Hash[String, Integer], ?nodes: Integer, ?rebalance_delay: Numeric)
+      #:   -> EmbeddedBroker
+      def self.start(topics: {}, nodes: 1, rebalance_delay: 0)
+        new(topics:, nodes:, rebalance_delay:)
+      end
 
       # Raises GemMissing where there can be none.
       def self.check = Librdkafka::Bindings.library && nil #: () -> void
 
-      def initialize(topics:, nodes:)
+      def initialize(topics:, nodes:, rebalance_delay:)
         there, @input = OS.pipe
         @output, here = OS.pipe
-        @pid = spawn(there, here, JSON.generate(topics:, nodes:))
+        @pid = spawn(there, here, JSON.generate(topics:, nodes:, rebalance_delay:))
         [there, here].each(&:close)
         @bootstrap_servers = answer
       end

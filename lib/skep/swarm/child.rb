@@ -179,8 +179,9 @@ module Skep
         @waiter.notify
       end
 
-      def __stop(for_good: false) #: (?for_good: bool) -> void
+      def __stop(for_good: false, all: false) #: (?for_good: bool, ?all: bool) -> void
         @for_good ||= for_good
+        @all_stop ||= all
         return if @stopping
 
         @stopped_at = OS.now
@@ -188,6 +189,15 @@ module Skep
         @waiter.wake
         @report.call("leaving", {})
         Threads::Background.new("stop") { hooks.each { |hook| guard { hook.call } } } if hooks.any?
+      end
+
+      # In a stop of the whole swarm: waits, so many seconds at most, until all nodes call this.
+      def __await_other_nodes(seconds) #: (Float) -> void
+        return unless @all_stop
+
+        @all_finished = Threads::Inbox.new
+        @report.call("finished", {})
+        busy(for: seconds + 1) { @all_finished.pop(timeout: seconds) }
       end
 
       def __place #: () -> void
@@ -202,6 +212,7 @@ module Skep
         __stop
       end
 
+      def __all_finished = @all_finished&.push(true) #: () -> void
       def leave = @waiter.close #: () -> void, the work has ended
       def __ready? = @ready ? true : false #: () -> bool
       def __mold_order = @mold_order #: () -> [Integer, BasicSocket]?

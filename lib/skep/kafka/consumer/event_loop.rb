@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
 # Polls librdkafka on a background thread while handlers run, so that a slow handler never exceeds
-# max.poll.interval.ms. Handles rebalances (RebalanceListener), reports errors and log lines, and
-# ends the membership.
+# max.poll.interval.ms. Handles rebalances (RebalanceListener), reports errors and log lines,
+# notices that a topic was deleted and created again (TopicRecreation, below), and ends the
+# membership: at the stop, or shortly before the node is killed (LeaveBeforeKill).
 #
 #   event_loop = EventLoop.new(options:, child:, report:, consumer:, scheduler:, metrics:, lease:)
 #   event_loop.start
@@ -15,72 +16,15 @@ module Skep
   module Kafka
     class Consumer
       class EventLoop
-        # The time at which a stopping node leaves its group, shortly before its stop_timeout kills
-        # it: a killed node can't leave, so its partitions would wait for the end of its session. A
-        # static member that is started again keeps its place instead.
-        #
-        #   leave_before_kill = LeaveBeforeKill.new(child:, consumer:)
-        #   leave_before_kill.io; leave_before_kill.seconds_left   # when to look whether it is due
-        #   leave_before_kill.due?
-        #   leave_before_kill.begin_leave   # => seconds that leaving may take; not due any more
-        #   leave_before_kill.close
-        class LeaveBeforeKill
-          MARGIN = 3.0 # seconds before the kill; of a short stop_timeout a quarter
-          private_constant :MARGIN
-
-          def initialize(child:, consumer:) #: (child: Child, consumer: Consumer) -> void
-            @child, @consumer = child, consumer
-            @wakeup_pipe = Librdkafka::WakeupPipe.new
-            @child.on_stop { wake }
-          end
-
-          def io = @wakeup_pipe.io #: () -> IO, readable at the stop
-
-          # Until it is due; nil if it won't be.
-          def seconds_left #: () -> Float?
-            left = @child.time_left
-            return if left.nil? || @done || (@consumer.static_member? && !@child.for_good?)
-
-            @margin ||= [MARGIN, left / 4].min
-            [left - @margin, 0].max
-          end
-
-          def due? #: () -> bool
-            @wakeup_pipe.drain
-            seconds_left&.zero? || false
-          end
-
-          def begin_leave #: () -> Float
-            @done = true
-            @margin
-          end
-
-          def close #: () -> void
-            @done = @closed = true
-            @wakeup_pipe.close
-          end
-
-          def inspect #: () -> String
-            "#<Skep::Kafka::Consumer::EventLoop::LeaveBeforeKill#{" done" if @done}>"
-          end
-
-          private
-
-          def wake
-            @wakeup_pipe.wake unless @closed
-          rescue IOError # closed at this moment: the client is closing
-            nil
-          end
-        end
-
         LEAVE_SECONDS = 10.0
         COMMIT_SECONDS = 5.0 # for the last commit
         RETRY_SECONDS = 0.25
+        OTHERS_SECONDS = 2.0 # for the other nodes of a swarm that stops
         UNSETTLED = [*Librdkafka::ErrorCode::REBALANCING,
                      *(Librdkafka::ErrorCode::UNAVAILABLE - Librdkafka::ErrorCode::CONNECTION)].freeze
         EARLY = "a handler is still running: the group gets this node's partitions before the " \
                 "node is killed"
-        private_constant :LeaveBeforeKill, :LEAVE_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS,
+        private_constant :LEAVE_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS, :OTHERS_SECONDS,
                          :UNSETTLED, :EARLY
 
         attr_reader :failure #: Exception?
@@ -116,6 +60,16 @@ module Skep
           @stopped = true
         end
 
+        # Before `stop`, where the whole swarm stops: commits what is done and waits a moment for
+        # the other nodes to do the same. The first member that leaves begins a rebalance, in which
+        # a broker may refuse the commits of the others.
+        def await_other_nodes #: () -> void
+          return if @consumer.static_member? || @failure || @broker_outage.suspected?
+
+          commit_before_leave unless @options.transactional # its transactions have committed
+          @child.__await_other_nodes([OTHERS_SECONDS, *@child.time_left&./(2)].min)
+        end
+
         # Commits what is done and ends the membership, after `stop`. Returns false if the consumer
         # must be abandoned: without a broker, or after a fatal error, librdkafka would need a
         # session timeout to close.
@@ -132,12 +86,19 @@ module Skep
         # never finish leaving while it joins again. An outage counts once it is certain:
         # librdkafka may report that all brokers are down after one is back.
         def commit_last #: () -> bool
-          code = @broker_outage.certain? ? Librdkafka::ErrorCode::ALL_BROKERS_DOWN : commit_settled
+          code = @settled ? 0 : commit_unless_away
           @rebalance_listener.committed(code)
           ![*Librdkafka::ErrorCode::CONNECTION, Librdkafka::ErrorCode::UNKNOWN_MEMBER_ID].include?(code)
         end
 
         private
+
+        # No worker is left: what is done doesn't change any more.
+        def commit_before_leave
+          @settled = @child.busy(for: COMMIT_SECONDS + 1) do
+            @consumer.commit(@scheduler.done, COMMIT_SECONDS).zero?
+          end
+        end
 
         def run
           Kernel.loop do
@@ -181,6 +142,8 @@ module Skep
           when :error then error(event) unless @stopped # nobody waits for what follows from it
           when :log then @report.log(event)
           when :commit
+            return if @leaving && @settled # librdkafka's own, of what is committed already
+
             query_topic_ids if event.code.zero? || @rebalance_listener.committed(event.code)
           end
         end
@@ -238,6 +201,10 @@ module Skep
           # The group had removed this member before. The member that has its group.instance.id now
           # is most likely this one, after it joined again.
           raise SelfFenced.new(name: error.name, group: @options.group, cause: error.why)
+        end
+
+        def commit_unless_away
+          @broker_outage.certain? ? Librdkafka::ErrorCode::ALL_BROKERS_DOWN : commit_settled
         end
 
         # A group that rebalances refuses commits, and so does a broker that is no longer its

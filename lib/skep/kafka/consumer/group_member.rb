@@ -146,6 +146,7 @@ module Skep
         def leave
           @scheduler.close
           [*@threads, @outputs, @metrics].each(&:close)
+          @event_loop.await_other_nodes
           @event_loop.stop
           left = @event_loop.leave
         ensure

@@ -3,7 +3,7 @@
 # librdkafka's mock cluster, run until its owner is gone. This is the embedded broker's own process.
 #
 #   ruby -e 'require "skep/kafka"; Skep::Kafka::Testing::MockCluster.serve(owner: 4242)' \
-#        '{"topics":{"orders":8},"nodes":1}'
+#        '{"topics":{"orders":8},"nodes":1,"rebalance_delay":0}'
 #
 # The first line out is its address. Commands come in as lines of JSON, ["topic", "orders", 8],
 # ["refuse", "orders"], ["lead", "orders", 0, 2], ["fail", 8, 25, 25], ["down"], ["up"], ["stop"],
@@ -12,20 +12,21 @@ module Skep
   module Kafka
     module Testing
       class MockCluster
-        REBALANCE_MS = 0 # how long a new group waits for more members
-        private_constant :REBALANCE_MS
-
         def self.serve(owner:) #: (owner: Integer) -> void
           plan = JSON.parse(ARGV.fetch(0))
-          new(plan.fetch("topics"), plan.fetch("nodes")).serve($stdin, $stdout, owner)
+          new(**plan.transform_keys(&:to_sym)).serve($stdin, $stdout, owner)
         end
 
-        def initialize(topics, nodes) #: (Hash[String, Integer], Integer) -> void
+        # rebalance_delay: seconds that an empty group waits for more members.
+        #: (topics: Hash[String, Integer], nodes: Integer, rebalance_delay: Numeric) -> void
+        def initialize(topics:, nodes:, rebalance_delay:)
           @nodes = nodes
           settings = { "bootstrap.servers" => "127.0.0.1:1", "log_level" => "2" }
           @client = Librdkafka::Client.new(settings, type: Librdkafka::Bindings::PRODUCER)
           @cluster = Librdkafka::Bindings.mock_cluster_new(@client.handle, nodes)
-          Librdkafka::Bindings.mock_group_initial_rebalance_delay_ms(@cluster, REBALANCE_MS)
+          Librdkafka::Bindings.mock_group_initial_rebalance_delay_ms(
+            @cluster, (rebalance_delay * 1000).to_i
+          )
           topics.each { |name, partitions| topic(name, partitions) }
         end
 

@@ -151,7 +151,9 @@ module Skep
 
         TO_NODE = new(
           "supervisor", "node",
-          "stop" => row("ends its work; for good: no node follows it", "for_good" => Field::FLAG),
+          "stop" => row("ends its work; for good: no node follows it; all: the swarm stops",
+                        "for_good" => Field::FLAG, "all" => Field::FLAG.or_nil),
+          "all_finished" => row("all nodes with its kind of work have said `finished`, or ended"),
           "quiet" => row("takes no new work"),
           "place" => row("is the only process in its slot from here on"),
           "suspects" => row("learns what other nodes had in flight when they crashed",
@@ -179,6 +181,7 @@ module Skep
           "ready" => row("has booted and can work"),
           "warm" => row("has done `refork_after` items"),
           "leaving" => row("has begun to stop"),
+          "finished" => row("has done its work as the swarm stops; waits for `all_finished`"),
           "event" => row("its work has called `child.event`", "name" => Field::NAME, "level" => Field::LEVEL,
                                           "facts" => Field::FACTS),
           "work" => row("its work has called `child.work=`", "facts" => Field::WORK),

@@ -210,6 +210,35 @@ module Skep
           record_exit(node, IPC::ExitStatus.of(status)) if status
         end
       end
+
+      # In a stop of the swarm, tells nodes whose work is done once that of all nodes with the same
+      # kind of work is: members of a Kafka group leave it then, together.
+      #
+      #   barrier = StopBarrier.new(nodes, events:)   # which are to stop
+      #   barrier.finished(node)                      # its work is done, and it waits
+      class StopBarrier
+        #: (Array[NodeProcess], events: Runtime::EventBus) -> void
+        def initialize(nodes, events:)
+          @unfinished = nodes.group_by(&:task)
+          @waiting = Hash.new { |all, task| all[task] = [] }
+          events.subscribe(:node_lost) { |event| remove(event.subject) }
+        end
+
+        def finished(node) #: (NodeProcess) -> void
+          @waiting[node.task] << node
+          remove(node)
+        end
+
+        private
+
+        def remove(node)
+          left = @unfinished[node.task] or return
+          left.delete(node)
+          @waiting.delete(node.task)&.each { |one| tell(one) } if left.empty?
+        end
+
+        def tell(node) = node.live? && node.channel.post("all_finished")
+      end
     end
   end
 end

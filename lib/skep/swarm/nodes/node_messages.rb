@@ -13,7 +13,7 @@ module Skep
       class NodeMessages
         # Names of facts that a node's own events may not take.
         RESERVED = %w[time mono level event swarm node mold pid seq v].freeze
-        ONCE = %w[ready spare stepped_in].freeze # in a process' life
+        ONCE = %w[ready spare stepped_in finished].freeze # in a process' life
         private_constant :RESERVED, :ONCE
 
         #: (NodePool, NodeExits, loop: OS::EventLoop, events: Runtime::EventBus) -> void
@@ -44,6 +44,7 @@ module Skep
           when "spare" then @pool.spare_ready(node)
           when "stepped_in" then @pool.spare_stepped_in(node)
           when "leaving" then @exits.leaving(node)
+          when "finished" then @pool.node_finished(node)
           when "warm" then @events.announce(:node_warm, node)
           when "became_mold" then became_mold(node)
           when "unfit" then unfit(node, frame)

@@ -132,7 +132,8 @@ module Skep
         # Asks every node to end; what is left at stop_timeout is killed.
         def stop #: () -> void
           finish_slots
-          node_table.nodes.each { |node| node.stop unless node.helper? }
+          @stop_barrier = StopBarrier.new(node_table.nodes.reject(&:helper?), events: @events)
+          node_table.nodes.each { |node| node.stop(all: true) unless node.helper? }
           @stop_timers = @grace.give_all(node_table) { stop_timed_out }
           check_drained
         end
@@ -228,6 +229,8 @@ module Skep
           node.boot_timer = @loop.deadline(@config.boot_timeout) { node.kill("boot_timeout") }
           @events.publish(:spare_stepped_in, node, seconds: seconds.round(6))
         end
+
+        def node_finished(node) = @stop_barrier&.finished(node) #: (NodeProcess) -> void
 
         # A node's process is a mold from here on.
         def became_mold(node) #: (NodeProcess) -> void

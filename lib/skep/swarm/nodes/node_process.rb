@@ -159,9 +159,10 @@ module Skep
           @channel.post("quiet")
         end
 
-        def stop #: () -> void
+        # all: the whole swarm stops.
+        def stop(all: false) #: (?all: bool) -> void
           change(:stop)
-          @channel.post("stop", { "for_good" => slot.retired? })
+          @channel.post("stop", { "for_good" => slot.retired?, "all" => all })
         end
 
         # It ends by itself.

@@ -120,7 +120,8 @@ module Skep
 
         def obey(frame)
           case frame.type
-          when "stop" then @child.__stop(for_good: frame["for_good"])
+          when "stop" then @child.__stop(for_good: frame["for_good"], all: frame["all"])
+          when "all_finished" then @child.__all_finished
           when "quiet" then @child.__quiet
           when "place" then @child.__place
           when "suspects" then @child.caution.__hear(frame)

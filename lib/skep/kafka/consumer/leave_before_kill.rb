@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+# The time at which a stopping node leaves its group, shortly before its stop_timeout kills
+# it: a killed node can't leave, so its partitions would wait for the end of its session. A
+# static member that is started again keeps its place instead.
+#
+#   leave_before_kill = LeaveBeforeKill.new(child:, consumer:)
+#   leave_before_kill.io; leave_before_kill.seconds_left   # when to look whether it is due
+#   leave_before_kill.due?
+#   leave_before_kill.begin_leave   # => seconds that leaving may take; not due any more
+#   leave_before_kill.close
+module Skep
+  module Kafka
+    class Consumer
+      class LeaveBeforeKill
+        MARGIN = 3.0 # seconds before the kill; of a short stop_timeout a quarter
+        private_constant :MARGIN
+
+        def initialize(child:, consumer:) #: (child: Child, consumer: Consumer) -> void
+          @child, @consumer = child, consumer
+          @wakeup_pipe = Librdkafka::WakeupPipe.new
+          @child.on_stop { wake }
+        end
+
+        def io = @wakeup_pipe.io #: () -> IO, readable at the stop
+
+        # Until it is due; nil if it won't be.
+        def seconds_left #: () -> Float?
+          left = @child.time_left
+          return if left.nil? || @done || (@consumer.static_member? && !@child.for_good?)
+
+          @margin ||= [MARGIN, left / 4].min
+          [left - @margin, 0].max
+        end
+
+        def due? #: () -> bool
+          @wakeup_pipe.drain
+          seconds_left&.zero? || false
+        end
+
+        def begin_leave #: () -> Float
+          @done = true
+          @margin
+        end
+
+        def close #: () -> void
+          @done = @closed = true
+          @wakeup_pipe.close
+        end
+
+        def inspect #: () -> String
+          "#<Skep::Kafka::Consumer::LeaveBeforeKill#{" done" if @done}>"
+        end
+
+        private
+
+        def wake
+          @wakeup_pipe.wake unless @closed
+        rescue IOError # closed at this moment: the client is closing
+          nil
+        end
+      end
+    end
+  end
+end

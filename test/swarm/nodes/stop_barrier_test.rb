@@ -1,0 +1,46 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+class StopBarrierTest < Skep::TestCase
+  Swarm = Skep::Swarm
+  Node = Struct.new(:name, :task, :sent, :live) do
+    def live? = live
+    def channel = self
+    def post(type) = sent << type
+    def event_facts = {}
+  end
+  private_constant :Swarm, :Node
+
+  def setup
+    super
+    @events = Swarm::Runtime::EventBus.new
+    @group = %i[a b c].map { |name| Node.new(name, 0, [], true) }
+    @others = %i[d e].map { |name| Node.new(name, 1, [], true) }
+    @barrier = Swarm::Nodes::StopBarrier.new([*@group, *@others], events: @events)
+  end
+
+  test "tells all with the same kind of work once the last of them has finished" do
+    @group.first(2).each { |node| @barrier.finished(node) }
+    assert_empty @group.flat_map(&:sent)
+    @barrier.finished(@group.last)
+    assert_equal [["all_finished"]] * 3, @group.map(&:sent)
+    assert_empty @others.flat_map(&:sent)
+  end
+
+  test "waits for none that has ended, and tells it nothing" do
+    @barrier.finished(@group[0])
+    @group[0].live = false
+    [0, 1].each { |index| @events.announce(:node_lost, @group[index]) }
+    assert_empty @group.flat_map(&:sent)
+    @barrier.finished(@group[2])
+    assert_equal [[], [], ["all_finished"]], @group.map(&:sent)
+  end
+
+  test "tells nothing to a node that came after the stop" do
+    stranger = Node.new(:f, 7, [], true)
+    @barrier.finished(stranger)
+    assert_empty stranger.sent
+  end
+end
