@@ -139,7 +139,7 @@ module Skep
         def handle(event)
           case event.kind
           when :rebalance then rebalance(event)
-          when :error then error(event) unless @stopped # nobody waits for what follows from it
+          when :error then error(event) unless @stopped # then the node ends anyway
           when :log then @report.log(event)
           when :commit
             return if @leaving && @settled # librdkafka's own, of what is committed already

@@ -10,7 +10,8 @@
 #   fetch_errors.readable(reader, 17)            # a retry succeeded
 #   fetch_errors.io; fetch_errors.seconds_left; fetch_errors.retry_due(readers)
 #
-# Workers call the first four, the event loop the others.
+# PartitionReader notices resets and unreadable offsets, and calls the first four on the workers'
+# threads; the event loop calls the others.
 module Skep
   module Kafka
     class Consumer

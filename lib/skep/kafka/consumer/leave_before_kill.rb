@@ -1,11 +1,12 @@
 # frozen_string_literal: true
 
-# The time at which a stopping node leaves its group, shortly before its stop_timeout kills
-# it: a killed node can't leave, so its partitions would wait for the end of its session. A
-# static member that is started again keeps its place instead.
+# Says when a stopping node whose handler doesn't return leaves its group: shortly before
+# stop_timeout, when it is killed. A killed node can't leave, so its partitions would wait for the
+# end of its session. A static member doesn't leave, as it keeps its partitions over a restart,
+# unless it stops for good.
 #
 #   leave_before_kill = LeaveBeforeKill.new(child:, consumer:)
-#   leave_before_kill.io; leave_before_kill.seconds_left   # when to look whether it is due
+#   leave_before_kill.io; leave_before_kill.seconds_left   # readable, or over: ask due?
 #   leave_before_kill.due?
 #   leave_before_kill.begin_leave   # => seconds that leaving may take; not due any more
 #   leave_before_kill.close

@@ -17,7 +17,7 @@ module Skep
   module Kafka
     class Consumer
       class RebalanceListener
-        WARN_SECONDS = 5.0 # before a partition goes while a handler still processes it
+        WARN_SECONDS = 5.0 # so long before a partition is given up under its handler, a warning
         COMMIT_SECONDS = 5.0
         RETRY_SECONDS = 0.25
         COMMITTED_SECONDS = 2.0
@@ -131,10 +131,9 @@ module Skep
 
         private
 
-        # The reader of a partition needs its committed offset to notice that the first read was
-        # elsewhere, after an offset reset. librdkafka asks for the committed offsets itself: given
-        # them in the assignment it doesn't know that they are committed, and compares the next ones
-        # with those of an earlier assignment, which may be higher.
+        # Tells each reader the committed offset, so that it notices if the first read is elsewhere
+        # (an offset reset). The assignment goes to librdkafka without offsets: it would take given
+        # ones for positions, not for committed offsets, and might not commit lower ones later.
         def add(keys)
           committed = @consumer.committed_epochs(keys, COMMITTED_SECONDS).to_h
           keys.each do |key|
@@ -184,8 +183,8 @@ module Skep
                   "batch.revoked?, or raise max.poll.interval.ms"
         private_constant :OVERLAP
 
-        # Commits, and tries again while there is no coordinator, as long as this member may commit;
-        # at a stop for some seconds. Returns the error code.
+        # Commits, and tries again while there is no coordinator, until the deadline, or as long as
+        # a stopping node has. Gives up once the membership is lost. Returns the error code.
         def commit_while_away(done, deadline = OS.now + COMMIT_SECONDS)
           Kernel.loop do
             code = @consumer.commit(done, (deadline - OS.now).clamp(1.0, COMMIT_SECONDS))

@@ -5,10 +5,10 @@
 #
 #   dead_letter_queue.put(message, error, attempts: 5)   # returns once the brokers have it
 #
-# Raises DeliveryFailed if it couldn't be written, and after some seconds while the node stops. It
-# adds the headers skep.topic, skep.partition, skep.offset, skep.error, skep.attempts and skep.host,
-# and skep.crashes for a poison message. A message that has the first three already, since it has
-# been a dead letter before, keeps these.
+# Raises DeliveryFailed if it couldn't be written; while the node stops, it gives up after some
+# seconds and raises, too. It adds the headers skep.topic, skep.partition, skep.offset, skep.error,
+# skep.attempts and skep.host, and skep.crashes for a poison message. A message that has the first
+# three already, since it has been a dead letter before, keeps these.
 module Skep
   module Kafka
     module Failure

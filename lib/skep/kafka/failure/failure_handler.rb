@@ -8,6 +8,8 @@
 #   failure_handler.pause_or_seek(item, [:pause, 30, :info])
 #   failure_handler.poison(item)             # its one message is poison, see PoisonDetector
 #   failure_handler.dead_letter(item, error) # without another try
+#
+# FailureCount counts a batch's failures, RetryBackoff says how long to wait; both are below.
 module Skep
   module Kafka
     module Failure
@@ -44,7 +46,7 @@ module Skep
           return report_failure(batch, error, 0, note: MARKED) if all_marked
 
           item.failed(at)
-          failures = item.failures # split_failed_key may restart the count
+          failures = item.failures # before split_failed_key, which may begin a new FailureCount
           item.split_failed_key(at, wait: batch.first_offset == at)
           last?(item, error) ? give_up(item, error, failures) : try_again(item, error, failures)
         end
@@ -162,8 +164,8 @@ module Skep
           report_held(item.partition) if item.partition.held?
         end
 
-        # Returns the seconds, at most. After an outage the first failure that is the message's own
-        # has the second backoff.
+        # Backs off, and returns the seconds that this takes at most. After an outage, the first
+        # failure that can't be the outage's any more counts as the second one.
         def back_off(item, failures)
           now = OS.now
           lasted = now - failures.outage_since
@@ -214,7 +216,7 @@ module Skep
       #   failures.add(41, OS.now)   # the handler raised at offset 41; nil: it isn't known where
       #   failures.count             # => 1, failures of the batch
       #   failures.number            # => 1, failures in a row of that message
-      #   failures.alone             # => 0, failures of tries that began after others had succeeded
+      #   failures.alone             # => 0, failures after others of the partition had succeeded
       #   failures.since             # => when it failed first, in monotonic seconds
       #   failures.outage_since      # => since when nothing of the partition has succeeded
       #
@@ -230,7 +232,7 @@ module Skep
       class FailureCount
         attr_reader :count #: Integer, of the batch
         attr_reader :number #: Integer, in a row of the message that failed last
-        attr_reader :alone #: Integer, although others had succeeded
+        attr_reader :alone #: Integer, failures after others of the partition had succeeded
         attr_reader :since #: Float?, monotonic seconds
         attr_reader :outage_since #: Float?, monotonic seconds
 
@@ -242,7 +244,7 @@ module Skep
           @outage_since = outage_since
         end
 
-        # A try begins. success: when the partition's last try that succeeded began.
+        # A try begins. success: when the last successful try of the partition began; nil: none was.
         def begin_try(success) #: (Float?) -> void
           @others = since && success ? success > since : false
           @outage_since = nil if outage_since && success && success > outage_since
@@ -281,8 +283,8 @@ module Skep
           @random = random
         end
 
-        # The seconds after so many failures of the same message. limit: the maximum, but no less
-        # than after the first failure; least: the minimum, within the limit.
+        # The seconds after so many failures of the same message. limit: the maximum, unless the
+        # first backoff is longer; least: the minimum, up to the limit.
         #: (Integer, ?limit: Float, ?least: Numeric) -> Float
         def seconds(failures, limit: LIMIT, least: 0)
           spread = 1 + @random.rand(-SPREAD..SPREAD)

@@ -9,13 +9,13 @@
 #   poison.alone?(batch)            # … of which some must run with nothing else in the node
 #   poison.poison?(batch)           # true if the batch's one message must not be processed again
 #   poison.report_poison(batch)     # it caused the crashes
-#   poison.clear(partition)         # messages before its position are done, and no suspects
+#   poison.clear(partition)         # messages before its position are done: suspects no longer
 #
 # | in progress at a crash | what follows |
 # |---|---|
 # | a batch, and it isn't known which message | its messages run one at a time, alone in the node |
-# | a batch, of which `each` gave out one message | that message alone; the others one at a time |
-# | one message, alone in its node | the crash counts; after CRASHES of them the message is poison |
+# | a batch, in whose `each` one message was | that message alone; the others one at a time |
+# | one message, alone in its node | this crash counts; after CRASHES such crashes it is poison |
 #
 # A message that was alone in its node caused the crash. One that only was near a crash is cleared
 # once it has been processed.

@@ -9,6 +9,7 @@
 #   queue.drain { |event| assign(event.list) if event.kind == :rebalance }
 #
 # Drain the queue before each wait: events that are already queued don't make the IO readable again.
+# WakeupPipe (below) is the pipe by which librdkafka's threads, and skep's, wake a thread of skep.
 module Skep
   module Kafka
     module Librdkafka

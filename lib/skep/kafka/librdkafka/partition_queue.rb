@@ -13,8 +13,9 @@ require "skep/kafka/librdkafka/partition_queue/fallback"
 #   queue.low_watermark      # => 17
 #   queue.close
 #
+# MessageSet (below) is what a read returns, a copy: it outlives the queue, its client and a fork.
 # The queue also holds the partition's errors: `read` returns them as [code, text, offset].
-# A message set is a copy: it outlives the queue, its client and a fork. Not thread-safe.
+# Not thread-safe.
 module Skep
   module Kafka
     module Librdkafka
@@ -129,10 +130,10 @@ module Skep
         # knows which message was being processed if the node dies. Only the loop whose number is
         # `tracked` does that; any other loop only beats.
         #
-        # With an ownership the loop ends early when the partition is revoked, or isn't confirmed
-        # after a long pause. It returns nil, or the offset of the last message yielded if it has
-        # ended early (-1: none). The first message is yielded unless the partition is lost, since
-        # handlers rely on it.
+        # With an ownership the loop ends early when the partition is revoked, or when the group
+        # doesn't confirm after a long pause that it is still this member's. It returns nil, or the
+        # offset of the last message yielded if it has ended early (-1: none). The first message is
+        # yielded unless the partition is lost, since handlers rely on it.
         #: (Child, Integer, ?Processing::PartitionOwnership?) { (Message) -> void } -> Integer?
         def each_tracked(child, number, ownership = nil)
           last = -1

@@ -12,7 +12,8 @@
 #   metrics.close                                  # publishes for the last time
 #   metrics.clear                                  # once no thread counts any more
 #
-# Publishing takes at most a hundredth of the time, so with a thousand partitions it is rarer.
+# PartitionMetrics (below) has one partition's counts and lag. Publishing takes at most a hundredth
+# of the time, so with a thousand partitions it is rarer.
 module Skep
   module Kafka
     module Metrics

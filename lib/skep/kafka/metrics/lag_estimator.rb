@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Finds the offsets that lag is computed from: where each assigned partition ends, and where
-# processing begins before anything is done.
+# Finds the offsets that lag is computed from (PartitionMetrics#update): where each assigned
+# partition ends, and where processing begins before anything is done.
 #
 #   lag_estimator = LagEstimator.new(consumer)
 #   lag_estimator.update(metrics, now)     # sends requests to the brokers if some are due
@@ -14,9 +14,9 @@
 # hasn't moved for a while, with unfinished messages before it, is requested, ever more seldom while
 # it doesn't move.
 #
-# The start is requested, once, where a partition's first messages wait for a free thread or don't
-# come: the committed offset, or where auto.offset.reset begins. So is the end of a partition that
-# hasn't been fetched from.
+# The start is the committed offset, or where auto.offset.reset begins. It is requested, once, if no
+# batch of the partition has begun after a second: its messages wait for a free thread, or there are
+# none. The end is requested, too, if nothing has been fetched from the partition yet.
 module Skep
   module Kafka
     module Metrics

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
 # A partition that is assigned to this node: reads its messages, makes work items of them, and
-# tracks which of them are done. Not thread-safe but for `epoch` and what the scheduler calls under
-# its lock; `read` is called without it, by one thread at a time.
+# tracks which of them are done. The scheduler calls it under its lock, all but `epoch`, which is
+# thread-safe, and `read`, which one thread at a time calls without the lock. PartitionOrder (below)
+# or KeyOrder decides which messages may be processed now.
 #
 #   partition = AssignedPartition.new(reader, id: 7, wakeup_pipe:, options:, seeking:)
 #   partition.begin_reading
@@ -198,8 +199,8 @@ module Skep
           @given.delete_if { |one| one.equal?(batch) }
         end
 
-        # Where its next owner begins if nothing more is committed; as `progress`, also before
-        # anything is done.
+        # Where its next owner begins if nothing more is committed: `progress`, or, before anything
+        # is done, the first offset that was read; nil before that.
         #: () -> [String, Integer, Integer, Integer?]?
         def restart
           (position || @first)&.then { |offset| [topic, number, offset, *epoch(offset)] }

@@ -1,20 +1,20 @@
 # frozen_string_literal: true
 
-# Tracks which offset of a partition may be committed when its messages are done in any order: the
-# lowest unfinished one. Not thread-safe.
+# Tracks which offset of a partition may be committed when its messages are done in any order, as
+# with `ordered_by: :key` (KeyOrder): the lowest unfinished one. Not thread-safe.
 #
 #   tracker = OffsetTracker.new
 #   tracker.open([10, 11, 14], bytes: 300)   # read in one go; 12 and 13 are no messages
 #   tracker.done(11)
 #   tracker.position    # => 10, to commit: all messages before it are done
 #   tracker.ahead       # => 3, messages from the lowest unfinished one to the last that was read
-#   tracker.bytes       # => 300, held in memory: a message holds all that it was read with
+#   tracker.bytes       # => 300, in memory: the messages of one read are freed together
 module Skep
   module Kafka
     module Processing
       class OffsetTracker
-        # Messages read in one go. before: the number of messages read before them; left: of
-        # unfinished ones among them.
+        # Messages read in one go. before: how many messages were read before them; left: how many
+        # of them are unfinished.
         ReadGroup = Struct.new(:before, :left, :bytes)
         private_constant :ReadGroup
 
@@ -43,7 +43,7 @@ module Skep
           @bytes -= group.bytes if (group.left -= 1).zero?
         end
 
-        # `unfinished` doesn't return these, though they aren't done.
+        # A seek doesn't wait for these: `unfinished` leaves them out, though they aren't done.
         def ignore(offsets) #: (Array[Integer]) -> void
           offsets.each { |offset| @ignored[offset] = true }
         end
@@ -58,7 +58,7 @@ module Skep
         # done.
         def position = @moved ? @open.each_key.first || @next : nil #: () -> Integer?
 
-        # Between the messages opened so far and that offset there are no others.
+        # After the messages opened so far there are no others before that offset.
         def skip_to(offset) #: (Integer) -> void
           @next = [@next, offset].compact.max
           @moved = true if clear?

@@ -7,7 +7,7 @@
 #
 #   queue = Librdkafka::PartitionQueue.new(handle, "orders", 3, 500)
 #   reader = PartitionReader.new(queue, "orders", 3, fetch_errors:, fetch_wait:)
-#   message_set, errors, count, end_offset = reader.read(500)  # up to such an offset, then nothing
+#   message_set, errors, count, end_offset = reader.read(500)  # nothing from such an offset on
 #   reader.resume { |offset| … }      # seeks that offset, and reads again
 #   reader.restart { … }              # seeks another one
 #   reader.shut                       # the partition is revoked: reads nothing any more
@@ -16,9 +16,8 @@
 #
 # end_offset: where the read ends, if only records that aren't delivered lie before it
 # (Librdkafka::PartitionQueue#position). The reader reports to its Consumer::FetchErrors, if it has
-# one. It
-# shortens its Consumer::FetchWait, if it has one, when the queue was full and runs empty although
-# the partition has more.
+# one. It shortens its Consumer::FetchWait, if it has one, when the queue was full and runs empty
+# although the partition has more.
 #
 # It also detects offset resets: librdkafka resets an offset that retention has deleted, or that is
 # behind the end of the log, and reports it in log lines only. After a reset forwards, a low
@@ -189,7 +188,7 @@ module Skep
           @reading.synchronize { @shut ? [*NONE, 0] : @queue.read(limit) }
         end
 
-        # The queue never held more than what was read between two reads that emptied it.
+        # What was read since the queue was empty last is the most that it can have held.
         def note_backlog(count, bytes, empty:)
           @messages += count
           @bytes += bytes

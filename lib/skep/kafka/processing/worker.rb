@@ -7,8 +7,10 @@
 #   worker.run                 # on a thread of its own, until the scheduler is closed
 #   worker.run_until_quiet(child, failure: -> { nil })   # on the node's main thread
 #
-# A batch is done when the handler has returned, not before. After a crash its messages are
-# delivered again, first alone and at last not at all (Failure::PoisonDetector).
+# A batch is done when the handler has returned, not before: Completion (below) waits for its output
+# and stores its offset. PartitionOwnership (below) tells the handler whether the partition is still
+# this node's. After a crash a batch's messages are processed again, one at a time; a message that
+# crashes each node isn't processed any more (Failure::PoisonDetector).
 module Skep
   module Kafka
     module Processing
@@ -319,34 +321,6 @@ module Skep
         end
       end
 
-      # Tells whether this process may have lost its partitions without noticing: for half of the
-      # session timeout it was stopped (SIGSTOP, a debugger, a frozen container), its event loop
-      # didn't run, or no broker answered. Another member may process the same messages then, or
-      # will soon.
-      #
-      #   lease = MembershipLease.new(22.5)
-      #   lease.renew           # the event loop runs; has no effect after too long a gap
-      #   lease.doubtful?       # true: ask the group before processing anything more
-      #   lease.confirm         # the group has confirmed the membership
-      class MembershipLease
-        attr_reader :limit #: Float, seconds
-
-        def initialize(limit, clock: OS.method(:now)) #: (Float, ?clock: ^() -> Float) -> void
-          @limit, @clock = limit, clock
-          confirm
-        end
-
-        def confirm = @at = @clock.call #: () -> void
-
-        def renew #: () -> void
-          confirm unless doubtful?
-        end
-
-        def doubtful? = @clock.call - @at > @limit #: () -> bool
-
-        def inspect = "#<Skep::Kafka::Processing::MembershipLease limit=#{limit}>" #: () -> String
-      end
-
       # Tells a handler whether the partition of its batch is still assigned to this node.
       #
       #   ownership = PartitionOwnership.new(child:, partition:, consumer:, lease:, asks: true)
@@ -385,7 +359,8 @@ module Skep
 
         private
 
-        # Without an answer, or if refused, it waits: the event loop soon hears of a lost partition.
+        # Without an answer, or if the commit is refused, this waits a moment: if the partition is
+        # lost, the event loop hears of it soon.
         def ask
           place = @partition.restart or return @lease.confirm # nothing was read yet
           code = @child.busy(for: SECONDS + 1) { @consumer.commit([place], SECONDS) }

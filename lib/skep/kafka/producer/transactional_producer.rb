@@ -104,8 +104,8 @@ module Skep
           super
         end
 
-        # Reads the generation before it checks the partition: if the partition is still assigned
-        # after that, it is assigned in this generation.
+        # Reads the group's generation before it looks at the partition: a partition that is still
+        # assigned afterwards was assigned in that generation, for which the broker checks.
         def commit(partition, offset)
           metadata = Librdkafka::Bindings.consumer_group_metadata(@consumer.handle)
           return false if partition.revoked == :lost
@@ -121,9 +121,9 @@ module Skep
           Librdkafka::Bindings.consumer_group_metadata_destroy(metadata) if metadata
         end
 
-        # Returns true if the transaction was committed although the commit failed here. Not where a
-        # message has failed: librdkafka doesn't send the commit then. init_transactions comes
-        # first, since it ends a transaction that is still open.
+        # Returns true if the broker has committed the transaction although its answer was lost. If
+        # a message has failed, librdkafka hasn't sent the commit. init_transactions comes first: it
+        # ends a transaction that is still open, so that the answer is final.
         def committed_anyway?(handles, partition, offset)
           return false if !@committing || handles.any?(&:error)
 

@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+# Tells whether this process may have lost its partitions without noticing: for half of the
+# session timeout it was stopped (SIGSTOP, a debugger, a frozen container), its event loop
+# didn't run, or no broker answered. Another member may process the same messages then, or
+# will soon.
+#
+#   lease = MembershipLease.new(22.5)
+#   lease.renew           # the event loop runs; has no effect after too long a gap
+#   lease.doubtful?       # true: ask the group before processing anything more
+#   lease.confirm         # the group has confirmed the membership
+#
+# The event loop renews it; PartitionOwnership (worker.rb) asks it before each message.
+module Skep
+  module Kafka
+    module Processing
+      class MembershipLease
+        attr_reader :limit #: Float, seconds
+
+        def initialize(limit, clock: OS.method(:now)) #: (Float, ?clock: ^() -> Float) -> void
+          @limit, @clock = limit, clock
+          confirm
+        end
+
+        def confirm = @at = @clock.call #: () -> void
+
+        def renew #: () -> void
+          confirm unless doubtful?
+        end
+
+        def doubtful? = @clock.call - @at > @limit #: () -> bool
+
+        def inspect = "#<Skep::Kafka::Processing::MembershipLease limit=#{limit}>" #: () -> String
+      end
+    end
+  end
+end
