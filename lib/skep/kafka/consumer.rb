@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 # A librdkafka consumer that is a member of a consumer group: subscribes, assigns partitions, stores
-# and commits offsets, and leaves the group. Consumer::EventLoop decides when.
+# and commits offsets, and leaves the group. Consumer::EventLoop decides when. FetchWait (below)
+# lets brokers answer sooner while a partition is far behind.
 #
 #   consumer = Consumer.new(settings)
 #   consumer.subscribe(["orders"])

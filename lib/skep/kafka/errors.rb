@@ -5,9 +5,10 @@
 #   rescue Skep::Kafka::BrokerUnreachable => e
 #     e.message   # => "no broker of kafka-1:9092 answered within 15 s (…): start the broker, or …"
 #
-# A Skep::BootError ends the boot of a node; `skep run` prints its message and exits with its code.
-# An OutputFailed is raised when messages that a handler produced were not written; its batch is
-# tried again.
+# AuthorizationError makes a sentence of a broker's refusal: what the user may not do, which ACL to
+# grant. A Skep::BootError ends the boot of a node; `skep run` prints its message and exits with its
+# code. An OutputFailed is raised when messages that a handler produced were not written; its batch
+# is tried again.
 module Skep
   module Kafka
     # Include it in an error class, or extend an error with it, and a message whose handler raises

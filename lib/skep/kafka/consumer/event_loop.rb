@@ -8,6 +8,7 @@
 #   event_loop = EventLoop.new(options:, child:, report:, consumer:, scheduler:, metrics:, lease:)
 #   event_loop.start
 #   event_loop.failure      # the error that ended the thread, or nil
+#   event_loop.await_other_nodes   # where the whole swarm stops: commits, and waits a moment
 #   event_loop.stop         # ends the thread
 #   event_loop.leave        # commits what is done and leaves the group
 #

@@ -1,12 +1,12 @@
 # frozen_string_literal: true
 
-# Retries reading where a partition can't be read, with a backoff, and reports what is missing from
-# it.
+# Retries reading where a partition can't be read, with a backoff, and reports offsets that were
+# skipped.
 #
 #   fetch_errors = FetchErrors.new(settings:, consumer:, report:)
 #   fetch_errors.reset(reader, 17, 60, 43)       # reading continues at 60; the log begins at 43
 #   fetch_errors.stuck(reader, 17, code, text)   # offset 17 can't be read: reports it, retries it
-#   fetch_errors.again(reader, 17)               # retries it; the error is reported elsewhere
+#   fetch_errors.again(reader, 17)               # retries it; Scheduler reports the error
 #   fetch_errors.readable(reader, 17)            # a retry succeeded
 #   fetch_errors.io; fetch_errors.seconds_left; fetch_errors.retry_due(readers)
 #

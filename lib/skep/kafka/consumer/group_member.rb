@@ -1,9 +1,12 @@
 # frozen_string_literal: true
 
 # One membership of a node in its consumer group: checks the cluster, joins, processes messages
-# until the child is to stop, finishes what is in progress and leaves.
+# until the child is to stop, finishes what is in progress, commits, waits for the other nodes where
+# the whole swarm stops (EventLoop#await_other_nodes), and leaves.
 #
 #   GroupMember.run(options, child, handler)
+#
+# If another member takes its group.instance.id (InstanceIdTaken), it joins again without one.
 #
 # With one thread the handler runs on the calling thread. With more it runs on worker threads, each
 # with a work item of its own. The event loop polls librdkafka beside them.

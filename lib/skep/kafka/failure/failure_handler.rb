@@ -5,7 +5,7 @@
 # dead letter topic. A message that has crashed its node too often isn't tried again.
 #
 #   failure_handler.handler_raised(item, error, at: 41)   # at: the message's offset, if it is known
-#   failure_handler.pause_or_seek(item, [:pause, 30, :info])
+#   failure_handler.pause_or_seek(item, [:pause, 30, :info])   # seconds, and the log's level
 #   failure_handler.poison(item)             # its one message is poison, see PoisonDetector
 #   failure_handler.dead_letter(item, error) # without another try
 #

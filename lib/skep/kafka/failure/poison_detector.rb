@@ -5,8 +5,8 @@
 #
 #   poison = PoisonDetector.new(child.caution)
 #   poison.any?                     # true if anything is suspected
-#   poison.ranges(batch)            # => [17..42], suspected offsets: they get their own batches …
-#   poison.alone?(batch)            # … of which some must run with nothing else in the node
+#   poison.ranges(batch)            # => [17..42], suspected offsets: they get batches of their own
+#   poison.alone?(batch)            # true if the batch must run with nothing else in the node
 #   poison.poison?(batch)           # true if the batch's one message must not be processed again
 #   poison.report_poison(batch)     # it caused the crashes
 #   poison.clear(partition)         # messages before its position are done: suspects no longer
@@ -14,11 +14,11 @@
 # | in progress at a crash | what follows |
 # |---|---|
 # | a batch, and it isn't known which message | its messages run one at a time, alone in the node |
-# | a batch, in whose `each` one message was | that message alone; the others one at a time |
+# | a batch, and `each` was at a message | that message alone; the others one at a time |
 # | one message, alone in its node | this crash counts; after CRASHES such crashes it is poison |
 #
-# A message that was alone in its node caused the crash. One that only was near a crash is cleared
-# once it has been processed.
+# Processing::Worker acts on it. A message that was alone in its node caused the crash. One that
+# only was near a crash is cleared once it has been processed.
 module Skep
   module Kafka
     module Failure

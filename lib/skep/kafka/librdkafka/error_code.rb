@@ -6,6 +6,8 @@
 #
 #   event.code == ErrorCode::TOPIC_AUTHORIZATION_FAILED
 #   ErrorCode::CONNECTION.include?(event.code)   # a broker can't be reached
+#
+# What a user does about a refusal is said by AuthorizationError.advice (errors.rb).
 module Skep
   module Kafka
     module Librdkafka

@@ -3,7 +3,8 @@
 # A partition that is assigned to this node: reads its messages, makes work items of them, and
 # tracks which of them are done. The scheduler calls it under its lock, all but `epoch`, which is
 # thread-safe, and `read`, which one thread at a time calls without the lock. PartitionOrder (below)
-# or KeyOrder decides which messages may be processed now.
+# or KeyOrder decides which messages may be processed now, and how many are read: one batch, or by
+# key `ahead:` messages and 16 MiB.
 #
 #   partition = AssignedPartition.new(reader, id: 7, wakeup_pipe:, options:, seeking:)
 #   partition.begin_reading

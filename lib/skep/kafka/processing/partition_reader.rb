@@ -7,14 +7,15 @@
 #
 #   queue = Librdkafka::PartitionQueue.new(handle, "orders", 3, 500)
 #   reader = PartitionReader.new(queue, "orders", 3, fetch_errors:, fetch_wait:)
-#   message_set, errors, count, end_offset = reader.read(500)  # nothing from such an offset on
-#   reader.resume { |offset| … }      # seeks that offset, and reads again
+#   message_set, errors, count, end_offset = reader.read(500)   # stops at such an offset
+#   reader.resume { |offset| … }      # the block seeks the offset at which it has stopped
 #   reader.restart { … }              # seeks another one
 #   reader.shut                       # the partition is revoked: reads nothing any more
 #   reader.begin_at(42, 7)            # reading begins at this committed offset and leader epoch
 #   reader.epochs.at(42)              # => 7, to commit with that offset (LeaderEpochs)
 #
-# end_offset: where the read ends, if only records that aren't delivered lie before it
+# count: what was taken from the queue, errors included. end_offset: the offset after the last
+# record read, if that is none that is delivered, as a transaction's end
 # (Librdkafka::PartitionQueue#position). The reader reports to its Consumer::FetchErrors, if it has
 # one. It shortens its Consumer::FetchWait, if it has one, when the queue was full and runs empty
 # although the partition has more.

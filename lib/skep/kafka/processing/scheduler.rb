@@ -10,7 +10,7 @@
 #   scheduler.mark(item, 41)              # its messages up to that offset are done
 #   scheduler.complete(item)              # its batch is done
 #   scheduler.release(item)               # no worker holds it any more; it may be retried later
-#   scheduler.succeeded(partition, began) # ends the backoff of items that wait for a success
+#   scheduler.succeeded(partition, began) # in an outage items back off until another one succeeds
 #   scheduler.wake_ready                  # makes ready what has new messages or has waited enough
 #   leaving = scheduler.ask_back(keys)    # hands out no more of these; Batch#each ends early
 #   scheduler.processing(leaving)         # those of them that workers still process

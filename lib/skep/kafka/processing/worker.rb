@@ -4,7 +4,8 @@
 # failure handled.
 #
 #   worker = Worker.new(handler, thread: 1, **others)
-#   worker.run                 # on a thread of its own, until the scheduler is closed
+#   worker.run                 # on a thread of its own, until the scheduler is closed; waits in
+#                              # Scheduler#next_item until the main thread makes something ready
 #   worker.run_until_quiet(child, failure: -> { nil })   # on the node's main thread
 #
 # A batch is done when the handler has returned, not before: Completion (below) waits for its output
@@ -184,8 +185,8 @@ module Skep
       #   completion.marker(item)                # what Batch#mark calls
       #   completion.batch_done(item)            # the handler has returned
       #   completion.batch_ended_early(item, 41) # up to there: the handler wasn't given the rest
-      #   completion.skip_to(item)  # it has no messages: moves past records without any
-      #   completion.keep_rest(item)             # messages that aren't marked are tried again
+      #   completion.skip_to(item)               # it has no messages, only records to move past
+      #   completion.keep_rest(item)             # what the handler hasn't marked is tried again
       #   completion.commit                      # commits all that is done; waits for the broker
       class Completion
         # Marks messages of one work item as done.

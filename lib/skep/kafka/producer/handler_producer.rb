@@ -11,6 +11,8 @@
 #   handler_producer.abort_batch                           # the handler raised
 #
 # A failure that the handler has seen itself (its `wait` raised) doesn't fail the batch.
+# RenewableProducer (below) replaces a producer after a fatal error; HandlerProducers has those of
+# all threads.
 module Skep
   module Kafka
     class Producer

@@ -1,5 +1,8 @@
 # frozen_string_literal: true
 
+# Runs a source's handler over messages without a broker (TestRun), and says what became of them
+# (TestResult). The worker, the scheduler and the partitions are those of a node
+# (GroupMember.build); the consumer, the producer and the child are fakes.
 module Skep
   module Kafka
     module Testing
