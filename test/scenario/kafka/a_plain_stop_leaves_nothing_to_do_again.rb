@@ -16,7 +16,7 @@ class PlainStop < KafkaScenario
     def address = @broker.bootstrap_servers
 
     def settings
-      { **@broker.settings.except("bootstrap.servers"), "session.timeout.ms" => 10_000 }
+      { **@broker.settings.except("bootstrap.servers"), "session.timeout.ms" => 20_000 }
     end
 
     def create_topic(...) = @broker.create_topic(...)
@@ -29,7 +29,7 @@ class PlainStop < KafkaScenario
     return super unless PlainStop.embedded?
 
     @broker ||= begin
-      embedded = Skep::Kafka::EmbeddedBroker.start(rebalance_delay: 3)
+      embedded = Skep::Kafka::EmbeddedBroker.start(rebalance_delay: 6)
       at_end { embedded.stop }
       Embedded.new(embedded)
     end
