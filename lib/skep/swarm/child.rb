@@ -193,8 +193,6 @@ module Skep
 
       # In a stop of the whole swarm: waits, so many seconds at most, until all nodes call this.
       def __await_other_nodes(seconds) #: (Float) -> void
-        return unless @all_stop
-
         @all_finished = Threads::Inbox.new
         @report.call("finished", {})
         busy(for: seconds + 1) { @all_finished.pop(timeout: seconds) }
@@ -212,7 +210,8 @@ module Skep
         __stop
       end
 
-      def __all_finished = @all_finished&.push(true) #: () -> void
+      def __all_stop? = @all_stop ? true : false #: () -> bool, the whole swarm stops
+      def __all_finished = (@all_stop = false) || @all_finished&.push(true) #: () -> void
       def leave = @waiter.close #: () -> void, the work has ended
       def __ready? = @ready ? true : false #: () -> bool
       def __mold_order = @mold_order #: () -> [Integer, BasicSocket]?

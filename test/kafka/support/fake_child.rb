@@ -54,7 +54,7 @@ class FakeChild
   def stopping? = @stopping ? true : false
   def on_stop(&block) = (@hooks ||= []) << block
   def for_good? = false
-  def __await_other_nodes(_seconds) = nil
+  def __all_stop? = false
   def quiet? = @quiet || stopping?
 
   def wait_for(ios, timeout = nil)

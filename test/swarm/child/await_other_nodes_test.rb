@@ -34,17 +34,17 @@ class AwaitOtherNodesTest < Skep::TestCase
     assert_equal 2, @said.size
   end
 
-  test "doesn't wait where only this node stops" do
+  test "knows whether the whole swarm stops" do
     @child.__stop(for_good: true)
-    @child.__await_other_nodes(30.0)
+    refute_predicate @child, :__all_stop?
     @child.__all_finished # nobody waits for it
-    assert_equal ["leaving"], Array.new(@said.size) { @said.pop }
+    @child.__stop(all: true)
+    assert_predicate @child, :__all_stop?
   end
 
-  test "waits where the swarm stops while the node does" do
-    @child.__stop
+  test "has nobody to wait for once its supervisor has died" do
     @child.__stop(all: true)
-    @child.__await_other_nodes(0.01)
-    assert_equal %w[leaving finished], Array.new(2) { @said.pop }
+    @child.__all_finished
+    refute_predicate @child, :__all_stop?
   end
 end

@@ -5,8 +5,10 @@ require "skep/swarm"
 
 class StopBarrierTest < Skep::TestCase
   Swarm = Skep::Swarm
-  Node = Struct.new(:name, :task, :sent, :live) do
+  Node = Struct.new(:name, :task, :sent, :live, :lost) do
     def live? = live
+    def lost? = lost
+    def helper? = task.nil?
     def channel = self
     def post(type) = sent << type
     def event_facts = {}
@@ -18,7 +20,11 @@ class StopBarrierTest < Skep::TestCase
     @events = Swarm::Runtime::EventBus.new
     @group = %i[a b c].map { |name| Node.new(name, 0, [], true) }
     @others = %i[d e].map { |name| Node.new(name, 1, [], true) }
-    @barrier = Swarm::Nodes::StopBarrier.new([*@group, *@others], events: @events)
+    @barrier = barrier([*@group, *@others, Node.new(:helper, nil, [], true)])
+  end
+
+  def barrier(nodes, tasks: [{ "facts" => {} }] * 2)
+    Swarm::Nodes::StopBarrier.new(nodes, tasks, events: @events)
   end
 
   test "tells all with the same kind of work once the last of them has finished" do
@@ -36,6 +42,22 @@ class StopBarrierTest < Skep::TestCase
     assert_empty @group.flat_map(&:sent)
     @barrier.finished(@group[2])
     assert_equal [[], [], ["all_finished"]], @group.map(&:sent)
+  end
+
+  test "waits for none that was lost before, nor for one that was never forked" do
+    @group[0].lost = true
+    barrier = barrier(@group)
+    barrier.finished(@group[1])
+    @events.announce(:node_removed, @group[2])
+    assert_equal [[], ["all_finished"], []], @group.map(&:sent)
+  end
+
+  test "several kinds of work in one group wait for each other" do
+    barrier = barrier([*@group, *@others], tasks: [{ "facts" => { "group" => "readers" } }] * 2)
+    @group.each { |node| barrier.finished(node) }
+    assert_empty @group.flat_map(&:sent)
+    @others.each { |node| barrier.finished(node) }
+    assert_equal [["all_finished"]] * 5, [*@group, *@others].map(&:sent)
   end
 
   test "tells nothing to a node that came after the stop" do

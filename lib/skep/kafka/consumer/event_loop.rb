@@ -23,10 +23,12 @@ module Skep
         OTHERS_SECONDS = 2.0 # for the other nodes of a swarm that stops
         UNSETTLED = [*Librdkafka::ErrorCode::REBALANCING,
                      *(Librdkafka::ErrorCode::UNAVAILABLE - Librdkafka::ErrorCode::CONNECTION)].freeze
+        # Commits that end so leave no group to leave.
+        GONE = [*Librdkafka::ErrorCode::CONNECTION, Librdkafka::ErrorCode::UNKNOWN_MEMBER_ID].freeze
         EARLY = "a handler is still running: the group gets this node's partitions before the " \
                 "node is killed"
         private_constant :LEAVE_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS, :OTHERS_SECONDS,
-                         :UNSETTLED, :EARLY
+                         :UNSETTLED, :GONE, :EARLY
 
         attr_reader :failure #: Exception?
 
@@ -65,10 +67,11 @@ module Skep
         # the other nodes to do the same. The first member that leaves begins a rebalance, in which
         # a broker may refuse the commits of the others.
         def await_other_nodes #: () -> void
-          return if @consumer.static_member? || @failure || @broker_outage.suspected?
+          return if !@child.__all_stop? || @consumer.static_member? || @failure
+          return if @broker_outage.suspected? || @leave_before_kill.done?
 
-          commit_before_leave unless @options.transactional # its transactions have committed
-          @child.__await_other_nodes([OTHERS_SECONDS, *@child.time_left&./(2)].min)
+          commit_early unless @options.transactional # its transactions have committed
+          @child.__await_other_nodes(seconds_for_others) unless GONE.include?(@early_code)
         end
 
         # Commits what is done and ends the membership, after `stop`. Returns false if the consumer
@@ -87,18 +90,31 @@ module Skep
         # never finish leaving while it joins again. An outage counts once it is certain:
         # librdkafka may report that all brokers are down after one is back.
         def commit_last #: () -> bool
-          code = @settled ? 0 : commit_unless_away
+          code = last_code
           @rebalance_listener.committed(code)
-          ![*Librdkafka::ErrorCode::CONNECTION, Librdkafka::ErrorCode::UNKNOWN_MEMBER_ID].include?(code)
+          !GONE.include?(code)
         end
 
         private
 
         # No worker is left: what is done doesn't change any more.
-        def commit_before_leave
-          @settled = @child.busy(for: COMMIT_SECONDS + 1) do
-            @consumer.commit(@scheduler.done, COMMIT_SECONDS).zero?
+        def commit_early
+          seconds = [COMMIT_SECONDS, *@child.time_left&./(3)].min
+          @early_code = @child.busy(for: seconds + 1) do
+            @consumer.commit(@scheduler.done, seconds)
           end
+        end
+
+        def seconds_for_others
+          [OTHERS_SECONDS, *@child.time_left&./(2), *@leave_before_kill.seconds_left].min
+        end
+
+        # The code of the early commit if that is final, or of another one.
+        def last_code
+          return @early_code if GONE.include?(@early_code)
+          return 0 if @early_code&.zero? && !@broker_outage.suspected?
+
+          @broker_outage.certain? ? Librdkafka::ErrorCode::ALL_BROKERS_DOWN : commit_settled
         end
 
         def run
@@ -143,7 +159,7 @@ module Skep
           when :error then error(event) unless @stopped # then the node ends anyway
           when :log then @report.log(event)
           when :commit
-            return if @leaving && @settled # librdkafka's own, of what is committed already
+            return if @leaving && @early_code&.zero? # librdkafka's own, of the same offsets
 
             query_topic_ids if event.code.zero? || @rebalance_listener.committed(event.code)
           end
@@ -202,10 +218,6 @@ module Skep
           # The group had removed this member before. The member that has its group.instance.id now
           # is most likely this one, after it joined again.
           raise SelfFenced.new(name: error.name, group: @options.group, cause: error.why)
-        end
-
-        def commit_unless_away
-          @broker_outage.certain? ? Librdkafka::ErrorCode::ALL_BROKERS_DOWN : commit_settled
         end
 
         # A group that rebalances refuses commits, and so does a broker that is no longer its

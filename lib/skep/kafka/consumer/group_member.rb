@@ -149,8 +149,11 @@ module Skep
         def leave
           @scheduler.close
           [*@threads, @outputs, @metrics].each(&:close)
-          @event_loop.await_other_nodes
-          @event_loop.stop
+          begin
+            @event_loop.await_other_nodes
+          ensure
+            @event_loop.stop
+          end
           left = @event_loop.leave
         ensure
           @dead_letter&.close

@@ -39,6 +39,8 @@ module Skep
           seconds_left&.zero? || false
         end
 
+        def done? = @done ? true : false #: () -> bool, true once the node has left so
+
         def begin_leave #: () -> Float
           @done = true
           @margin

@@ -86,7 +86,8 @@ module Skep
             record_crash(event.subject) unless @node_pool.stopping?
           end
           events.subscribe(:node_died, :node_exited) do |event|
-            set_exit(event.subject, event.subject.exit_status) unless @node_pool.stopping?
+            node = event.subject
+            set_exit(node, node.exit_status) if @recorded.key?(node) || !@node_pool.stopping?
           end
         end
 

@@ -211,30 +211,34 @@ module Skep
         end
       end
 
-      # In a stop of the swarm, tells nodes whose work is done once that of all nodes with the same
-      # kind of work is: members of a Kafka group leave it then, together.
+      # In a stop of the swarm, tells nodes whose work is done once that of all nodes of the same
+      # Kafka group is, or with the same kind of work: they leave the group then, together.
       #
-      #   barrier = StopBarrier.new(nodes, events:)   # which are to stop
-      #   barrier.finished(node)                      # its work is done, and it waits
+      #   barrier = StopBarrier.new(nodes, config.tasks, events:)   # which are to stop
+      #   barrier.finished(node)                                    # its work is done, and it waits
       class StopBarrier
-        #: (Array[NodeProcess], events: Runtime::EventBus) -> void
-        def initialize(nodes, events:)
-          @unfinished = nodes.group_by(&:task)
-          @waiting = Hash.new { |all, task| all[task] = [] }
-          events.subscribe(:node_lost) { |event| remove(event.subject) }
+        #: (Array[NodeProcess], Array[Hash[String, untyped]], events: Runtime::EventBus) -> void
+        def initialize(nodes, tasks, events:)
+          @groups = tasks.map.with_index { |task, number| task.dig("facts", "group") || number }
+          @unfinished = nodes.reject { |node| node.helper? || node.lost? }
+                             .group_by { |node| group(node) }
+          @waiting = Hash.new { |all, group| all[group] = [] }
+          events.subscribe(:node_lost, :node_removed) { |event| remove(event.subject) }
         end
 
         def finished(node) #: (NodeProcess) -> void
-          @waiting[node.task] << node
+          @waiting[group(node)] << node
           remove(node)
         end
 
         private
 
+        def group(node) = node.task && @groups[node.task]
+
         def remove(node)
-          left = @unfinished[node.task] or return
+          left = @unfinished[group(node)] or return
           left.delete(node)
-          @waiting.delete(node.task)&.each { |one| tell(one) } if left.empty?
+          @waiting.delete(group(node))&.each { |one| tell(one) } if left.empty?
         end
 
         def tell(node) = node.live? && node.channel.post("all_finished")

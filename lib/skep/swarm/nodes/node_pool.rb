@@ -132,7 +132,7 @@ module Skep
         # Asks every node to end; what is left at stop_timeout is killed.
         def stop #: () -> void
           finish_slots
-          @stop_barrier = StopBarrier.new(node_table.nodes.reject(&:helper?), events: @events)
+          @stop_barrier = StopBarrier.new(node_table.nodes, @config.tasks, events: @events)
           node_table.nodes.each { |node| node.stop(all: true) unless node.helper? }
           @stop_timers = @grace.give_all(node_table) { stop_timed_out }
           check_drained

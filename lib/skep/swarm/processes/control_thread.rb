@@ -110,6 +110,7 @@ module Skep
         def orphan
           @deadline = OS.now + @orphan_timeout
           @child.__stop
+          @child.__all_finished # nobody is left to tell it
         end
 
         def end_orphan
