@@ -242,7 +242,8 @@ module Skep
 
           def at_work?(node)
             node.ready? && !node.lost? && node.pidfd && node.channel.open? &&
-              !node.channel.fds_in_flight? && !node.terminated? && node.reason.nil? && !@node_pool.hung_node_killer.running?(node)
+              !node.channel.fds_in_flight? && !node.terminated? && node.reason.nil? &&
+              !@node_pool.hung_node_killer.running?(node)
           end
         end
       end
