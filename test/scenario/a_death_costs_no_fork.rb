@@ -5,7 +5,7 @@
 require_relative "scenario"
 
 SOURCE = <<~RUBY
-  Skep.swarm "blank", nodes: 3, restarts: 1_000_000, boot_timeout: 1 do |swarm|
+  Skep.swarm "blank", nodes: 3, restarts: 1_000_000, boot_timeout: 5 do |swarm|
     swarm.work { |child| child.ready!; child.wait until child.stopping? }
   end
 RUBY

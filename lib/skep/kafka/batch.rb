@@ -22,8 +22,8 @@ module Skep
       LEVELS = %i[debug info warn error].freeze # of an event
       private_constant :PLACES, :LEVELS
 
-      attr_reader :topic #: String
-      attr_reader :partition #: Integer
+      attr_reader :topic #: String, the topic's name
+      attr_reader :partition #: Integer, the partition's number
 
       def initialize(topic, partition, messages) #: (String, Integer, Enumerable[Message]) -> void
         @topic = topic

@@ -233,7 +233,7 @@ module Skep
               "batch is tried again")
       end
 
-      def passing? = true #: () -> bool
+      def passing? = true #: () -> bool, another try may succeed
 
       # Returns true if the same call may succeed when it is repeated.
       def retriable? = @retriable #: () -> bool
@@ -264,7 +264,7 @@ module Skep
         super("#{partition} is assigned to another member now, which processes its messages")
       end
 
-      def passing? = true #: () -> bool
+      def passing? = true #: () -> bool, another try may succeed
     end
 
     # The producer of a transactional source was used outside of its handler.

@@ -151,7 +151,7 @@ module Skep
       def delivered = @in_flight.delivered #: () -> Integer, since the producer was made
       def failed = @in_flight.failed #: () -> Integer, since the producer was made
       def waiting = @in_flight.size #: () -> Integer, messages in flight
-      def closed? = @closed ? true : false #: () -> bool
+      def closed? = @closed ? true : false #: () -> bool, it takes no message any more
 
       # Returns the fatal error of the client, or nil.
       def fatal = closed? ? @fatal : @client.fatal #: () -> FatalClientError?

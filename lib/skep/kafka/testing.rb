@@ -73,6 +73,7 @@ module Skep
           @next = {}
         end
 
+        # Returns a Message of a payload, of its facts, or of itself.
         def message(given) #: (String | Hash[Symbol, untyped] | Message | nil) -> Message
           return given if given.is_a?(Message)
 

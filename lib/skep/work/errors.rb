@@ -42,7 +42,7 @@ module Skep
   #     e.item; e.index       # the item that the node processed, and its index
   #     e.signal; e.status    # "KILL" and nil, or nil and the exit status
   class NodeDied < Error
-    attr_reader :item   #: untyped
+    attr_reader :item   #: untyped, what the node processed
     attr_reader :index  #: Integer, the item's index, from 0
     attr_reader :pid    #: Integer, of the node
     attr_reader :signal #: String?, the signal's name, as "KILL"; nil: the node has exited

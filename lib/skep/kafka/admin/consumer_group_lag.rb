@@ -16,6 +16,7 @@
 # offsets (to each broker that leads one of the partitions).
 module Skep
   module Kafka
+    # Requests of a program that is no member of a group.
     module Admin
       class ConsumerGroupLag
         #: (String, Config::ClientConfig, AdminClient) -> void
@@ -25,6 +26,7 @@ module Skep
           @admin_client = admin_client
         end
 
+        # Sends the requests, and returns the Hash above. Raises UnknownGroup.
         def to_h #: () -> Hash[Symbol, untyped]
           group = description || Librdkafka::AdminRequests::GroupDescription::NONE
           committed = committed_offsets

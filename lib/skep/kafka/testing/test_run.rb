@@ -47,6 +47,7 @@ module Skep
           @tries = Hash.new(0)
         end
 
+        # Processes until everything is done, or nothing moves any more.
         def run #: () -> TestResult
           set_up
           step until @child.quiet? || @over || stuck?
