@@ -66,6 +66,17 @@ class LivenessMonitorTest < Skep::TestCase
     assert_match(/timers=1/, @loop.inspect)
   end
 
+  # A check may be half a minute away.
+  test "keeps none of a thousand nodes that ended before the next check" do
+    1_000.times do |page_index|
+      node = node(page_index)
+      @liveness_monitor.watch(node)
+      node.lost = true
+    end
+    assert_operator @liveness_monitor.instance_variable_get(:@watched).size, :<, 50
+    assert_equal 0, @checks
+  end
+
   test "judges nobody at a look that comes late" do
     @liveness_monitor.watch(node(0))
     IO.select(nil, nil, nil, TIMEOUT * 1.5) # away

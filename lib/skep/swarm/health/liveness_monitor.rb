@@ -19,7 +19,8 @@ module Skep
     module Health
       class LivenessMonitor
         MIN_INTERVAL = 0.02 # seconds between two checks
-        private_constant :MIN_INTERVAL
+        PRUNE_AT = 16 # nodes watched
+        private_constant :MIN_INTERVAL, :PRUNE_AT
 
         #: (Definition::Config, **untyped)
         #:   { (Nodes::NodeProcess, Symbol, IPC::Scoreboard::ThreadStatus?) -> void } -> void
@@ -30,11 +31,13 @@ module Skep
           @on_failure = on_failure
           build_policies(config.liveness_timeout)
           @watched = {}.compare_by_identity # by node, until when an overdue one has grace
+          @prune_at = PRUNE_AT
           @checked_at = OS.now
           events.subscribe(:node_ready, :spare_ready) { |event| watch(event.subject) }
         end
 
         def watch(node) #: (Nodes::NodeProcess) -> void
+          prune if @watched.size >= @prune_at
           @watched[node] = nil
           check_by(OS.now + @liveness.timeout)
         end
@@ -88,7 +91,7 @@ module Skep
 
         def check(due)
           now = OS.now
-          @watched.select! { |node, _| beats?(node) }
+          prune
           compensate_pause(now, now - due)
           seconds = @watched.keys.map { |node| check_node(node, now, now - due) }
           @events.announce(:liveness_checked, now:, paused: @liveness.paused?(now - due))
@@ -96,6 +99,13 @@ module Skep
           return if @watched.empty?
 
           check_by(now + [[*seconds.compact, @liveness.timeout].min, MIN_INTERVAL].max)
+        end
+
+        # Nodes that have ended are dropped at each check, and before that when they may be half of
+        # those watched: a check may be half a minute away, and a crash loop ends many until then.
+        def prune
+          @watched.select! { |node, _| beats?(node) }
+          @prune_at = [2 * @watched.size, PRUNE_AT].max
         end
 
         # Returns true for a node that has to beat: none that has ended, or is about to.
