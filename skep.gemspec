@@ -7,18 +7,20 @@ Gem::Specification.new do |spec|
   spec.version = Skep::VERSION
   spec.authors = ["the skep authors"]
   spec.license = "MIT"
-  spec.summary = "Keeps a swarm of forked processes alive and productive"
-  spec.description = "Makes fork safe, cheap and memory-friendly, supervises the children " \
-                     "without polling, and feeds them work, above all from Kafka. " \
-                     "Plain Ruby where there is no compiler."
+  spec.summary = "A process supervisor for Ruby workers and Kafka consumers"
+  spec.description = "Loads an application once, forks nodes from it, replaces nodes that crash, " \
+                     "hang or leak, and feeds them messages from Kafka. Restarts and reloads " \
+                     "without downtime. Linux first, with pure-Ruby fallbacks."
 
   spec.required_ruby_version = ">= 3.1"
   spec.extensions = ["ext/skep/extconf.rb"]
   spec.bindir = "exe"
   spec.executables = ["skep"]
   spec.files = Dir.chdir(__dir__) do
-    Dir["lib/**/*", "ext/skep/**/*.{c,h,rb}", "ext/skep/depend", "exe/*", "docs/**/*.md",
-        "man/*.1", "*.md", "LICENSE"].select { |path| File.file?(path) && !path.end_with?(".so") }
+    Dir["lib/**/*", "ext/skep/**/*.{c,h,rb}", "ext/skep/depend", "exe/*", "sig/**/*.rbs",
+        "completions/*", "man/*.1", "README.md", "CHANGELOG.md", "LICENSE"]
+      .select { |path| File.file?(path) && !path.end_with?(".so") }
   end
-  spec.metadata["rubygems_mfa_required"] = "true"
+  # No homepage_uri, source_code_uri or changelog_uri: the project has no public address.
+  spec.metadata = { "rubygems_mfa_required" => "true" }
 end

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-# skep keeps a swarm of forked processes alive and productive. This file wires all rooms; each can
-# be required alone ("skep/os", "skep/fork", "skep/threads", "skep/swarm", "skep/work",
-# "skep/watch"). Start reading at docs/design.md.
+# skep keeps a swarm of forked processes alive and productive. This file wires all components;
+# each can be required alone ("skep/os", "skep/fork", "skep/threads", "skep/swarm", "skep/work",
+# "skep/log", "skep/control", "skep/systemd", "skep/metrics").
+# Start reading at docs/internals/architecture.md.
 module Skep
 end
 
@@ -11,6 +12,9 @@ require "skep/fork"
 require "skep/threads"
 require "skep/swarm"
 require "skep/work"
-require "skep/watch"
+require "skep/log"
+require "skep/control"
+require "skep/systemd"
+require "skep/metrics"
 
 require "skep/rails" if defined?(::Rails::Railtie)

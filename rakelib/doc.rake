@@ -8,13 +8,13 @@ end
 
 # Which files are public is in .yardopts. A signature alone is no text.
 namespace :doc do
-  desc "Fail where something public has no text, or a guide names what isn't public"
+  desc "Fail if a public object has no text, or a guide names what isn't public"
   task :check do
     require_relative "yard/reference"
     reference = Reference.new
-    pages = FileList["README.md", "docs/*.md"]
-    silent, strangers = reference.silent, reference.strangers(pages)
-    abort "doc: these have no text:\n#{silent.join("\n")}" if silent.any?
-    abort "doc: guides name these, which it hasn't: #{strangers.join(" ")}" if strangers.any?
+    pages = FileList["README.md", "docs/{*,guides/**/*,reference/*,articles/*}.md"]
+    undocumented, unknown = reference.undocumented, reference.unknown(pages)
+    abort "doc: no text for\n#{undocumented.join("\n")}" if undocumented.any?
+    abort "doc: guides name what the reference lacks: #{unknown.join(" ")}" if unknown.any?
   end
 end

@@ -4,40 +4,44 @@
 module EventBusPage
   PATH = File.expand_path("../docs/internals/event_bus.md", __dir__)
   LIB = File.expand_path("../lib/skep/swarm", __dir__)
-  TELLS = /\b(?:announce|publish)\(\s*([^,()]*:[a-z]\w+[^,()]*)/
-  HEARS = /\bsubscribe\(((?:\*?[:A-Z]\w+(?:,\s*)?)+)\)/
+  PUBLISHES = /\b(?:announce|publish)\(\s*([^,()]*:[a-z]\w+[^,()]*)/
+  SUBSCRIBES = /\bsubscribe\(((?:\*?[:A-Z]\w+(?:,\s*)?)+)\)/
   LISTS = /([A-Z]\w+) = %i\[([\w ]+)\]/
-  private_constant :LIB, :TELLS, :HEARS, :LISTS
+  private_constant :LIB, :PUBLISHES, :SUBSCRIBES, :LISTS
 
   module_function
 
   def text
     <<~HEAD + rows.join
-      # Which component publishes what, and which ones hear it?
+      # Event bus
 
-      `rake event_bus` writes this page from the code. `Runtime::EventBus` is synchronous: when `publish` returns, every subscriber has run, in the order of subscription. It carries what only has to be observed; what must happen in a
-      certain order is a call. A published event goes to the log and to users' blocks, too ([all of them](../events.md)); the table has those that a component of the supervisor subscribes to. An announced fact (*internal*) reaches only these.
+      `rake event_bus` writes this page from the code. `Runtime::EventBus` is synchronous: when `publish` returns, every subscriber has run, in the order of subscription.
+      It carries facts that are only observed. What must happen in a certain order is a call.
 
-      | event | published in | heard by |
+      A published event also goes to the log and to users' blocks ([all events](../reference/events.md)). The table has those that a component of the supervisor subscribes to.
+      An announced fact (*internal*) reaches only these subscribers.
+
+      | event | published in | subscribers |
       |---|---|---|
     HEAD
   end
 
   def rows
-    heard.sort.map do |name, files|
+    subscribed.sort.map do |name, files|
       internal = sources.any? { |_, text| text.include?("announce(:#{name}") }
-      "| `#{name}`#{" (internal)" if internal} | #{links(told[name].to_a)} | #{links(files)} |\n"
+      row = ["`#{name}`#{" (internal)" if internal}", links(published[name].to_a), links(files)]
+      "| #{row.join(" | ")} |\n"
     end
   end
 
-  def told
-    @told ||= by_name { |text| text.scan(TELLS).flatten.flat_map { |part| names(part) } }
+  def published
+    @published ||= by_name { |text| text.scan(PUBLISHES).flatten.flat_map { |part| names(part) } }
   end
 
-  def heard
-    @heard ||= by_name do |text|
+  def subscribed
+    @subscribed ||= by_name do |text|
       lists = text.scan(LISTS).to_h
-      text.scan(HEARS).flatten.flat_map do |part|
+      text.scan(SUBSCRIBES).flatten.flat_map do |part|
         names(part) + part.scan(/\*([A-Z]\w+)/).flatten.flat_map { |list| lists.fetch(list).split }
       end
     end

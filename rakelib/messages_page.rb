@@ -15,11 +15,13 @@ module MessagesPage
       table.rows.group_by { |_, row| row.role }.map { |role, rows| section(table, role, rows) }
     end
     [<<~HEAD, *sections].join("\n")
-      # Which messages do the processes send each other?
+      # Messages
 
-      `rake messages` writes this page from `lib/skep/swarm/ipc/messages.rb`. A message is a frame of JSON with its length before it, and a file descriptor beside it (SCM_RIGHTS) where the table has one.
-      The receiver checks the type and each field before it acts on a message. A node that sends anything else is replaced, a mold is restarted, and a process that gets it from the supervisor ends.
-      The subject of each meaning is the mold, the node, the spare or the helper.
+      `rake messages` writes this page from `lib/skep/swarm/ipc/messages.rb`. A message is a length-prefixed frame of JSON.
+      If the table has a descriptor, a file descriptor comes with it (SCM_RIGHTS).
+
+      The receiver checks the type and each field before it acts on a message. A node that sends anything else is replaced, and a mold is restarted.
+      A process that gets anything else from the supervisor ends. The subject of each meaning is the mold, the node, the spare or the helper.
     HEAD
   end
 
@@ -34,7 +36,7 @@ module MessagesPage
   end
 
   def row_of(type, row)
-    fields = row.fields.map { |name, field| "`#{name}`: #{field.wanted}" }.join("<br>")
-    "| `#{type}` | #{row.meaning} | #{fields} | #{row.descriptor} |"
+    fields = row.fields.map { |name, field| "`#{name}: #{field.wanted.sub(/\Aan? /, "")}`" }
+    "| `#{type}` | #{row.meaning} | #{fields.join("<br>")} | #{row.descriptor} |"
   end
 end

@@ -13,10 +13,12 @@ module StatesPage
 
   def text
     [<<~HEAD, *machines.map { |machine| section(machine) }].join("\n")
-      # Which states do a swarm's objects have, and what changes them?
+      # States
 
-      `rake states` writes this page from the code. A state changes by these tables only; any other event raises `StateMachine::Impossible`. A row is a state, a column an event, a cell the next state; where a cell is
-      empty the event can't happen in that state. The events are methods of the class named in the heading, or what such a method does; the file says when.
+      `rake states` writes this page from the code. A state changes only by these tables; any other event raises `StateMachine::Impossible`.
+      A row is a state, a column an event, and a cell the next state. If a cell is empty, the event cannot happen in that state.
+
+      The events are methods of the class in the heading, or what such a method does. The file says when.
     HEAD
   end
 

@@ -3,67 +3,85 @@
 require "test_helper"
 require "support/constant_graph"
 
-# Rooms know only the rooms under them: each is booted alone, in a fresh Ruby that warns and has
-# no gems.
+# A component knows only those before it: each that can be is booted alone, in a fresh Ruby that
+# warns and has no gems.
 class ArchitectureTest < Skep::TestCase
-  Room = Struct.new(:constant, :below, :facade, keyword_init: true)
+  # loads: the components that come with it when it is required; nil if it can't be without gems.
+  Component = Struct.new(:constant, :loads, :facade, keyword_init: true) do
+    def initialize(facade: [], **) = super
+  end
 
-  ROOMS = {
-    "os" => Room.new(constant: "OS", below: [], facade: %w[pidfd]),
-    "fork" => Room.new(constant: "Fork", below: %w[os], facade: %w[pid generation on_fork warmup]),
-    "threads" => Room.new(constant: "Threads", below: %w[os fork], facade: []),
-    "swarm" => Room.new(constant: "Swarm", below: %w[os fork threads], facade: %w[swarm]),
-    "work" => Room.new(constant: "Work", below: %w[os fork threads swarm],
-                       facade: %w[map each each_with_index flat_map filter_map]),
-    "watch" => Room.new(constant: "Watch", below: %w[os fork threads swarm], facade: []),
-    "cli" => Room.new(constant: "CLI", below: %w[os fork threads swarm work watch], facade: [])
+  SWARM = %w[os fork threads swarm].freeze
+  # Each may name those before it.
+  COMPONENTS = {
+    "os" => Component.new(constant: "OS", loads: [], facade: %w[pidfd]),
+    "fork" => Component.new(constant: "Fork", loads: %w[os],
+                            facade: %w[pid generation on_fork warmup]),
+    "threads" => Component.new(constant: "Threads", loads: %w[os fork]),
+    "swarm" => Component.new(constant: "Swarm", loads: %w[os fork threads], facade: %w[swarm]),
+    "work" => Component.new(constant: "Work", loads: SWARM,
+                            facade: %w[map each each_with_index flat_map filter_map]),
+    "kafka" => Component.new(constant: "Kafka", loads: SWARM),
+    "control" => Component.new(constant: "Control", loads: SWARM),
+    "log" => Component.new(constant: "Log", loads: SWARM),
+    "systemd" => Component.new(constant: "Systemd", loads: [*SWARM, "log"]),
+    "metrics" => Component.new(constant: "Metrics", loads: SWARM),
+    "web" => Component.new(constant: "Web", loads: nil),
+    "rails" => Component.new(constant: "Rails", loads: nil),
+    "cli" => Component.new(constant: "CLI", loads: [*SWARM, *%w[control log systemd metrics]])
   }.freeze
+  OPT_IN = %w[kafka web rails cli].freeze # what `require "skep"` leaves out
   ROOT = File.expand_path("..", __dir__)
-  # The folders of a room, each of which may name those before it. All may name what lies beside
-  # them: the public classes of kafka, and Swarm::Child, which counts as one of processes/.
+  # The folders of a component, each of which may name those before it. All may name what lies
+  # beside them: the public classes of kafka, and Swarm::Node, which counts as one of processes/.
   FOLDERS = {
     "Swarm" => %w[Runtime Stats IPC Definition Health Memory Processes Nodes Molds Rollout
                   Supervisor],
-    "Kafka" => %w[Librdkafka Config Metrics Producer Failure Processing Consumer Admin Testing]
+    "Kafka" => %w[Librdkafka Config Metrics Producer Failure Processing Consumer Admin Testing],
+    "Web" => %w[HTTP Auth Live]
   }.freeze
-  BESIDE = { "Child" => "Processes" }.freeze
+  BESIDE = { "Node" => "Processes" }.freeze
   MOST_IN_A_CIRCLE = 6
-  private_constant :Room, :ROOMS, :ROOT, :FOLDERS, :BESIDE, :MOST_IN_A_CIRCLE
+  private_constant :Component, :SWARM, :COMPONENTS, :OPT_IN, :ROOT, :FOLDERS, :BESIDE,
+                   :MOST_IN_A_CIRCLE
 
-  ROOMS.each do |name, room|
-    strangers = ROOMS.except(name, *room.below)
+  COMPONENTS.each do |name, component|
+    next unless component.loads
 
     { "in C" => nil, "on its fallbacks" => "1" }.each do |how, pure|
-      test "#{name} boots alone #{how}, and brings along only rooms under it" do
+      test "#{name} boots alone #{how}, and brings along only what it loads" do
+        strangers = COMPONENTS.except(name, *component.loads).values
         constants, facade = boot("skep/#{name}", pure)
-        assert_includes constants, room.constant
-        assert_empty constants & strangers.values.map(&:constant)
-        assert_equal room.facade, facade & room.facade
-        assert_empty facade & strangers.values.flat_map(&:facade)
+        assert_includes constants, component.constant
+        assert_empty constants & strangers.map(&:constant)
+        assert_equal component.facade, facade & component.facade
+        assert_empty facade & strangers.flat_map(&:facade)
       end
-    end
-
-    test "#{name} names only rooms under it" do
-      foreign = strangers.flat_map { |other, facts| ["skep/#{other}", "Skep::#{facts.constant}"] }
-      refute_empty code_of(name)
-      assert_empty code_of(name).grep(/(?:#{foreign.join("|")})\b/) if foreign.any?
     end
   end
 
-  FOLDERS.each do |room, folders|
-    test "each folder of #{room} names only those before it" do
-      references = graph(room).references
+  test "a component names only those before it" do
+    references = ConstantGraph.new(Dir.glob("#{ROOT}/lib/skep/**/*.rb"), root: "Skep").references
+    pairs = references.map { |pair| pair.map { |name| place(name) } }.select(&:all?)
+    upward = pairs.uniq.select { |from, to| from < to }
+    assert_empty(upward.map { |pair| COMPONENTS.keys.values_at(*pair) })
+    assert_equal COMPONENTS.size, pairs.flatten.uniq.size
+  end
+
+  FOLDERS.each do |component, folders|
+    test "each folder of #{component} names only those before it" do
+      references = graph(component).references
       upward = references.select do |from, to|
-        from, to = [from, to].map { |name| folder(room, name) }
+        from, to = [from, to].map { |name| folder(component, name) }
         from && to && folders.index(from) < folders.index(to)
       end
       assert_empty upward
-      assert_equal folders, folders & references.flatten.map { |name| folder(room, name) }
+      assert_equal folders, folders & references.flatten.map { |name| folder(component, name) }
     end
 
-    test "no large group of #{room}'s classes name each other" do
-      largest = graph(room).circles.first.to_a
-      puts "\nThe largest circle of #{room}'s classes: #{largest.join(", ")}"
+    test "no large group of #{component}'s classes name each other" do
+      largest = graph(component).circles.first.to_a
+      puts "\nThe largest circle of #{component}'s classes: #{largest.join(", ")}"
       assert_operator largest.size, :<=, MOST_IN_A_CIRCLE
     end
   end
@@ -73,31 +91,36 @@ class ArchitectureTest < Skep::TestCase
     assert_empty code.grep(/\bFFI\b|\bStructs\b|\.(?:get|put|read)_(?:u?int|pointer|bytes)/)
   end
 
-  test "skep itself wires all rooms but cli, which is the executable's" do
+  test "skep itself wires all components but those that are asked for" do
     constants, facade = boot("skep", nil)
-    assert_equal ROOMS.except("cli").values.map(&:constant), constants
-    assert_equal ROOMS.values.flat_map(&:facade), facade
+    assert_equal COMPONENTS.except(*OPT_IN).values.map(&:constant), constants
+    assert_equal COMPONENTS.values.flat_map(&:facade), facade
   end
 
   private
 
-  def graph(room)
-    files = Dir.glob("#{ROOT}/lib/skep/#{room.downcase}{.rb,/**/*.rb}")
-    ConstantGraph.new(files, root: "Skep::#{room}")
+  # The component's number in the table; nil of what belongs to none, such as Skep::Error.
+  def place(name)
+    COMPONENTS.values.index { |component| name[/\ASkep::(\w+)/, 1] == component.constant }
+  end
+
+  def graph(component)
+    files = Dir.glob("#{ROOT}/lib/skep/#{component.downcase}{.rb,/**/*.rb}")
+    ConstantGraph.new(files, root: "Skep::#{component}")
   end
 
   # Of Skep::Swarm::Nodes::Slot it is Nodes; nil of Skep::Swarm itself and its constants.
-  def folder(room, name)
-    part = name[/\ASkep::#{room}::(\w+)/, 1]
-    BESIDE.fetch(part, (part if FOLDERS[room].include?(part)))
+  def folder(component, name)
+    part = name[/\ASkep::#{component}::(\w+)/, 1]
+    BESIDE.fetch(part, (part if FOLDERS[component].include?(part)))
   end
 
-  # The rooms' constants and facade methods that are defined once the feature has been required.
+  # The components' constants and facade methods that are defined once the feature is required.
   def boot(feature, pure)
     program = <<~RUBY
       require #{feature.inspect}
-      puts #{ROOMS.values.map(&:constant)}.select { |name| Skep.const_defined?(name, false) }.join(" ")
-      puts #{ROOMS.values.flat_map(&:facade)}.select { |name| Skep.respond_to?(name) }.join(" ")
+      puts #{COMPONENTS.values.map(&:constant)}.select { |name| Skep.const_defined?(name, false) }.join(" ")
+      puts #{COMPONENTS.values.flat_map(&:facade)}.select { |name| Skep.respond_to?(name) }.join(" ")
     RUBY
     env = { "SKEP_PURE" => pure, "RUBYOPT" => "--disable=gems" }
     out, err, status = run_program(program, env:)
@@ -106,9 +129,9 @@ class ArchitectureTest < Skep::TestCase
     out.lines.map(&:split)
   end
 
-  # The room's code as "path:line: text", comments left out.
-  def code_of(room)
-    Dir.glob("lib/skep/#{room}{.rb,/**/*.rb}", base: ROOT).flat_map do |path|
+  # The component's code as "path:line: text", comments left out.
+  def code_of(component)
+    Dir.glob("lib/skep/#{component}{.rb,/**/*.rb}", base: ROOT).flat_map do |path|
       lines = File.readlines("#{ROOT}/#{path}", encoding: "UTF-8")
       lines.map.with_index(1) { |line, number| "#{path}:#{number}: #{line}" unless line[/\A\s*#/] }
     end.compact

@@ -4,35 +4,46 @@ require "test_helper"
 require "skep"
 require "skep/kafka"
 require "skep/cli"
-require "skep/cli/manual"
+require_relative "../rakelib/command_reference"
 
 # Every option that something takes is on its page, with its default.
 class DocsOptionsTest < Skep::TestCase
   ROOT = File.expand_path("..", __dir__)
   private_constant :ROOT
 
-  test "all that a child answers is in the page of work" do
+  test "all that a node answers is in the page of work" do
     inner = %i[leave beat_every inspect]
-    answers = Skep::Swarm::Child.public_instance_methods(false).grep_v(/\A__/) - inner
+    answers = Skep::Swarm::Node.public_instance_methods(false).grep_v(/\A__/) - inner
 
-    page = text("docs/work.md")
-    assert_empty(answers.reject { |name| page.match?(/`(?:child\.)?#{name[/\w+/]}/) })
+    page = text("docs/reference/node.md")
+    assert_empty(answers.reject { |name| page.match?(/`(?:node\.)?#{name[/\w+/]}/) })
+  end
+
+  test "each method for a swarm file is in the page of the swarm" do
+    described = %i[name options tasks listeners inspect run]
+    methods = Skep::Swarm.public_instance_methods(false).grep_v(/\A__/) - described
+    page = text("docs/reference/swarm.md")
+    assert_operator methods.size, :>, 5
+    assert_empty(methods.reject { |name| page.match?(/^\| `#{name}\b/) })
   end
 
   test "every option of a command is in the page that tells of it" do
     hidden = %w[--help --control --handed-over]
-    { "run" => %w[cli options], "restart" => %w[cli supervision], "reload" => %w[supervision],
-      "status" => %w[status], "top" => %w[cli], "doctor" => %w[fork_safety], "chaos" => %w[chaos],
-      "bench" => %w[bench], "kafka" => %w[kafka/tooling], "web" => %w[web],
-      "demo" => %w[demo] }.each do |name, names|
+    pages = { "run" => %w[reference/cli reference/options],
+              "restart" => %w[reference/cli guides/supervision], "reload" => %w[guides/supervision],
+              "status" => %w[reference/status], "top" => %w[reference/cli],
+              "doctor" => %w[articles/fork_safety], "chaos" => %w[guides/chaos],
+              "kafka" => %w[guides/kafka/tooling],
+              "web" => %w[guides/web] }
+    pages.each do |name, names|
       told = names.map { |page| text("docs/#{page}.md") }.join
-      options = Skep::CLI::Manual.entry(name).options.map(&:long) - hidden
+      options = CommandReference.entry(name).options.map(&:long) - hidden
       assert_empty(options.reject { |option| told.include?(option) }, name)
     end
   end
 
   test "every option of a swarm is in its table, with its default" do
-    rows = table("docs/options.md")
+    rows = table("docs/reference/options.md")
     Skep::Swarm::Definition::Config::Options::ALL.each do |name, option|
       assert_includes rows, name.to_s
       assert_equal shown(option.default), rows[name.to_s], name if shown(option.default)
@@ -41,10 +52,10 @@ class DocsOptionsTest < Skep::TestCase
   end
 
   test "every option of a Kafka source is in its page, its default in the table" do
-    page = text("docs/kafka.md")
-    rows = table("docs/kafka.md")
+    page = text("docs/guides/kafka/README.md")
+    rows = table("docs/guides/kafka/README.md")
     Skep::Kafka::Config::SourceOptions.const_get(:DEFAULTS).each do |name, default|
-      assert_includes page, "`#{name}", "kafka.md doesn't name #{name}"
+      assert_includes page, "`#{name}", "the page of Kafka doesn't name #{name}"
       next unless [Integer, Float, Symbol].include?(default.class)
 
       told = rows[name.to_s].delete(",")
@@ -58,7 +69,7 @@ class DocsOptionsTest < Skep::TestCase
     keys = named.filter_map { |kind, name| name if kind == :key }
 
     assert_includes keys, :in_processes
-    assert_empty(keys.reject { |name| text("docs/map.md").match?(/^\| .*`#{name}:`/) })
+    assert_empty(keys.reject { |name| text("docs/reference/map.md").match?(/^\| .*`#{name}:`/) })
   end
 
   private

@@ -4,7 +4,7 @@ require "test_helper"
 require "set"
 require "ripper"
 require "skep/cli"
-require "skep/cli/manual"
+require_relative "../rakelib/command_reference"
 
 # The pages agree with each other, and with what the command line takes.
 class DocsTest < Skep::TestCase
@@ -12,7 +12,10 @@ class DocsTest < Skep::TestCase
   LINK = /\[[^\]]*\]\(([^()\s]+)\)/
   BLOCK = /^```(\w*)\n(.*?)^```/m
   CALL = /(?<![\w.\/-])skep ([a-z]+)((?: +[^\s|&;<>)#]+)*)/
-  private_constant :ROOT, :LINK, :BLOCK, :CALL
+  INDEXES = { "docs/README.md" => "docs/{*,{guides,reference,articles,internals}/*}.md",
+              "docs/guides/kafka/README.md" => "docs/guides/kafka/*.md",
+              "docs/decisions/README.md" => "docs/decisions/*.md" }.freeze
+  private_constant :ROOT, :INDEXES, :LINK, :BLOCK, :CALL
 
   test "every link leads somewhere, to a heading where it names one" do
     broken = pages.flat_map do |page|
@@ -22,21 +25,22 @@ class DocsTest < Skep::TestCase
     assert_empty broken
   end
 
-  test "the index has every guide, under its own question" do
-    guides = files("docs/*.md") - %w[docs/README.md docs/design.md]
-    rows = text("docs/README.md").scan(/^\| (.+) \| \[\w+\]\((\w+\.md)\) \|$/).map(&:reverse)
-    index = rows.to_h
-
-    assert_empty rows.map(&:first).tally.reject { |_, times| times == 1 }
-    guides.each do |page|
-      assert_equal "# #{index[File.basename(page)]}", text(page).lines.first.chomp
+  test "every bracket of a link is closed" do
+    open = pages.flat_map do |page|
+      prose(page).split(/\n\s*\n/).select { |text| text.count("[(") != text.count("])") }
+                 .map { |text| "#{page}: #{text.lines.first}" }
     end
-    assert_empty index.keys.map { |page| "docs/#{page}" } - guides - ["docs/design.md"]
+    assert_empty open
   end
 
-  test "the pages of docs/kafka are all in the index of docs/kafka.md" do
-    links = text("docs/kafka.md").scan(%r{^\| \[[^\]]+\]\((kafka/\w+\.md)\) \|}).flatten
-    assert_equal files("docs/kafka/*.md"), links.map { |link| "docs/#{link}" }.sort
+  test "the index of docs links to each page once" do
+    listed = INDEXES.flat_map do |index, pattern|
+      linked = prose(index).scan(LINK).flatten.map { |link| resolved(index, link) } & files(pattern)
+      rows = text(index).scan(/^\| \[[^\]]+\]\(([^)]+)\) \|/).flatten
+      assert_empty rows.tally.select { |_, times| times > 1 }, index
+      linked
+    end
+    assert_empty files("docs/**/*.md") - INDEXES.keys - listed
   end
 
   test "every table has a head: no empty line splits one" do
@@ -78,13 +82,14 @@ class DocsTest < Skep::TestCase
     assert_empty(shown.reject { |_, name, words| taken?(name, words) })
   end
 
-  test "every command is in the command line's page, and every exit code" do
-    page = text("docs/cli.md")
+  test "every command is in the command line's page, and every exit code in theirs" do
+    page = text("docs/reference/cli.md")
     missing = Skep::CLI::COMMANDS.keys.reject { |name| page.match?(/`skep #{name}\b/) }
-    codes = page.scan(/^\| (\d+) \| (.*) \|$/).to_h { |code, text| [code.to_i, text.delete("`")] }
+    codes = text("docs/reference/exit_codes.md")
+            .scan(/^\| (\d+) \| (.*) \|$/).to_h { |code, text| [code.to_i, text.delete("`")] }
 
     assert_empty missing
-    assert_equal Skep::CLI::Manual::EXITS, codes
+    assert_equal CommandReference::EXITS, codes
   end
 
   private
@@ -108,6 +113,10 @@ class DocsTest < Skep::TestCase
     text(page).gsub(BLOCK, "").scan(/`(skep [^`\n]+)`/).map { |code| [page, *code] }
   end
 
+  def resolved(page, link)
+    File.expand_path(File.join("/", File.dirname(page), link[/\A[^#]*/])).delete_prefix("/")
+  end
+
   def leads?(page, link)
     path, anchor = link.split("#", 2)
     target = path.empty? ? page : File.join(File.dirname(page), path)
@@ -124,7 +133,7 @@ class DocsTest < Skep::TestCase
   def taken?(name, words)
     return true if %w[help version].include?(name)
 
-    known = Skep::CLI::COMMANDS[name] && Skep::CLI::Manual.entry(name).options.flat_map(&:names)
+    known = Skep::CLI::COMMANDS[name] && CommandReference.entry(name).options.flat_map(&:names)
     asked = words.take_while { |word| word != "--" }.grep(/\A--?[a-z]/)
     known && (asked.map { |word| word[/\A[^=]+/] } - known).empty?
   end

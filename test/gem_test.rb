@@ -2,14 +2,14 @@
 
 require "test_helper"
 
-# What is in the gem: all that runs, its guides, and nothing else. That it installs and works alone
+# What is in the gem: all that runs, and nothing else. That it installs and works alone
 # is shown by test/scenario/the_readme_leads_to_a_swarm.rb.
 class GemTest < Skep::TestCase
   ROOT = File.expand_path("..", __dir__)
-  KINDS = %w[lib/ ext/skep/ exe/skep docs/ man/skep.1 README.md CHANGELOG.md CONTRIBUTING.md
+  KINDS = %w[lib/ ext/skep/ exe/skep sig/ completions/ man/skep.1 README.md CHANGELOG.md
              LICENSE].freeze
-  RUNS = %w[lib/skep/watch/web/files/page.js lib/skep/cli/completion/zsh.rb man/skep.1 exe/skep
-            lib/skep/cli/bench/fork/in_c.rb ext/skep/extconf.rb ext/skep/depend].freeze
+  RUNS = %w[lib/skep/web/assets/scripts/page.js completions/_skep man/skep.1 exe/skep
+            ext/skep/extconf.rb ext/skep/depend].freeze
   private_constant :ROOT, :KINDS, :RUNS
 
   test "has all that is in lib and ext" do
@@ -19,10 +19,10 @@ class GemTest < Skep::TestCase
     assert_empty RUNS - files
   end
 
-  test "has the guides, and nothing of ours that isn't for users" do
+  test "has nothing that doesn't run, but three texts" do
     assert_empty(files.reject { |path| path.start_with?(*KINDS) })
     assert_empty files.grep(%r{\.(?:so|o|png)\z|(?:\A|/)(?:test|tmp|vendor)/})
-    assert_includes files, "docs/README.md"
+    assert_equal %w[CHANGELOG.md LICENSE README.md], files.grep_v(%r{/}).sort
   end
 
   test "needs no other gem" do

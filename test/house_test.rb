@@ -9,18 +9,18 @@ class HouseTest < Skep::TestCase
   PREFACE = /\A#.*\n(?:\n| *(?:require|module|class).*\n)* *# \S/
   FOREIGN_C = /^(?!static\b)[a-z_][\w *]*\n(?!skep_|Init_skep)\w+\(/
   WAITS = /\bsleep(?:[ (](?!infinity)|$)|\bThread\.pass\b(?![":\]])/ # but not a row of that name
-  # What two benches measure beside our own ways to wait.
-  PEERS = %r{\Alib/skep/cli/bench/(?:pool|threads)/passing\.rb:}
+  # What two benchmarks measure beside our own ways to wait.
+  PEERS = %r{\Abenchmark/(?:pool|threads)/passing\.rb:}
   private_constant :ROOT, :FROZEN, :PREFACE, :FOREIGN_C, :WAITS, :PEERS
 
   test "nothing waits by the clock where it could wait for what happens" do
-    assert_empty code("{lib,exe,test}/**/*").grep(WAITS).grep_v(PEERS)
+    assert_empty code("{lib,exe,test,benchmark,examples/demo}/**/*").grep(WAITS).grep_v(PEERS)
   end
 
   # It may jump: what is decided goes by Skep::OS.now.
   test "the clock of the wall is only told" do
     looks = code("{lib,exe}/**/*").grep(/\bTime\.(?:now|new)\b|CLOCK_REALTIME/)
-    assert_empty looks.grep_v(%r{\Alib/skep/watch/(?:log|status)\.rb:})
+    assert_empty looks.grep_v(%r{\Alib/skep/(?:log/event_log|control/server)\.rb:})
   end
 
   # A fallback has no pidfd to signal: it is the one place that makes sure who a number is.
@@ -29,10 +29,10 @@ class HouseTest < Skep::TestCase
     assert_empty calls.grep_v(%r{\Alib/skep/os/pidfd/fallback\.rb:})
   end
 
-  # Skep::OS.pipe says why. Benches and demos have no threads that interrupt.
+  # Skep::OS.pipe says why.
   test "a pipe is made whole" do
     pipes = code("lib/**/*").grep(/\bIO\.pipe\b/)
-    assert_empty pipes.grep_v(%r{\Alib/skep/(?:os\.rb|cli/)})
+    assert_empty pipes.grep_v(%r{\Alib/skep/(?:os\.rb|cli/doctor/)})
   end
 
   test "nothing is autoloaded that could be forked half loaded" do
@@ -50,12 +50,13 @@ class HouseTest < Skep::TestCase
   end
 
   test "every Ruby file freezes its strings" do
-    ruby = files("{lib,ext,test,examples}/**/*.rb") + files("{Gemfile,Rakefile,*.gemspec,exe/*}")
+    ruby = files("{lib,ext,test,examples,benchmark}/**/*.rb") +
+           files("{Gemfile,Rakefile,*.gemspec,exe/*}")
     assert_empty(ruby.reject { |file| text(file).match?(FROZEN) })
   end
 
   test "every file of lib says what it is" do
-    silent = files("lib/**/*.rb").reject { |file| text(file).match?(PREFACE) }
+    silent = files("{lib,benchmark}/**/*.rb").reject { |file| text(file).match?(PREFACE) }
     assert_equal ["lib/skep/version.rb"], silent
   end
 
@@ -64,7 +65,8 @@ class HouseTest < Skep::TestCase
   end
 
   test "no file knows the machine it was written on" do
-    house = lines("{lib,ext,exe,test,bin,docs,examples,.ci,.github}/**/*") + lines("{*,.*}")
+    folders = %w[lib ext exe test bin docs examples benchmark .ci .github]
+    house = lines("{#{folders.join(",")}}/**/*") + lines("{*,.*}")
     assert_empty house.grep(%r{(?<![\w.])/(?:work|home)/\w})
   end
 

@@ -10,23 +10,23 @@ require_relative "../../test/scenario/scenario"
 require_relative "../../test/scenario/support/terminal"
 
 SWARM = <<~'RUBY'
-  Skep.swarm "billing", nodes: 4, spares: 1, restarts: 1_000 do |swarm|
+  Skep.swarm "billing", nodes: 4, spares: 1, max_restarts: 1_000 do |swarm|
     swarm.preload { $prices = Array.new(200_000) { |id| "price of #{id}" } }
-    swarm.work do |child|
-      child.ready!
+    swarm.work do |node|
+      node.ready!
       invoices = []
-      rate = 900.0 + (child.id * 70)
-      until child.stopping?
+      rate = 900.0 + (node.id * 70)
+      until node.stopping?
         2_000.times { |number| invoices << "invoice #{number}" * 2 }
         invoices.shift(1_500)
-        child.work = { "rate" => rate += rand(-9.0..9.0), "lag" => 40 + rand(30) }
-        child.wait(0.05)
+        node.work = { "rate" => rate += rand(-9.0..9.0), "lag" => 40 + rand(30) }
+        node.wait(0.05)
       end
     end
   end
 RUBY
 
-# A terminal's screen, as `tmux capture-pane -e` tells it, as SVG.
+# A terminal's screen, as `tmux capture-pane -e` prints it, as SVG.
 class Picture
   COLOURS = { 31 => "#ff7b72", 32 => "#7ee787", 33 => "#e3b341", 34 => "#79c0ff",
               36 => "#a5d6ff" }.freeze

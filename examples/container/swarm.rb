@@ -4,8 +4,8 @@
 # metrics: Kubernetes' probes ask there, from outside the container.
 Skep.swarm "billing", nodes: Integer(ENV.fetch("NODES", "2")), stop_timeout: 30,
                       memory_budget: "900M", metrics: "0.0.0.0:9394" do |swarm|
-  swarm.work do |child|
-    child.ready!
-    child.wait until child.stopping?
+  swarm.work do |node|
+    node.ready!
+    node.wait until node.stopping?
   end
 end

@@ -6,7 +6,7 @@ require "pg"
 # The table of schema.sql, over a connection of its own.
 #
 #   table = OrderTable.new("postgresql:///shop")
-#   table.upsert([{ "id" => 7, …, kafka_offset: 42 }], child)
+#   table.upsert([{ "id" => 7, …, kafka_offset: 42 }], node)
 class OrderTable
   # One statement a batch. A row only ever goes forward: what comes again, or comes late from a
   # process thought dead, finds its own offset or a later one there and changes nothing.
@@ -22,21 +22,30 @@ class OrderTable
       WHERE stored.kafka_offset < excluded.kafka_offset
   SQL
 
-  def initialize(url) = @connection = PG.connect(url)
+  def initialize(url)
+    @url = url
+    connect
+  end
 
   # A database that is away isn't the messages' fault: it is waited for here, so that none of them
   # becomes a dead letter. What the database refuses is raised, and tried again message by message.
-  def upsert(orders, child)
+  def upsert(orders, node)
     newest = orders.to_h { |order| [order["id"], order] }.values # an upsert takes a row but once
-    @connection.reset unless connected?
+    connect unless connected?
     @connection.exec_params(UPSERT, [JSON.generate(newest)])
   rescue PG::Error
-    raise if connected? || child.wait(1) # true: this node is to stop, and the batch comes again
+    raise if connected? || node.wait(1) # true: this node is to stop, and the batch comes again
 
     retry
   end
 
   private
 
-  def connected? = @connection.status == PG::CONNECTION_OK
+  # Not PG::Connection#reset: where the server refuses it, the connection is finished for good.
+  def connect
+    @connection.finish unless @connection.nil? || @connection.finished?
+    @connection = PG.connect(@url)
+  end
+
+  def connected? = !@connection.finished? && @connection.status == PG::CONNECTION_OK
 end

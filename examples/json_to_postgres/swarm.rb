@@ -9,15 +9,15 @@ require "skep/kafka"
 
 kafka = { "bootstrap.servers": ENV.fetch("BROKERS"), **JSON.parse(ENV.fetch("KAFKA", "{}")) }
 source = Skep::Kafka::Source.new(kafka:, group: "orders-to-postgres", topics: "orders",
-                                 dead_letter: "orders.dead", attempts: 3)
+                                 dead_letter_topic: "orders.dead", max_attempts: 3)
 
 Skep.swarm "orders", nodes: Integer(ENV.fetch("NODES", "2")) do |swarm|
   table = nil
   swarm.preload { require_relative "order_table" } # once, before the nodes are forked
   swarm.on_boot { table = OrderTable.new(ENV.fetch("DATABASE_URL")) } # a connection a node
-  swarm.work(source) do |batch, child|
+  swarm.work(source) do |batch, node|
     orders = batch.map { |message| { **JSON.parse(message.payload), kafka_offset: message.offset } }
-    table.upsert(orders, child)
+    table.upsert(orders, node)
   rescue JSON::ParserError, PG::IntegrityConstraintViolation => e # no other try helps
     raise e.extend(Skep::Kafka::NonRetryable)
   end

@@ -14,16 +14,16 @@ Skep.swarm "web", nodes:, liveness_timeout: 60 do |swarm|
     require_relative "app"
   end
 
-  swarm.work do |child|
+  swarm.work do |node|
     puma = Puma::Server.new(APP, nil, min_threads: 1, max_threads: 5)
     puma.binder.inherit_tcp_listener(nil, nil, TCPServer.for_fd(3))
     accepting = puma.run
-    child.ready!
-    until child.stopping?
+    node.ready!
+    until node.stopping?
       raise "Puma accepts no more" unless accepting.alive?
 
-      child.work = { totals: { requests: puma.stats[:requests_count] } }
-      child.wait(10)
+      node.work = { totals: { requests: puma.stats[:requests_count] } }
+      node.wait(10)
     end
     puma.stop(true) # accepts no more, and answers whom it has accepted
   end

@@ -8,8 +8,8 @@ require "json"
 require "skep/kafka"
 
 kafka = { "bootstrap.servers": ENV.fetch("BROKERS"), **JSON.parse(ENV.fetch("KAFKA", "{}")) }
-source = Skep::Kafka::Source.new(kafka:, group: "thumbnails", topics: "images", batch: 20,
-                                 dead_letter: "images.dead", attempts: 2)
+source = Skep::Kafka::Source.new(kafka:, group: "thumbnails", topics: "images", max_messages: 20,
+                                 dead_letter_topic: "images.dead", max_attempts: 2)
 
 nodes = ENV["NODES"]&.then { |text| Integer(text) } # by default the processors to use
 Skep.swarm "thumbnails", nodes: do |swarm|

@@ -7,7 +7,7 @@ require_relative "windows"
 # The tables of schema.sql, over a connection of its own.
 #
 #   counts = Counts.new("postgresql:///site")
-#   counts.add(batch, child)
+#   counts.add(batch, node)
 #
 # A batch's counts and how far its partition has come are written in one transaction: either both
 # are there after a crash, or neither.
@@ -34,21 +34,30 @@ class Counts
     UPDATE progress SET next_offset = $2, newest = $3 WHERE partition = $1
   SQL
 
-  def initialize(url) = @connection = PG.connect(url)
+  def initialize(url)
+    @url = url
+    connect
+  end
 
   # A database that is away is waited for, as in ../json_to_postgres.
-  def add(batch, child)
-    @connection.reset unless connected?
+  def add(batch, node)
+    connect unless connected?
     @connection.transaction { count(batch) }
   rescue PG::Error
-    raise if connected? || child.wait(1)
+    raise if connected? || node.wait(1)
 
     retry
   end
 
   private
 
-  def connected? = @connection.status == PG::CONNECTION_OK
+  # Not PG::Connection#reset: where the server refuses it, the connection is finished for good.
+  def connect
+    @connection.finish unless @connection.nil? || @connection.finished?
+    @connection = PG.connect(@url)
+  end
+
+  def connected? = !@connection.finished? && @connection.status == PG::CONNECTION_OK
 
   def count(batch)
     next_offset, newest = progress(batch.partition)

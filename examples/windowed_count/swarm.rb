@@ -10,11 +10,11 @@ require "skep/kafka"
 
 kafka = { "bootstrap.servers": ENV.fetch("BROKERS"), **JSON.parse(ENV.fetch("KAFKA", "{}")) }
 source = Skep::Kafka::Source.new(kafka:, group: "page-views", topics: "views",
-                                 dead_letter: "views.dead", attempts: 3)
+                                 dead_letter_topic: "views.dead", max_attempts: 3)
 
 Skep.swarm "page-views", nodes: Integer(ENV.fetch("NODES", "2")) do |swarm|
   counts = nil
   swarm.preload { require_relative "counts" }
   swarm.on_boot { counts = Counts.new(ENV.fetch("DATABASE_URL")) }
-  swarm.work(source) { |batch, child| counts.add(batch, child) }
+  swarm.work(source) { |batch, node| counts.add(batch, node) }
 end

@@ -11,12 +11,10 @@
 # Raised when there is nothing to build with, or for.
 NothingToBuild = Class.new(StandardError)
 
-#: (boolish, String otherwise) -> void
 def demand(fact, otherwise)
   raise NothingToBuild, otherwise unless fact
 end
 
-#: (Hash[String, String] env) -> void
 def build(env)
   demand(RUBY_PLATFORM.include?("linux"), "this is no Linux")
   require "mkmf"
@@ -28,14 +26,12 @@ def build(env)
   create_makefile("skep/skep_ext")
 end
 
-#: (Hash[String, String] env) -> void
 def set_flags(env)
   sanitize(env["SKEP_SANITIZE"]) if env["SKEP_SANITIZE"]
   $CFLAGS << " -std=c99 -Wall -Wextra"
   $CFLAGS << " -Werror" if env["SKEP_WERROR"]
 end
 
-#: (String sanitizer) -> void
 def sanitize(sanitizer)
   # Ruby leaves C frames by longjmps that the sanitizer doesn't see: it would take them for live.
   append_cflags("--param=asan-stack=0") if sanitizer == "address"
@@ -43,7 +39,6 @@ def sanitize(sanitizer)
   $LDFLAGS << " -fsanitize=#{sanitizer}"
 end
 
-#: (String why) -> void
 def build_nothing(why)
   puts "skep: the C extension isn't built (#{why}); Ruby does its work."
   File.write("Makefile", <<~MAKEFILE)

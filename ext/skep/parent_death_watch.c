@@ -107,12 +107,14 @@ skep_parent_watch_handle(int number, siginfo_t *info, void *context)
     errno = saved;
 }
 
-/* Installs our handler, which calls the previous one. */
+/* Installs our handler, which calls the previous one. It runs on the thread's own stack, without
+ * SA_ONSTACK: as Ruby ends, it frees the main thread's alternate stack, and the kernel would still
+ * put the handler there. */
 static void
 skep_parent_watch_install(void)
 {
     struct sigaction ours = { .sa_sigaction = skep_parent_watch_handle,
-                              .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK };
+                              .sa_flags = SA_SIGINFO | SA_RESTART };
     struct sigaction now;
 
     if (sigaction(SIGCONT, NULL, &now) < 0) rb_sys_fail("sigaction(2)");

@@ -1,67 +1,70 @@
 # frozen_string_literal: true
 
 require "optparse"
-require "skep/watch"
+require "skep/log"
+require "skep/control"
+require "skep/systemd"
+require "skep/metrics"
+require "skep/cli/errors"
+require "skep/cli/ui"
 require "skep/cli/command"
-require "skep/cli/nearest"
-require "skep/cli/text"
 
 # The command line: `skep COMMAND …`. Each command is a class with a `run` that returns the exit
-# code (docs/cli.md); a command that can't do what it is asked for says why in one sentence on
-# stderr. Only the command that is asked for is loaded: a supervisor is thin.
+# code (docs/reference/cli.md). A command that fails prints one sentence on stderr. Only the command
+# that is asked for is loaded: a supervisor stays small.
 module Skep
   module CLI
-    COMMANDS = { "run" => :Run, "check" => :Check, "status" => :Status, "top" => :Top,
-                 "restart" => :Restart,
-                 "scale" => :Scale, "quiet" => :Quiet, "stop" => :Stop, "reload" => :Reload,
-                 "upgrade" => :Upgrade, "doctor" => :Doctor, "chaos" => :Chaos, "bench" => :Bench,
-                 "kafka" => :Kafka, "web" => :Web, "demo" => :Demo, "completion" => :Completion,
-                 "man" => :Man }.freeze
-
-    # The command line itself was wrong.
-    class Misuse < Skep::Error
-      def exit_code = ExitCode::USAGE #: () -> Integer
-    end
-
-    # The command line was right, but what it asks for can't be done as things are: there is no such
-    # swarm, or the swarm refuses.
-    class NotDone < Skep::Error
-    end
+    # The commands of `skep help`, by group.
+    GROUPS = { "Run" => %w[run check], "Inspect" => %w[status top web kafka],
+               "Control" => %w[restart reload scale quiet stop upgrade],
+               "Diagnose" => %w[doctor chaos] }.freeze
+    COMMANDS = GROUPS.values.flatten.to_h { |name| [name, name.capitalize.to_sym] }.freeze
+    CONTROL = GROUPS.fetch("Control")
+    private_constant :CONTROL
 
     class << self
       # Runs a command and returns its exit code.
-      def start(argv, out: $stdout, err: $stderr) #: (Array[String], ?out: IO, ?err: IO) -> Integer
+      def start(argv, out: $stdout, err: $stderr)
         name, *rest = argv
         return help(out, *rest) if [nil, "help", "--help", "-h"].include?(name)
         return version(out) if %w[version --version -v].include?(name)
 
         command(name).new(rest, out:, err:).run
       rescue Skep::Error, OptionParser::ParseError => e
-        err.puts("skep: #{Text.clean(e.message.split("\n").join(", "))}")
+        err.puts("skep: #{UI.clean(e.message.split("\n").join(", "))}")
         e.is_a?(Skep::Error) ? e.exit_code : ExitCode::USAGE
       end
 
-      # The class of a command.
-      def command(name) #: (String) -> Class
-        constant = COMMANDS[name] or
-          raise Misuse, "there is no command #{name.inspect}: #{instead_of(name)}"
-        require "skep/cli/#{name}"
-        const_get(constant)
+      # Returns the class of a command.
+      def command(name)
+        constant = COMMANDS[name] or raise UsageError, "unknown command: #{name}: #{advice(name)}"
+        file = CONTROL.include?(name) ? "control" : name
+        require "skep/cli/commands/#{file}"
+        Commands.const_get(constant, false)
+      end
+
+      # Returns the name that is spelt most like the word, nil if none is near.
+      def nearest(word, names)
+        require "did_you_mean/spell_checker"
+        DidYouMean::SpellChecker.new(dictionary: names).correct(word).first
       end
 
       private
 
-      def instead_of(name)
-        nearest = Nearest.to(name, COMMANDS.keys)
-        nearest ? "did you mean #{nearest}?" : "`skep help` lists those there are"
+      def advice(name)
+        near = nearest(name, COMMANDS.keys)
+        near ? "did you mean #{near}?" : "`skep help` lists the commands"
       end
 
       def help(out, name = nil, *)
         return command(name).new(["--help"], out:, err: out).run if name
 
-        out.puts("usage: skep COMMAND [options]", "")
-        COMMANDS.each_key { |name| out.puts("  #{name.ljust(10)} #{command(name)::PURPOSE}") }
-        out.puts("", "`skep help COMMAND` tells more of one, and `skep man` of all.")
+        out.puts("usage: skep COMMAND [options]")
+        GROUPS.each do |group, names|
+          out.puts("", "#{group}:")
+          names.each { |one| out.puts("  #{one.ljust(10)} #{command(one)::SUMMARY}") }
+        end
+        out.puts("", "`skep help COMMAND` shows the options and examples of a command.")
         0
       end
 

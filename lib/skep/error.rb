@@ -12,7 +12,7 @@ require "skep/exit_code"
 module Skep
   class Error < StandardError
     # The exit code of a command, or of a boot, that this error ends.
-    def exit_code = ExitCode::FAILED #: () -> Integer
+    def exit_code = ExitCode::FAILED
   end
 
   # Raised by work that can't begin (no broker, no permission): ends the boot with one sentence and

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The exit codes of skep's commands and processes; docs/cli.md has the table. From 64 on they are
-# those of sysexits(3), which systemd and shells know.
+# The exit codes of skep's commands and processes; docs/reference/cli.md has the table. From 64 on
+# they are those of sysexits(3), which systemd and shells know.
 module Skep
   module ExitCode
     OK = 0
@@ -18,11 +18,11 @@ module Skep
 
     # The exit code of a boot that failed for these reasons: a wrong configuration needs a person,
     # so it goes before a dependency that may come back, and that before an error of unknown cause.
-    def self.of_boot(codes) = (BOOT & codes).max || FAILED #: (Array[untyped]) -> Integer
+    def self.of_boot(codes) = (BOOT & codes).max || FAILED
 
     # The exit code of a boot that this error ends. `exit_code` may be the user's own method, which
     # returns or raises anything.
-    def self.of_error(error) #: (Exception) -> Integer
+    def self.of_error(error)
       error.is_a?(Skep::Error) ? of_boot([error.exit_code]) : FAILED
     rescue StandardError
       FAILED

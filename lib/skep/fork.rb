@@ -40,18 +40,12 @@ module Skep
     @daemon_generation = nil
 
     # Returns the hooks that Skep.on_fork adds to.
-    #
-    #: () -> ForkHooks
     def self.callbacks = @callbacks
 
     # Records that Process.daemon made this process, and that its parent has exited.
-    #
-    #: () -> void
     def self.__note_daemon = @daemon_generation = OS::Generation.count
 
     # Returns true if Process.daemon made this process, from a parent of that generation.
-    #
-    #: (Integer generation) -> bool
     def self.__daemon_child?(generation)
       @daemon_generation == generation + 1 && @daemon_generation == OS::Generation.count
     end
@@ -67,8 +61,6 @@ module Skep
   # the forking thread, the last registered first; then `parent` or `child`, the first registered
   # first. One that raises is reported, and the others run. See ForkHooks. Raises ArgumentError
   # without a callback, and for objects without `call`. Source: pthread_atfork(3).
-  #
-  #: (?before: ^() -> void, ?parent: ^() -> void, ?child: ^() -> void) -> Fork::Registration
   def self.on_fork(before: nil, parent: nil, child: nil)
     generation # An undetected fork before now concerns only those registered earlier.
     Fork.callbacks.register(before:, parent:, child:)
@@ -76,8 +68,6 @@ module Skep
 
   # Makes the heap cheap to fork and to share. Call it once, when the application is loaded. See
   # Fork::Warmup. `reshare` needs skep/reshare, required before the application.
-  #
-  #: (?huge_pages: bool, ?reshare: bool) -> Fork::Warmup::Report
   def self.warmup(huge_pages: true, reshare: false) = Fork::Warmup.new(huge_pages:, reshare:).run
 
   # @!method self.pid

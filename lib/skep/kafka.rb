@@ -5,7 +5,7 @@
 #
 #   source = Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "…" }, group: "billing",
 #                                    topics: "orders")
-#   swarm.work(source) { |batch, child| batch.each { |message| … } }
+#   swarm.work(source) { |batch, node| batch.each { |message| … } }
 #
 # Clients are made only in the process that uses them, never before a fork. Each folder may use
 # those above it, and the public classes beside them (test/architecture_test.rb):
@@ -53,7 +53,7 @@ require "skep/kafka/batch"
 
 require "skep/kafka/delivery_handle"
 
-require "skep/kafka/metrics/lag_estimator"
+require "skep/kafka/metrics/lag_offsets"
 require "skep/kafka/metrics/consumer_metrics"
 require "skep/kafka/metrics/event_reporter"
 
@@ -68,7 +68,7 @@ require "skep/kafka/failure/dead_letter_queue"
 require "skep/kafka/failure/failure_handler"
 
 require "skep/kafka/processing/partition_reader"
-require "skep/kafka/processing/offset_tracker"
+require "skep/kafka/processing/key_offset_tracker"
 require "skep/kafka/processing/key_order"
 require "skep/kafka/processing/work_item"
 require "skep/kafka/processing/assigned_partition"

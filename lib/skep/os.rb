@@ -17,18 +17,12 @@
 module Skep
   module OS
     # Returns monotonic seconds: the clock of each `now` and `deadline` in skep.
-    #
-    #: () -> Float
     def self.now = @machine.now
 
     # What skep runs on. Returns another machine only within #run_on.
-    #
-    #: () -> Machine
     def self.machine = @machine
 
     # Runs the block on that machine: for simulations, in a process without other threads.
-    #
-    #: (Machine) { () -> untyped } -> untyped
     def self.run_on(machine)
       before, @machine = @machine, machine
       yield
@@ -39,14 +33,10 @@ module Skep
     # Returns both ends of a pipe, or raises without leaving an open descriptor. IO.pipe itself,
     # interrupted by an exception from another thread (Timeout), closes descriptors that their IOs
     # close again when they are collected, when another IO may have them (io_s_pipe in io.c).
-    #
-    #: () -> [IO, IO]
     def self.pipe = Thread.handle_interrupt(Object => :never) { IO.pipe }
 
     # Returns the number of a signal: 15 for 15, :TERM, "TERM" and "SIGTERM". Raises ArgumentError
     # for an unknown name.
-    #
-    #: (Integer | String | Symbol) -> Integer
     def self.signal_number(signal)
       return signal if signal.is_a?(Integer)
 
@@ -57,15 +47,11 @@ module Skep
 
     # Returns true if the C extension is loaded. On an old kernel some classes may still use their
     # fallback: see Pidfd.native?.
-    #
-    #: () -> bool
     def self.native? = @native
 
     # Loads a part of the C extension over the fallbacks and returns true, or returns false if
     # SKEP_PURE=1 or it was never built. Warns once if it exists but doesn't load, as when it was
     # built for another Ruby.
-    #
-    #: (String feature, ?Hash[String, String]) -> bool
     def self.__load(feature, env = ENV)
       return false if env["SKEP_PURE"] == "1"
 
@@ -101,7 +87,5 @@ module Skep
 
   # Returns a handle on one process, which a later reuse of its number does not affect.
   # Raises Errno::ESRCH if there is no such process.
-  #
-  #: (Integer pid) -> OS::Pidfd
   def self.pidfd(pid) = OS::Pidfd.open(pid)
 end

@@ -13,25 +13,19 @@ require "skep/pid_cache/fallback"
 #
 # The pid is right in each forked child, however it was forked. Aliases of $$ (English) are cached,
 # too. If Ruby can't be changed (a frozen Process), status says so. Without the C extension Fallback
-# caches Process.pid alone. Which pid to use when: docs/pid.md.
+# caches Process.pid alone. Which pid to use when: docs/articles/pid.md.
 module Skep
   module PidCache
     CACHED_BY_RUBY = (RUBY_VERSION.split(".").map(&:to_i) <=> [3, 3]) >= 0
     private_constant :CACHED_BY_RUBY
 
     # Returns true if skep has replaced Process.pid.
-    #
-    #: () -> bool
     def self.active? = @active
 
     # Returns what was done, or why nothing, in a sentence.
-    #
-    #: () -> String
     def self.status = @status
 
     # Installs the cache and returns [active?, status].
-    #
-    #: () -> [bool, String]
     def self.install
       return unchanged("Ruby #{RUBY_VERSION} caches the pid itself") if CACHED_BY_RUBY
       return unchanged("Process is frozen") if Process.frozen?
@@ -39,10 +33,8 @@ module Skep
       OS::Generation.respond_to?(:__install_in_ruby) ? in_c : Fallback.install
     end
 
-    #: (String because) -> [bool, String]
     def self.unchanged(because) = [false, "nothing was changed: #{because}"]
 
-    #: () -> [bool, String]
     def self.in_c
       OS::Generation.__install_in_ruby
       [true, "Process.pid and $$ read a page that the kernel wipes at each fork"]

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Runs skep in a Rails application. The application is loaded once, before the fork. Handlers run
-# in Rails' executor, as requests do. Active Job's jobs may go through Kafka. docs/rails.md
+# in Rails' executor, as requests do. Active Job's jobs may go through Kafka. docs/guides/rails.md
 #
 #   # config/skep.rb, which `rails generate skep:install` writes
 #   require_relative "boot"
@@ -22,8 +22,6 @@ module Skep
   module Rails
     # A source for `swarm.work` that runs the jobs of these queues. threads: how many at a time in a
     # node; job_timeout: how long one may take, in seconds. See JobSource for the other options.
-    #
-    #: (*String, ?threads: Integer, ?job_timeout: Numeric, **untyped) -> JobSource
     def self.jobs(*queues, **options)
       raise ApplicationNotLoaded unless ::Rails.application&.initialized?
 
@@ -32,8 +30,6 @@ module Skep
     end
 
     # The application's options, `config.skep`.
-    #
-    #: () -> ActiveSupport::OrderedOptions
     def self.config = (::Rails.application || raise(ApplicationNotLoaded)).config.skep
 
     # Rails discards a parent's connections in a child by a hook of its own, which may run after

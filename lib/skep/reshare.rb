@@ -10,7 +10,7 @@ require "skep/os"
 #   Skep.warmup(reshare: true)
 #
 # If this Ruby or this system doesn't support it, nothing happens and the warmup's report says why.
-# See Skep::OS::Memory::HeapPageSlab and docs/memory.md.
+# See Skep::OS::Memory::HeapPageSlab and docs/articles/memory.md.
 Skep::OS::Memory::HeapPageSlab.install
 
 if RUBY_VERSION < "3.3" && Skep::OS::Memory::HeapPageSlab.installed?

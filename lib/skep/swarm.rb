@@ -6,26 +6,31 @@ require "skep/threads"
 #
 #   swarm = Skep.swarm("billing", nodes: 4, stop_timeout: 20) do |swarm|
 #     swarm.preload { require "app" }            # once in the mold, before the warmup
-#     swarm.on_boot { |child| Database.connect } # in each node, before it is ready
-#     swarm.work { |child| child.ready!; until child.stopping? … child.beat … end }
+#     swarm.on_boot { |node| Database.connect } # in each node, before it is ready
+#     swarm.work { |node| node.ready!; until node.stopping? … node.beat … end }
 #   end
 #   exit swarm.run                               # not needed with `skep run FILE`
 #
 # This object only holds the description. `Supervisor`, `NodePool` and `MoldPool` manage the
-# processes. `MoldMain`, `NodeMain` and `Child` run inside them.
+# processes. `MoldMain`, `NodeMain` and `Node` run inside them.
 module Skep
   class Swarm
-    HOOKS = %i[preload warm on_boot on_exit].freeze
+    HOOKS = %i[preload warm on_boot on_exit around_handler on_error].freeze
     private_constant :HOOKS
 
     # The name that status, logs and commands know it by.
-    attr_reader :name #: String
-    attr_reader :options #: Hash[Symbol, untyped], as given; Definition::Config checks them
-    attr_reader :tasks #: Array[WorkSpec], the kinds of work
-    attr_reader :listeners #: Hash[String, Array[Proc]], blocks by event name
+    attr_reader :name
+    attr_reader :options # as given; Definition::Config checks them
+    attr_reader :tasks # the kinds of work
+    attr_reader :listeners # blocks by event name
 
-    def initialize(name, **options) #: (String, **untyped) { (Swarm) -> void } -> void
+    def initialize(name, **options)
       @name = name.to_s
+      @logger = options.delete(:logger)
+      unless @logger.nil? || @logger.respond_to?(:add)
+        raise ArgumentError, "logger must be a Logger (got #{@logger.class})"
+      end
+
       @options = options
       @tasks = []
       @listeners = Hash.new { |all, event| all[event] = [] }
@@ -34,33 +39,44 @@ module Skep
     end
 
     # Runs once in the mold, before the warmup. Load the application here.
-    def preload(&block) = hook(:preload, block) #: () { () -> void } -> void
+    def preload(&block) = hook(:preload, block)
 
     # Runs in the mold after all preload blocks. Fill caches and compile templates here.
-    def warm(&block) = hook(:warm, block) #: () { () -> void } -> void
+    def warm(&block) = hook(:warm, block)
 
     # Runs in each node before its work. Open connections and start threads here: they don't
     # survive a fork.
-    def on_boot(&block) = hook(:on_boot, block) #: () { (Child) -> void } -> void
+    def on_boot(&block) = hook(:on_boot, block)
 
     # Runs in each node after its work.
-    def on_exit(&block) = hook(:on_exit, block) #: () { (Child) -> void } -> void
+    def on_exit(&block) = hook(:on_exit, block)
 
-    # Runs in the helper process for each event of that name, with its facts (docs/events.md).
-    def on(event, &block) #: (Symbol) { (Hash[String, untyped]) -> void } -> void
+    # Runs in the node around each batch or job of a source, on the handler's thread. The block gets
+    # the batch, the node and the handler, and must call `handler.call`. Several blocks nest, the
+    # first one outermost. An exception in a block counts as one of the handler.
+    def around_handler(&block) = hook(:around_handler, block)
+
+    # Runs in the node for each failed attempt of a handler, on the handler's thread, and for an
+    # exception of on_boot or of plain work. The block gets the exception and a Hash: swarm, node,
+    # mold and pid; for Kafka also topic, partition, offset, last_offset and attempt. A block that
+    # raises is reported as `hook_failed`, and changes nothing else.
+    def on_error(&block) = hook(:on_error, block)
+
+    # Runs in the helper process for each event of that name, with its facts
+    # (docs/reference/events.md).
+    def on(event, &block)
       @listeners[event.to_s] << block
     end
 
     # Adds a kind of work: a plain block, or a source and its handler. nodes: the number of nodes
     # for it, by default that of the swarm.
-    #: (?untyped, ?nodes: Integer?) { (*untyped) -> void } -> void
     def work(source = nil, nodes: nil, &handler)
       @tasks << WorkSpec.new(source, nodes, handler)
     end
 
     # Runs the supervisor of this swarm in this process and returns the exit code. Under `skep run`
     # the supervisor is another process, so this call only ends the loading of the file.
-    def run #: () -> Integer
+    def run
       throw Definition::Loader::LOADED if Definition::Loader.loading?
 
       supervisor = Supervisor.new(Molds::MoldLauncher::Fork.new(self), observers: Swarm.observers)
@@ -69,41 +85,41 @@ module Skep
       code
     end
 
-    def __hooks(name) = @hooks.fetch(name) #: (Symbol) -> Array[Proc]
+    def __logger = @logger # has Logger's interface: gets each event in the helper; nil: none
+    def __hooks(name) = @hooks.fetch(name)
 
     # Returns what the supervisor needs to know, as plain data.
-    def __to_plain #: () -> Hash[String, untyped]
+    def __to_plain
       IPC::PlainData.of("name" => name, "options" => options,
                "tasks" => tasks.map(&:to_plain), "events" => listeners.keys)
     end
 
-    def inspect = "#<Skep::Swarm #{name} tasks=#{tasks.size}>" #: () -> String
+    def inspect = "#<Skep::Swarm #{name} tasks=#{tasks.size}>"
 
     # Factories of Supervisor::Observer. Log, status and metrics add theirs when they are loaded.
     @observer_factories = []
 
     class << self
       # Registers an observer. The block is called once for each supervisor.
-      #: () { () -> untyped } -> void
       def watch_with(&factory) = @observer_factories << factory
 
       # Returns new observers for a supervisor.
-      def observers = @observer_factories.map(&:call) #: () -> Array[untyped]
+      def observers = @observer_factories.map(&:call)
 
       # Registers the metrics server of the helper. `prepare(config)` is called in the mold, and
       # `start(socket, line)` in the helper. That returns an object whose `close` is called at exit.
-      def serve_with(service) = @service = service #: (untyped) -> void
-      attr_reader :service #: untyped, see serve_with
+      def serve_with(service) = @service = service
+      attr_reader :service # see serve_with
 
       # Registers a receiver of all events in the helper. `wanted?` is called in the mold once the
       # application is loaded, `tell(name, facts)` in the helper for each event.
-      def pass_on_with(bridge) = @bridge = bridge #: (untyped) -> void
-      attr_reader :bridge #: untyped, see pass_on_with
+      def pass_on_with(bridge) = @bridge = bridge
+      attr_reader :bridge # see pass_on_with
 
       # Registers a wrapper around the sources' `run`, with which a framework wraps their handlers.
-      # `call(source, child, handler)` must call `source.run(child, handler)`.
-      def run_with(runner) = @runner = runner #: (untyped) -> void
-      attr_reader :runner #: untyped, see run_with
+      # `call(source, node, handler)` must call `source.run(node, handler)`.
+      def run_with(runner) = @runner = runner
+      attr_reader :runner # see run_with
     end
 
     private
@@ -116,40 +132,45 @@ module Skep
 
     # One kind of work: a source with a handler, or a plain block.
     #
-    #   swarm.work { |child| … }                              # a block runs as it is
-    #   swarm.work(source, nodes: 2) { |batch, child| … }     # a source feeds the handler
+    #   swarm.work { |node| … }                              # a block runs as it is
+    #   swarm.work(source, nodes: 2) { |batch, node| … }     # a source feeds the handler
     #
-    # A source responds to `errors`, `facts`, `threads` and `run(child, handler)`. If it responds to
-    # `handler`, too, no block is needed (docs/work.md).
+    # A source responds to `errors`, `facts`, `threads` and `run(node, handler)`. If it responds to
+    # `handler`, too, no block is needed (docs/reference/node.md).
     class WorkSpec
-      attr_reader :nodes #: Integer?, the number of nodes; nil: that of the swarm
-      attr_reader :source #: untyped, nil for a plain block
-      attr_reader :handler #: Proc?, the block
+      attr_reader :nodes # the number of nodes; nil: that of the swarm
+      attr_reader :source # nil for a plain block
+      attr_reader :handler # the block
 
-      def initialize(source, nodes, handler) #: (untyped, Integer?, Proc?) -> void
+      def initialize(source, nodes, handler)
         @source = source
         @nodes = nodes
         @handler = handler || (source.handler if source.respond_to?(:handler))
       end
 
       # Returns the number of worker threads of a node that does this work.
-      def threads = @source ? @source.threads : 1 #: () -> Integer
+      def threads = @source ? @source.threads : 1
 
       # Returns what the supervisor needs to know of this work, as plain data without secrets.
-      def to_plain #: () -> Hash[String, untyped]
+      def to_plain
         { "nodes" => nodes, "threads" => threads, "errors" => errors,
           "facts" => @source ? @source.facts : { "kind" => "block" } }
       end
 
-      # Runs the work in a node until it returns.
-      def run(child) #: (Child) -> void
-        return @handler.call(child) unless @source
+      # Runs the work in a node until it returns. around: blocks of Swarm#around_handler.
+      def run(node, around: [])
+        return run_block(node) unless @source
 
         runner = Swarm.runner || ->(source, *given) { source.run(*given) }
-        runner.call(@source, child, @handler)
+        runner.call(@source, node, Processes::AroundHandler.wrap(@handler, around))
       end
 
       private
+
+      def run_block(node)
+        node.__imply_ready
+        @handler.call(node)
+      end
 
       def errors
         unless @handler
@@ -160,19 +181,19 @@ module Skep
       end
     end
 
-    # Raised by child.producer outside the handler of a Kafka source.
+    # Raised by node.producer outside the handler of a Kafka source.
     class NoProducer < Skep::Error
-      def initialize #: () -> void
-        super("child.producer is lent by a Kafka source to its handler, on the child that the " \
+      def initialize
+        super("node.producer is lent by a Kafka source to its handler, on the node that the " \
               "handler is given. Elsewhere make one of your own, after the fork: " \
-              "Skep::Kafka::Producer.new({ \"bootstrap.servers\": \"…\" }, child:)")
+              "Skep::Kafka::Producer.new({ \"bootstrap.servers\": \"…\" }, node:)")
       end
     end
   end
 
   # Describes a swarm, see Skep::Swarm. Nothing runs before `run`, or before `skep run` has loaded
   # the file.
-  def self.swarm(name, **options, &block) #: (String, **untyped) { (Swarm) -> void } -> Swarm
+  def self.swarm(name, **options, &block)
     Swarm.new(name, **options, &block).tap { |swarm| Swarm::Definition::Loader.found(swarm) }
   end
 end
@@ -184,7 +205,7 @@ require "skep/swarm/definition"
 require "skep/swarm/health"
 require "skep/swarm/memory"
 require "skep/swarm/processes"
-require "skep/swarm/child"
+require "skep/swarm/node"
 require "skep/swarm/nodes"
 require "skep/swarm/molds"
 require "skep/swarm/rollout"

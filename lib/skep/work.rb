@@ -7,8 +7,8 @@ require "skep/swarm"
 #   errors                 # => [String]: mistakes in its options, found without a network
 #   facts                  # => Hash of plain data for status and logs; no secrets
 #   threads                # => Integer: how many worker threads it uses in a node
-#   run(child, handler)    # on a node's main thread: calls child.ready!, then the handler for each
-#                          # piece of work; returns when child.stopping? is true
+#   run(node, handler)    # on a node's main thread: calls node.ready!, then the handler for each
+#                          # piece of work; returns when node.stopping? is true
 #
 # `swarm.work(source) { |…| … }` takes it. `require "skep/kafka"` adds Skep::Kafka::Source.
 #
@@ -25,34 +25,26 @@ require "skep/work/map"
 
 module Skep
   # Calls the block with each item, in forked nodes, and returns the results in the items' order.
-  # For the options see Work::Map::Options and docs/map.md. Raises what the block raises, and
-  # NodeDied for an item that has killed two nodes.
-  #
-  #: [T, R] (Enumerable[T] items, **untyped) { (T) -> R } -> Array[R]
+  # For the options see Work::Map::Options and docs/reference/map.md. Raises what the block raises,
+  # and NodeDied for an item that has killed two nodes.
   def self.map(items, **options, &block) = Work::Map.new(items, **options, &block).run
 
   # Calls the block with each item, in forked nodes, and returns the items.
-  #
-  #: [T] (Enumerable[T] items, **untyped) { (T) -> void } -> Enumerable[T]
-  def self.each(items, **options, &block) = map(items, **options, preserve_results: false, &block)
+  def self.each(items, **options, &block)
+    Work::Map.new(items, **options, preserve_results: false, &block).run
+  end
 
   # Calls the block with each item and its index, in forked nodes, and returns the items.
-  #
-  #: [T] (Enumerable[T] items, **untyped) { (T, Integer) -> void } -> Enumerable[T]
   def self.each_with_index(items, **options, &block)
     each(items, **options, with_index: true, &block)
   end
 
   # Maps as Skep.map does and concatenates the results, which are Arrays.
-  #
-  #: [T, R] (Enumerable[T] items, **untyped) { (T) -> Array[R] } -> Array[R]
   def self.flat_map(items, **options, &block)
     Work::Map.new(items, **options, &block).run { |results| results.flatten(1) }
   end
 
   # Maps as Skep.map does and drops the results that are nil or false.
-  #
-  #: [T, R] (Enumerable[T] items, **untyped) { (T) -> R? } -> Array[R]
   def self.filter_map(items, **options, &block)
     Work::Map.new(items, **options, &block).run { |results| results.select(&:itself) }
   end

@@ -2,10 +2,10 @@
 
 require "yard"
 
-# What is in the reference, and what of it has no text.
+# The public objects of the reference, checked for missing texts and unknown names.
 #
-#   Reference.new.silent     # => ["lib/skep/os.rb:12 Skep::OS.now", …]
-#   Reference.new.strangers(["README.md"])    # => ["Skep::Nobody", …], which these pages name
+#   Reference.new.undocumented            # => ["lib/skep/os.rb:12 Skep::OS.now", …]
+#   Reference.new.unknown(["README.md"])  # => ["Skep::Nobody", …], names in these pages
 class Reference
   NAME = /\bSkep(?:(?:::[A-Z]\w*)+(?:\.[a-z]\w*[?!]?)?|\.[a-z]\w*[?!]?)/
   private_constant :NAME
@@ -20,13 +20,14 @@ class Reference
     @objects = YARD::Registry.all.select { |object| public?(object) }
   end
 
-  def silent
-    @objects.reject { |object| object.docstring.strip != "" || itself?(object) }
+  # Returns public objects without a text.
+  def undocumented
+    @objects.reject { |object| object.docstring.strip != "" || needs_no_text?(object) }
             .map { |object| "#{object.file}:#{object.line} #{object.path}" }
   end
 
-  # Constants and their methods that these pages name, and that aren't in it.
-  def strangers(pages)
+  # Returns constants and methods that these pages name and the reference lacks.
+  def unknown(pages)
     texts = pages.map { |page| File.read(page, encoding: "UTF-8") }
     texts.join.scan(NAME).uniq.grep_v(/\.new\z/) - @objects.map(&:path)
   end
@@ -40,8 +41,9 @@ class Reference
     chain.all? { |one| one.respond_to?(:visibility) ? one.visibility == :public : true }
   end
 
-  # A constructor, as its class' text tells how it is made; a module of somebody else's.
-  def itself?(object)
+  # Returns true for what needs no text: a constructor, which its class' text shows, and modules of
+  # other gems.
+  def needs_no_text?(object)
     object.name == :initialize || (object.type == :module && !object.path.start_with?("Skep"))
   end
 end

@@ -5,17 +5,20 @@ require "stringio"
 require "tmpdir"
 require "shellwords"
 require "skep/cli"
-require "skep/cli/manual"
+require_relative "../../rakelib/command_reference"
 
 class CliTest < Skep::TestCase
-  test "lists its commands" do
+  test "help lists every command in a group, each with an imperative sentence" do
     code, out, = skep("help")
 
     assert_equal 0, code
-    Skep::CLI::COMMANDS.each_key { |name| assert_match(/^  #{name} /, out) }
+    Skep::CLI::GROUPS.each do |group, names|
+      section = out[/^#{group}:\n((?:  .*\n)+)/, 1].to_s
+      assert_equal names, section.scan(/^  (\w+)/).flatten
+    end
   end
 
-  test "helps with each command, and gives an example" do
+  test "help of a command shows its usage, options and examples" do
     Skep::CLI::COMMANDS.each_key do |name|
       code, out, = skep(name, "--help")
 
@@ -24,8 +27,8 @@ class CliTest < Skep::TestCase
     end
   end
 
-  test "gives examples that are right" do
-    Skep::CLI::Manual.entries.each do |entry|
+  test "every example and every option of a usage line is accepted by its command" do
+    CommandReference.entries.each do |entry|
       entry.examples.each do |line|
         words = Shellwords.split(line[/skep #{entry.name}([^|>&]*)/, 1])
         assert Skep::CLI.command(entry.name).new(words, out: nil, err: nil), line
@@ -35,41 +38,61 @@ class CliTest < Skep::TestCase
     end
   end
 
-  test "answers a wrong command line with one sentence and 64" do
-    { %w[fly] => /there is no command "fly"/,
-      %w[run] => /FILE is missing/,
+  test "a wrong command line gets one sentence and 64" do
+    { %w[fly] => /unknown command: fly/,
+      %w[staus] => /unknown command: staus: did you mean status\?/,
+      %w[help staus] => /did you mean status\?/,
       %w[run a.rb --nods 3] => /invalid option: --nods/,
       %w[run a.rb --nodes x] => /invalid argument: --nodes x/,
-      %w[staus] => /no command "staus": did you mean status\?/,
-      %w[help staus] => /did you mean status\?/,
-      %w[completion tcsh] => /nothing for "tcsh", but for bash, zsh, fish/,
-      %w[scale many] => /"many" is no number of nodes/,
+      %w[run a.rb --pidfile] => /missing argument: --pidfile/,
+      %w[check a.rb b.rb] => /unexpected argument: b.rb: usage: skep check/,
+      %w[doctor a.rb --timeout x] => /invalid argument: --timeout x/,
+      %w[status --control /a b] => /unexpected argument: b: usage: skep status/,
+      %w[top a/b] => %r{invalid name "a/b": use letters, digits, dots and dashes},
       %w[restart --node x] => /invalid argument: --node x/,
-      %w[demo --nodes 0] => /nodes/,
+      %w[reload --node 3] => /invalid option: --node/,
+      %w[scale] => /missing argument: N: usage: skep scale \[NAME\] N/,
+      %w[scale many] => /N must be a whole number, 1 or more \(got many\)/,
+      %w[quiet --no-wait] => /invalid option: --no-wait/,
+      %w[stop ../a] => %r{invalid name "../a"},
+      %w[upgrade --to 3] => /invalid option: --to/,
       %w[chaos --kill-rate x] => /invalid argument: --kill-rate x/,
-      %w[bench fly] => /there is no bench "fly"/,
-      %w[kafka lag] => /no cluster|GROUP is missing/,
-      %w[kafka fly] => /no `skep kafka fly`/,
-      %w[web --bind nowhere] => /is no address/,
-      %w[doctor] => /FILE is missing/ }.each { |argv, sentence| refused(64, argv, sentence) }
+      %w[kafka] => /missing argument: lag or broker/,
+      %w[kafka lag] => /missing argument: GROUP/,
+      %w[kafka broker orders --json -- true] => /invalid option: --json/,
+      %w[kafka fly] => /unknown command: kafka fly/,
+      %w[web --bind nowhere] => /is not an address/ }
+      .each { |argv, sentence| assert_refused(64, argv, sentence) }
   end
 
-  test "answers what can't be done as things are with one sentence and 1" do
+  test "a command for a swarm that isn't there gets one sentence and 1" do
     { %w[status nobody] => /no swarm called nobody runs here/,
       %w[status --control /nowhere] => /no swarm answers at/,
       %w[stop nobody] => /no swarm called nobody runs here/,
       %w[top a b --once] => /no swarm called a runs here/ }.each do |argv, sentence|
-      refused(1, argv, sentence)
+      assert_refused(1, argv, sentence)
     end
   end
 
-  test "answers a wrong file with one sentence and 78" do
-    [%w[check no/such.rb], %w[run --inline no/such.rb]].each do |argv|
-      refused(78, argv, /there is no such file/)
+  test "a file that isn't there gets one sentence and 78" do
+    [%w[check no/such.rb], %w[run --inline no/such.rb], %w[doctor no/such.rb]].each do |argv|
+      assert_refused(78, argv, /there is no such file/)
     end
   end
 
-  test "checks a file: all errors, all warnings" do
+  test "without FILE a command takes config/skep.rb, then swarm.rb, and needs one of them" do
+    inside("swarm.rb" => swarm("a")) { assert_match(/\Aswarm\.rb: swarm a/, skep("check")[1]) }
+    inside("swarm.rb" => swarm("a"), "config/skep.rb" => swarm("b")) do
+      assert_match(%r{\Aconfig/skep\.rb: swarm b}, skep("check")[1])
+    end
+    inside({}) do
+      [%w[run], %w[check], %w[doctor], %w[run -- a b]].each do |argv|
+        assert_refused(64, argv, %r{missing argument: FILE: there is no config/skep.rb or swarm.rb})
+      end
+    end
+  end
+
+  test "check prints all errors and warnings, and ends with 78" do
     code, _, err = check("Skep.swarm('a', nodes: 0, nope: 1, spares: 1, restart: :never) " \
                          "{ |one| one.work { } }")
 
@@ -78,7 +101,7 @@ class CliTest < Skep::TestCase
     assert_match(/warning: spares has no effect with restart :never/, err)
   end
 
-  test "wonders about events that are nearly skep's" do
+  test "check warns of an event whose name is nearly skep's" do
     code, _, err = check(<<~RUBY)
       Skep.swarm("a") do |one|
         %i[node_diedd node_died order_paid].each { |name| one.on(name) { } }
@@ -88,21 +111,21 @@ class CliTest < Skep::TestCase
 
     assert_equal 0, code
     assert_equal 1, err.lines.size
-    assert_match(/: on\(:node_diedd\): skep tells no such event: did you mean node_died\?/, err)
+    assert_match(/: on\(:node_diedd\): skep publishes no such event: did you mean node_died\?/, err)
   end
 
-  test "says which gem an option lacks" do
+  test "check names the gem that an option needs" do
     Dir.mktmpdir do |directory|
       file = "#{directory}/swarm.rb"
       File.write(file, "Skep.swarm('a', metrics: '[::1]:0') { |one| one.work { } }")
       program = "require \"skep/cli\"; exit(Skep::CLI.start([\"check\", #{file.inspect}]))"
       _, err, status = run_program(program, env: { "RUBYOPT" => "--disable=gems" })
       assert_equal 78, status.exitstatus
-      assert_match(/: metrics: it is served by the gem puma, which isn't there: add `gem/, err)
+      assert_match(/: metrics need the gem puma, 6 or newer, and there is no puma: add `gem/, err)
     end
   end
 
-  test "says that a file is good" do
+  test "check of a file without errors ends with 0" do
     code, out, = check("Skep.swarm('a', nodes: 3) { |swarm| swarm.work { } }")
 
     assert_equal 0, code
@@ -111,7 +134,7 @@ class CliTest < Skep::TestCase
 
   private
 
-  def refused(code, argv, sentence)
+  def assert_refused(code, argv, sentence)
     ended, _, err = skep(*argv)
     assert_equal [code, 1], [ended, err.lines.size], "#{argv}: #{err}"
     assert_match(/\Askep: .*#{sentence}/, err)
@@ -123,11 +146,18 @@ class CliTest < Skep::TestCase
     [Skep::CLI.start(argv, out:, err:), out.string, err.string]
   end
 
-  def check(text)
+  def swarm(name) = "Skep.swarm(#{name.inspect}) { |swarm| swarm.work { } }"
+
+  def check(text) = inside("swarm.rb" => text) { skep("check", "swarm.rb") }
+
+  # Runs the block in a folder with these files.
+  def inside(files)
     Dir.mktmpdir do |directory|
-      path = File.join(directory, "swarm.rb")
-      File.write(path, text)
-      skep("check", path)
+      files.each do |path, text|
+        FileUtils.mkdir_p(File.dirname("#{directory}/#{path}"))
+        File.write("#{directory}/#{path}", text)
+      end
+      Dir.chdir(directory) { return yield }
     end
   end
 end

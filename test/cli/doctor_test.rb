@@ -5,7 +5,7 @@ require "json"
 require "socket"
 require "tmpdir"
 require "skep/cli"
-require "skep/cli/doctor"
+require "skep/cli/commands/doctor"
 
 class DoctorTest < Skep::TestCase
   EXE = File.expand_path("../../exe/skep", __dir__)
@@ -13,25 +13,25 @@ class DoctorTest < Skep::TestCase
   NOTED = 'require "socket"; $udp = UDPSocket.new.tap { |udp| udp.connect("127.0.0.1", 9) }'
   private_constant :EXE, :THREAD, :NOTED
 
-  test "tells what of a swarm file's preload and warm would break, as a table" do
+  test "a swarm file's findings in preload and warm are a table, and end it with 1" do
     out, _, status = doctor(<<~RUBY)
       Skep.swarm "billing" do |swarm|
         swarm.preload { #{THREAD} }
         swarm.warm { require "socket"; $server = TCPServer.new("127.0.0.1", 0) }
         swarm.warm { $client = TCPSocket.new("127.0.0.1", $server.addr[1]) }
-        swarm.work { |child| child.ready! }
+        swarm.work { |node| node.ready! }
       end
     RUBY
     assert_equal 1, status.exitstatus
-    assert_match(/file\.rb: 2 would break in a child, 0 worth knowing$/, out)
+    assert_match(/file\.rb: 2 would break in a child, 0 to note$/, out)
     assert_match(/^severity  what +where +what to do$/, out)
     assert_match(/^breaks    the Ruby thread "mailer" +started at /, out)
     assert_match(/^breaks    a TCP socket connected/, out)
     assert_empty(out.lines.select { |line| line.chomp.size > 100 })
   end
 
-  test "has nothing to say of a bare swarm, nor of a bare file" do
-    bare = 'Skep.swarm("bare") { |swarm| swarm.work { |child| child.ready! } }'
+  test "a bare swarm and a bare file have no findings, and end it with 0" do
+    bare = 'Skep.swarm("bare") { |swarm| swarm.work { |node| node.ready! } }'
     [bare, "", "exit"].each do |text|
       out, err, status = doctor(text)
       assert_equal ["", 0], [err, status.exitstatus]
@@ -39,7 +39,7 @@ class DoctorTest < Skep::TestCase
     end
   end
 
-  test "prints one line of JSON, whatever the file prints" do
+  test "--json prints one line on stdout, and the file's output goes to stderr" do
     out, err, status = doctor("puts 'hello'; #{THREAD}; #{NOTED}", "--json")
     assert_equal [1, 1, "hello\n"], [status.exitstatus, out.lines.size, err]
     report = JSON.parse(out)
@@ -49,32 +49,32 @@ class DoctorTest < Skep::TestCase
     assert_match(/file\.rb:1\z/, report["findings"].first["where"])
   end
 
-  test "tells whatever the file has done to stdout" do
+  test "a file that closes or replaces stdout is reported on" do
     ["$stdout.close", "$stdout = Object.new.tap { |it| def it.write(*) = 0 }"].each do |text|
       _, err, status = doctor("#{text}; #{THREAD}", "--json")
       assert_equal ["", 1], [err, status.exitstatus]
     end
   end
 
-  test "has one sentence for an error that has no message" do
+  test "an error without a message gets one sentence" do
     _, err, status = doctor("class Mute < StandardError; def message = nil; end; raise Mute")
     assert_equal 1, status.exitstatus
     assert_match(/Mute while it was loaded, line 1: $/, err)
   end
 
-  test "has one sentence for an error whose message is no text" do
+  test "an error whose message is no text gets one sentence" do
     _, err, status = doctor('raise "\xFF\xFEno".b')
     assert_equal 1, status.exitstatus
     assert_match(/RuntimeError while it was loaded, line 1: .*no$/, err)
   end
 
-  test "is content where there are only notes" do
+  test "notes alone end it with 0" do
     out, _, status = doctor(NOTED)
-    assert_match(/ 0 would break in a child, 1 worth knowing$/, out)
+    assert_match(/ 0 would break in a child, 1 to note$/, out)
     assert_equal 0, status.exitstatus
   end
 
-  test "finds an epoll set, which the guard of a mold doesn't look for" do
+  test "an epoll set is found, which a mold's guard doesn't look for" do
     skip "it takes the C extension" unless Skep::OS.native?
     out, _, status = doctor("require 'fiddle'; $set = IO.for_fd(Fiddle::Function.new(" \
                             "Fiddle.dlopen(nil)['epoll_create1'], [Fiddle::TYPE_INT], " \
@@ -83,26 +83,37 @@ class DoctorTest < Skep::TestCase
     assert_match(/^breaks +an epoll set \(0/, out)
   end
 
-  test "hands arguments on to the file" do
+  test "arguments after -- are the file's" do
     out, = doctor("Thread.new { Thread.stop }.name = ARGV.join", "--", "--left", "over")
     assert_match(/"--leftover"/, out)
   end
 
   { "raise 'no database'" => /RuntimeError while it was loaded, line 1: no database/,
-    "a = (" => /line 1: syntax error/,
-    "exit 3" => /it called exit\(3\)/,
     "exit! 4" => /its process ended by exit!/,
     "Process.kill(:KILL, $$)" => /its process ended by SIGKILL/,
-    "Skep.swarm('a') { |s| s.preload { raise 'no cache' } }" => /RuntimeError in preload or warm/,
-    "Skep.swarm('a') { }; Skep.swarm('b') { }" => /it describes 2 swarms/ }.each do |text, sentence|
-    test "has one sentence for #{text}" do
-      out, err, status = doctor(text)
-      assert_equal ["", 1], [out, status.exitstatus]
-      assert_match(/\Askep: \S+file\.rb: #{sentence}.*\n\z/, err)
+    "Skep.swarm('a') { |s| s.work { }; s.preload { raise 'no cache' } }" =>
+      /RuntimeError in preload or warm/ }.each do |text, sentence|
+    test "#{text} gets one sentence and 1" do
+      assert_refused(1, sentence, text)
     end
   end
 
-  test "doesn't wait for ever, and leaves nothing of what the file started" do
+  { "a = (" => /line 1: syntax error/,
+    "exit 3" => /it called exit\(3\)/,
+    "Skep.swarm('a') { }; Skep.swarm('b') { }" => /it describes 2 swarms/,
+    "Skep.swarm('a') { }" => /swarm a has no work/,
+    "Skep.swarm('a', nodes: 0) { |s| s.work { } }" => /nodes must be a whole number from 1 /,
+    "Skep.swarm('a', nods: 1, chaos: 3) { |s| s.work { } }" =>
+      /unknown option: nods \(did you mean nodes\?\); chaos must be true or false/ }
+    .each do |text, sentence|
+    test "#{text} gets one sentence and 78, the code of `skep check`" do
+      assert_refused(78, sentence, text)
+      _, _, check = doctor(text, command: "check")
+      assert_equal 78, check.exitstatus
+    end
+  end
+
+  test "a file that doesn't end is killed at --timeout, with what it started" do
     Dir.mktmpdir do |folder|
       fifo = "#{folder}/fifo".tap { |path| File.mkfifo(path) }
       witness = File.open(fifo, File::RDONLY | File::NONBLOCK)
@@ -110,106 +121,26 @@ class DoctorTest < Skep::TestCase
       text = "out = File.open('#{fifo}', 'w'); fork { Thread.stop }; IO.pipe[0].read; out"
       _, err, status = doctor(text, "--timeout", "2")
       assert_equal 1, status.exitstatus
-      assert_match(/it wasn't done after 2\.0 s/, err)
+      assert_match(/it was still loading after 2\.0 s/, err)
       held.close
       assert_equal "", wait_readable(witness).read
       witness.close
     end
   end
 
-  test "shows a process from outside: threads, sockets, locks, memory" do
-    pid, reader = in_child do |writer|
-      server = TCPServer.new("127.0.0.1", 0)
-      client = TCPSocket.new("127.0.0.1", server.addr[1])
-      lock = File.open(EXE).tap { |file| file.flock(File::LOCK_SH) }
-      Thread.new { Thread.stop }.name = "night mailer"
-      writer.puts(server.addr[1])
-      [client, lock, IO.pipe[0].read]
-    end
-    port = wait_readable(reader).gets.to_i
-    facts = JSON.parse(look(pid, "--json"))
-    whats = facts["descriptors"].map { |one| one["what"] }
-    assert_includes whats, "TCP listening at 127.0.0.1:#{port}"
-    assert_includes whats, "TCP connected to 127.0.0.1:#{port}"
-    assert_includes facts["locks"], { "type" => "FLOCK", "mode" => "read", "file" => EXE }
-    assert_operator facts["memory"]["pss"], :>, 0
-    text = look(pid)
-    assert_match(/^\d+ +night mailer$/, text)
-    assert_match(/^memory: rss .* MB, pss /, text)
-  ensure
-    Process.kill(:KILL, pid)
-    Process.wait(pid)
-  end
-
-  test "knows a process of skep's" do
-    pid, reader = in_child do |writer|
-      Process.setproctitle("skep billing node 3")
-      writer.puts("up") || IO.pipe[0].read
-    end
-    wait_readable(reader).gets
-    assert JSON.parse(look(pid, "--json"))["skep"]
-  ensure
-    Process.kill(:KILL, pid)
-    Process.wait(pid)
-  end
-
-  test "hides passwords of a process' command line" do
-    pid, reader = in_child do |writer|
-      Process.setproctitle("worker redis://me:hunter2@host")
-      writer.puts("up") || IO.pipe[0].read
-    end
-    wait_readable(reader).gets
-    assert_match(%r{redis://me:\[secret\]@host}, look(pid))
-  ensure
-    Process.kill(:KILL, pid)
-    Process.wait(pid)
-  end
-
-  test "has one sentence for a process that can't be seen" do
-    pid, = in_child { nil }
-    Process.wait(pid)
-    sentences = { pid => "there is no process #{pid}", -1 => "a pid is a positive number" }
-    sentences.each do |number, what|
-      out, err, status = run_program(EXE, ["doctor", "--pid", number])
-      assert_equal ["", 1], [out, status.exitstatus]
-      assert_match(/\Askep: #{what}.*\n\z/, err)
-    end
-  end
-
-  test "has one sentence for a zombie, and for another user's process" do
-    skip "a fallback's pidfd reaps what it sees ended" unless Skep::OS::Pidfd.native?
-    pid, reader = in_child { nil }
-    assert_equal "", wait_readable(reader).read
-    Skep.pidfd(pid).tap { |pidfd| wait_readable(pidfd.to_io) }.close
-    _, err, = run_program(EXE, ["doctor", "--pid", pid])
-    assert_match(/\Askep: process #{pid} has ended, and waits/, err)
-    Process.wait(pid)
-    assert_match(/another user's/, as_nobody) if Process.uid.zero?
-  end
-
   private
 
-  def doctor(text, *options)
+  def assert_refused(code, sentence, text)
+    out, err, status = doctor(text)
+    assert_equal ["", code], [out, status.exitstatus]
+    assert_match(/\Askep: \S+file\.rb: #{sentence}.*\n\z/, err)
+  end
+
+  def doctor(text, *options, command: "doctor")
     Dir.mktmpdir do |folder|
       file = "#{folder}/file.rb"
       File.write(file, text)
-      run_program(EXE, ["doctor", file, *options])
+      run_program(EXE, [command, file, *options])
     end
-  end
-
-  def look(pid, *options)
-    out, err, status = run_program(EXE, ["doctor", "--pid", pid, *options])
-    assert_equal ["", 0], [err, status.exitstatus]
-    out
-  end
-
-  # What a process without rights gets to hear of this one.
-  def as_nobody
-    pid, reader = in_child do |writer|
-      parent = Process.ppid
-      Process::Sys.setuid(65_534)
-      Skep::CLI.start(["doctor", "--pid", parent.to_s], out: writer, err: writer)
-    end
-    wait_readable(reader).read.tap { Process.wait(pid) }
   end
 end

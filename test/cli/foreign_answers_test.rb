@@ -6,7 +6,7 @@ require "stringio"
 require "tmpdir"
 require "skep/cli"
 
-# Each command, asked of a socket where something else answers than a swarm of this skep.
+# Each command for a swarm, with a control socket at which another program answers.
 class ForeignAnswersTest < Skep::TestCase
   NODE = { id: 0, pid: 2, state: "ready", restarts: 0, work: {} }.freeze
   STATUS = { name: "a", pid: 3, state: "running", uptime: 1.0, skep: "1", ruby: "3",
@@ -32,7 +32,7 @@ class ForeignAnswersTest < Skep::TestCase
     FileUtils.remove_entry(@directory)
   end
 
-  test "get one sentence from every command, and never a backtrace" do
+  test "every command prints one sentence and no backtrace for an answer that is no swarm's" do
     BAD.each do |answer|
       @answer = answer
       COMMANDS.each do |words|
@@ -42,20 +42,20 @@ class ForeignAnswersTest < Skep::TestCase
     end
   end
 
-  test "are refused by status, top, stop and chaos, whatever is wrong with one part" do
+  test "status, top, stop and chaos refuse an answer with any one fact of a wrong type" do
     [nil, [], -1, "x", 10**400].each do |wrong|
       STATUS.each_key do |key|
         @answer = JSON.generate({ status: { **STATUS, key => wrong } })
-        asked_by_those_who_read_it
+        assert_refused_or_shown
       end
       NODE.each_key do |key|
         @answer = JSON.generate({ status: { **STATUS, nodes: [{ **NODE, key => wrong }] } })
-        asked_by_those_who_read_it
+        assert_refused_or_shown
       end
     end
   end
 
-  test "are shown with their escape sequences spelt out" do
+  test "escape sequences in an answer are spelt out" do
     @answer = JSON.generate({ status: { **STATUS, name: "\e[2Jhive", state: "\e]0;x\a",
                                                   skep: "\e[31m1" } })
     out, = skep("status")
@@ -65,7 +65,7 @@ class ForeignAnswersTest < Skep::TestCase
     assert_equal "skep: ^[[2Jno\n", skep("quiet")[1]
   end
 
-  test "show what a plain block's work says of Kafka as the facts that it is" do
+  test "status shows a node whose work only claims to be Kafka's, without a group" do
     [{ kind: "kafka", partitions: [1] }, { kind: "kafka", partitions: [{}], group: 1 },
      { kind: "kafka", group: "g", lag: nil, rate: "x", partitions: [] }].each do |work|
       @answer = JSON.generate({ status: { **STATUS, nodes: [{ **NODE, work: }] } })
@@ -75,20 +75,41 @@ class ForeignAnswersTest < Skep::TestCase
     end
   end
 
-  test "aren't believed by stop and chaos if another process answers than they name" do
+  test "the first line of a status names what decided the number of nodes, if it is known" do
+    { "option" => ", number of nodes by the option",
+      "affinity" => ", number of nodes by the CPU affinity",
+      "cpu_quota" => ", number of nodes by the CPU quota",
+      nil => "", [1] => "", "\e[2J" => "" }.each do |nodes_from, words|
+      @answer = JSON.generate({ status: { **STATUS, nodes_from: } })
+      assert_equal "a: running, pid 3, up 1 s, skep 1#{words}\n", skep("status").first.lines.first
+    end
+  end
+
+  test "status --exit-status is 1 in a crash loop and without a ready node" do
+    { [] => 1, %w[booting] => 1, %w[booting ready] => 0, %w[spare] => 1 }.each do |states, code|
+      nodes = states.each_with_index.map { |state, id| { **NODE, id:, state: } }
+      @answer = JSON.generate({ status: { **STATUS, nodes: } })
+      assert_equal [code, 0], [skep("status", "--exit-status").last, skep("status").last], states
+    end
+    @answer = JSON.generate({ status: { **STATUS, crash_loop: true } })
+    assert_equal 1, skep("status", "--exit-status").last
+  end
+
+  test "stop and chaos refuse an answer with a pid that isn't the answering process'" do
+    @events = ""
     @answer = JSON.generate({ status: { **STATUS, pid: Process.ppid } })
     [%w[stop], %w[chaos --seconds 1]].each do |words|
       _, err, code = skep(*words)
       assert_equal 1, [code, 1].min
       assert_equal "skep: the swarm at #{@path} says it is process #{Process.ppid}, but process " \
-                   "#{Process.pid} answers: it runs in another container, or is no swarm; " \
+                   "#{Process.pid} answers: it runs in another container, or isn't a swarm; " \
                    "run this command where it runs\n", err
     end
   end
 
   private
 
-  def asked_by_those_who_read_it
+  def assert_refused_or_shown
     [%w[status], %w[top --once], %w[stop], %w[chaos --seconds 1]].each do |words|
       _, err, code = skep(*words)
       assert_match(/\Askep: [^\n]+\n\z/, err, "#{words}: #{@answer}") unless code.zero?
@@ -101,13 +122,13 @@ class ForeignAnswersTest < Skep::TestCase
     [out.string, err.string, code]
   end
 
-  # Followers are told where they begin.
+  # A `follow` first gets the number of the next event, then @events.
   def answer
     client = @server.accept
     request = client.gets.to_s
     client.write('{"follow":{"seq":1}}', "\n") if request.include?('"follow"')
-    client.write(request.include?('"follow"') ? "null\n" : @answer)
-  rescue SystemCallError # it has gone
+    client.write(request.include?('"follow"') ? @events || "null\n" : @answer)
+  rescue SystemCallError # the client has closed the socket
     nil
   ensure
     client&.close

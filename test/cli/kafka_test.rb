@@ -3,44 +3,45 @@
 require "test_helper"
 require "stringio"
 require "skep/cli"
-require "skep/cli/kafka"
+require "skep/cli/commands/kafka"
 
-# What needs no broker; test/scenario/kafka/lag_is_what_others_say.rb asks a real one.
+# Without a broker; test/scenario/kafka/lag_is_what_others_say.rb asks a real one.
 class KafkaCommandTest < Skep::TestCase
-  Clusters = Skep::CLI::Kafka::Clusters
+  Settings = Skep::CLI::Kafka::ClusterSettings
 
-  test "takes settings from a swarm file, then from files, from --set, and from --brokers" do
+  test "settings of --brokers override --set, those --config, and those a swarm file's" do
     swarm = file("swarm.rb", <<~RUBY)
       require "skep/kafka"
       Skep.swarm "s" do |swarm|
         kafka = { "bootstrap.servers": "file:1", "client.id": "file", "sasl.password": "deep" }
         swarm.work(Skep::Kafka::Source.new(kafka:, group: "a", topics: "x")) {}
-        swarm.work { |child| child.wait }
+        swarm.work { |node| node.wait }
         kafka = { "bootstrap.servers": "b:1" }
         swarm.work(Skep::Kafka::Source.new(kafka:, group: "b", topics: "x")) {}
       end
     RUBY
     config = file("client.properties", "# a comment\n\n client.id = config\nsasl.username: me\n")
-    clusters = Clusters.new(file: swarm, config: [config], set: ["a.b=1=2"])
+    cluster = Settings.new(file: swarm, config: [config], set: ["a.b=1=2"])
 
-    assert_equal %w[a b], clusters.groups
+    assert_equal %w[a b], cluster.groups
     assert_equal({ "bootstrap.servers" => "file:1", "client.id" => "config", "a.b" => "1=2",
-                   "sasl.password" => "deep", "sasl.username" => "me" }, clusters.of("a"))
-    assert_equal "b:1", clusters.of("b")["bootstrap.servers"]
-    assert_equal "mine:1", Clusters.new(file: swarm, brokers: "mine:1").of("a")["bootstrap.servers"]
+                   "sasl.password" => "deep", "sasl.username" => "me" }, cluster.of("a"))
+    assert_equal "b:1", cluster.of("b")["bootstrap.servers"]
+    own = Settings.new(file: swarm, brokers: "mine:1")
+    assert_equal "mine:1", own.of("a")["bootstrap.servers"]
   end
 
-  test "says in a sentence what is wrong, and shows no secret" do
+  test "a wrong command line gets one sentence without a secret, and 64" do
     bad = file("bad.properties", "client.id=x\nsasl.password hunter2\n")
-    plain = file("plain.rb", "Skep.swarm(\"s\") { |swarm| swarm.work { |child| child.wait } }")
+    plain = file("plain.rb", "Skep.swarm(\"s\") { |swarm| swarm.work { |node| node.wait } }")
     {
-      %w[] => /what to ask is missing/, %w[topics] => /no `skep kafka topics`/,
-      %w[lag] => /GROUP is missing/, %w[lag g] => /which cluster\?/,
-      %w[lag g --brokers b:1 --timeout 0] => /more than 0/,
+      %w[] => /missing argument: lag or broker/, %w[topics] => /unknown command: kafka topics/,
+      %w[lag] => /missing argument: GROUP/, %w[lag g] => /which cluster\?/,
+      %w[lag g --brokers b:1 --timeout 0] => /--timeout must be more than 0 .got 0./,
       ["lag", "g", "--config", bad] => /bad.properties: line 2 is no setting/,
       ["lag", "g", "--config", "/nowhere"] => %r{/nowhere: no such file},
-      ["lag", "g", "--brokers", "b:1", "--set", "hunter2"] => /--set takes name=value/,
-      ["lag", "--file", plain] => /no work of it reads from Kafka/
+      ["lag", "g", "--brokers", "b:1", "--set", "hunter2"] => /--set must be NAME=VALUE/,
+      ["lag", "--file", plain] => /none of its work reads from Kafka/
     }.each do |arguments, sentence|
       code, out, err = skep("kafka", *arguments)
       assert_equal [64, "", 1], [code, out, err.lines.size], arguments.inspect
@@ -49,11 +50,11 @@ class KafkaCommandTest < Skep::TestCase
     end
   end
 
-  test "says that no broker answers, in one sentence" do
+  test "lag of a cluster without a broker gets one sentence and 75" do
     code, _, err = skep("kafka", "lag", "g", "--brokers", "127.0.0.1:1", "--timeout", "0.3")
     missing err if err.include?("karafka-rdkafka") # without a compiler the gem can't be had
     assert_equal [75, 1], [code, err.lines.size]
-    assert_match(/no broker of 127\.0\.0\.1:1 answered within 0\.3 s .*--timeout/, err)
+    assert_match(/No broker of 127\.0\.0\.1:1 answered within 0\.3 s .*--timeout/, err)
   end
 
   private

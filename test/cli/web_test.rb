@@ -5,7 +5,7 @@ require "stringio"
 require "tmpdir"
 require "skep/cli"
 
-# What `skep web` refuses; what it serves is in test/scenario/web.
+# What `skep web` refuses; test/scenario/web shows what it serves.
 class WebCommandTest < Skep::TestCase
   def setup
     @directory = Dir.mktmpdir
@@ -15,23 +15,23 @@ class WebCommandTest < Skep::TestCase
 
   def teardown = FileUtils.remove_entry(@directory)
 
-  test "isn't open to others without a password" do
+  test "an address that other machines can reach needs a password" do
     ["0.0.0.0", "::", "192.0.2.1"].each do |address|
-      assert_match(/others could reach the page: give --user and --password-file/,
+      assert_match(/other machines can reach the page: give --user and --password-file/,
                    refusal("--bind", address))
     end
-    assert_match(/"nowhere" is no address/, refusal("--bind", "nowhere"))
+    assert_match(/"nowhere" is not an address/, refusal("--bind", "nowhere"))
   end
 
-  test "wants a user with a password" do
+  test "a user needs a password, and a password a user" do
     assert_match(/go together/, refusal("--user", "ada"))
     assert_match(/go together/, refusal("--password-file", @password))
   end
 
-  test "reads a password that nobody else can" do
+  test "the password file must be readable for its owner only, and not empty" do
     user = ["--user", "ada", "--password-file", @password]
     File.chmod(0o644, @password)
-    assert_match(/others may read .*: chmod 600/, refusal(*user))
+    assert_match(/other users may read .*: chmod 600/, refusal(*user))
     File.write(@password, "\n")
     File.chmod(0o600, @password)
     assert_match(/is empty/, refusal(*user))
@@ -39,11 +39,12 @@ class WebCommandTest < Skep::TestCase
     assert_match(/can't be read: No such file or directory/, refusal(*user))
   end
 
-  test "says that Puma is missing" do
+  test "without its gems, says which ones to install" do
     run = "require 'skep/cli'; exit Skep::CLI.start(%w[web --port 0])"
     out, err, status = run_program(run, env: { "RUBYOPT" => "--disable=gems" })
     assert_equal ["", 1], [out, status.exitstatus]
-    assert_match(/\Askep: skep web is served by Puma.*gem install puma.*\n\z/, err)
+    assert_match(/\Askep: skep web needs the gems puma \(6 .*\), rack .* and rack-session /, err)
+    assert_match(/run `gem install puma rack rack-session`, or .*Gemfile\n\z/, err)
   end
 
   private

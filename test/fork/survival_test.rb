@@ -5,7 +5,7 @@ require "skep/fork"
 require "monitor"
 require "tempfile"
 
-# What Ruby and Linux do at a fork, as docs/fork_safety.md says.
+# What Ruby and Linux do at a fork, as docs/articles/fork_safety.md says.
 class SurvivalTest < Skep::TestCase
   test "a thread is gone, and its ensure never runs" do
     ended = []

@@ -24,10 +24,10 @@ class KafkaJourneys < Journeys
     Skep.swarm "%<name>s", nodes: 1, stop_timeout: 10, liveness_timeout: 60 do |swarm|
       kafka = settings.merge("partition.assignment.strategy" => "cooperative-sticky")
       source = Skep::Kafka::Source.new(kafka:, group: "journeys", topics: "orders",
-                                       commit_every: 0.1, **%<more>p)
+                                       commit_interval: 0.1, **%<more>p)
       boot = "#{__dir__}/%<name>s.boot"
       swarm.on_boot { File.write(boot, clock.call.to_s) unless File.exist?(boot) }
-      swarm.work(source) do |batch, child|
+      swarm.work(source) do |batch, node|
         %<body>s
       end
     end
@@ -36,7 +36,7 @@ class KafkaJourneys < Journeys
     batch.each do |message|
       next unless message.payload == "bad"
 
-      child.event(:handling, at: clock.call)
+      node.event(:handling, at: clock.call)
       raise "bad"
     end
   RUBY
@@ -44,17 +44,17 @@ class KafkaJourneys < Journeys
     batch.each do |message|
       next unless message.payload == "long"
 
-      child.event(:handling)
-      until child.stopping? || File.exist?("#{__dir__}/released")
+      node.event(:handling)
+      until node.stopping? || File.exist?("#{__dir__}/released")
         break if File.exist?("#{__dir__}/joins") && batch.revoked?
 
-        child.wait(0.02)
+        node.wait(0.02)
       end
     end
   RUBY
   PRODUCES = <<~'RUBY'
-    child.event(:handling, at: clock.call)
-    batch.each { |message| child.producer.produce("outputs", message.payload) }
+    node.event(:handling, at: clock.call)
+    batch.each { |message| node.producer.produce("outputs", message.payload) }
   RUBY
   NOTHING = "batch.each { |message| message.payload }"
   private_constant :IDLE_SECONDS, :SETTLE_SECONDS, :SECONDS, :POLL_SECONDS, :GROUP, :SWARM,
@@ -95,7 +95,8 @@ class KafkaJourneys < Journeys
   # From the first exception, for one of three messages, until the partition is past all of them.
   # The batch and then the message are tried twice.
   def dead_letter
-    start(RAISES, { dead_letter: "dead", attempts: 2, retry_for: nil, retry_backoff: 0.05 })
+    start(RAISES,
+          { dead_letter_topic: "dead", max_attempts: 2, retry_for: nil, retry_backoff: 0.05 })
     feed("first")
     await_committed(1)
     idle

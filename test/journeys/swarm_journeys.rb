@@ -5,12 +5,12 @@
 class SwarmJourneys < Journeys
   IDLE = 0.5 # seconds
   SWARM = <<~RUBY
-    Skep.swarm "journeys", nodes: 2, restarts: 1_000, memory_limit: ENV["LIMIT"] do |swarm|
-      swarm.work do |child|
-        child.ready!
-        until child.stopping?
-          $kept = "x" * (150 << 20) if File.exist?("\#{__dir__}/grow") && child.id.zero? && !$kept
-          child.wait(0.05)
+    Skep.swarm "journeys", nodes: 2, max_restarts: 1_000, memory_limit: ENV["LIMIT"] do |swarm|
+      swarm.work do |node|
+        node.ready!
+        until node.stopping?
+          $kept = "x" * (150 << 20) if File.exist?("\#{__dir__}/grow") && node.id.zero? && !$kept
+          node.wait(0.05)
         end
       end
     end

@@ -8,7 +8,7 @@ class KafkaAttemptsTest < Skep::TestCase
   Testing = Skep::Kafka::Testing
   private_constant :Testing
 
-  test "messages that each fail once are all handled, and each rests for the first backoff" do
+  test "messages that each fail once are all processed after the first backoff" do
     %i[partition key].each do |ordered_by|
       tries = Hash.new(0)
       outcome = rehearse(20, ordered_by:) do |batch|
@@ -18,7 +18,7 @@ class KafkaAttemptsTest < Skep::TestCase
       assert_equal (0...20).to_a, outcome.done.map(&:offset), ordered_by
       assert_empty outcome.dead_letters
       assert_equal [1], (outcome.retried.map { |one| one[:attempt] }).uniq, ordered_by
-      assert_operator outcome.retried.map { |one| one[:seconds] }.max, :<=, 0.12, ordered_by
+      assert_operator outcome.retried.map { |one| one[:retry_in] }.max, :<=, 0.12, ordered_by
     end
   end
 
@@ -39,12 +39,12 @@ class KafkaAttemptsTest < Skep::TestCase
       end
     end
 
-    assert_equal [3, 7], outcome.buried.map(&:offset).sort
+    assert_equal [3, 7], outcome.dead_lettered.map(&:offset).sort
     assert_equal %w[5 5], outcome.dead_letters.map { |one| one.headers["skep.attempts"] }
     assert_equal [5, 5], tries.values_at(3, 7)
   end
 
-  test "a look through the batch changes nothing about which message failed" do
+  test "a loop over the batch before the failing one doesn't change which message failed" do
     outcome = rehearse(20, ordered_by: :key) do |batch|
       batch.each do |message|
         batch.find { |other| other.key == "none" }
@@ -52,14 +52,14 @@ class KafkaAttemptsTest < Skep::TestCase
       end
     end
 
-    assert_equal [7], outcome.buried.map(&:offset)
+    assert_equal [7], outcome.dead_lettered.map(&:offset)
     assert_equal 19, outcome.done.size
   end
 
   test "a seek by key passes no message of another key that is unfinished before it" do
     { 6 => 6, :end => 20, 15 => 15 }.each do |place, offset|
       seen = []
-      outcome = rehearse(20, ordered_by: :key, batch: 1) do |batch|
+      outcome = rehearse(20, ordered_by: :key, max_messages: 1) do |batch|
         seen << batch.first_offset
         raise "twice" if batch.first_offset.zero? && seen.count(0) < 3
 
@@ -68,16 +68,16 @@ class KafkaAttemptsTest < Skep::TestCase
 
       assert_equal [0, 1, 2, 3, 4, 5, 6, 0, 0, *offset...20], seen, place
       assert_equal 20, outcome.committed[["t", 0]]
-      events = %i[kafka_seek_waits].flat_map { |name| outcome.child.told(name) }
+      events = %i[kafka_seek_waiting].flat_map { |name| outcome.node.events_named(name) }
       assert_equal [[place.to_s, 0]], events.map { |facts| facts.values_at(:to, :offset) }
     end
   end
 
-  test "a seek by key leaves what lies behind its batch" do
+  test "a seek by key keeps the messages after its batch" do
     seen = []
     keys = %w[a b a c b a]
     messages = keys.map.with_index { |key, n| { key:, payload: n.to_s } }
-    Testing.run(source(ordered_by: :key, batch: 1), messages) do |batch, _|
+    Testing.run(source(ordered_by: :key, max_messages: 1), messages) do |batch, _|
       seen << batch.first_offset
       raise "once" if batch.first_offset == 1 && seen.count(1) == 1
 
@@ -87,13 +87,13 @@ class KafkaAttemptsTest < Skep::TestCase
     assert_equal [0, 1, 2, 1, 5], seen
   end
 
-  test "seeks by key to where a batch stands pass nothing, whatever fails beside them" do
+  test "seeks by key to the current position skip nothing while other keys fail" do
     40.times do |seed|
       random = Random.new(seed)
       keys = Array.new(40) { "k#{random.rand(8)}" }
       failures, asked, done = Hash.new(0), {}, []
-      options = { ordered_by: :key, threads: 1 + random.rand(4), batch: 1 + random.rand(8) }
-      source = source(**options, dead_letter: nil)
+      options = { ordered_by: :key, threads: 1 + random.rand(4), max_messages: 1 + random.rand(8) }
+      source = source(**options, dead_letter_topic: nil)
       outcome = Testing.run(source, keys.map { |key| { key: } }, retries: 100) do |batch, _|
         batch.each do |message|
           offset = message.offset
@@ -110,7 +110,7 @@ class KafkaAttemptsTest < Skep::TestCase
 
   test "of two seeks by key that wait the one to the earlier place is carried out" do
     seen = []
-    outcome = rehearse(12, ordered_by: :key, batch: 1) do |batch|
+    outcome = rehearse(12, ordered_by: :key, max_messages: 1) do |batch|
       seen << (offset = batch.first_offset)
       raise "once" if [0, 2].include?(offset) && seen.count(offset) == 1
 
@@ -125,13 +125,13 @@ class KafkaAttemptsTest < Skep::TestCase
   end
 
   # What librdkafka takes a pattern to match may differ from what Options does.
-  test "a message of the dead letter topic isn't written there again, and is told of" do
+  test "a message of the dead letter topic isn't written there again, and is reported" do
     letter = { topic: "dead", payload: "bad", headers: { "skep.topic" => "t" } }
     outcome = Testing.run(source, [letter, "bad"]) { raise "bad" }
 
-    assert_equal([["t", 0]], outcome.buried.map { |one| [one.topic, one.offset] })
-    assert_equal(["dead"], outcome.left.map(&:topic))
-    told = outcome.child.events.select { |name,| name == :not_dead_lettered }
+    assert_equal([["t", 0]], outcome.dead_lettered.map { |one| [one.topic, one.offset] })
+    assert_equal(["dead"], outcome.pending.map(&:topic))
+    told = outcome.node.events.select { |name,| name == :not_dead_lettered }
     assert_equal([[:warn, "dead", 0]],
                  told.map { |_, level, facts| [level, *facts.values_at(:topic, :offset)] })
   end
@@ -156,6 +156,6 @@ class KafkaAttemptsTest < Skep::TestCase
 
   def source(**options)
     Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "none" }, group: "g", topics: "t",
-                            dead_letter: "dead", **options)
+                            dead_letter_topic: "dead", **options)
   end
 end

@@ -2,32 +2,26 @@
 
 require "test_helper"
 require "skep/kafka"
+require "support/fakes"
 
 class BatchTest < Skep::TestCase
   Message = Skep::Kafka::Message
   Batch = Skep::Kafka::Batch
-
-  class Beats
-    def given = @given ||= []
-    def at(number) = given << number
-    def beat = @beats = beats + 1
-    def beats = @beats || 0
-  end
 
   def setup
     messages = (10..12).map { |n| Message.new("orders", 3, n, "k", "v#{n}", 0, {}) }
     @batch = Batch.new("orders", 3, messages)
   end
 
-  test "gives out its messages in order, each a beat, and in the end all of it is at work" do
-    @batch.__attach(beats = Beats.new)
+  test "each yields messages in order with a beat each, then reports the whole batch in flight" do
+    @batch.__attach(beats = Fakes::ProgressRecorder.new([], 0))
 
     assert_equal [10, 11, 12], @batch.map(&:offset)
     assert_equal [10, 11, 12, nil], beats.given
   end
 
-  test "leaves told which message it was where one raises, and none where the handler has enough" do
-    @batch.__attach(beats = Beats.new)
+  test "each keeps the message that raised as current, and none after a break" do
+    @batch.__attach(beats = Fakes::ProgressRecorder.new([], 0))
     assert_raises(NotImplementedError) do
       @batch.each { |message| raise NotImplementedError if message.offset == 11 }
     end
@@ -60,8 +54,8 @@ class BatchTest < Skep::TestCase
   private_constant :LOOPS
 
   LOOPS.each do |name, inner|
-    test "the message of the outermost loop is the one at work, whatever is within it: #{name}" do
-      @batch.__attach(beats = Beats.new)
+    test "the outermost loop's message is the current one: #{name}" do
+      @batch.__attach(beats = Fakes::ProgressRecorder.new([], 0))
       error = assert_raises(ArgumentError) do
         @batch.each do |message|
           next if message.offset == 10
@@ -76,8 +70,8 @@ class BatchTest < Skep::TestCase
     end
   end
 
-  test "a loop is tracked after an enumerator that was asked for its next message, and left" do
-    @batch.__attach(beats = Beats.new)
+  test "each is tracked after an abandoned enumerator" do
+    @batch.__attach(beats = Fakes::ProgressRecorder.new([], 0))
     left = @batch.each
     left.next
     error = assert_raises(ArgumentError) do
@@ -87,8 +81,8 @@ class BatchTest < Skep::TestCase
     assert_equal [[10, 10, 11], 11], [beats.given, @batch.__failed_at(error)]
   end
 
-  test "an enumerator that is asked for its next message says which that was" do
-    @batch.__attach(beats = Beats.new)
+  test "an enumerator reports the message that next returns" do
+    @batch.__attach(beats = Fakes::ProgressRecorder.new([], 0))
     messages = @batch.each
     3.times { messages.next }
     assert_raises(StopIteration) { messages.next }
@@ -96,8 +90,8 @@ class BatchTest < Skep::TestCase
     assert_equal [10, 11, 12, nil], beats.given
   end
 
-  test "a loop in another fiber is tracked where none is under way" do
-    @batch.__attach(beats = Beats.new)
+  test "each in another fiber is tracked if no other loop runs" do
+    @batch.__attach(beats = Fakes::ProgressRecorder.new([], 0))
     error = assert_raises(ArgumentError) do
       Fiber.new { @batch.each { |message| message.offset == 11 && raise(ArgumentError) } }.resume
     end
@@ -105,8 +99,8 @@ class BatchTest < Skep::TestCase
     assert_equal [[10, 11], 11], [beats.given, @batch.__failed_at(error)]
   end
 
-  test "a loop that the handler has left says nothing of what is raised later" do
-    @batch.__attach(Beats.new)
+  test "a loop that ended early isn't blamed for a later exception" do
+    @batch.__attach(Fakes::ProgressRecorder.new([], 0))
     left = assert_raises(ArgumentError) { @batch.each { raise ArgumentError } }
     wrapped = assert_raises(IOError) do
       raise left
@@ -116,11 +110,11 @@ class BatchTest < Skep::TestCase
 
     errors = [left, wrapped, IOError.new]
     assert_equal [10, 10, nil], errors.map { |error| @batch.__failed_at(error) }
-    @batch.__attach(Beats.new)
+    @batch.__attach(Fakes::ProgressRecorder.new([], 0))
     assert_nil @batch.__failed_at(left)
   end
 
-  test "sets some of its messages apart, in order" do
+  test "isolate splits the messages into parts, in order" do
     pieces = @batch.isolate { |message| message.offset > 10 }
     assert_equal %w[orders/3/10-10 orders/3/11-11 orders/3/12-12], pieces.map(&:label)
 
@@ -128,38 +122,38 @@ class BatchTest < Skep::TestCase
     assert_equal %w[orders/3/10-11 orders/3/12-12], pieces.map(&:label)
   end
 
-  test "is enumerable without anybody's beats" do
+  test "is Enumerable without a node" do
     indexed = @batch.each.with_index.first(2).map { |message, index| [message.offset, index] }
 
     assert_equal [[10, 0], [11, 1]], indexed
     assert_equal 3, @batch.each.size
   end
 
-  test "tells of a mark, by message or offset, and takes none that isn't its own" do
+  test "mark accepts a message or offset of the batch, and rejects others" do
     told = []
     told.define_singleton_method(:mark) { |offset| push(offset) }
-    @batch.__attach(Beats.new, told)
+    @batch.__attach(Fakes::ProgressRecorder.new([], 0), told)
     @batch.mark(@batch.messages.first)
     @batch.mark(12)
 
     assert_equal [10, 12], told
     assert_raises(ArgumentError) { @batch.mark(13) }
-    Batch.new("orders", 3, @batch.messages).mark(10) # nobody to tell
+    Batch.new("orders", 3, @batch.messages).mark(10) # without a node
   end
 
-  test "knows what the handler wished for, until it is given out again" do
+  test "remembers a requested pause or seek until the next try" do
     @batch.pause(3)
     assert_equal [:pause, 3, :info], @batch.__requested
     @batch.seek(:beginning)
     assert_equal %i[seek beginning], @batch.__requested
-    @batch.__attach(Beats.new)
+    @batch.__attach(Fakes::ProgressRecorder.new([], 0))
     assert_nil @batch.__requested
     assert_raises(ArgumentError) { @batch.pause(-1) }
     assert_raises(ArgumentError) { @batch.pause(1, level: :loud) }
     [-1, :middle, nil, 1.5].each { |place| assert_raises(ArgumentError) { @batch.seek(place) } }
   end
 
-  test "forgets what was made of its messages' strings" do
+  test "discards changes to its messages' strings before the next try" do
     @batch.messages.each { |one| [one.key, one.payload].each(&:clear) }
     @batch.__reset_strings
     assert_equal [%w[k v10], %w[k v11], %w[k v12]], (@batch.map { |one| [one.key, one.payload] })
@@ -168,7 +162,7 @@ class BatchTest < Skep::TestCase
     assert_equal "v10", @batch.first.payload
   end
 
-  test "forgets what was made of the values of a repeated header" do
+  test "discards changes to the values of a repeated header before the next try" do
     message = Message.new("orders", 3, 1, nil, nil, 0, { "a" => %w[1 2].map(&:dup) })
     batch = Batch.new("orders", 3, [message])
     message.headers["a"].each(&:clear).push("3")
@@ -176,12 +170,12 @@ class BatchTest < Skep::TestCase
     assert_equal({ "a" => %w[1 2] }, message.headers)
   end
 
-  test "gives what comes after a message" do
+  test "__after returns the messages after an offset" do
     assert_equal "orders/3/12-12", @batch.__after(11).label
     assert_nil @batch.__after(12)
   end
 
-  test "tells what it is" do
+  test "has a label, payloads and size" do
     assert_equal "orders/3/10-12", @batch.label
     assert_equal %w[v10 v11 v12], @batch.payloads
     assert_equal [1, 1, 1], @batch.split.map(&:size)

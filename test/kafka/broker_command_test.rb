@@ -9,20 +9,20 @@ class KafkaBrokerCommandTest < KafkaCase
   READER = <<~RUBY
     require "skep"
     require "skep/kafka"
-    require "kafka/support/fake_child"
-    child = FakeChild.new { |*| nil }
+    require "kafka/support/fake_node"
+    node = FakeNode.new { |*| nil }
     got = []
     source = Skep::Kafka::Source.new(kafka: JSON.parse(ENV.fetch("KAFKA")), group: "g", topics: "t")
-    source.run(child, lambda do |batch, _|
+    source.run(node, lambda do |batch, _|
       got.concat(batch.payloads)
-      child.stop! if got.size == 3
+      node.stop! if got.size == 3
     end)
     puts got.sort.inspect, JSON.parse(ENV.fetch("KAFKA"))["bootstrap.servers"] == ENV.fetch("BROKERS")
     exit 7
   RUBY
   private_constant :ROOT, :SKEP, :READER
 
-  test "runs a command beside a broker, gives it lines as messages, ends as it did" do
+  test "runs a command beside a broker with stdin's lines as messages" do
     reader = [RbConfig.ruby, "-I#{ROOT}/lib", "-I#{ROOT}/test", "-e", READER]
     out, err, status = typed("a\\nb\\n\\nlast", "t:2", "t.dead", "--", *reader)
 
@@ -30,7 +30,7 @@ class KafkaBrokerCommandTest < KafkaCase
     assert_equal 7, status.exitstatus
   end
 
-  test "passes a signal on, and ends when its command has" do
+  test "forwards a signal, and exits after its command" do
     waits = <<~RUBY
       trap("TERM") { exit 3 }
       Process.kill(:TERM, Process.ppid)
@@ -43,9 +43,9 @@ class KafkaBrokerCommandTest < KafkaCase
     assert_equal 3, status.exitstatus
   end
 
-  test "says in a sentence what is wrong" do
-    { %w[] => /TOPIC is missing/, %w[t] => /command is missing/,
-      %w[t:0 -- true] => /"t:0" is no topic: write NAME or NAME:PARTITIONS/,
+  test "prints one line for a wrong command line" do
+    { %w[] => /missing argument: TOPIC/, %w[t] => /missing argument: COMMAND/,
+      %w[t:0 -- true] => /invalid topic "t:0": use NAME or NAME:PARTITIONS/,
       %w[t -- /no/where] => %r{can't run /no/where: no such file} }.each do |arguments, sentence|
       out, err, status = typed("", *arguments)
       assert_equal ["", 1, 64], [out, err.lines.size, status.exitstatus], err

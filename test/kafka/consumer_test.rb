@@ -17,8 +17,8 @@ module Skep
       end
 
       # librdkafka takes the first answer for all that is to be given up, and asks again all the
-      # same: nobody is there any more to take a second one, and who gives it may wait for ever.
-      test "answers once when it leaves in the midst of a rebalance" do
+      # same: no thread takes a second one any more, and giving it may block forever.
+      test "answers a rebalance once if it leaves during one" do
         broker(orders: 8)
         exclusive_lock, opener = IO.pipe
         other, = in_child { join_after(exclusive_lock) }
@@ -35,7 +35,7 @@ module Skep
         [exclusive_lock, opener].compact.each(&:close)
       end
 
-      test "says what became of each partition of a seek" do
+      test "returns the result of a seek for each partition" do
         broker(orders: 8)
         join
         error = assert_raises(LibrdkafkaError) { consumer.seek([["others", 0, 0]], 10) }
@@ -71,11 +71,11 @@ module Skep
       end
 
       def join_after(exclusive_lock)
-        child = FakeChild.new
-        trap("TERM") { child.stop! }
+        node = FakeNode.new
+        trap("TERM") { node.stop! }
         exclusive_lock.read(1)
         kafka = { **@broker.settings.transform_keys(&:to_sym), **COOPERATIVE }
-        Source.new(**options(kafka:)).run(child, proc {})
+        Source.new(**options(kafka:)).run(node, proc {})
       end
     end
   end

@@ -15,7 +15,7 @@ class KafkaDependencyAwayTest < KafkaCase
   }.freeze
   private_constant :AWAY, :KEYS, :HANDLERS
 
-  # One worker on a clock that goes on to the next deadline where there is nothing to do.
+  # One worker on a clock that moves to the next deadline when there is nothing to do.
   class Simulation < Skep::Kafka::Testing::TestRun
     attr_accessor :now
 
@@ -34,7 +34,7 @@ class KafkaDependencyAwayTest < KafkaCase
   end
 
   HANDLERS.each do |name, handler|
-    test "by key, #{name}: few tries fail in an outage, and all is done soon after" do
+    test "by key, #{name}: few tries fail in an outage, and all messages are done soon after" do
       done = simulate(KEYS) { |batch| handler.call(batch) { |messages| depend(messages) } }
 
       assert_equal KEYS, done.size
@@ -48,7 +48,7 @@ class KafkaDependencyAwayTest < KafkaCase
     end
   end
 
-  test "a key that fails for itself keeps no other waiting after an outage" do
+  test "a key that fails on its own delays no other key after an outage" do
     [1, 3].each do |others|
       done = simulate(others + 1) do |batch|
         batch.each do |message|
@@ -65,7 +65,7 @@ class KafkaDependencyAwayTest < KafkaCase
     end
   end
 
-  test "a bad message among slow ones rests for its backoffs, but for one at most" do
+  test "a bad message among slow ones is retried within its backoffs" do
     bad = []
     simulate(40) do |batch|
       batch.each do |message|
@@ -78,7 +78,7 @@ class KafkaDependencyAwayTest < KafkaCase
     end
     rests = bad.each_cons(2).map { |one, two| two - one }
 
-    told = @outcome.retried.select { |one| one[:offset] == 3 }.map { |one| one[:seconds] }
+    told = @outcome.retried.select { |one| one[:offset] == 3 }.map { |one| one[:retry_in] }
     early = rests.zip(told).count { |rest, seconds| rest < seconds - 0.01 }
     assert_operator early, :<=, 1
     assert_operator told.max, :>, 10
@@ -104,17 +104,17 @@ class KafkaDependencyAwayTest < KafkaCase
     broker(orders: 1)
     feed("orders", (0...KEYS).map { |n| ["k#{n}", n.to_s] })
     lock, done, failed, back = Mutex.new, [], 0, nil
-    told = lambda do |name, facts, _|
+    on_event = lambda do |name, facts, _|
       lock.synchronize do
         failed += 1 if name == "handler_failed"
-        back ||= failed if facts[:seconds].to_f > 2 # somebody rests until others succeed
+        back ||= failed if facts[:retry_in].to_f > 2 # an item backs off until others succeed
       end
     end
-    play({ ordered_by: :key, threads: 4, retry_backoff: 0.1 }, told:) do |batch, child|
+    play({ ordered_by: :key, threads: 4, retry_backoff: 0.1 }, on_event:) do |batch, node|
       batch.each do |message|
         raise IOError, "away" unless back
 
-        lock.synchronize { (done << message.payload.to_i).size == KEYS && child.stop! }
+        lock.synchronize { (done << message.payload.to_i).size == KEYS && node.stop! }
       end
     end
 
@@ -126,17 +126,17 @@ class KafkaDependencyAwayTest < KafkaCase
     broker(orders: 1)
     feed("orders", (0...30).map { |n| ["k#{n}", n.to_s] })
     lock, tries, done = Mutex.new, Hash.new(0), 0
-    events = play({ ordered_by: :key, threads: 4 }) do |batch, child|
+    events = play({ ordered_by: :key, threads: 4 }) do |batch, node|
       batch.each do |message|
         raise "first" if lock.synchronize { tries[message.key] += 1 } == 1
 
-        lock.synchronize { (done += 1) == 30 && child.stop! }
+        lock.synchronize { (done += 1) == 30 && node.stop! }
       end
     end
 
     failed = named(events, "handler_failed")
     assert_equal [1] * 30, failed.map { |facts| facts[:attempt] }
-    assert_operator failed.map { |facts| facts[:seconds] }.max, :<=, 0.012
+    assert_operator failed.map { |facts| facts[:retry_in] }.max, :<=, 0.012
     assert_equal [2] * 30, tries.values
   end
 
@@ -150,12 +150,12 @@ class KafkaDependencyAwayTest < KafkaCase
     source = Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "none" }, group: "g",
                                      topics: "t", ordered_by: :key, threads: 4)
     messages = Array.new(count) { |n| { key: "k#{n}", payload: n.to_s } }
-    handler = lambda do |batch, child|
+    handler = lambda do |batch, node|
       @simulation.now += 0.001
-      child.stop! if now > 200
+      node.stop! if now > 200
       yield batch
     end
-    @simulation = Simulation.new(source, messages, child: Skep::Kafka::Testing::FakeChild.new,
+    @simulation = Simulation.new(source, messages, node: Skep::Kafka::Testing::FakeNode.new,
                                                    retries: 10_000, handler:)
     @outcome = @simulation.run
     @done

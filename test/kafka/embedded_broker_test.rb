@@ -3,17 +3,17 @@
 require "kafka/support/kafka_case"
 
 class KafkaEmbeddedBrokerTest < KafkaCase
-  test "takes messages from one process and gives them to another" do
+  test "delivers messages of one process to another" do
     broker(orders: 3)
     pid, reader = in_child { feed("orders", [%w[k across]]) }
     assert_predicate Process.wait2(pid).last, :success?
     got = nil
-    play { |batch, child| (got = batch.payloads) and child.stop! }
+    play { |batch, node| (got = batch.payloads) and node.stop! }
     assert_equal %w[across], got
     refute_nil reader
   end
 
-  test "dies with its owner, though another process holds its pipe" do
+  test "ends with its owner although another process holds its pipe" do
     skip "a fallback can't watch a stranger: there the pipe is all" unless Skep::OS.native?
     witness, held = IO.pipe
     owner, reader = in_child do |writer|
@@ -35,7 +35,7 @@ class KafkaEmbeddedBrokerTest < KafkaCase
     [dead, other, witness].each(&:close)
   end
 
-  test "counts the messages that have arrived, at the pace it is given" do
+  test "counts the arrived messages at the given rate" do
     broker(orders: 2)
     feed = Skep::Kafka::Testing::TopicSeeder.new(@broker.bootstrap_servers, "orders")
     pace = []
@@ -44,7 +44,7 @@ class KafkaEmbeddedBrokerTest < KafkaCase
     feed.close
   end
 
-  test "says so when a message can't be written" do
+  test "raises if a message can't be written" do
     broker(orders: 1).refuse("orders")
     feed = Skep::Kafka::Testing::TopicSeeder.new(@broker.bootstrap_servers, "orders",
                                  kafka: { "message.timeout.ms" => 500 })

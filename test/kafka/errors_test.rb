@@ -13,7 +13,7 @@ module Skep
       private_constant :NoOrder
 
       test "a message whose error isn't retryable becomes a dead letter at once" do
-        outcome = run_with(batch: 1, dead_letter: "dead") do |text|
+        outcome = run_with(max_messages: 1, dead_letter_topic: "dead") do |text|
           raise NoOrder, "no" if text == "b"
         end
 
@@ -22,9 +22,9 @@ module Skep
         assert_empty outcome.retried
       end
 
-      test "it is found among other messages, and tried alone once" do
+      test "a message whose error isn't retryable is found in a batch, and retried alone once" do
         tries = []
-        outcome = run_with(dead_letter: "dead") do |text|
+        outcome = run_with(dead_letter_topic: "dead") do |text|
           tries << text
           raise IOError.new("no").extend(NonRetryable) if text == "b"
         end
@@ -33,11 +33,11 @@ module Skep
         assert_equal({ "a" => 2, "b" => 2, "c" => 1 }, tries.tally)
       end
 
-      test "without a dead letter topic it is tried again" do
-        outcome = run_with(batch: 1) { |text| raise NoOrder, "no" if text == "b" }
+      test "a message whose error isn't retryable is retried without a dead letter topic" do
+        outcome = run_with(max_messages: 1) { |text| raise NoOrder, "no" if text == "b" }
 
         assert_operator outcome.retried.size, :>, 3
-        assert_equal %w[b c], outcome.left.map(&:payload)
+        assert_equal %w[b c], outcome.pending.map(&:payload)
       end
 
       private

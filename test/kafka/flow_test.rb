@@ -15,46 +15,46 @@ class KafkaFlowTest < KafkaCase
     broker(orders: 2, dead: 1)
   end
 
-  test "tries again only what comes after a mark" do
+  test "retries only the messages after a mark" do
     fill(6)
     seen = []
-    events = play({ max_wait: 60, batch: 6 }) do |batch, child|
+    events = play({ max_wait: 60, max_messages: 6 }) do |batch, node|
       batch.each do |message|
         seen << message.offset
         raise IOError if message.offset == 3 && seen.count(3) == 1
 
         batch.mark(message)
       end
-      child.stop!
+      node.stop!
     end
 
     assert_equal [0, 1, 2, 3, 3, 4, 5], seen
     assert_equal [3, 5], named(events, "handler_failed").first.values_at(:offset, :last_offset)
-    assert_equal 6, named(events, "count").sum { |facts| facts[:number] }
+    assert_equal 6, named(events, "processed").sum { |facts| facts[:number] }
   end
 
-  test "keeps a mark when the node ends with what comes after it" do
+  test "a mark survives a node that crashes at a later message" do
     fill(6)
     assert_raises(NoMemoryError) do
-      play({ commit_every: 0.1 }) do |batch, _|
+      play({ commit_interval: 0.1 }) do |batch, _|
         batch.each { |message| message.offset == 3 ? raise(NoMemoryError) : batch.mark(message) }
       end
     end
     first = nil
-    play { |batch, child| (first = batch.first_offset) && child.stop! }
+    play { |batch, node| (first = batch.first_offset) && node.stop! }
 
     assert_equal 3, first
   end
 
-  test "counts the failures of each message for itself where there are marks" do
+  test "counts the failures of each message separately after marks" do
     fill(4)
     tries = Hash.new(0)
-    events = play({ dead_letter: "dead", attempts: 3 }) do |batch, child|
+    events = play({ dead_letter_topic: "dead", max_attempts: 3 }) do |batch, node|
       batch.each do |message|
         raise IOError if (tries[message.offset] += 1) < 3
 
         batch.mark(message)
-        child.stop! if message.offset == 3
+        node.stop! if message.offset == 3
       end
     end
 
@@ -62,14 +62,14 @@ class KafkaFlowTest < KafkaCase
     assert_equal [3] * 4, tries.values
   end
 
-  test "tries again, and sets aside, what was read, whatever the handler has made of it" do
+  test "dead-letters a message as it was read, although the handler changed its strings" do
     broker(orders: 2, dead: 1)
     feed("orders", [%w[key HEADbody]])
     %i[partition key].each do |ordered_by|
       seen = []
-      buried = ->(name, _, child) { child.stop! if name == "dead_lettered" }
-      more = { ordered_by:, group: ordered_by.to_s, dead_letter: "dead", attempts: 3 }
-      play(more, told: buried) do |batch, _|
+      buried = ->(name, _, node) { node.stop! if name == "dead_lettered" }
+      more = { ordered_by:, group: ordered_by.to_s, dead_letter_topic: "dead", max_attempts: 3 }
+      play(more, on_event: buried) do |batch, _|
         seen << batch.messages.map { |one| [one.key.slice!(0, 3), one.payload.slice!(0, 4)] }
         batch.each { |message| message.payload.clear && raise("never") }
       end
@@ -84,11 +84,12 @@ class KafkaFlowTest < KafkaCase
     def message = raise(IOError, "no words")
   end
 
-  test "tries again, and sets aside, what fails with an error that can't be put into words" do
+  test "retries and dead-letters a message whose error can't be described" do
     feed("orders", (0...3).map { |n| ["k", n.to_s] })
     errors = [Speechless.new, "naïf".encode("UTF-16LE"), "na\xEFf".b]
     buried = ->(name, facts, one) { one.stop! if name == "dead_lettered" && facts[:offset] == 2 }
-    events = play({ dead_letter: "dead", attempts: 2, batch: 1 }, told: buried) do |batch, _|
+    events = play({ dead_letter_topic: "dead", max_attempts: 2, max_messages: 1 },
+                  on_event: buried) do |batch, _|
       raise errors[batch.first_offset]
     end
     failed, dead = %w[handler_failed dead_lettered].map do |name|
@@ -101,43 +102,44 @@ class KafkaFlowTest < KafkaCase
     assert_equal %w[0 1 2], payloads_of("dead", 3)
   end
 
-  test "sets a message aside once it may, after its producer was refused for good" do
+  test "dead-letters a message once the broker allows it again" do
     feed("orders", [["k", "first", 0], ["k", "second", 0]])
     buried = 0
-    told = lambda do |name, _, child|
+    on_event = lambda do |name, _, node|
       next unless name == "dead_lettered"
-      next child.stop! if (buried += 1) == 2
+      next node.stop! if (buried += 1) == 2
 
       @broker.fail_next(PRODUCE, TOPIC_REFUSED)
       @broker.fail_next(INIT_PRODUCER_ID, CLUSTER_REFUSED)
     end
-    events = play({ batch: 1, dead_letter: "dead", attempts: 1 }, told:) { raise "bad" }
+    options = { max_messages: 1, dead_letter_topic: "dead", max_attempts: 1 }
+    events = play(options, on_event:) { raise "bad" }
 
     assert_equal [0, 1], named(events, "dead_lettered").map { |facts| facts[:offset] }
-    assert_match(/can't deliver a message to dead/, named(events, "handler_failed").to_s)
+    assert_match(/Can't deliver a message to dead/, named(events, "handler_failed").to_s)
   end
 
-  test "says so where a handler raises that had marked all" do
+  test "reports a handler that raises after it has marked all messages" do
     fill(2)
-    events = play do |batch, child|
+    events = play do |batch, node|
       batch.mark(batch.last_offset)
-      child.stop! if batch.last_offset == 1
+      node.stop! if batch.last_offset == 1
       raise IOError, "too late"
     end
 
-    assert_match(/marked as done before/, named(events, "handler_failed").last[:note])
-    assert_equal 2, named(events, "count").sum { |facts| facts[:number] }
+    assert_match(/had been marked/, named(events, "handler_failed").last[:hint])
+    assert_equal 2, named(events, "processed").sum { |facts| facts[:number] }
   end
 
-  test "lets a partition rest when the handler says not now, and others go on" do
+  test "pause delays only the partition of the batch" do
     fill(4)
     fill(3, 1)
     seen = []
     paused = nil
-    events = play({ max_wait: 60, batch: 4 }) do |batch, child|
+    events = play({ max_wait: 60, max_messages: 4 }) do |batch, node|
       seen << [batch.partition, batch.first_offset]
       next if batch.partition == 1
-      next child.stop! if paused
+      next node.stop! if paused
 
       fill(1, 1)
       batch.mark(1)
@@ -148,20 +150,20 @@ class KafkaFlowTest < KafkaCase
     assert_equal [[0, 0], [1, 0], [0, 2]], seen
     assert_operator Skep::OS.now - paused, :>=, 1
     assert_equal [[0, 2, 1]], named(events, "kafka_paused").map { |facts|
-      facts.values_at(:partition, :offset, :seconds)
+      facts.values_at(:partition, :offset, :retry_in)
     }
     assert_empty named(events, "handler_failed")
   end
 
   { 2 => 2, :beginning => 0, :end => 10 }.each do |place, offset|
-    test "goes on at #{place} when the handler says so" do
+    test "seek continues at #{place}" do
       fill(10)
       seen = []
       feed_more = ->(name, _, _) { fill(5) if name == "kafka_seek" }
-      events = play({ max_wait: 60, batch: 5 }, told: feed_more) do |batch, child|
+      events = play({ max_wait: 60, max_messages: 5 }, on_event: feed_more) do |batch, node|
         seen << batch.first_offset
         batch.seek(place) if seen.size == 2
-        child.stop! if seen.size == 3
+        node.stop! if seen.size == 3
       end
 
       assert_equal [0, 5, offset], seen
@@ -172,15 +174,15 @@ class KafkaFlowTest < KafkaCase
   end
 
   # What came in for 0 lies in its queue still, but is of before the seek, when the next comes in.
-  test "goes on at a place even if more has come in by the time it goes there" do
+  test "seek continues at the place although messages arrive meanwhile" do
     fill(5)
     came = Thread::Queue.new
     seen = []
-    play({ threads: 2 }) do |batch, child|
+    play({ threads: 2 }) do |batch, node|
       next came << true if batch.partition == 1
 
       seen << batch.first_offset
-      next child.stop! if seen.size == 2
+      next node.stop! if seen.size == 2
 
       fill(5)
       fill(1, 1) # of one reply, or a later one
@@ -191,23 +193,23 @@ class KafkaFlowTest < KafkaCase
     assert_equal [0, 0], seen
   end
 
-  test "goes on at the end where nothing is as young as the handler says" do
+  test "seek to a Time after the last message continues at the end" do
     fill(10)
     asked = nil
     feed_more = ->(name, _, _) { fill(5) if name == "kafka_seek" }
-    events = play({ max_wait: 60, batch: 5 }, told: feed_more) do |batch, child|
-      asked ? child.stop! : batch.seek(asked = Time.now + 3600)
+    events = play({ max_wait: 60, max_messages: 5 }, on_event: feed_more) do |batch, node|
+      asked ? node.stop! : batch.seek(asked = Time.now + 3600)
     end
 
     assert_equal [10], named(events, "kafka_seek").map { |facts| facts[:offset] }
   end
 
-  test "moves only once the place is committed, and tries until it is" do
+  test "seek takes effect once its offset is committed, and retries the commit" do
     fill(10)
     seen = []
-    events = play({ max_wait: 60, batch: 5 }) do |batch, child|
+    events = play({ max_wait: 60, max_messages: 5 }) do |batch, node|
       seen << batch.first_offset
-      next child.stop! if seen.size == 2
+      next node.stop! if seen.size == 2
 
       @broker.fail_next(OFFSET_COMMIT, INVALID_SIZE)
       batch.seek(3)
@@ -215,32 +217,32 @@ class KafkaFlowTest < KafkaCase
 
     assert_equal [0, 3], seen
     assert_equal 1, named(events, "kafka_seek").size
-    assert_match(/rejected a commit/, named(events, "kafka_error").first[:message])
+    assert_match(/rejected a commit/, named(events, "kafka_error").first[:error])
   end
 
-  test "has committed the place it was sent to, though nothing has been done there" do
+  test "seek commits its offset before a message is processed there" do
     fill(10)
-    play({ max_wait: 60, batch: 5 }) do |batch, child|
+    play({ max_wait: 60, max_messages: 5 }) do |batch, node|
       next batch.seek(3) if batch.first_offset == 5
       next unless batch.first_offset == 3
 
       batch.pause(60)
-      child.stop!
+      node.stop!
     end
 
     assert_equal 3, next_offset
   end
 
-  test "replays from a place while other keys are in hand, once those are through" do
+  test "seek by key waits for the keys in flight" do
     fill(40)
     lock = Mutex.new
     seen = []
     sought = nil
-    play({ ordered_by: :key, threads: 3, batch: 6 }) do |batch, child|
+    play({ ordered_by: :key, threads: 3, max_messages: 6 }) do |batch, node|
       lock.synchronize { batch.each { |message| seen << message.offset } }
       IO.select(nil, nil, nil, 0.002)
       lock.synchronize do
-        next child.stop! if sought && seen.drop(sought).uniq.size == 40
+        next node.stop! if sought && seen.drop(sought).uniq.size == 40
         next if sought || seen.size < 20
 
         sought = seen.size
@@ -251,11 +253,11 @@ class KafkaFlowTest < KafkaCase
     assert_equal (0...40).to_a, seen.drop(sought).uniq.sort
   end
 
-  test "never hands over what the filter leaves out, and counts it as done" do
+  test "filtered messages are never yielded, and count as done" do
     fill(100)
     seen = []
     filter = ->(message) { message.payload.to_i.between?(50, 59) }
-    events = play({ batch: 10, filter: }, told: stop_after(100)) do |batch, _|
+    events = play({ max_messages: 10, filter: }, on_event: stop_after(100)) do |batch, _|
       seen.concat(batch.payloads)
     end
 
@@ -264,38 +266,39 @@ class KafkaFlowTest < KafkaCase
     assert_equal 100, next_offset
   end
 
-  test "takes a filter that raises for a handler that raises" do
+  test "a filter that raises is treated like a handler that raises" do
     fill(4)
     seen = []
     filter = ->(message) { message.payload == "2" ? raise(IOError, "no idea") : true }
-    source = { filter:, dead_letter: "dead", attempts: 2 }
-    events = play(source, told: stop_after(4)) { |batch| seen.concat(batch.payloads) }
+    source = { filter:, dead_letter_topic: "dead", max_attempts: 2 }
+    events = play(source, on_event: stop_after(4)) { |batch| seen.concat(batch.payloads) }
 
     assert_equal %w[0 1 3], seen
     assert_match(/no idea/, named(events, "dead_lettered").first[:error])
     assert_equal 2, named(events, "dead_lettered").first[:offset]
   end
 
-  test "marks nothing of a batch that its handler is through with" do
+  test "mark has no effect after the handler has returned" do
     fill(4)
     kept = nil
-    told = ->(name, _, child) { child.stop! if name == "handler_failed" }
-    events = play({ ordered_by: :key, threads: 1, batch: 2 }, told:) do |batch, child|
+    on_event = ->(name, _, node) { node.stop! if name == "handler_failed" }
+    events = play({ ordered_by: :key, threads: 1, max_messages: 2 }, on_event:) do |batch, node|
       kept ||= batch
       kept.mark(kept.first_offset)
-      child.stop! if batch.last_offset == 3
+      node.stop! if batch.last_offset == 3
     end
 
     assert_empty named(events, "handler_failed")
     assert_equal 4, next_offset
   end
 
-  test "marks in what the filter has left, with all before it" do
+  test "mark covers the filtered messages before it" do
     fill(6)
     seen = []
-    play({ filter: ->(message) { message.offset.odd? }, max_wait: 60, batch: 6 }) do |batch, child|
+    filter = ->(message) { message.offset.odd? }
+    play({ filter:, max_wait: 60, max_messages: 6 }) do |batch, node|
       seen << batch.map(&:offset)
-      next child.stop! if seen.size == 2
+      next node.stop! if seen.size == 2
 
       batch.mark(3)
       raise IOError
@@ -304,45 +307,47 @@ class KafkaFlowTest < KafkaCase
     assert_equal [[1, 3, 5], [5]], seen
   end
 
-  test "dead letters are written at once, and all the same, whatever a producer is told" do
+  test "dead letters don't depend on the producer's settings" do
     broker(orders: 1, dead: 1)
     feed("orders", [%w[k bad]])
     [{ "acks" => "1" }, { "linger.ms" => 60_000 },
      { "queue.buffering.max.ms" => 60_000, "message.timeout.ms" => 300_000 },
      { "message.timeout.ms" => 0 }].each_with_index do |kafka, number|
       began = Skep::OS.now
-      buried = ->(name, _, child) { child.stop! if name == "dead_lettered" }
-      play({ dead_letter: "dead", attempts: 1, group: "group#{number}",
-             kafka: @broker.settings.merge(kafka) }, told: buried) { raise IOError, "no idea" }
+      buried = ->(name, _, node) { node.stop! if name == "dead_lettered" }
+      play({ dead_letter_topic: "dead", max_attempts: 1, group: "group#{number}",
+             kafka: @broker.settings.merge(kafka) }, on_event: buried) { raise IOError, "no idea" }
       assert_operator Skep::OS.now - began, :<, 25, kafka.inspect
     end
     assert_equal ["bad"] * 4, payloads_of("dead", 4)
   end
 
-  test "settings that no producer takes keep a message that can't be done, and say so" do
+  test "invalid producer settings keep a failing message in its partition, and are reported" do
     broker(orders: 1, dead: 1)
     feed("orders", [["k", "bad", 0]])
     failures = []
-    told = lambda do |name, facts, child|
+    on_event = lambda do |name, facts, node|
       failures << facts[:error] if name == "handler_failed"
-      child.stop! if failures.size == 2
+      node.stop! if failures.size == 2
     end
-    play({ dead_letter: "dead", attempts: 1, kafka: @broker.settings.merge("retries" => 0) },
-         told:) { raise IOError, "no idea" }
+    kafka = @broker.settings.merge("retries" => 0)
+    play({ dead_letter_topic: "dead", max_attempts: 1, kafka: }, on_event:) do
+      raise IOError, "no idea"
+    end
 
-    assert_match(/DeliveryFailed: can't deliver .* to dead \(.*`retries` must be/, failures.first)
+    assert_match(/DeliveryFailed: Can't deliver .* to dead \(.*`retries` must be/, failures.first)
     assert_equal %w[bad], again
   end
 
-  test "waits for no dead letter longer than a stop lets it, however many threads have one" do
+  test "a stop limits the wait for dead letters of all threads" do
     feed("orders", [["k", "a", 0], ["k", "b", 1]])
     began = nil
     there, go = Thread::Queue.new, Thread::Queue.new
-    events = play({ dead_letter: "dead", attempts: 1, threads: 2 }) do |_, child|
+    events = play({ dead_letter_topic: "dead", max_attempts: 1, threads: 2 }) do |_, node|
       if (there << true).size == 2
         @broker.fail_next(PRODUCE, *[REQUEST_TIMED_OUT] * 1_000) # which it sends once more
-        child.time_left = 6.0
-        began = child.stop! && Skep::OS.now
+        node.time_left = 6.0
+        began = node.stop! && Skep::OS.now
         go.close
       end
       go.pop
@@ -350,7 +355,7 @@ class KafkaFlowTest < KafkaCase
     end
     took = Skep::OS.now - began
     found = []
-    play { |batch, child| found.concat(batch.payloads).size == 2 && child.stop! }
+    play { |batch, node| found.concat(batch.payloads).size == 2 && node.stop! }
 
     assert_operator took, :<, 20
     assert_empty named(events, "dead_lettered")
@@ -366,8 +371,8 @@ class KafkaFlowTest < KafkaCase
   # When so many are counted as done.
   def stop_after(count)
     done = 0
-    lambda do |name, facts, child|
-      child.stop! if name == "count" && (done += facts[:number]) >= count
+    lambda do |name, facts, node|
+      node.stop! if name == "processed" && (done += facts[:number]) >= count
     end
   end
 
@@ -375,7 +380,7 @@ class KafkaFlowTest < KafkaCase
   def next_offset
     fill(1)
     offset = nil
-    play { |batch, child| (offset ||= batch.first_offset) && child.stop! }
+    play { |batch, node| (offset ||= batch.first_offset) && node.stop! }
     offset
   end
 end

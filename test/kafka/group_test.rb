@@ -11,21 +11,21 @@ class KafkaGroupTest < KafkaCase
   FENCED = 82
   private_constant :OFFSET_COMMIT, :HEARTBEAT, :UNKNOWN_MEMBER, :FENCED
 
-  test "shares the partitions, and loses no message when one node is killed" do
+  test "nodes share the partitions, and a killed node loses no message" do
     Dir.mktmpdir do |directory|
       file = File.join(directory, "done")
       broker(orders: 8)
       one = member(0, file)
-      one.await("joined") { |facts| facts["partitions"] == { "orders" => (0..7).to_a } }
+      one.await("assigned") { |facts| facts["partitions"] == { "orders" => (0..7).to_a } }
       two = member(1, file)
-      one.await("joined") { |facts| facts["partitions"].fetch("orders", []).size == 4 }
-      two.await("joined") { |facts| facts["partitions"].fetch("orders", []).size == 4 }
+      one.await("assigned") { |facts| facts["partitions"].fetch("orders", []).size == 4 }
+      two.await("assigned") { |facts| facts["partitions"].fetch("orders", []).size == 4 }
 
       feed("orders", (0...2_000).map { |n| ["#{n}", "v", n % 8] })
-      two.await("count")
+      two.await("processed")
       two.signal("KILL")
       feed("orders", (2_000...4_000).map { |n| ["#{n}", "v", n % 8] })
-      one.await("joined") { |facts| facts["partitions"].fetch("orders", []).size == 8 }
+      one.await("assigned") { |facts| facts["partitions"].fetch("orders", []).size == 8 }
       feed("orders", (4_000...4_008).map { |n| ["#{n}", "last", n % 8] })
       done = await_keys(one, file, 4_008)
 
@@ -34,47 +34,47 @@ class KafkaGroupTest < KafkaCase
     end
   end
 
-  test "moves only what changes hands with cooperative-sticky, and works on meanwhile" do
+  test "with cooperative-sticky only moved partitions stop during a rebalance" do
     Dir.mktmpdir do |directory|
       file = File.join(directory, "done")
       broker(orders: 8)
       one = member(0, file, "partition.assignment.strategy" => "cooperative-sticky")
-      one.await("joined") { |facts| facts["partitions"].fetch("orders", []).size == 8 }
+      one.await("assigned") { |facts| facts["partitions"].fetch("orders", []).size == 8 }
       feed("orders", (0...4_000).map { |n| ["#{n}", "v", n % 8] })
       two = member(1, file, "partition.assignment.strategy" => "cooperative-sticky")
       revoked = one.await("kafka_rebalance") { |facts| facts["change"] == "revoked" }
 
       assert_equal [4, 4], revoked.values_at("partitions", "held").map { |all| all["orders"].size }
-      two.await("joined") { |facts| facts["partitions"] == revoked["partitions"] }
+      two.await("assigned") { |facts| facts["partitions"] == revoked["partitions"] }
       feed("orders", (4_000...4_008).map { |n| ["#{n}", "last", n % 8] })
       taken = revoked["partitions"]["orders"]
-      two.await("count") until keys(file).count { |key| taken.include?(key % 8) } == 2_004
+      two.await("processed") until keys(file).count { |key| taken.include?(key % 8) } == 2_004
       assert_equal (0...4_008).to_a, await_keys(one, file, 4_008).sort
       assert_predicate two.signal("TERM"), :success?
-      one.await("joined") { |facts| facts["partitions"].fetch("orders", []).size == 8 }
+      one.await("assigned") { |facts| facts["partitions"].fetch("orders", []).size == 8 }
       assert_predicate one.signal("TERM"), :success?
     end
   end
 
-  test "says that another has its name, loses what it has, and goes on without one" do
+  test "reports that its instance id is taken, and continues as a dynamic member" do
     member_at_work("group.instance.id" => "us") do |one, file|
       @broker.fail_next(HEARTBEAT, FENCED)
       lost = one.await("kafka_rebalance") { |facts| facts["change"] == "lost" }
-      taken = one.await("kafka_name_taken")
+      taken = one.await("kafka_instance_id_taken")
 
       assert_equal [{ "orders" => [0, 1] }, {}], lost.values_at("partitions", "held")
       assert_equal %w[readers us-0], taken.values_at("group", "name")
-      assert_match(/instance\.id us-0 is in use by another member of group readers \(.*fenced/,
+      assert_match(/Group readers: static member id us-0 is already used by another .*fenced/,
                    taken["error"])
-      assert_match(/Check that no two hosts share a hostname/, taken["error"])
-      one.await("joined") { |facts| facts["partitions"] == { "orders" => [0, 1] } }
+      assert_match(/Set group\.instance\.id per host/, taken["error"])
+      one.await("assigned") { |facts| facts["partitions"] == { "orders" => [0, 1] } }
       feed("orders", [["1", "v", 1]])
       assert_equal [0, 1], await_keys(one, file, 2).sort
       assert_predicate one.signal("TERM"), :success?
     end
   end
 
-  test "says that another has its name and ends, when it is stopping anyway" do
+  test "reports that its instance id is taken, and ends, if it is stopping" do
     member_at_work("group.instance.id" => "us") do |one, _|
       @broker.fail_next(OFFSET_COMMIT, *[FENCED] * 20)
 
@@ -82,7 +82,7 @@ class KafkaGroupTest < KafkaCase
     end
   end
 
-  test "commits what is done at TERM, so that nothing comes twice" do
+  test "commits processed messages at TERM, so that none is redelivered" do
     Dir.mktmpdir do |directory|
       file = File.join(directory, "done")
       broker(orders: 4)
@@ -98,7 +98,7 @@ class KafkaGroupTest < KafkaCase
     end
   end
 
-  test "ends at TERM though the group doesn't know it any more" do
+  test "ends at TERM after the group has removed it" do
     member_at_work do |one, _|
       @broker.fail_next(OFFSET_COMMIT, *[UNKNOWN_MEMBER] * 20)
 
@@ -109,32 +109,32 @@ class KafkaGroupTest < KafkaCase
     end
   end
 
-  test "leaves before it is killed for a handler that doesn't end" do
+  test "leaves the group shortly before it is killed for a handler that doesn't return" do
     broker(orders: 1)
     feed("orders", [%w[k v]])
     gone, teller = IO.pipe
-    told = lambda do |name, facts, _|
+    on_event = lambda do |name, facts, _|
       teller.write("!") if name == "kafka_rebalance" && facts[:change] == "revoked"
     end
-    events = play(told:) do |_, child|
-      child.time_left = 0
-      child.stop!
+    events = play(on_event:) do |_, node|
+      node.time_left = 0
+      node.stop!
       wait_readable(gone)
     end
 
-    assert_equal %w[kafka_farewell kafka_revoked_in_hand],
-                 events.map(&:first) & %w[kafka_farewell kafka_revoked_in_hand]
+    assert_equal %w[kafka_left_group kafka_revoked_in_flight],
+                 events.map(&:first) & %w[kafka_left_group kafka_revoked_in_flight]
     assert_equal %w[v], again
   ensure
     [gone, teller].each(&:close)
   end
 
-  test "tells once that the broker is gone and once that it is back, and goes on" do
+  test "reports an outage and its end once each, and continues" do
     member_at_work do |one, file|
       @broker.down!
-      assert_equal @broker.bootstrap_servers, one.await("kafka_lost")["brokers"]
+      assert_equal @broker.bootstrap_servers, one.await("kafka_disconnected")["brokers"]
       @broker.up!
-      assert_operator one.await("kafka_back")["seconds"], :>, 0
+      assert_operator one.await("kafka_reconnected")["duration"], :>, 0
       feed("orders", [["1", "v", 1]])
 
       assert_equal [0, 1], await_keys(one, file, 2).sort
@@ -162,7 +162,7 @@ class KafkaGroupTest < KafkaCase
 
   # Waits until so many different keys have been done.
   def await_keys(member, file, count)
-    member.await("count") until (seen = keys(file)).size >= count
+    member.await("processed") until (seen = keys(file)).size >= count
     seen
   end
 

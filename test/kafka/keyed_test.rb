@@ -15,12 +15,12 @@ class KafkaKeyedTest < KafkaCase
     @seen = []
   end
 
-  test "works on several keys at a time, on each by one thread only, in order" do
+  test "processes keys concurrently, each in order and on one thread at a time" do
     feed("orders", (0...400).map { |n| ["k#{n % 7}", n.to_s] })
     busy = []
     peak = 0
     meeting = Thread::Queue.new
-    play({ **KEYED, batch: 40 }) do |batch, child|
+    play({ **KEYED, max_messages: 40 }) do |batch, node|
       keys = batch.map(&:key).uniq
       @lock.synchronize do
         flunk "#{keys & busy} with two at once" if (keys & busy).any?
@@ -30,7 +30,7 @@ class KafkaKeyedTest < KafkaCase
       end
       meeting.pop if @lock.synchronize { peak < 3 }
       @lock.synchronize { busy -= keys }
-      note(batch, child, 400)
+      note(batch, node, 400)
     end
 
     by_key = @seen.group_by { |n| n % 7 }
@@ -39,9 +39,9 @@ class KafkaKeyedTest < KafkaCase
     assert_equal 400, committed
   end
 
-  test "holds up a key that fails, and no other, and commits nothing beyond it" do
+  test "a failing key delays no other key, and nothing beyond its message is committed" do
     feed("orders", (0...300).map { |n| ["k#{n % 30}", n.to_s] })
-    events = play({ **KEYED, retry_backoff: 20, batch: 50 }) do |batch, child|
+    events = play({ **KEYED, retry_backoff: 20, max_messages: 50 }) do |batch, node|
       batch.each do |message|
         raise "never" if message.key == "k3"
 
@@ -49,7 +49,7 @@ class KafkaKeyedTest < KafkaCase
         @lock.synchronize { @seen << message.payload.to_i }
       end
     ensure
-      @lock.synchronize { child.stop! if @seen.size == 290 }
+      @lock.synchronize { node.stop! if @seen.size == 290 }
     end
 
     assert_equal (0...300).reject { |n| n % 30 == 3 }, @seen.sort
@@ -57,50 +57,51 @@ class KafkaKeyedTest < KafkaCase
     assert_equal 3, committed
   end
 
-  test "doesn't hold up a key of which all is marked when another one fails" do
+  test "a failing key doesn't delay a key whose messages are all marked" do
     feed("orders", %w[a b a a].map { |key| [key, key] })
-    play({ **KEYED, threads: 1, batch: 2, retry_backoff: 20 }) do |batch, child|
+    play({ **KEYED, threads: 1, max_messages: 2, retry_backoff: 20 }) do |batch, node|
       batch.each do |message|
         raise "never" if message.key == "b"
 
         batch.mark(message)
         @seen << message.offset
-        child.stop! if @seen.size == 3
+        node.stop! if @seen.size == 3
       end
     end
 
     assert_equal [0, 2, 3], @seen
   end
 
-  test "lets the key of a guilty message rest, and no other" do
+  test "on_poison: :pause pauses only the key of the poison message" do
     feed("orders", (0...20).map { |n| ["k#{n % 5}", n.to_s] })
-    guilty = { "in_hand" => "orders/0/7-7", "at" => 7, "crashes" => 3, "alone" => 3,
+    guilty = { "in_flight" => "orders/0/7-7", "current_item" => 7, "crashes" => 3, "alone" => 3,
                "ends" => ["SIGSEGV"], "slots" => [0], "time" => Skep::OS.now }
-    play({ **KEYED, threads: 1, batch: 10, poison: :pause }, suspects: [guilty]) do |batch, child|
-      note(batch, child, 17)
+    play({ **KEYED, threads: 1, max_messages: 10, on_poison: :pause },
+         suspects: [guilty]) do |batch, node|
+      note(batch, node, 17)
     end
 
     assert_equal (0...20).to_a - [7, 12, 17], @seen.sort
     @seen.group_by { |n| n % 5 }.each_value { |some| assert_equal some.sort, some }
   end
 
-  test "finds the key that fails where the handler doesn't say which it was" do
+  test "finds the failing key if the handler doesn't use each" do
     feed("orders", (0...64).map { |n| ["k#{n % 16}", n.to_s] })
-    play({ **KEYED, threads: 1, retry_backoff: 0.001 }) do |batch, child|
+    play({ **KEYED, threads: 1, retry_backoff: 0.001 }) do |batch, node|
       raise "never" if batch.payloads.include?("5")
 
-      note(batch, child, 60)
+      note(batch, node, 60)
     end
 
     assert_equal (0...64).reject { |n| n % 16 == 5 }, @seen.sort
   end
 
-  test "puts what can't be done into the dead letter topic, that message alone" do
+  test "dead-letters only the message that keeps failing" do
     feed("orders", (0...60).map { |n| ["k#{n % 6}", n.to_s] })
-    events = play({ **KEYED, dead_letter: "dead", attempts: 2 }) do |batch, child|
+    events = play({ **KEYED, dead_letter_topic: "dead", max_attempts: 2 }) do |batch, node|
       raise ArgumentError, "can't read it" if batch.payloads.include?("20")
 
-      note(batch, child, 59)
+      note(batch, node, 59)
     end
 
     assert_equal [20], named(events, "dead_lettered").map { |facts| facts[:offset] }
@@ -109,13 +110,14 @@ class KafkaKeyedTest < KafkaCase
     assert_equal 60, committed
   end
 
-  test "runs no more than so far ahead of what is unfinished, and says so" do
+  test "reads at most max_out_of_order messages beyond an unfinished one, and reports the limit" do
     feed("orders", (0...200).map { |n| [n.zero? ? "bad" : "k#{n}", n.to_s] })
-    told = lambda do |name, facts, child|
-      @held = facts if name == "kafka_held"
-      child.stop! if @held && @lock.synchronize { @seen.size == 49 }
+    on_event = lambda do |name, facts, node|
+      @held = facts if name == "kafka_backpressure"
+      node.stop! if @held && @lock.synchronize { @seen.size == 49 }
     end
-    play({ **KEYED, ahead: 50, retry_backoff: 0.01, batch: 10 }, told:) do |batch, _|
+    play({ **KEYED, max_out_of_order: 50, retry_backoff: 0.01, max_messages: 10 },
+         on_event:) do |batch, _|
       batch.each do |message|
         raise "never" if message.key == "bad"
 
@@ -128,17 +130,17 @@ class KafkaKeyedTest < KafkaCase
     assert_equal ["orders", 0], @held.values_at(:topic, :partition)
   end
 
-  test "finishes all that is in hand when it is to stop, and goes on there" do
+  test "finishes what is in flight at a stop, and the next node continues there" do
     feed("orders", (0...200).map { |n| [n.even? ? nil : "k", n.to_s] })
-    play({ **KEYED, batch: 8 }) do |batch, child|
+    play({ **KEYED, max_messages: 8 }) do |batch, node|
       IO.select(nil, nil, nil, 0.02)
-      note(batch, child, 40)
+      note(batch, node, 40)
     end
     assert_operator (first = @seen.dup).size, :<, 200
     @seen.clear
-    play({ **KEYED, batch: 8 }) do |batch, child|
-      note(batch, child, 1_000)
-      @lock.synchronize { child.stop! if (first | @seen).size == 200 }
+    play({ **KEYED, max_messages: 8 }) do |batch, node|
+      note(batch, node, 1_000)
+      @lock.synchronize { node.stop! if (first | @seen).size == 200 }
     end
 
     assert_equal first.uniq, first
@@ -147,27 +149,27 @@ class KafkaKeyedTest < KafkaCase
     [first, @seen].each { |some| assert_equal some.select(&:odd?).sort, some.select(&:odd?) }
   end
 
-  test "goes by what a block finds in the message" do
+  test "orders by the key that the ordered_by callable returns" do
     feed("orders", (0...100).map { |n| ["k", JSON.generate(user: n % 5, n:)] })
     ordered_by = ->(message) { JSON.parse(message.payload)["user"] }
     users = []
-    play({ ordered_by:, threads: 2, batch: 20 }) do |batch, child|
+    play({ ordered_by:, threads: 2, max_messages: 20 }) do |batch, node|
       found = batch.map { |message| JSON.parse(message.payload) }
       @lock.synchronize { users << found.map { |one| one["user"] }.uniq.size }
-      note(found.map { |one| one["n"] }, child, 100)
+      note(found.map { |one| one["n"] }, node, 100)
     end
 
     assert_equal (0...100).to_a, @seen.sort
     assert_operator users.max, :<, 5 # they were shared out
   end
 
-  test "tries again a message of which the block can't say the key, as if its handler had raised" do
+  test "retries a message for which the ordered_by callable raises" do
     feed("orders", ["{}", "no json", "{}"].map { |payload| ["k", payload] })
     ordered_by = ->(message) { JSON.parse(message.payload)["user"] }
     letter = nil
-    told = ->(name, facts, child) { child.stop! if name == "dead_lettered" && letter = facts }
-    play({ ordered_by:, dead_letter: "dead", attempts: 2 }, told:) do |batch, child|
-      note(batch.map(&:offset), child, 100)
+    on_event = ->(name, facts, node) { node.stop! if name == "dead_lettered" && letter = facts }
+    play({ ordered_by:, dead_letter_topic: "dead", max_attempts: 2 }, on_event:) do |batch, node|
+      note(batch.map(&:offset), node, 100)
     end
 
     assert_equal [0, 2], @seen.sort
@@ -175,44 +177,44 @@ class KafkaKeyedTest < KafkaCase
     assert_match(/\AJSON::ParserError/, letter[:error])
   end
 
-  test "has what may have crashed a node at work alone, one at a time" do
+  test "processes suspects one at a time while nothing else is in flight" do
     feed("orders", (0...100).map { |n| ["k#{n}", n.to_s] })
     busy = 0
     alone = {}
-    suspect = { "in_hand" => "orders/0/40-50", "at" => 45, "crashes" => 1, "alone" => 0,
+    suspect = { "in_flight" => "orders/0/40-50", "current_item" => 45, "crashes" => 1, "alone" => 0,
                 "ends" => ["SIGSEGV"], "slots" => [0], "time" => Skep::OS.now }
-    events = play({ **KEYED, batch: 20 }, suspects: [suspect]) do |batch, child|
+    events = play({ **KEYED, max_messages: 20 }, suspects: [suspect]) do |batch, node|
       @lock.synchronize { busy += 1 }
       IO.select(nil, nil, nil, 0.001)
       @lock.synchronize do
         batch.each { |message| alone[message.offset] = [batch.size, busy] }
         busy -= 1
       end
-      note(batch, child, 100)
+      note(batch, node, 100)
     end
 
     assert_equal [1, 1], alone[45]
     assert_equal([1] * 11, (40..50).map { |offset| alone[offset].first })
     assert_equal [["orders/0/40-50", 45]],
-                 named(events, "judged").flat_map { |said| said["suspects"] }
+                 named(events, "suspects_resolved").flat_map { |said| said["suspects"] }
   end
 
-  test "hands over nothing from before a seek once it has been carried out" do
+  test "yields no message from before a seek once the seek is done" do
     feed("orders", %w[a b c d].each_with_index.map { |key, n| [key, n.to_s] })
-    play({ **KEYED, threads: 1, batch: 1 }) do |batch, child|
+    play({ **KEYED, threads: 1, max_messages: 1 }) do |batch, node|
       @seen << batch.first_offset
       next batch.pause(0) if @seen.size < 3 # 1 waits behind its partition when 0 comes again
 
-      @seen.last == 3 ? child.stop! : batch.seek(3)
+      @seen.last == 3 ? node.stop! : batch.seek(3)
     end
 
     assert_equal [0, 1, 0, 3], @seen
   end
 
-  test "passes nothing where batches seek to where they stand, whatever fails beside them" do
+  test "seeks to the current position skip nothing while other keys fail" do
     feed("orders", (0...200).map { |n| ["k#{n % 20}", n.to_s] })
     asked, failed = {}, {}
-    events = play({ **KEYED, batch: 5 }) do |batch, child|
+    events = play({ **KEYED, max_messages: 5 }) do |batch, node|
       batch.each do |message|
         offset = message.offset
         raise "once" if offset % 7 == 3 && !failed[offset] && failed[offset] = true
@@ -220,7 +222,7 @@ class KafkaKeyedTest < KafkaCase
 
         @lock.synchronize { @seen << offset }
       end
-      @lock.synchronize { child.stop! if @seen.uniq.size == 200 }
+      @lock.synchronize { node.stop! if @seen.uniq.size == 200 }
     end
 
     assert_operator named(events, "kafka_seek").size, :>, 1
@@ -231,18 +233,18 @@ class KafkaKeyedTest < KafkaCase
   end
 
   # A share of the partitions goes to a second node in the midst of it, and comes back.
-  test "keeps the order of each key when partitions change hands" do
+  test "keeps the order of each key across rebalances" do
     Dir.mktmpdir do |directory|
       file = File.join(directory, "done")
       one = member(0, file)
       feed("events", some(0...200))
-      one.await("count")
+      one.await("processed")
       two = member(1, file)
-      two.await("joined") { |facts| facts["joined"] }
+      two.await("assigned") { |facts| facts["assigned"] }
       feed("events", some(200...900))
-      two.await("count")
+      two.await("processed")
       assert_predicate two.signal("TERM"), :success?
-      one.await("count") until done(file).uniq.size == 900
+      one.await("processed") until done(file).uniq.size == 900
       assert_predicate one.signal("TERM"), :success?
 
       done(file).uniq.group_by { |n| n % 40 }.each_value { |some| assert_equal some.sort, some }
@@ -254,7 +256,7 @@ class KafkaKeyedTest < KafkaCase
   def some(numbers) = numbers.map { |n| ["#{n % 40}:#{n}", "v", n % 4] }
 
   def member(id, file)
-    keyed = options(**KEYED, topics: "events", batch: 20, commit_every: 0.1,
+    keyed = options(**KEYED, topics: "events", max_messages: 20, commit_interval: 0.1,
                              ordered_by: ->(message) { message.key[/\d+/] },
                              filter: ->(_) { IO.select(nil, nil, nil, 0.003) || true })
     KafkaCase::Member.new(self, keyed, id:, file:)
@@ -263,10 +265,10 @@ class KafkaKeyedTest < KafkaCase
   def done(file) = File.readlines(file).map { |line| line[/:(\d+)/, 1].to_i }
 
   # Notes what was done, and stops when it is so much.
-  def note(batch, child, all)
+  def note(batch, node, all)
     @lock.synchronize do
       @seen.concat(batch.map { |one| one.is_a?(Integer) ? one : one.payload.to_i })
-      child.stop! if @seen.size >= all
+      node.stop! if @seen.size >= all
     end
   end
 
@@ -274,9 +276,9 @@ class KafkaKeyedTest < KafkaCase
   def committed
     feed("orders", [%w[k next]])
     offset = nil
-    play({ batch: 1 }) do |batch, child|
+    play({ max_messages: 1 }) do |batch, node|
       offset ||= batch.first_offset
-      child.stop!
+      node.stop!
     end
     offset
   end

@@ -12,7 +12,7 @@ module Skep
         super
         broker(orders: 2)
         @events = Thread::Queue.new
-        @child = FakeChild.new { |*event| @events << event }
+        @node = FakeNode.new { |*event| @events << event }
       end
 
       def teardown
@@ -35,7 +35,7 @@ module Skep
                      [messages.first.timestamp, messages.first.headers]
       end
 
-      test "serves several threads, which get the delivery reports of their own messages" do
+      test "gives each thread the delivery reports of its own messages" do
         producer # made before the threads start
         threads = Array.new(4) do |number|
           Thread.new do
@@ -54,18 +54,18 @@ module Skep
         end
       end
 
-      test "waits while its buffer is full" do
+      test "produce waits while the buffer is full" do
         producer("queue.buffering.max.messages" => 10, "linger.ms" => 1)
         100.times { |n| producer.produce("orders", n.to_s) }
         assert_equal [0, 100], [producer.flush(10), producer.delivered]
       end
 
-      test "waits for room in its buffer without waiting for linger.ms" do
+      test "produce with a full buffer doesn't wait for linger.ms" do
         producer("queue.buffering.max.messages" => 10, "linger.ms" => 60_000)
         assert_operator seconds { 30.times { |n| producer.produce("orders", n.to_s) } }, :<, 20
       end
 
-      test "sends at a flush, from several threads, without waiting for linger.ms" do
+      test "flush from several threads doesn't wait for linger.ms" do
         producer("queue.buffering.max.ms" => 60_000) # its other name
         threads = Array.new(4) do
           Thread.new do
@@ -79,7 +79,7 @@ module Skep
         assert_equal [0, 80], [producer.waiting, producer.delivered]
       end
 
-      test "waits for linger.ms again once a flush timed out, was killed, or is done" do
+      test "linger.ms applies again after a flush that timed out, was killed or returned" do
         producer("linger.ms" => 60_000)
         @broker.down!
         producer.produce("orders", "x", partition: 0)
@@ -97,31 +97,31 @@ module Skep
         assert_equal 0, producer.failed
       end
 
-      test "raises at once for a message that can't be sent" do
+      test "produce raises at once for a message that is too large" do
         error = assert_raises(DeliveryFailed) do
           producer("message.max.bytes" => 2_000).produce("orders", "x" * 3_000)
         end
-        assert_match(/can't deliver .* to orders \(.*too large\): send smaller/, error.message)
+        assert_match(/Can't deliver .* to orders \(.*too large\)\. Send smaller/, error.message)
         refute_predicate error, :passing?
       end
 
       test "rejects arguments that would crash librdkafka, or that it would misinterpret" do
-        [["payload: must be a String, or nil, not 5", ["orders", 5]],
-         ["payload: must be a String, or nil, not {", ["orders", { a: 1 }], { headers: { a: 1 } }],
-         ["key: must be a String, or nil, not :k", %w[orders v], { key: :k }],
-         ["topic: must be a topic's name, not \"\"", [nil, "v"]],
-         ["topic: must be a topic's name, not \"or\\u0000ders\"", %W[or\0ders v], { timestamp: 1 }],
-         ["topic: must be a topic's name, not String: \"tttt", ["t" * 600, "v"]],
-         ["headers: n: must be a String, nil, or an Array of those, not 1", ["o"],
+        [["payload must be a String, or nil (got 5", ["orders", 5]],
+         ["payload must be a String, or nil (got {", ["orders", { a: 1 }], { headers: { a: 1 } }],
+         ["key must be a String, or nil (got :k", %w[orders v], { key: :k }],
+         ["topic must be a topic's name (got \"\"", [nil, "v"]],
+         ["topic must be a topic's name (got \"or\\u0000ders\"", %W[or\0ders v], { timestamp: 1 }],
+         ["topic must be a topic's name (got String: \"tttt", ["t" * 600, "v"]],
+         ["header n must be a String, nil, or an Array of those (got 1", ["o"],
           { headers: { n: 1 } }],
-         ["headers: n: must be a String, nil, or an Array of those, not [\"1\", 2]", ["o"],
+         ["header n must be a String, nil, or an Array of those (got [\"1\", 2]", ["o"],
           { headers: { "n" => ["1", 2] } }],
-         ["headers: must be names that are Strings or Symbols, not 1", ["o"],
+         ["headers must be names that are Strings or Symbols (got 1", ["o"],
           { headers: { 1 => "a" } }],
-         ["headers: must be a Hash, not \"n\"", ["o"], { headers: "n" }],
-         ["partition: must be a partition's number, not 4294967297", %w[orders v],
+         ["headers must be a Hash (got \"n\"", ["o"], { headers: "n" }],
+         ["partition must be a partition's number (got 4294967297", %w[orders v],
           { partition: (2**32) + 1, headers: {} }]].each do |sentence, message, more|
-          [producer, Skep::Kafka::Testing.child.producer].each do |one|
+          [producer, Skep::Kafka::Testing.node.producer].each do |one|
             error = assert_raises(ArgumentError) { one.produce(*message, **more.to_h) }
             assert_operator error.message, :start_with?, sentence
           end
@@ -144,7 +144,7 @@ module Skep
                      [message.payload, message.key, message.headers]
       end
 
-      test "raises in the wait for a message that the broker refused, and reports nothing" do
+      test "wait raises for a message that the broker refused, and no event is reported" do
         @broker.fail_next(0, 10) # Produce: MSG_SIZE_TOO_LARGE
         delivery = producer("linger.ms" => 100).produce("orders", "x")
         error = assert_raises(DeliveryFailed) { delivery.wait(timeout: 10) }
@@ -152,7 +152,7 @@ module Skep
         assert_equal 10, error.code
         assert_equal [error, true], [delivery.error, delivery.done?]
         producer.close
-        refute_includes events.map(&:first), "kafka_not_delivered"
+        refute_includes events.map(&:first), "kafka_delivery_failed"
       end
 
       test "reports unclaimed failures as counts" do
@@ -161,13 +161,13 @@ module Skep
         3.times { producer.produce("orders", "x", partition: 0) }
         producer.close
 
-        name, facts = events.find { |event, _| event == "kafka_not_delivered" }
+        name, facts = events.find { |event, _| event == "kafka_delivery_failed" }
         assert_equal [:error, "orders"], facts.values_at(:level, :topic)
         counts = events.select { |event, _| event == name }.map { |_, given| given[:count] }
         assert_equal 3, counts.sum
       end
 
-      test "drops at its close what no broker accepted, and reports it" do
+      test "close drops unacknowledged messages after its timeout, and reports them" do
         producer.produce_sync("orders", "first")
         @broker.down!
         delivery = producer.produce("orders", "second")
@@ -182,7 +182,7 @@ module Skep
         assert_match(/the producer is closed/, again.message)
       end
 
-      test "may be closed by several threads, and has its counters after that" do
+      test "several threads can close it, and its counters remain readable" do
         producer.produce_sync("orders", "first")
         @broker.down!
         producer.produce("orders", "second")
@@ -201,13 +201,13 @@ module Skep
         assert_match(/no\.such/, error.message)
       end
 
-      test "accepts acks that idempotence would not" do
+      test "accepts acks: 1 without idempotence" do
         producer("acks" => "1")
         assert_equal 0, producer.produce_sync("orders", "x", partition: 0, timeout: 5).offset
       end
 
       # Its destruction there would wait for ever for threads that only the parent has.
-      test "flushes when its process exits, if it isn't closed" do
+      test "is flushed when its process exits without closing it" do
         program = <<~RUBY
           require "skep/kafka"
           producer = Skep::Kafka::Producer.new({ "bootstrap.servers": ARGV.first, "linger.ms": 60_000 })
@@ -221,7 +221,7 @@ module Skep
         assert_equal "the last", read(1).first.payload
       end
 
-      test "can't be used in a forked child, and isn't destroyed by its exit" do
+      test "can't be used in a forked child, whose exit leaves it intact" do
         producer.produce_sync("orders", "before", partition: 0)
         pid, reader = in_child do |writer|
           producer.produce("orders", "from the child")
@@ -233,7 +233,7 @@ module Skep
         end
 
         wait_readable(reader)
-        assert_match(/belongs to another process: .*Make a producer after the fork/, reader.read)
+        assert_match(/belongs to another process \(.*Make a producer after the fork/, reader.read)
         assert_predicate Process.wait2(pid).last, :success?
         assert_equal 1, producer.produce_sync("orders", "after", partition: 0, timeout: 5).offset
       end
@@ -241,7 +241,7 @@ module Skep
       private
 
       def producer(more = {})
-        @producer ||= Skep::Kafka::Producer.new(@broker.settings.merge(more), child: @child)
+        @producer ||= Skep::Kafka::Producer.new(@broker.settings.merge(more), node: @node)
       end
 
       # Returns true if a message isn't acknowledged after some seconds.
@@ -262,7 +262,7 @@ module Skep
 
       def read(count)
         found = []
-        play { |batch, child| found.concat(batch.to_a) && found.size >= count && child.stop! }
+        play { |batch, node| found.concat(batch.to_a) && found.size >= count && node.stop! }
         found
       end
     end

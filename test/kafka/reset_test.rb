@@ -7,12 +7,12 @@ module Skep
     # Librdkafka::OffsetQueries that aren't in the log any more. The embedded broker keeps 5 MiB of
     # a partition.
     class ResetTest < ::KafkaCase
-      test "reports messages that were deleted before a node came to them" do
+      test "reports messages that retention deleted before they were read" do
         leave_behind
         first = nil
-        events = play(silent) do |batch, child|
+        events = play(silent) do |batch, node|
           first ||= batch.first_offset
-          child.stop!
+          node.stop!
         end
 
         assert_equal [[1, "beginning"]], resets(events)
@@ -23,10 +23,10 @@ module Skep
         broker(orders: 1)
         feed("orders", [%w[k first]])
         offsets = []
-        events = play(silent("queued.min.messages" => 1)) do |batch, child|
+        events = play(silent("queued.min.messages" => 1)) do |batch, node|
           fill if offsets.empty?
           offsets.concat(batch.map(&:offset))
-          child.stop! if batch.payloads.last == "last"
+          node.stop! if batch.payloads.last == "last"
         end
 
         assert_equal offsets.last + 1 - offsets.size, losses(events).sum(&:last)
@@ -40,7 +40,7 @@ module Skep
 
         assert_empty again
         feed("orders", [%w[k more]])
-        events = play { |_, child| child.stop! }
+        events = play { |_, node| node.stop! }
         assert_empty resets(events) + losses(events)
       end
 
@@ -54,7 +54,7 @@ module Skep
         fill
       end
 
-      def commit_all = play { |_, child| child.stop! }
+      def commit_all = play { |_, node| node.stop! }
 
       # More than the broker keeps.
       def fill

@@ -21,27 +21,31 @@ class KafkaRetryForTest < KafkaCase
   end
 
   ORDERS.product(HANDLERS.to_a).each do |ordered_by, (name, handler)|
-    test "by #{ordered_by}, #{name}: what all messages failed of for a while costs none of them" do
+    test "by #{ordered_by}, #{name}: an outage that fails all messages dead-letters none" do
       feed("orders", (0...60).map { |n| ["k#{n}", n.to_s] })
       back = false
-      told = ->(name, facts, _) { back = true if name == "handler_failed" && facts[:attempt] == 6 }
-      more = { ordered_by:, threads: 4, dead_letter: "dead", attempts: 2, retry_for: LONG }
-      events = play({ **more, retry_backoff: 0.001 }, told:) do |batch, child|
+      on_event = lambda do |name, facts, _|
+        back = true if name == "handler_failed" && facts[:attempt] == 6
+      end
+      more = { ordered_by:, threads: 4, dead_letter_topic: "dead", max_attempts: 2,
+               retry_for: LONG }
+      events = play({ **more, retry_backoff: 0.001 }, on_event:) do |batch, node|
         handler.call(batch) { raise IOError, "away" unless back }
-        done(batch.payloads, child, 60)
+        done(batch.payloads, node, 60)
       end
 
       assert_empty named(events, "dead_lettered")
       assert_equal (0...60).to_a, @done.sort
     end
 
-    test "by #{ordered_by}, #{name}: a bad message among good ones needn't wait" do
+    test "by #{ordered_by}, #{name}: a bad message among good ones is dead-lettered early" do
       feed("orders", (0...30).map { |n| ["k#{n}", n.to_s] })
-      more = { ordered_by:, threads: 4, dead_letter: "dead", attempts: 3, retry_for: LONG }
-      buried = ->(name, _, child) { done([20], child, 30) if name == "dead_lettered" }
-      events = play(more, told: buried) do |batch, child|
+      more = { ordered_by:, threads: 4, dead_letter_topic: "dead", max_attempts: 3,
+               retry_for: LONG }
+      buried = ->(name, _, node) { done([20], node, 30) if name == "dead_lettered" }
+      events = play(more, on_event: buried) do |batch, node|
         handler.call(batch) { |payload| raise ArgumentError, "bad" if payload == "20" }
-        done(batch.payloads, child, 30)
+        done(batch.payloads, node, 30)
       end
 
       assert_equal [20], named(events, "dead_lettered").map { |facts| facts[:offset] }
@@ -49,12 +53,13 @@ class KafkaRetryForTest < KafkaCase
     end
   end
 
-  test "a message that fails for so long goes to the dead letters, with nothing else to do" do
+  test "a single message is dead-lettered after retry_for" do
     feed("orders", [%w[k bad]])
     seconds = 0.5
-    buried = ->(name, _, child) { child.stop! if name == "dead_lettered" }
+    buried = ->(name, _, node) { node.stop! if name == "dead_lettered" }
     failed_at = []
-    events = play({ dead_letter: "dead", attempts: 1, retry_for: seconds }, told: buried) do
+    events = play({ dead_letter_topic: "dead", max_attempts: 1, retry_for: seconds },
+                  on_event: buried) do
       failed_at << Skep::OS.now
       raise IOError, "never"
     end
@@ -63,34 +68,34 @@ class KafkaRetryForTest < KafkaCase
     assert_equal [failed_at.size], named(events, "dead_lettered").map { |facts| facts[:attempt] }
   end
 
-  test "an error that is final doesn't wait" do
+  test "an error that isn't retryable is dead-lettered at once" do
     feed("orders", [%w[k bad]])
-    buried = ->(name, _, child) { child.stop! if name == "dead_lettered" }
-    events = play({ dead_letter: "dead", retry_for: LONG }, told: buried) do
+    buried = ->(name, _, node) { node.stop! if name == "dead_lettered" }
+    events = play({ dead_letter_topic: "dead", retry_for: LONG }, on_event: buried) do
       raise IOError.new("never").extend(Skep::Kafka::NonRetryable)
     end
 
     assert_equal [1], named(events, "dead_lettered").map { |facts| facts[:attempt] }
   end
 
-  test "as long as nothing succeeds no backoff is longer than two seconds" do
+  test "while nothing succeeds no backoff exceeds two seconds" do
     feed("orders", [%w[k bad]])
     seconds = []
-    told = lambda do |name, facts, child|
-      seconds << facts[:seconds] if name == "handler_failed"
-      child.stop! if seconds.size == 3
+    on_event = lambda do |name, facts, node|
+      seconds << facts[:retry_in] if name == "handler_failed"
+      node.stop! if seconds.size == 3
     end
-    play({ retry_backoff: 0.7 }, told:) { raise IOError, "away" }
+    play({ retry_backoff: 0.7 }, on_event:) { raise IOError, "away" }
 
     assert_equal 1.5, seconds.last
   end
 
   private
 
-  def done(payloads, child, all)
+  def done(payloads, node, all)
     @lock.synchronize do
       @done.concat(payloads.map(&:to_i))
-      child.stop! if @done.size == all
+      node.stop! if @done.size == all
     end
   end
 end

@@ -10,19 +10,19 @@ module Skep
       FENCED = 82
       private_constant :JOIN_GROUP, :FENCED
 
-      test "begins at the committed offset after the session ended in an outage" do
+      test "starts at the committed offset after its session expired in an outage" do
         _, seen = play_and_lose(batch: 10)
 
         assert_equal [*numbers, *numbers, "last"], seen
         assert_empty again
       end
 
-      test "joins again by its name if the group takes the node for another member" do
+      test "joins again under its instance id after the group has fenced it" do
         @fence = true
         events, seen = play_and_lose(kafka: { "group.instance.id" => "us" })
 
-        assert_equal(%w[us-0], named(events, "kafka_fenced_itself").map { |facts| facts[:name] })
-        assert_empty named(events, "kafka_name_taken")
+        assert_equal(%w[us-0], named(events, "kafka_member_fenced").map { |facts| facts[:name] })
+        assert_empty named(events, "kafka_instance_id_taken")
         assert_equal "last", seen.last
       end
 
@@ -31,16 +31,17 @@ module Skep
         feed("orders", (0...6).map { |n| ["k", n.to_s] })
         back, @back = IO.pipe
         seen = []
-        events = play({ **quick, batch: 3, max_wait: 60 }, told: method(:lose)) do |batch, child|
+        events = play({ **quick, max_messages: 3, max_wait: 60 },
+                      on_event: method(:lose)) do |batch, node|
           seen << batch.payloads
-          next child.stop! if seen.size > 1
+          next node.stop! if seen.size > 1
 
           @broker.down!
           wait_readable(back)
         end
 
         assert_equal [%w[0 1 2], %w[0 1 2]], seen
-        assert_equal 1, named(events, "kafka_revoked_in_hand").size
+        assert_equal 1, named(events, "kafka_revoked_in_flight").size
       ensure
         [back, @back].each(&:close)
       end
@@ -50,12 +51,12 @@ module Skep
         feed("orders", [%w[k first]])
         found = nil
         long = @broker.settings.merge("session.timeout.ms" => 60_000)
-        play({ kafka: long, commit_every: 600 }, told: method(:come_back)) do |batch, child|
+        play({ kafka: long, commit_interval: 600 }, on_event: method(:come_back)) do |batch, node|
           @broker.down! if batch.payloads == %w[first]
           next unless batch.payloads == %w[last]
 
           found = committed_within(10)
-          child.stop!
+          node.stop!
         end
 
         assert_equal 1, found
@@ -70,11 +71,11 @@ module Skep
         broker(orders: 1)
         feed("orders", numbers.map { |text| ["k", text] })
         seen = []
-        more = { **quick(kafka), commit_every: 600, batch: }
-        events = play(more, told: method(:lose)) do |some, child|
+        more = { **quick(kafka), commit_interval: 600, max_messages: batch }
+        events = play(more, on_event: method(:lose)) do |some, node|
           seen.concat(some.payloads)
           @broker.down! if seen.size == 100
-          child.stop! if seen.include?("last")
+          node.stop! if seen.include?("last")
         end
         [events, seen]
       end
@@ -97,8 +98,8 @@ module Skep
       def came_back = @back ? @back.write("!") : feed("orders", [["k", "last"]])
 
       def come_back(name, _facts, _child)
-        @broker.up! if name == "kafka_lost"
-        feed("orders", [["k", "last"]]) if name == "kafka_back"
+        @broker.up! if name == "kafka_disconnected"
+        feed("orders", [["k", "last"]]) if name == "kafka_reconnected"
       end
 
       # The group's offset, once there is one.

@@ -50,10 +50,10 @@ module Skep
 
       test "each gives out nothing of a partition that is lost" do
         lost, teller = IO.pipe
-        told = lambda do |name, facts, _|
+        on_event = lambda do |name, facts, _|
           teller.write("!") if name == "kafka_rebalance" && facts[:change] == "revoked"
         end
-        found = revoke_first({ rebalance_wait: 0.1 }, told) do |batch|
+        found = revoke_first({ rebalance_wait: 0.1 }, on_event) do |batch|
           wait_readable(lost)
           batch.map(&:offset)
         end
@@ -66,10 +66,10 @@ module Skep
       test "a mark isn't stored once the partition is lost" do
         lost, teller = IO.pipe
         marks = []
-        told = lambda do |name, facts, _|
+        on_event = lambda do |name, facts, _|
           teller.write("!") if name == "kafka_rebalance" && facts[:change] == "revoked"
         end
-        revoked_at(1, { rebalance_wait: 0.1 }, told) do |batch|
+        revoked_at(1, { rebalance_wait: 0.1 }, on_event) do |batch|
           marks << batch.mark(0)
           batch.each do |message|
             wait_readable(lost) if revoke(batch, message) # and waited for no longer
@@ -94,8 +94,8 @@ module Skep
       end
 
       test "a transaction with the outputs of two loops ends early with neither" do
-        revoked_at(2, { transactional: true }) do |batch, child|
-          batch.each { |message| child.producer.produce("out", message.payload) }
+        revoked_at(2, { transactional: true }) do |batch, node|
+          batch.each { |message| node.producer.produce("out", message.payload) }
           each_of(batch)
         end
 
@@ -103,8 +103,8 @@ module Skep
       end
 
       test "a transaction with the outputs of the payloads as a whole isn't cut" do
-        revoked_at(2, { transactional: true }) do |batch, child|
-          batch.payloads.each { |payload| child.producer.produce("out", payload) }
+        revoked_at(2, { transactional: true }) do |batch, node|
+          batch.payloads.each { |payload| node.producer.produce("out", payload) }
           each_of(batch)
         end
 
@@ -112,8 +112,8 @@ module Skep
       end
 
       test "a transaction of one loop that ends early is committed with what was given out" do
-        revoked_at(2, { transactional: true }) do |batch, child|
-          each_of(batch) { |message| child.producer.produce("out", message.payload) }
+        revoked_at(2, { transactional: true }) do |batch, node|
+          each_of(batch) { |message| node.producer.produce("out", message.payload) }
         end
 
         assert_equal [[0, 1, 2], 3], [@seen, @done]
@@ -122,21 +122,21 @@ module Skep
       private
 
       # Runs the handler once; the group asks for its partition back at that offset of `each_of`.
-      def revoked_at(offset, more = {}, told = nil)
+      def revoked_at(offset, more = {}, on_event = nil)
         @at = offset
         kafka = @broker.settings.merge(HEARTBEAT)
-        events = play({ kafka:, commit_every: 600, **more }, told:) do |batch, child|
-          yield batch, child
-          child.stop!
+        events = play({ kafka:, commit_interval: 600, **more }, on_event:) do |batch, node|
+          yield batch, node
+          node.stop!
         end
-        @done = named(events, "count").sum { |facts| facts[:number] }
+        @done = named(events, "processed").sum { |facts| facts[:number] }
         events
       end
 
       # The same, before its first message. What the handler found then.
-      def revoke_first(more = {}, told = nil)
+      def revoke_first(more = {}, on_event = nil)
         found = nil
-        revoked_at(0, more, told) do |batch|
+        revoked_at(0, more, on_event) do |batch|
           revoke(batch, batch.messages.first)
           found = yield batch
         end
@@ -156,7 +156,7 @@ module Skep
         return unless message.offset == @at
 
         @other = Consumer.new(Config::ClientConfig.new(@broker.settings.merge(HEARTBEAT)).consumer(
-          "other", 1, group: "readers", commit_every: 600, nameless: true
+          "other", 1, group: "readers", commit_interval: 600, nameless: true
         ))
         @other.subscribe(["orders"])
         by = deadline(10)

@@ -4,15 +4,15 @@ require "kafka/support/kafka_case"
 
 # A source against a broker, one node at a time.
 class KafkaSourceTest < KafkaCase
-  test "hands over every message of a partition in order, with all that belongs to it" do
+  test "yields every message of a partition in order, with key, headers and timestamp" do
     broker(orders: 2)
     feed("orders", (0...200).map { |n| ["k#{n}", "payload #{n}", n % 2] } + [[nil, nil, 0]])
     seen = Hash.new { |all, partition| all[partition] = [] }
-    events = play({ batch: 64 }) do |batch, child|
+    events = play({ max_messages: 64 }) do |batch, node|
       assert_operator batch.size, :<=, 64
       assert_equal [batch.first_offset, batch.last_offset], batch.map(&:offset).minmax
       seen[batch.partition].concat(batch.messages)
-      child.stop! if seen.values.sum(&:size) == 201
+      node.stop! if seen.values.sum(&:size) == 201
     end
 
     assert_equal (0..100).to_a, seen[0].map(&:offset)
@@ -21,66 +21,67 @@ class KafkaSourceTest < KafkaCase
     assert_equal ["orders", 1, "k1"], [first.topic, first.partition, first.key]
     assert_in_delta Time.now.to_f, first.timestamp.to_f, 60
     assert_equal [nil, nil], [seen[0].last.key, seen[0].last.payload]
-    assert_equal 201, named(events, "count").sum { |facts| facts[:number] }
+    assert_equal 201, named(events, "processed").sum { |facts| facts[:number] }
   end
 
-  test "tells that it is ready, what it has, what it has in hand, and that it gave all up" do
+  test "reports readiness, assignment, work in flight and the end of the assignment" do
     broker(orders: 2)
     feed("orders", [%w[k v]])
-    events = play { |_, child| child.stop! }
+    events = play { |_, node| node.stop! }
 
     story = events.map(&:first) - %w[work kafka_rebalance]
-    assert_equal %w[ready joined in_hand count in_hand joined], story
-    assert_equal [true, false], named(events, "joined").map { |facts| facts[:joined] }
-    assert_equal({ "orders" => [0, 1] }, named(events, "joined").first[:partitions])
-    assert_match %r{\Aorders/[01]/0-0\z}, named(events, "in_hand").first[:text]
-    assert_nil named(events, "in_hand").last[:text]
+    assert_equal %w[ready assigned in_flight processed in_flight assigned], story
+    assert_equal [true, false], named(events, "assigned").map { |facts| facts[:assigned] }
+    assert_equal({ "orders" => [0, 1] }, named(events, "assigned").first[:partitions])
+    assert_match %r{\Aorders/[01]/0-0\z}, named(events, "in_flight").first[:text]
+    assert_nil named(events, "in_flight").last[:text]
   end
 
-  test "tries a batch again after longer and longer waits, and then goes on with the partition" do
+  test "retries a failing batch with a growing backoff, then continues with the partition" do
     broker(orders: 1)
     feed("orders", (0...9).map { |n| ["k", n.to_s] })
     tries = 0
     seen = []
-    events = play({ batch: 3, max_wait: 60 }) do |batch, child| # the first may come by itself
+    events = play({ max_messages: 3, max_wait: 60 }) do |batch, node|
+      # the first message may be alone in its batch
       raise IOError, "the disk is away" if batch.first_offset.zero? && (tries += 1) < 3
 
       seen.concat(batch.map(&:offset))
-      child.stop! if seen.last == 8
+      node.stop! if seen.last == 8
     end
 
     failures = named(events, "handler_failed")
     assert_equal [1, 2], failures.map { |facts| facts[:attempt] }
     assert_equal ["IOError: the disk is away", "orders", 0, 0, 2],
                  failures.first.values_at(:error, :topic, :partition, :offset, :last_offset)
-    assert_operator failures[1][:seconds], :>, failures[0][:seconds]
+    assert_operator failures[1][:retry_in], :>, failures[0][:retry_in]
     assert_equal (0..8).to_a, seen
   end
 
-  test "keeps other partitions going while a batch never passes, and stops amid its wait" do
+  test "processes other partitions while a batch keeps failing, and stops during its backoff" do
     broker(orders: 3)
     feed("orders", (0...300).map { |n| ["k", n.to_s, n % 3] })
     lock = Mutex.new
     done = 0
     started = nil
-    play({ threads: 2, retry_backoff: 20, batch: 10 }) do |batch, child|
+    play({ threads: 2, retry_backoff: 20, max_messages: 10 }) do |batch, node|
       raise "never" if batch.partition == 1
 
       lock.synchronize { done += batch.size }
       started = Skep::OS.now
-      child.stop! if done == 200
+      node.stop! if done == 200
     end
     assert_operator Skep::OS.now - started, :<, 5
 
     again = []
-    play({ retry_backoff: 0.01 }) do |batch, child|
+    play({ retry_backoff: 0.01 }) do |batch, node|
       again << batch.first_offset if batch.partition == 1
-      child.stop! if batch.partition == 1
+      node.stop! if batch.partition == 1
     end
     assert_equal [0], again
   end
 
-  test "works on different partitions at a time, on each by one thread only" do
+  test "processes different partitions concurrently, each on one thread at a time" do
     broker(orders: 4)
     feed("orders", (0...400).map { |n| ["k", n.to_s, n % 4] })
     lock = Mutex.new
@@ -88,7 +89,7 @@ class KafkaSourceTest < KafkaCase
     peak = 0
     offsets = Hash.new { |all, partition| all[partition] = [] }
     meeting = Thread::Queue.new
-    events = play({ threads: 3, batch: 10 }) do |batch, child|
+    events = play({ threads: 3, max_messages: 10 }) do |batch, node|
       lock.synchronize do
         flunk "two batches of #{batch.partition} at once" if busy.include?(batch.partition)
         busy << batch.partition
@@ -99,45 +100,45 @@ class KafkaSourceTest < KafkaCase
       meeting.pop if lock.synchronize { peak < 3 } # the first ones wait until three work at a time
       lock.synchronize do
         busy.delete(batch.partition)
-        child.stop! if offsets.values.sum(&:size) == 400
+        node.stop! if offsets.values.sum(&:size) == 400
       end
     end
 
     assert_empty named(events, "handler_failed")
     assert_equal 3, peak
     assert_equal [(0...100).to_a] * 4, offsets.values
-    assert_equal [1, 2, 3], named(events, "in_hand").map { |facts| facts[:thread] }.uniq.sort
+    assert_equal [1, 2, 3], named(events, "in_flight").map { |facts| facts[:thread] }.uniq.sort
   end
 
-  test "keeps its place in the group while a handler takes longer than max.poll.interval.ms" do
+  test "keeps its membership while a handler takes longer than max.poll.interval.ms" do
     broker(orders: 1)
     feed("orders", [%w[k v]])
     settings = @broker.settings.merge("max.poll.interval.ms" => 1_600)
     never, writer = IO.pipe
-    events = play({ kafka: settings }) do |_, child|
+    events = play({ kafka: settings }) do |_, node|
       never.wait_readable(2.5)
-      child.stop!
+      node.stop!
     end
     [never, writer].each(&:close)
 
     changes = named(events, "kafka_rebalance").map { |facts| facts[:change] }
     assert_equal %w[assigned revoked], changes
-    assert_empty named(events, "kafka_error") + named(events, "kafka_revoked_in_hand")
+    assert_empty named(events, "kafka_error") + named(events, "kafka_revoked_in_flight")
   end
 
-  test "goes on where the one before stopped" do
+  test "continues at the offset where the previous node stopped" do
     broker(orders: 2)
     feed("orders", (0...100).map { |n| ["k", n.to_s, n % 2] })
     seen = []
-    play { |batch, child| seen.concat(batch.payloads) and (child.stop! if seen.size == 100) }
+    play { |batch, node| seen.concat(batch.payloads) and (node.stop! if seen.size == 100) }
     feed("orders", [["k", "next", 0]])
     again = []
-    play { |batch, child| again.concat(batch.payloads) and child.stop! }
+    play { |batch, node| again.concat(batch.payloads) and node.stop! }
 
     assert_equal %w[next], again
   end
 
-  test "reads a message larger than it asks for, and can set it aside" do
+  test "reads a message larger than the fetch size, and can dead-letter it" do
     broker(orders: 1, dead: 1)
     large = "x" * 2_000_000
     feed = Skep::Kafka::Testing::TopicSeeder.new(@broker.bootstrap_servers, "orders",
@@ -145,69 +146,69 @@ class KafkaSourceTest < KafkaCase
     feed.publish([["k", large], %w[k small]])
     feed.close
     settings = @broker.settings.merge("fetch.message.max.bytes" => 1_000)
-    events = play({ kafka: settings, dead_letter: "dead", attempts: 1 }) do |batch, child|
+    events = play({ kafka: settings, dead_letter_topic: "dead", max_attempts: 1 }) do |batch, node|
       raise "too large for me" if batch.payloads.include?(large)
 
-      child.stop! if batch.payloads == %w[small]
+      node.stop! if batch.payloads == %w[small]
     end
 
     assert_equal(%w[dead], named(events, "dead_lettered").map { |facts| facts[:to] })
   end
 
   # Not to and fro at once: librdkafka 2.11 may stop fetching then until it asks for metadata again,
-  # five minutes later (docs/failures.md).
-  test "reads on where another broker leads, once each message" do
+  # five minutes later (docs/reference/failures.md).
+  test "reads each message once after another broker becomes the leader" do
     @broker = Skep::Kafka::EmbeddedBroker.start(topics: { "orders" => 1 }, nodes: 2)
     feed("orders", (0...100).map { |n| ["k", n.to_s] })
     seen = []
     leaders = { 100 => 2, 200 => 1 }
-    events = play do |batch, child|
+    events = play do |batch, node|
       seen.concat(batch.map(&:offset))
       move_and_feed(leaders[seen.size], seen.size) if leaders.key?(seen.size)
-      child.stop! if seen.size >= 300
+      node.stop! if seen.size >= 300
     end
 
     assert_equal (0...300).to_a, seen
-    assert_empty named(events, "kafka_error") + named(events, "kafka_lost")
+    assert_empty named(events, "kafka_error") + named(events, "kafka_disconnected")
   end
 
-  test "takes nothing new when it is to be quiet, and keeps its partitions until it is to stop" do
+  test "fetches no work when quiet, and keeps its partitions until it stops" do
     broker(orders: 2)
     feed("orders", (0...100).map { |n| ["k", n.to_s, n % 2] })
     sizes = []
-    told = lambda do |name, facts, child|
-      child.stop! if name == "kafka_error" || (name == "in_hand" && facts[:text].nil?)
+    on_event = lambda do |name, facts, node|
+      node.stop! if name == "kafka_error" || (name == "in_flight" && facts[:text].nil?)
     end
-    events = play({ batch: 10, max_wait: 60 }, told:) do |batch, child|
+    events = play({ max_messages: 10, max_wait: 60 }, on_event:) do |batch, node|
       sizes << batch.size
-      child.quiet!
+      node.quiet!
     end
 
     assert_equal [10], sizes
-    assert_equal [true, false], named(events, "joined").map { |facts| facts[:joined] }
+    assert_equal [true, false], named(events, "assigned").map { |facts| facts[:assigned] }
   end
 
-  test "ends with what no handler should catch" do
+  test "ends with an exception that isn't a StandardError" do
     broker(orders: 1)
     feed("orders", [%w[k v]])
     assert_equal 7, assert_raises(SystemExit) { play { exit 7 } }.status
     assert_equal 8, assert_raises(SystemExit) { play({ threads: 2 }) { exit 8 } }.status
   end
 
-  test "puts what can't be done into the dead letter topic, that message alone, and goes on" do
+  test "dead-letters only the message that keeps failing, and continues" do
     broker(orders: 1, dead: 1)
     feed("orders", %w[a b bad c].map { |payload| [payload, payload] })
     done = []
-    events = play({ dead_letter: "dead", attempts: 2 }) do |batch, child|
+    events = play({ dead_letter_topic: "dead", max_attempts: 2 }) do |batch, node|
       raise ArgumentError, "can't read it" if batch.payloads.include?("bad")
 
       done.concat(batch.payloads)
-      child.stop! if done.include?("c")
+      node.stop! if done.include?("c")
     end
     dead = nil
-    play({ topics: "dead", group: "undertaker" }) do |batch, child|
+    play({ topics: "dead", group: "undertaker" }) do |batch, node|
       dead = batch.first
-      child.stop!
+      node.stop!
     end
 
     assert_equal %w[a b c], done
@@ -219,15 +220,15 @@ class KafkaSourceTest < KafkaCase
                  dead.headers)
   end
 
-  test "puts all values of a repeated header into the dead letter topic" do
+  test "dead-letters a message with all values of a repeated header" do
     broker(orders: 1, dead: 1)
     feed("orders", [["k", "bad", 0]], headers: { "a" => %w[1 2 3], "b" => nil })
-    buried = ->(name, _, child) { child.stop! if name == "dead_lettered" }
-    play({ dead_letter: "dead", attempts: 1 }, told: buried) { raise "bad" }
+    buried = ->(name, _, node) { node.stop! if name == "dead_lettered" }
+    play({ dead_letter_topic: "dead", max_attempts: 1 }, on_event: buried) { raise "bad" }
     headers = nil
-    play({ topics: "dead", group: "undertaker" }) do |batch, child|
+    play({ topics: "dead", group: "undertaker" }) do |batch, node|
       headers = batch.first.headers
-      child.stop!
+      node.stop!
     end
 
     assert_equal [%w[1 2 3], nil, "orders"], headers.values_at("a", "b", "skep.topic")

@@ -6,7 +6,7 @@ require "skep/kafka/testing"
 class KafkaTestingTest < Skep::TestCase
   Testing = Skep::Kafka::Testing
 
-  test "makes a real batch out of payloads, hashes and messages" do
+  test "builds a Batch from payloads, Hashes and Messages" do
     noon = Time.utc(2026, 1, 1, 12)
     batch = Testing.batch("orders", ["a", { key: :k, payload: "p", headers: { trace: 1 } },
                                      { payload: nil, offset: 20, timestamp: noon }, "b"],
@@ -20,35 +20,53 @@ class KafkaTestingTest < Skep::TestCase
     assert_equal [Encoding::BINARY], batch.map { |one| one.payload&.encoding }.compact.uniq
   end
 
-  test "refuses what no message has" do
+  test "rejects a field that messages don't have" do
     error = assert_raises(ArgumentError) { Testing.batch("orders", [{ value: "p" }]) }
-    assert_match(/no value/, error.message)
+    assert_match(/no field value/, error.message)
   end
 
-  test "has a child that remembers, and never waits" do
-    child = Testing.child(id: 3)
-    batch = Testing.batch("orders", %w[a b], child:)
+  test "FakeNode records what it is given, and never waits" do
+    node = Testing.node(id: 3)
+    batch = Testing.batch("orders", %w[a b], node:)
     stopped = []
-    child.on_stop { stopped << true }
-    batch.each { |message| child.event(:seen, offset: message.offset) }
-    child.busy(for: 60) { child.unhealthy!("no disk") }
-    child.producer.produce("out", "p", key: "k")
+    node.on_stop { stopped << true }
+    batch.each { |message| node.event(:seen, offset: message.offset) }
+    node.busy(for: 60) { node.unhealthy!("no disk") }
+    node.producer.produce("out", "p", key: "k")
 
-    assert_equal [3, false, false], [child.id, child.wait(3600), child.stopping?]
-    assert_equal [[:seen, :info, { offset: 0 }], [:seen, :info, { offset: 1 }]], child.events
-    assert_equal [[0, 1, nil], [60], ["no disk"]], [child.ats, child.excuses, child.complaints]
-    assert_equal [%w[out p k]], child.produced.map { |one| [one.topic, one.payload, one.key] }
-    child.stop!
-    assert_equal [true, true, [true]], [child.stopping?, child.wait(3600), stopped]
+    assert_equal [3, false, false], [node.id, node.wait(3600), node.stopping?]
+    assert_equal [[:seen, :info, { offset: 0 }], [:seen, :info, { offset: 1 }]], node.events
+    assert_equal [[0, 1, nil], [60], ["no disk"]],
+                 [node.current_items, node.busy_seconds, node.unhealthy_reasons]
+    assert_equal [%w[out p k]], node.produced.map { |one| [one.topic, one.payload, one.key] }
+    node.stop!
+    assert_equal [true, true, [true]], [node.stopping?, node.wait(3600), stopped]
   end
 
-  test "knows all that a child can be asked" do
-    spoken = Skep::Swarm::Child.public_instance_methods(false).reject { |name| name.start_with?("__") }
-    assert_empty spoken - Skep::Kafka::Testing::FakeChild.public_instance_methods - [:leave]
+  test "FakeNode has each method that the docs and examples call" do
+    spoken = Skep::Swarm::Node.public_instance_methods(false).reject { |name| name.start_with?("__") }
+    assert_empty spoken - Skep::Kafka::Testing::FakeNode.public_instance_methods - [:leave]
   end
 
-  test "rehearses batches, retries and dead letters as the source says, without a wait" do
-    options = { batch: 3, dead_letter: "dead", attempts: 3, retry_backoff: 3600 }
+  test "a swarm file's around_handler and on_error blocks run with its handlers" do
+    app = Testing.load(file(<<~RUBY))
+      require "skep/kafka"
+      Around = Thread.current[:around] = []
+      source = Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "k:1" }, group: "g", topics: "t",
+                                       dead_letter_topic: "d", max_attempts: 1, retry_for: nil)
+      Skep.swarm "app" do |swarm|
+        swarm.around_handler { |batch, _, handler| Around << batch.size; handler.call }
+        swarm.on_error { |error, context| Around << [error.class, *context.values_at(:topic, :offset, :attempt)] }
+        swarm.work(source) { |_, _| raise KeyError, "bad" }
+      end
+    RUBY
+    app.work.run(%w[a])
+
+    assert_equal [1, [KeyError, "t", 0, 1]], Thread.current[:around]
+  end
+
+  test "run applies the source's batches, retries and dead letters without waiting" do
+    options = { max_messages: 3, dead_letter_topic: "dead", max_attempts: 3, retry_backoff: 3600 }
     outcome = rehearse(**options) do |batch, _|
       batch.each { |message| raise "bad" if message.payload == "4" }
     end
@@ -60,27 +78,28 @@ class KafkaTestingTest < Skep::TestCase
                    [one.topic, one.payload, *one.headers.values_at("skep.attempts", "skep.error")]
                  }
     assert_equal [{ ["orders", 0] => 10 }, [4], [], false],
-                 [outcome.committed, outcome.buried.map(&:offset), outcome.left, outcome.clean?]
+                 [outcome.committed, outcome.dead_lettered.map(&:offset), outcome.pending,
+                  outcome.clean?]
     assert_equal [10, 5, 1],
-                 outcome.child.work[:totals].values_at("messages", "retries", "dead_letters")
+                 outcome.node.work[:totals].values_at("messages", "retries", "dead_letters")
   end
 
-  test "gives up a batch that would be tried for ever, and stops when the handler says so" do
+  test "run gives up a batch that never succeeds, and stops if the handler stops the node" do
     tries = 0
-    outcome = rehearse(batch: 4) do |batch, _|
+    outcome = rehearse(max_messages: 4) do |batch, _|
       raise "bad" if batch.first_offset == 4 && (tries += 1)
     end
     assert_equal [[0, 1, 2, 3], [4, 5, 6, 7, 8, 9], 11],
-                 [outcome.done.map(&:offset), outcome.left.map(&:offset), tries]
+                 [outcome.done.map(&:offset), outcome.pending.map(&:offset), tries]
 
-    outcome = rehearse(batch: 4) { |_, child| child.stop! }
-    assert_equal [[0, 1, 2, 3], 6, true], [outcome.done.map(&:offset), outcome.left.size,
-                                           outcome.child.stopping?]
+    outcome = rehearse(max_messages: 4) { |_, node| node.stop! }
+    assert_equal [[0, 1, 2, 3], 6, true], [outcome.done.map(&:offset), outcome.pending.size,
+                                           outcome.node.stopping?]
   end
 
-  test "knows marks, pauses, jumps, filters and keys" do
+  test "run supports mark, pause, seek, filter and ordered_by" do
     tries = 0
-    outcome = rehearse(batch: 5) do |batch, _|
+    outcome = rehearse(max_messages: 5) do |batch, _|
       batch.each do |message|
         raise "7" if message.payload == "7" && (tries += 1) == 1
 
@@ -91,7 +110,7 @@ class KafkaTestingTest < Skep::TestCase
     assert_equal [10, 2], [outcome.done.size, tries]
 
     seen = []
-    rehearse(batch: 5) do |batch, _|
+    rehearse(max_messages: 5) do |batch, _|
       seen << batch.first_offset
       batch.pause(3600) if seen.size == 1
       batch.seek(:beginning) if seen.size == 3
@@ -108,47 +127,49 @@ class KafkaTestingTest < Skep::TestCase
 
     keyed = Hash.new { |all, key| all[key] = [] }
     messages = Array.new(30) { |n| { key: n % 4, payload: n } }
-    outcome = Testing.run(source(ordered_by: :key, threads: 3, batch: 4), messages) do |batch, _|
+    outcome = Testing.run(source(ordered_by: :key, threads: 3, max_messages: 4),
+                          messages) do |batch, _|
       batch.each { |message| keyed[message.key] << message.payload.to_i }
     end
     assert_predicate outcome, :clean?
     assert_equal (0...4).to_h { |key| [key.to_s, (key...30).step(4).to_a] }, keyed.sort.to_h
   end
 
-  test "keeps what was produced, of transactions only what they end with" do
+  test "run records produced messages, of transactions only committed ones" do
     { false => 14, true => 10 }.each do |transactional, count|
       tries = 0
-      outcome = rehearse(batch: 5, transactional:) do |batch, child|
+      outcome = rehearse(max_messages: 5, transactional:) do |batch, node|
         batch.each do |message|
-          child.producer.produce("out", message.payload)
+          node.producer.produce("out", message.payload)
           raise "once" if message.payload == "3" && (tries += 1) == 1
         end
       end
-      assert_equal [10, count], [outcome.done.size, outcome.child.produced.size]
+      assert_equal [10, count], [outcome.done.size, outcome.node.produced.size]
     end
   end
 
   test "reports a pause at its level" do
-    child = Testing.child
-    Testing.run(source, ["a"], child:, retries: 1) { |batch, _| batch.pause(3, level: :debug) }
+    node = Testing.node
+    Testing.run(source, ["a"], node:, retries: 1) { |batch, _| batch.pause(3, level: :debug) }
 
-    assert_includes child.events.map { |name, level, _| [name, level] }, %i[kafka_paused debug]
+    assert_includes node.events.map { |name, level, _| [name, level] }, %i[kafka_paused debug]
   end
 
-  test "stops what would pause, or jump back, for ever" do
+  test "run ends a handler that pauses or seeks back forever" do
     tries = 0
-    outcome = rehearse(batch: 5) { |batch, _| batch.pause(1) if (tries += 1) }
-    assert_equal [[], 10, 11], [outcome.done, outcome.left.size, tries]
-    outcome = rehearse(batch: 5) { |batch, _| batch.seek(:beginning) }
-    assert_equal 10, outcome.left.size
+    outcome = rehearse(max_messages: 5) { |batch, _| batch.pause(1) if (tries += 1) }
+    assert_equal [[], 10, 11], [outcome.done, outcome.pending.size, tries]
+    outcome = rehearse(max_messages: 5) { |batch, _| batch.seek(:beginning) }
+    assert_equal 10, outcome.pending.size
   end
 
-  test "keeps partitions and topics apart, in order" do
+  test "run keeps partitions and topics apart, each in order" do
     seen = Hash.new { |all, key| all[key] = [] }
     messages = (0...20).map do |n|
       { topic: n.even? ? "orders" : "refunds", partition: n % 3, payload: n }
     end
-    outcome = Testing.run(source(topics: %w[orders refunds], batch: 2), messages) do |batch, _|
+    outcome = Testing.run(source(topics: %w[orders refunds], max_messages: 2),
+                          messages) do |batch, _|
       seen[[batch.topic, batch.partition]].concat(batch.map(&:offset))
     end
     assert_predicate outcome, :clean?
@@ -156,28 +177,28 @@ class KafkaTestingTest < Skep::TestCase
     seen.each_value { |offsets| assert_equal (0...offsets.size).to_a, offsets }
   end
 
-  test "lets pass what would end a node, and leaves nothing behind" do
+  test "run raises an exception that would end a node, and leaves nothing behind" do
     assert_raises(NoMemoryError) { rehearse { raise NoMemoryError } }
   end
 
-  test "raises what is wrong with the source" do
-    error = assert_raises(Skep::Kafka::ConfigurationError) { rehearse(batch: 0) { nil } }
-    assert_match(/batch: must be a whole number/, error.message)
+  test "run raises for invalid options" do
+    error = assert_raises(Skep::Kafka::ConfigurationError) { rehearse(max_messages: 0) { nil } }
+    assert_match(/max_messages must be a whole number/, error.message)
   end
 
-  test "finds the works of a swarm file and runs nothing of it unasked" do
+  test "finds the works of a swarm file without running its blocks" do
     app = Testing.load(file(<<~RUBY))
       require "skep/kafka"
       Seen = Thread.current[:seen] = []
       Skep.swarm "app" do |swarm|
         swarm.preload { Seen << :preload }
-        swarm.on_boot { |child| Seen << child.id }
+        swarm.on_boot { |node| Seen << node.id }
         %w[orders refunds].each do |topic|
           source = Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "k:1" }, group: "g-\#{topic}",
                                            topics: topic)
           swarm.work(source) { |batch, _| batch.each { |one| Seen << "\#{topic} \#{one.payload}" } }
         end
-        swarm.work { |child| child.wait }
+        swarm.work { |node| node.wait }
       end
       Seen << :loaded
     RUBY
@@ -194,8 +215,8 @@ class KafkaTestingTest < Skep::TestCase
     Object.__send__(:remove_const, :Seen)
   end
 
-  test "needs neither a gem nor C, and what the docs show works" do
-    page = File.read("docs/testing.md", encoding: "UTF-8")
+  test "the examples of the docs work without the gem and without C" do
+    page = File.read("docs/guides/testing.md", encoding: "UTF-8")
     swarm, example = page[/\A.*?^\| /m].scan(/^```ruby\n(.*?)^```/m).flatten
     example = example.sub("minitest/autorun", "minitest")
     %w[1 0].each do |pure|

@@ -35,6 +35,13 @@ class CgroupTest < Skep::TestCase
     end
   end
 
+  test "processors_from names the quota only where it lowers the affinity's count" do
+    { nil => "affinity", 1.5 => "cpu_quota", 3.01 => "affinity", 64.0 => "affinity" }
+      .each do |quota, limit|
+      assert_equal limit, Cgroup.processors_from(affinity: 4, quota:), quota.inspect
+    end
+  end
+
   test "processors follows this process' affinity" do
     program = "require 'skep/os'; p Skep::OS::Cgroup.processors"
     taskset = ["taskset", "-c", File.read("/proc/self/status")[/^Cpus_allowed_list:\s+(\d+)/, 1]]
@@ -147,11 +154,13 @@ class CgroupTest < Skep::TestCase
       out, err, = run_program(<<~RUBY)
         require "skep"
         File.write("#{place}/cgroup.procs", Process.pid.to_s)
-        nodes = Skep::Swarm::Definition::Config.new("a", {}).nodes
-        puts [Skep::OS::Cgroup.cpu_quota, Skep::OS::Cgroup.processors, nodes].inspect
+        config = Skep::Swarm::Definition::Config.new("a", {})
+        puts [Skep::OS::Cgroup.cpu_quota, Skep::OS::Cgroup.processors, config.nodes,
+              config.nodes_from].inspect
       RUBY
       count = [2, Etc.nprocessors].min
-      assert_equal ["[1.5, #{count}, #{count}]\n", ""], [out, err]
+      from = count < Etc.nprocessors ? "cpu_quota" : "affinity"
+      assert_equal ["[1.5, #{count}, #{count}, #{from.inspect}]\n", ""], [out, err]
     end
     within_quota("20000", "100000") do |place|
       out, = run_program(<<~RUBY)

@@ -5,7 +5,6 @@
 #   blocked_child { |pid| … }         # lives until killed; reaped after the block, whoever did that
 #   grandchild { |pid, release| … }   # its parent reaps it once release is called
 module Children
-  #: () { (Integer) -> void } -> void
   def blocked_child
     pid, reader = in_child do |writer|
       trap(:TERM, "SYSTEM_DEFAULT")
@@ -18,7 +17,6 @@ module Children
     bury(pid)
   end
 
-  #: () { (Integer, Proc) -> void } -> void
   def grandchild
     gate, release = IO.pipe
     pid, reader = in_child { |writer| release.close || raise_a_child(writer, gate) }
@@ -29,8 +27,6 @@ module Children
   end
 
   # Does this kernel tell a stranger's status once it is reaped?
-  #
-  #: () -> bool
   def tells_strangers?
     release = Etc.uname[:release].split(".").first(2).map(&:to_i)
     Skep::OS::Pidfd.native? && (release <=> [6, 15]) >= 0
@@ -39,8 +35,6 @@ module Children
   private
 
   # In the child: the parent of a grandchild, until the gate opens.
-  #
-  #: (IO, IO) -> void
   def raise_a_child(writer, gate)
     grandchild = fork { IO.select(nil) }
     writer.puts(grandchild)
@@ -48,7 +42,6 @@ module Children
     Process.wait(grandchild)
   end
 
-  #: (Integer pid) ?{ () -> void } -> void
   def bury(pid)
     return yield if block_given?
 

@@ -34,18 +34,13 @@ module Unseen
   RUBY
 
   # Can such a fork be seen at all? The fallback asks Ruby, which has cached it from 3.3 on.
-  #
-  #: () -> bool
   def sees_unseen? = Skep::OS.native? || RUBY_VERSION < "3.3"
 
-  #: () -> void
   def needs_to_see_unseen
     skip "Ruby's cache of the pid hides it from the fallback" unless sees_unseen?
   end
 
   # What the program printed; `first` comes before the feature is required.
-  #
-  #: (String source, ?feature: String, ?first: String) -> String
   def walk_unseen(source, feature: "skep/fork", first: "")
     out, err, status = run_program("#{first}\nrequire #{feature.inspect}\n#{SOURCE}#{source}")
     assert_equal "", err.gsub(/^.*Ractor is experimental.*\n/, "")
@@ -53,7 +48,6 @@ module Unseen
     out
   end
 
-  #: () -> void
   def needs_clone
     skip "the number of clone(2) is x86-64's" unless RUBY_PLATFORM.start_with?("x86_64")
   end

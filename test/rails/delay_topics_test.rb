@@ -9,31 +9,31 @@ class RailsDelayTopicsTest < Skep::TestCase
   DELAYS = Skep::Rails.const_get(:DelayTopics).new(LENGTHS)
   private_constant :LENGTHS, :DELAYS
 
-  test "a job goes into the longest topic that isn't longer than its wait" do
+  test "a job goes to the topic with the longest delay within its wait" do
     waits = { 100_000 => "7200s", 7200 => "7200s", 7199 => "600s", 60 => "60s", 59.9 => "5s" }
     assert_equal waits, waits.to_h { |seconds, _| [seconds, DELAYS.topic(seconds)] }
   end
 
-  test "a short wait is in the shortest" do
+  test "a shorter wait goes to the topic with the shortest delay" do
     assert_equal "5s", DELAYS.topic(0.1)
   end
 
-  test "a job whose time has come waits no more" do
+  test "a due job has no delay topic" do
     assert_nil DELAYS.topic(0)
     assert_nil DELAYS.topic(-3)
   end
 
-  test "without topics there is nowhere to wait" do
+  test "has no topic for a job without delay topics" do
     assert_nil DELAYS.class.new({}).topic(10)
   end
 
-  test "a message stays as long as its topic is, or until its job's time" do
+  test "a message waits for its topic's delay, or until its job is due" do
     assert_equal 30, DELAYS.seconds_left("60s", since: 100, due: 1_000, now: 130)
     assert_equal 2, DELAYS.seconds_left("5s", since: 100, due: 103, now: 101)
     assert_equal(-7, DELAYS.seconds_left("5s", since: 100, due: 103, now: 110))
   end
 
-  test "each job comes to its time, in a bounded number of steps, and never before it" do
+  test "each job runs when it is due, never earlier, after a bounded number of hops" do
     [0.5, 3, 59, 61, 3_599, 86_400, 12 * 86_400].each do |wait|
       steps, now = road(wait)
       assert_equal wait, now

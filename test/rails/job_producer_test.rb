@@ -8,21 +8,21 @@ class RailsJobProducerTest < Skep::TestCase
   JobProducer = Skep::Rails.const_get(:JobProducer)
   private_constant :JobProducer
 
-  test "the child that runs a job is known in all fibers of its thread, and in no other thread" do
-    seen = JobProducer.with_child(:child) do
-      enumerator = Enumerator.new { |yielder| yielder << JobProducer.child }
-      [JobProducer.child, Fiber.new { JobProducer.child }.resume, enumerator.next,
-       Thread.new { JobProducer.child }.value]
+  test "the node that runs a job is known in all fibers of its thread, and in no other thread" do
+    seen = JobProducer.with_node(:node) do
+      enumerator = Enumerator.new { |yielder| yielder << JobProducer.node }
+      [JobProducer.node, Fiber.new { JobProducer.node }.resume, enumerator.next,
+       Thread.new { JobProducer.node }.value]
     end
 
-    assert_equal [:child, :child, :child, nil], seen
-    assert_nil JobProducer.child
+    assert_equal [:node, :node, :node, nil], seen
+    assert_nil JobProducer.node
   end
 
-  test "a job that runs another job gets its own child back afterwards" do
-    seen = JobProducer.with_child(:outer) do
-      inner = JobProducer.with_child(:inner) { JobProducer.child }
-      [inner, JobProducer.child]
+  test "a job that runs another job gets its own node back afterwards" do
+    seen = JobProducer.with_node(:outer) do
+      inner = JobProducer.with_node(:inner) { JobProducer.node }
+      [inner, JobProducer.node]
     end
 
     assert_equal %i[inner outer], seen

@@ -9,20 +9,20 @@ class RailsJobTopicsTest < Skep::TestCase
   JobTopics = Skep::Rails.const_get(:JobTopics)
   private_constant :JobTopics
 
-  test "a queue is a topic" do
+  test "a queue's topic has its name" do
     topics = JobTopics.new("shop.jobs.", [60, 5])
     assert_equal %w[shop.jobs.mailers shop.jobs.dead], [topics.of("mailers"), topics.dead]
     assert_equal({ "shop.jobs.delay-5s" => 5, "shop.jobs.delay-60s" => 60 }, topics.delayed)
     assert_equal [5, 60], topics.delayed.values
   end
 
-  test "a queue that no topic can be named after gets a sentence" do
+  test "rejects a queue whose name isn't legal in a topic" do
     refused = ["no queue", "a:b", "ü", "x" * 250].to_h { |queue| [queue, refusal(queue)] }
-    refused.each_value { |text| assert_match(/\Ano topic can be named .* take letters/, text) }
+    refused.each_value { |text| assert_match(/\AQueue .* can't have a topic\. Use letters/, text) }
   end
 
-  test "skep's own topics are no queues" do
-    %w[dead delay-5s delay-0.5s].each { |queue| assert_match(/choose another/, refusal(queue)) }
+  test "rejects the names of skep's own topics" do
+    %w[dead delay-5s delay-0.5s].each { |queue| assert_match(/Choose another/, refusal(queue)) }
     assert_nil refusal("deadlines")
   end
 

@@ -6,14 +6,14 @@
 require_relative "scenario"
 
 Scenario.play do
-  block = "swarm.work { |child| child.ready!; child.wait until child.stopping? }"
+  block = "swarm.work { |node| node.ready!; node.wait until node.stopping? }"
   bad = {
     "a syntax error" => ["Skep.swarm('a') do |swarm|", /line \d: syntax error/],
     "an unknown option" => ["Skep.swarm('a', nodse: 3) { |swarm| #{block} }",
-                            /nodse: there is no such option: did you mean nodes\?/],
+                            /unknown option: nodse \(did you mean nodes\?\)/],
     "no nodes" => ["Skep.swarm('a', nodes: 0) { |swarm| #{block} }",
-                   /nodes: 0 can't be: give a whole number from 1 to/],
-    "no work" => ["Skep.swarm('a') { }", /there is no work in swarm a/],
+                   /nodes must be a whole number from 1 to 100000 \(got 0\)/],
+    "no work" => ["Skep.swarm('a') { }", /swarm a has no work/],
     "no swarm" => ["1", /describes no swarm/],
     "a work without a block" => ["Skep.swarm('a') { |swarm| swarm.work }",
                                  /a work without a block does nothing/],
@@ -23,12 +23,12 @@ Scenario.play do
       ["Skep.swarm('a', control: __FILE__ + '/x.sock') { |swarm| #{block} }",
        /control path .* can't be used/],
     "a log that can't be written" =>
-      ["Skep.swarm('a', log: '/no/such/place.log') { |swarm| #{block} }", /log: the directory/],
+      ["Skep.swarm('a', log: '/no/such/place.log') { |swarm| #{block} }", /the directory of log/],
     "a mold that dies while loading" => ["Process.kill(:KILL, Process.pid)",
                                          /the mold ended while it loaded it, SIGKILL/],
     "an exit while loading" => ["exit 7", /it called exit\(7\)/],
     "a user who doesn't exist" =>
-      ["Skep.swarm('a', user: 'nobody-of-that-name', restarts: 0) { |swarm| #{block} }",
+      ["Skep.swarm('a', user: 'nobody-of-that-name', max_restarts: 0) { |swarm| #{block} }",
        /can't become user/]
   }
   failing = ["a preload that fails", "a mold that dies while loading"]

@@ -7,10 +7,10 @@ require_relative "scenario"
 
 Scenario.play do
   swarm = run_swarm(<<~RUBY)
-    Skep.swarm "bare", nodes: 1, stop_timeout: 3, restarts: 100 do |swarm|
-      swarm.on_exit { |child| File.write("\#{__dir__}/exit", "\#{Process.pid}\n", mode: "a") }
-      swarm.work do |child|
-        child.ready!
+    Skep.swarm "bare", nodes: 1, stop_timeout: 3, max_restarts: 100 do |swarm|
+      swarm.on_exit { |node| File.write("\#{__dir__}/exit", "\#{Process.pid}\n", mode: "a") }
+      swarm.work do |node|
+        node.ready!
         ended = []
         pid = fork or next
         ended << Process.wait2(pid).last.exitstatus
@@ -18,10 +18,10 @@ Scenario.play do
         ended << Process.wait2(pid).last.exitstatus
         pid = fork or raise(IOError, "in the forked process")
         ended << Process.wait2(pid).last.exitstatus
-        pid = fork or next(child.event(:from_the_forked_process))
+        pid = fork or next(node.event(:from_the_forked_process))
         Process.wait(pid)
-        child.event(:forked, ended:)
-        child.wait until child.stopping?
+        node.event(:forked, ended:)
+        node.wait until node.stopping?
       end
     end
   RUBY

@@ -7,12 +7,12 @@ require_relative "scenario"
 Scenario.play do
   source = <<~'RUBY'
     Skep.swarm "hook", nodes: 1, stop_timeout: STOP, liveness_timeout: 1, kill_timeout: 0.5,
-                       restarts: 1_000_000 do |swarm|
-      swarm.on_boot { |child| at_exit { IO.select(nil) } }
-      swarm.work do |child|
-        child.ready!
-        child.event(:here)
-        child.wait until child.stopping? || File.exist?("#{__dir__}/return")
+                       max_restarts: 1_000_000 do |swarm|
+      swarm.on_boot { |node| at_exit { IO.select(nil) } }
+      swarm.work do |node|
+        node.ready!
+        node.event(:here)
+        node.wait until node.stopping? || File.exist?("#{__dir__}/return")
       end
     end
   RUBY

@@ -8,14 +8,14 @@ Scenario.play do
   swarm = run_swarm(<<~RUBY)
     BALLAST = "x" * (300 << 20)
     Skep.swarm "frugal", nodes: 3, memory_budget: "480M" do |swarm|
-      swarm.work do |child|
-        child.ready!
-        child.wait(11) # what a node has in its first ten seconds its successor will have, too
-        renewed = File.exist?("\#{__dir__}/renewed\#{child.id}")
-        File.write("\#{__dir__}/renewed\#{child.id}", "")
-        own = "y" * ((renewed ? 1 : { 0 => 50, 1 => 110, 2 => 30 }[child.id]) << 20)
-        BALLAST.clear if child.id == 1 # it sees 300 MB less than the others, and shares less
-        child.wait until child.stopping?
+      swarm.work do |node|
+        node.ready!
+        node.wait(11) # what a node has in its first ten seconds its successor will have, too
+        renewed = File.exist?("\#{__dir__}/renewed\#{node.id}")
+        File.write("\#{__dir__}/renewed\#{node.id}", "")
+        own = "y" * ((renewed ? 1 : { 0 => 50, 1 => 110, 2 => 30 }[node.id]) << 20)
+        BALLAST.clear if node.id == 1 # it sees 300 MB less than the others, and shares less
+        node.wait until node.stopping?
       end
     end
   RUBY

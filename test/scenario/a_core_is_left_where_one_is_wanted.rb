@@ -1,20 +1,20 @@
 # frozen_string_literal: true
 
-# With `core: true` a hung node ends by ABRT, also when it is stopped, so that the kernel can leave
-# a core; without it by KILL.
+# With `core_dump: true` a hung node ends by ABRT, also when it is stopped, so that the kernel can
+# leave a core; without it by KILL.
 require_relative "scenario"
 
 ENDS = lambda do |core|
   <<~RUBY
-    Skep.swarm "core", nodes: 2, liveness_timeout: 1, kill_timeout: 5, core: #{core} do |swarm|
-      swarm.work do |child|
-        first = !File.exist?("\#{__dir__}/again\#{child.id}")
-        File.write("\#{__dir__}/again\#{child.id}", "")
+    Skep.swarm "core", nodes: 2, liveness_timeout: 1, kill_timeout: 5, core_dump: #{core} do |swarm|
+      swarm.work do |node|
+        first = !File.exist?("\#{__dir__}/again\#{node.id}")
+        File.write("\#{__dir__}/again\#{node.id}", "")
         Dir.chdir(__dir__)
-        child.ready!
-        Process.kill(:STOP, Process.pid) if first && child.id == 1
+        node.ready!
+        Process.kill(:STOP, Process.pid) if first && node.id == 1
         IO.select(nil, nil, nil, 3600) if first
-        child.wait until child.stopping?
+        node.wait until node.stopping?
       end
     end
   RUBY

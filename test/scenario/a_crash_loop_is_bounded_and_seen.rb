@@ -3,29 +3,29 @@
 # A node that dies again and again is started less and less often, and everybody can see it: an
 # event when it begins and when it is over, in the status meanwhile. Deaths before readiness (a
 # deploy's fault) are counted apart from those at work. `on_crash_loop: :stop` ends with 4; a status
-# of `restart_never_status` ends that node alone.
+# of `never_restart_on` ends that node alone.
 require_relative "scenario"
 
 LOOP = <<~RUBY
-  Skep.swarm "loop", nodes: 2, restarts: 3, restarts_within: 2, %<options>s do |swarm|
-    swarm.work do |child|
-      bad = child.id.zero? && File.exist?("\#{__dir__}/bad")
+  Skep.swarm "loop", nodes: 2, max_restarts: 3, restart_window: 2, %<options>s do |swarm|
+    swarm.work do |node|
+      bad = node.id.zero? && File.exist?("\#{__dir__}/bad")
       exit!(7) if bad && File.read("\#{__dir__}/bad") == "boot"
-      child.ready!
+      node.ready!
       exit!(8) if bad
-      child.wait until child.stopping?
+      node.wait until node.stopping?
     end
   end
 RUBY
 
 def looping(kind)
-  swarm = run_swarm(format(LOOP, options: "on_crash_loop: :keep_trying"))
+  swarm = run_swarm(format(LOOP, options: "on_crash_loop: :backoff"))
   swarm.await("node_ready", times: 2)
   File.write(File.join(swarm.directory, "bad"), kind)
   swarm.kill(swarm.nodes.first)
   swarm.await("node_waiting", times: 3)
   begun = swarm.await("crash_loop")
-  must("say how it died: #{begun}") { begun.values_at("node", "at", "deaths") == [0, kind, 4] }
+  must("say how it died: #{begun}") { begun.values_at("node", "phase", "deaths") == [0, kind, 4] }
   swarm
 end
 
@@ -41,7 +41,7 @@ Scenario.play do
     must("keep the other") { second["state"] == "ready" && second["restarts"].zero? }
     must("tell of it once") { swarm.events.count { |event| event["event"] == "crash_loop" } == 1 }
     File.unlink(File.join(swarm.directory, "bad"))
-    swarm.await("crash_loop_over")
+    swarm.await("crash_loop_ended")
     must("be as before") { !swarm.status("loop")["crash_loop"] }
     must("stop with 0") { swarm.stop.exitstatus == 0 }
   end
@@ -52,7 +52,7 @@ Scenario.play do
   swarm.kill(swarm.nodes.first)
   must("give up with 4") { swarm.wait.exitstatus == 4 }
 
-  swarm = run_swarm(format(LOOP, options: "restart_never_status: 8"))
+  swarm = run_swarm(format(LOOP, options: "never_restart_on: 8"))
   swarm.await("node_ready", times: 2)
   File.write(File.join(swarm.directory, "bad"), "work")
   swarm.kill(swarm.nodes.first)

@@ -6,8 +6,8 @@ require_relative "scenario"
 
 Scenario.play do
   swarm = run_swarm(<<~RUBY)
-    Skep.swarm "idle", nodes: 3, restarts: 100, liveness_timeout: 1, kill_timeout: 1 do |swarm|
-      swarm.work { |child| child.ready!; child.wait until child.stopping? }
+    Skep.swarm "idle", nodes: 3, max_restarts: 100, liveness_timeout: 1, kill_timeout: 1 do |swarm|
+      swarm.work { |node| node.ready!; node.wait until node.stopping? }
     end
   RUBY
   pids = swarm.await("node_ready", times: 3).to_h { |event| [event["node"], event["pid"]] }

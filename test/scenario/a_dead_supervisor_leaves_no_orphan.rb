@@ -7,8 +7,8 @@ require_relative "scenario"
 Scenario.play do
   source = <<~RUBY
     Skep.swarm "orphans", nodes: 3 do |swarm|
-      swarm.on_exit { |child| File.write("\#{__dir__}/exit.\#{child.id}", "stopping=\#{child.stopping?}") }
-      swarm.work { |child| child.ready!; child.wait until child.stopping? }
+      swarm.on_exit { |node| File.write("\#{__dir__}/exit.\#{node.id}", "stopping=\#{node.stopping?}") }
+      swarm.work { |node| node.ready!; node.wait until node.stopping? }
     end
   RUBY
   2.times do |round|

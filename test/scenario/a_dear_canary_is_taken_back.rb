@@ -7,25 +7,25 @@ require_relative "scenario"
 
 SWARM = <<~RUBY
   Skep.swarm "dear", nodes: 3, refork_after: 30, log_level: :debug do |swarm|
-    swarm.work do |child|
-      child.ready!
-      %<wrong>s if child.mold.positive?
-      until child.stopping?
-        child.count
-        child.wait(0.005)
+    swarm.work do |node|
+      node.ready!
+      %<wrong>s if node.mold.positive?
+      until node.stopping?
+        node.processed
+        node.wait(0.005)
       end
     end
   end
 RUBY
 
 WRONG = { 'ballast = "x" * (64 << 20)' => /its first node takes \d+\.\d MiB, those before \d/,
-          'child.unhealthy!("no database")' => /its first node isn't well: no database/ }.freeze
+          'node.unhealthy!("no database")' => /its first node isn't well: no database/ }.freeze
 
 Scenario.play do
   WRONG.each do |wrong, why|
     swarm = run_swarm(format(SWARM, wrong:))
     failed = swarm.await("refork_failed")
-    must("say why: #{failed}") { failed["message"].match?(why) }
+    must("say why: #{failed}") { failed["error"].match?(why) }
     swarm.await("mold_died") { |event| event["mold"] == 1 }
     nodes = swarm.status("dear")["nodes"]
     must("be as before: #{nodes}") do

@@ -5,8 +5,8 @@
 require_relative "scenario"
 
 SOURCE = <<~RUBY
-  Skep.swarm "blank", nodes: 3, restarts: 1_000_000, boot_timeout: 5 do |swarm|
-    swarm.work { |child| child.ready!; child.wait until child.stopping? }
+  Skep.swarm "blank", nodes: 3, max_restarts: 1_000_000, boot_timeout: 5 do |swarm|
+    swarm.work { |node| node.ready!; node.wait until node.stopping? }
   end
 RUBY
 

@@ -15,7 +15,7 @@ Scenario.play do
       def fork(*) = Kernel.abort("the own Kernel#fork was called")
     end
     Skep.swarm "own", nodes: 2 do |swarm|
-      swarm.work { |child| child.ready!; child.wait until child.stopping? }
+      swarm.work { |node| node.ready!; node.wait until node.stopping? }
     end
   RUBY
   first, = swarm.await("node_ready", times: 2)

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The disk of the log is full, then there is room again; the directory of log and status socket goes
-# for good: nodes are replaced all the same, and lines that were lost are counted and told.
+# The disk of the log is full, then it has space again; the directory of log and control socket is
+# removed for good: nodes are replaced all the same, and lost lines are counted and reported.
 require_relative "scenario"
 require "fileutils"
 
@@ -21,7 +21,7 @@ class Scenario
     victim = swarm.status("idle")["nodes"].first["pid"]
     swarm.kill(victim)
     deadline = Skep::OS.now + SECONDS
-    until feed.take.any? { |event| event["event"] == "node_ready" }
+    until feed.read.any? { |event| event["event"] == "node_ready" }
       waited = feed.to_io.wait_readable([deadline - Skep::OS.now, 0].max)
       raise Failed, "no replacement within #{SECONDS} s" if !waited || feed.ended?
     end
@@ -51,7 +51,7 @@ Scenario.play do
 
   FileUtils.rm_rf(Dir.glob("#{disk}/*"))
   FileUtils.mv(swarm.directory, "#{swarm.directory}.away")
-  victim = feed.take.last
+  victim = feed.read.last
   must("have been heard: #{victim}") { feed.lost.zero? }
   status = swarm.stop
   must("stop with 0: #{status.inspect} #{File.read("#{swarm.directory}.away/stderr")}") do

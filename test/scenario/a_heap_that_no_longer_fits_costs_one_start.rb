@@ -8,7 +8,7 @@ require_relative "scenario"
 SOURCE = <<~RUBY
   Skep.swarm "large", nodes: 3 do |swarm|
     swarm.preload { $kept = Array.new(300_000) { Object.new } }
-    swarm.work { |child| child.ready!; child.wait until child.stopping? }
+    swarm.work { |node| node.ready!; node.wait until node.stopping? }
   end
 RUBY
 

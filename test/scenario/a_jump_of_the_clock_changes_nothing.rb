@@ -58,12 +58,12 @@ end
 Scenario.play do
   clock = jumping_clock or missing "a C compiler"
   swarm = run_swarm(<<~RUBY, env: { "LD_PRELOAD" => clock })
-    Skep.swarm "idle", nodes: 3, restarts: 100, liveness_timeout: 1, kill_timeout: 1 do |swarm|
-      swarm.work do |child|
-        child.ready!
-        until child.stopping?
+    Skep.swarm "idle", nodes: 3, max_restarts: 100, liveness_timeout: 1, kill_timeout: 1 do |swarm|
+      swarm.work do |node|
+        node.ready!
+        until node.stopping?
           Time.now
-          child.wait(0.05)
+          node.wait(0.05)
         end
       end
     end

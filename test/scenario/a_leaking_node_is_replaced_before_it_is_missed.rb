@@ -9,12 +9,12 @@ Scenario.play do
   swarm = run_swarm(<<~RUBY)
     BALLAST = "x" * (200 << 20)
     Skep.swarm "leaky", nodes: 2, memory_limit: "100M" do |swarm|
-      swarm.work do |child|
-        child.ready!
+      swarm.work do |node|
+        node.ready!
         leak = []
-        until child.stopping?
-          leak << ("y" * (1 << 20)) if child.id.zero?
-          child.wait(0.08)
+        until node.stopping?
+          leak << ("y" * (1 << 20)) if node.id.zero?
+          node.wait(0.08)
         end
       end
     end
@@ -26,7 +26,7 @@ Scenario.play do
   end
   died = swarm.await(GONE)
   must("stop it gracefully, and say why: #{died}") do
-    died["exitstatus"] == 0 && died["reason"] == "memory_limit"
+    died["exit_status"] == 0 && died["reason"] == "memory_limit"
   end
   swarm.await("node_replaced") { |event| event["reason"] == "memory_limit" }
   swarm.await(GONE) # and the next one

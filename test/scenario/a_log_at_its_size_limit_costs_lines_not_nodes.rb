@@ -17,7 +17,7 @@ Scenario.play do
   kill_one = lambda do
     swarm.kill(swarm.status("idle")["nodes"].first["pid"])
     deadline = Skep::OS.now + Scenario::SECONDS
-    until feed.take.any? { |event| event["event"] == "node_ready" }
+    until feed.read.any? { |event| event["event"] == "node_ready" }
       waited = feed.to_io.wait_readable([deadline - Skep::OS.now, 0].max)
       raise Scenario::Failed, "no replacement; #{swarm.account}" if !waited || feed.ended?
     end

@@ -5,7 +5,7 @@
 require_relative "scenario"
 
 class Scenario
-  # Kills a node so many times, and follows the status socket: the log isn't read.
+  # Kills a node so many times, and follows the control socket: the log isn't read.
   def kill_unread(swarm, times)
     feed = swarm.follow_socket("loud")
     times.times do |number|
@@ -19,7 +19,7 @@ class Scenario
 
   def heard(feed, &block)
     deadline = Skep::OS.now + SECONDS
-    until feed.take.any?(&block)
+    until feed.read.any?(&block)
       waited = feed.to_io.wait_readable([deadline - Skep::OS.now, 0].max)
       raise Failed, "not heard within #{SECONDS} s" if !waited || feed.ended?
     end
@@ -27,11 +27,11 @@ class Scenario
 end
 
 LOUD = <<~RUBY
-  Skep.swarm "loud", nodes: 2, restarts: 1_000_000 do |swarm|
-    swarm.work do |child|
-      600.times { child.event(:loud, text: "x" * 1_000) } # more than a pipe and the backlog take
-      child.ready!
-      child.wait until child.stopping?
+  Skep.swarm "loud", nodes: 2, max_restarts: 1_000_000 do |swarm|
+    swarm.work do |node|
+      600.times { node.event(:loud, text: "x" * 1_000) } # more than a pipe and the backlog take
+      node.ready!
+      node.wait until node.stopping?
     end
   end
 RUBY

@@ -82,7 +82,7 @@ def left
 end
 
 Scenario.play do
-  rounds = Integer(ENV.fetch("ROUNDS", "200"))
+  rounds = Integer(ENV.fetch("ROUNDS", "100"))
   seed = Integer(ENV.fetch("SEED", Random.new_seed.to_s)) % 1_000_000
   killer = Killer.new(Random.new(seed))
   MAPS.each(&:call) # so that what Ruby opens once is open

@@ -5,14 +5,14 @@
 require_relative "scenario"
 
 SOURCE = HANG + <<~'RUBY'
-  Skep.swarm "chain", nodes: 3, refork_after: 30, orphan_timeout: 0.5, restarts: 1_000_000 do |swarm|
-    swarm.work do |child|
-      child.event(:here, started: spawn("sleep infinity"))
-      child.ready!
-      until child.stopping?
-        child.count if child.mold.zero?
-        child.wait(0.005)
-        hang if File.exist?("#{__dir__}/hang") && child.id > 0
+  Skep.swarm "chain", nodes: 3, refork_after: 30, orphan_timeout: 0.5, max_restarts: 1_000_000 do |swarm|
+    swarm.work do |node|
+      node.event(:here, started: spawn("sleep infinity"))
+      node.ready!
+      until node.stopping?
+        node.processed if node.mold.zero?
+        node.wait(0.005)
+        hang if File.exist?("#{__dir__}/hang") && node.id > 0
       end
     end
   end

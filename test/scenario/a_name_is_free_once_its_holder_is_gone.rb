@@ -7,9 +7,9 @@ require_relative "scenario"
 Scenario.play do
   source = <<~'RUBY'
     Skep.swarm "heirs", nodes: 2, orphan_timeout: 60 do |swarm|
-      swarm.work do |child|
-        child.ready!
-        child.wait until child.stopping?
+      swarm.work do |node|
+        node.ready!
+        node.wait until node.stopping?
         next unless File.exist?("#{__dir__}/gate") # the last batch takes as long as we say
         File.open("#{__dir__}/gate") { |gate| gate.sysread(1) }
         File.write("#{__dir__}/finished.#{$$}", "")
@@ -50,7 +50,7 @@ Scenario.play do
   program = <<~'RUBY'
     require "skep"
     swarm = Skep.swarm("heirs", nodes: 1, log_format: :json) do |described|
-      described.work { |child| child.ready!; child.wait until child.stopping? }
+      described.work { |node| node.ready!; node.wait until node.stopping? }
       described.on(:node_ready) { |_| File.write("#{$place}/node", "") }
     end
     $place = ENV.fetch("PLACE")

@@ -7,22 +7,22 @@ require_relative "scenario"
 Scenario.play do
   swarm = run_swarm(<<~RUBY)
     Skep.swarm "greedy", nodes: 2, memory_limit: "60M", kill_timeout: 1 do |swarm|
-      swarm.on_boot do |child|
-        renewed = File.exist?("\#{__dir__}/\#{child.id}")
-        File.write("\#{__dir__}/\#{child.id}", "")
-        child.wait(3) if renewed # a slow boot
+      swarm.on_boot do |node|
+        renewed = File.exist?("\#{__dir__}/\#{node.id}")
+        File.write("\#{__dir__}/\#{node.id}", "")
+        node.wait(3) if renewed # a slow boot
         FIRST = !renewed
       end
-      swarm.work do |child|
-        child.ready!
-        child.wait(0.5)
+      swarm.work do |node|
+        node.ready!
+        node.wait(0.5)
         own = []
-        while FIRST && own.size < 100 && !child.stopping?
+        while FIRST && own.size < 100 && !node.stopping?
           own << ("y" * (2 << 20))
-          child.wait(0.1) if child.id.zero?
+          node.wait(0.1) if node.id.zero?
         end
-        loop { } if FIRST && child.id == 1 # deaf
-        child.wait until child.stopping?
+        loop { } if FIRST && node.id == 1 # deaf
+        node.wait until node.stopping?
       end
     end
   RUBY
@@ -33,7 +33,7 @@ Scenario.play do
     over.select { |event| event["node"].zero? }.map { |event| event["at_once"] } == [false, true]
   end
   must("let the one that hears end: #{dead[0]}") do
-    dead[0]["exitstatus"].zero? && dead[0]["reason"] == "memory_limit"
+    dead[0]["exit_status"].zero? && dead[0]["reason"] == "memory_limit"
   end
   must("kill the deaf: #{dead[1]}") do
     dead[1]["signal"] == "KILL" && dead[1]["reason"] == "memory_limit"

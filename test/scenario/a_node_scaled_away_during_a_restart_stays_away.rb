@@ -9,12 +9,12 @@ require_relative "scenario"
 # where there is one.
 SOURCE = <<~RUBY
   Skep.swarm "scaled", nodes: 3 do |swarm|
-    swarm.work do |child|
-      File.read("\#{__dir__}/boot-\#{child.id}") if File.exist?("\#{__dir__}/boot-\#{child.id}")
-      child.in_hand("item") if child.id < 2 && File.exist?("\#{__dir__}/busy")
-      child.ready!
-      child.wait until child.stopping?
-      held = "\#{__dir__}/held-\#{child.id}"
+    swarm.work do |node|
+      File.read("\#{__dir__}/boot-\#{node.id}") if File.exist?("\#{__dir__}/boot-\#{node.id}")
+      node.in_flight("item") if node.id < 2 && File.exist?("\#{__dir__}/busy")
+      node.ready!
+      node.wait until node.stopping?
+      held = "\#{__dir__}/held-\#{node.id}"
       File.read(held) if File.exist?(held)
     end
   end
@@ -62,7 +62,7 @@ Scenario.play do
     end
     release(last)
     died = swarm.await(GONE) { |event| event["node"] == 2 }
-    must("let it finish: #{died}") { died.values_at("exitstatus", "reason") == [0, "scale"] }
+    must("let it finish: #{died}") { died.values_at("exit_status", "reason") == [0, "scale"] }
     listed = swarm.status("scaled")["nodes"].map { |node| node["pid"] }
     must("list every node process: #{listed}, #{node_processes(swarm)}") do
       listed.sort == node_processes(swarm).sort

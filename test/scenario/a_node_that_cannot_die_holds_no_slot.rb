@@ -60,9 +60,9 @@ Scenario.play do
   skip "it takes the C" unless Skep::OS.native?
 
   swarm = run_swarm(<<~RUBY)
-    Skep.swarm "held", nodes: 4, restarts: 100, liveness_timeout: 2, kill_timeout: 1,
+    Skep.swarm "held", nodes: 4, max_restarts: 100, liveness_timeout: 2, kill_timeout: 1,
                        stop_timeout: 1 do |swarm|
-      swarm.work { |child| child.ready!; child.wait until child.stopping? }
+      swarm.work { |node| node.ready!; node.wait until node.stopping? }
     end
   RUBY
   mold = swarm.await("mold_ready")["pid"]

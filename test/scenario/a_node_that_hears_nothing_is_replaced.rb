@@ -7,21 +7,21 @@ require_relative "scenario"
 
 Scenario.play do
   swarm = run_swarm(<<~'RUBY')
-    Skep.swarm "odd", nodes: 6, restarts: 1_000_000, kill_timeout: 1 do |swarm|
-      swarm.work do |child|
-        mark = "#{__dir__}/done#{child.id}"
+    Skep.swarm "odd", nodes: 6, max_restarts: 1_000_000, kill_timeout: 1 do |swarm|
+      swarm.work do |node|
+        mark = "#{__dir__}/done#{node.id}"
         first = !File.exist?(mark)
         File.write(mark, "")
-        child.ready!
-        child.wait(0.1)
-        case first && child.id
+        node.ready!
+        node.wait(0.1)
+        case first && node.id
         when 0 then Dir.children("/proc/self/fd").each { |fd| IO.for_fd(fd.to_i).close rescue nil }
         when 1 then ObjectSpace.each_object(IO) { |io| io.close unless io.closed? }
         when 2 then exec("sleep", "1000")
         when 3 then fork { exec("sleep", "1001", close_others: false) } && exit!(9)
         when 4 then Process.wait(fork { Process.setsid; fork { exec("sleep", "1002") } }) && exit!(9)
         end
-        child.wait until child.stopping?
+        node.wait until node.stopping?
       end
     end
   RUBY
@@ -33,7 +33,7 @@ Scenario.play do
     died[2].values_at("signal", "reason") == %w[KILL channel_closed]
   end
   must("know how the others ended: #{died[3]}, #{died[4]}") do
-    [died[3], died[4]].all? { |event| event["exitstatus"] == 9 }
+    [died[3], died[4]].all? { |event| event["exit_status"] == 9 }
   end
   swarm.await("node_ready", times: 5)
   nodes = swarm.status("odd")["nodes"]

@@ -8,26 +8,26 @@ require_relative "scenario"
 SOURCE = <<~RUBY
   BALLAST = "x" * (120 << 20) # shared with the mold: only counting tells that it isn't the node's
   Skep.swarm "starved", nodes: 1, memory_limit: "100M" do |swarm|
-    swarm.work do |child|
+    swarm.work do |node|
       gate = File.open("\#{__dir__}/gate", "r+")
       Process.setrlimit(:NOFILE, Dir.children("/proc/self/fd").map(&:to_i).max + 8)
       held = []
       begin
         loop { held << File.open("/dev/null") }
       rescue Errno::EMFILE
-        child.ready!
+        node.ready!
       end
       rounds = 0
-      until child.stopping? || child.wait_for([gate], 0.25).any?
-        child.event(:worked, round: rounds += 1)
+      until node.stopping? || node.wait_for([gate], 0.25).any?
+        node.event(:worked, round: rounds += 1)
       end
-      next if child.stopping?
+      next if node.stopping?
 
       gate.getc
       held.each(&:close)
-      child.wait_for([gate]).each(&:getc)
+      node.wait_for([gate]).each(&:getc)
       leak = "y" * (110 << 20)
-      child.wait until child.stopping?
+      node.wait until node.stopping?
       leak.clear
     end
   end
@@ -50,7 +50,7 @@ Scenario.play do
   swarm.await("node_over_limit")
   died = swarm.await(GONE)
   must("replace it for its memory: #{died}") do
-    died.values_at("pid", "exitstatus", "reason") == [pid, 0, "memory_limit"]
+    died.values_at("pid", "exit_status", "reason") == [pid, 0, "memory_limit"]
   end
   must("stop with 0") { swarm.stop.exitstatus.zero? }
 end

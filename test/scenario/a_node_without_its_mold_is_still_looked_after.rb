@@ -7,7 +7,7 @@ require_relative "scenario"
 Scenario.play do
   swarm = run_swarm(<<~RUBY)
     Skep.swarm "bereft", nodes: 2, liveness_timeout: 2, kill_timeout: 1, max_lifetime: 12 do |swarm|
-      swarm.work { |child| child.ready!; child.wait until child.stopping? }
+      swarm.work { |node| node.ready!; node.wait until node.stopping? }
     end
   RUBY
   pids = swarm.await("node_ready", times: 2).to_h { |event| [event["node"], event["pid"]] }

@@ -12,8 +12,8 @@ Scenario.play do
     heard = []
     Signal.trap("USR1") { heard << "mine" }
     greeting = "hello from the program"
-    code = Skep.swarm("inside", nodes: 2, log_format: :json, restarts: 100) do |swarm|
-      swarm.work { |child| child.event(:greeted, text: greeting); child.ready!; child.wait until child.stopping? }
+    code = Skep.swarm("inside", nodes: 2, log_format: :json, max_restarts: 100) do |swarm|
+      swarm.work { |node| node.event(:greeted, text: greeting); node.ready!; node.wait until node.stopping? }
     end.run
     Process.kill(:USR1, Process.pid)
     Process.kill(:KILL, own)
@@ -39,12 +39,12 @@ Scenario.play do
   must("run the program's own block") do
     await.call(reader, "greeted")["text"] == "hello from the program"
   end
-  mold = Skep::Watch::Query.new("#{directory}/inside.sock")
+  mold = Skep::Control::Client.new("#{directory}/inside.sock")
   first = await.call(reader, "node_ready")["pid"]
   await.call(reader, "node_ready")
   Skep.pidfd(first).signal(:KILL)
   await.call(reader, "node_ready")
-  must("answer on its socket") { mold.ask("status")["status"]["nodes"].size == 2 }
+  must("answer on its socket") { mold.call("status")["status"]["nodes"].size == 2 }
   Skep.pidfd(pid).signal(:TERM)
   after = await.call(reader, "after")
   must("return the code and leave the program's own alone: #{after}") do
@@ -64,8 +64,8 @@ Scenario.play do
   Skep.pidfd(pid).signal(:KILL)
   Process.wait(pid)
   gone(pids)
-  (own - [mold]).each do |child|
-    Skep.pidfd(child).signal(:KILL)
+  (own - [mold]).each do |node|
+    Skep.pidfd(node).signal(:KILL)
   rescue Errno::ESRCH # it has ended by itself
     nil
   end

@@ -13,9 +13,9 @@ SOURCE = <<~RUBY
     def facts = { "kind" => @kind }
     def threads = 1
 
-    def run(child, _handler)
-      child.ready!
-      child.wait until child.stopping?
+    def run(node, _handler)
+      node.ready!
+      node.wait until node.stopping?
     end
   end
 
@@ -27,7 +27,8 @@ def write(directory, works, *events)
       "\"#{event} \#{facts[\"node\"]}\\n\", mode: \"a\") }\n"
   end
   File.write(File.join(directory, "swarm.rb"),
-             "#{SOURCE}Skep.swarm \"news\", restarts: 1000 do |s|\n#{blocks.join}#{works}\nend\n")
+             "#{SOURCE}Skep.swarm \"news\", max_restarts: 1000 do |s|\n" \
+             "#{blocks.join}#{works}\nend\n")
 end
 
 def works(first, second, nodes: 1)
@@ -55,7 +56,7 @@ Scenario.play do
 
   write(swarm.directory, works("orders", "invoices", nodes: 3), "node_died", "node_replacing")
   must("reload again") { swarm.skep("reload", "news").nil? }
-  ignored = swarm.await("reload_ignored")["message"]
+  ignored = swarm.await("reload_ignored")["error"]
   must("name what it leaves: #{ignored}") { ignored.include?("nodes of work 0 (1 to 3)") }
   must("restart") { swarm.skep("restart", "news").nil? }
   swarm.follow("a block for another event runs") { heard(swarm).include?("node_replacing 1") }

@@ -7,8 +7,8 @@ require_relative "scenario"
 
 SOURCE = <<~RUBY
   Skep.swarm "rolling", nodes: 3 do |swarm|
-    swarm.on_boot { |child| IO.select(nil, nil, nil, 0.05) }
-    swarm.work { |child| child.ready!; child.wait until child.stopping? }
+    swarm.on_boot { |node| IO.select(nil, nil, nil, 0.05) }
+    swarm.work { |node| node.ready!; node.wait until node.stopping? }
   end
 RUBY
 
@@ -19,7 +19,7 @@ Scenario.play do
   swarm.await("restart_finished")
   died = swarm.await("node_exited", times: 3)
   must("name the reason of each end: #{died}") do
-    died.all? { |event| event.values_at("reason", "exitstatus") == ["restart", 0] }
+    died.all? { |event| event.values_at("reason", "exit_status") == ["restart", 0] }
   end
   must("have renewed all") do
     (swarm.status("rolling")["nodes"].map { |node| node["pid"] } & first).empty?

@@ -8,7 +8,7 @@ require_relative "scenario"
 def ask_again(control, ends)
   answers = Hash.new(0)
   while Skep::OS.now < ends
-    answers[Skep::Watch::Query.new(control).ask("restart", node: 0).key?("done")] += 1
+    answers[Skep::Control::Client.new(control).call("restart", node: 0).key?("done")] += 1
   end
   answers
 end

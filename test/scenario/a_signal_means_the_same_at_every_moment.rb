@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # Each signal to the supervisor, at each moment of its life: while the mold loads the file, while a
-# node boots, at work, and while it stops; what it does is docs/signals.md's table. Each time its
-# handler runs once, nothing is left, and what the signal has no use for changes nothing.
+# node boots, at work, and while it stops; what it does is docs/reference/signals.md's table. Each
+# time its handler runs once, nothing is left, and what the signal has no use for changes nothing.
 # (ROUNDS=n for more rounds.)
 require_relative "scenario"
 
@@ -13,14 +13,14 @@ HELD = <<~RUBY
     $stderr.syswrite("held\\n")
     File.open("\#{__dir__}/gate") { |gate| gate.sysread(1) }
   end
-  Skep.swarm "held", nodes: 2, boot_parallel: 2, stop_timeout: 60, restarts: 1000 do |swarm|
+  Skep.swarm "held", nodes: 2, boot_concurrency: 2, stop_timeout: 60, max_restarts: 1000 do |swarm|
     swarm.preload { hold.call("load") }
     swarm.on_boot { hold.call("boot") }
-    swarm.on_exit { |child| hold.call("stop") }
-    swarm.work do |child|
-      child.ready!
-      child.event(:was_quiet) if child.wait && !child.stopping?
-      child.wait until child.stopping?
+    swarm.on_exit { |node| hold.call("stop") }
+    swarm.work do |node|
+      node.ready!
+      node.event(:was_quiet) if node.wait && !node.stopping?
+      node.wait until node.stopping?
     end
   end
 RUBY

@@ -6,14 +6,14 @@ require_relative "scenario"
 
 Scenario.play do
   swarm = run_swarm(<<~RUBY)
-    Skep.swarm "silent", nodes: 4, liveness_timeout: 1, kill_timeout: 10, restarts: 100 do |swarm|
-      swarm.work do |child|
-        stuck = File.exist?("\#{__dir__}/once") ? nil : child.id
-        child.ready!
-        child.wait(0.1)
+    Skep.swarm "silent", nodes: 4, liveness_timeout: 1, kill_timeout: 10, max_restarts: 100 do |swarm|
+      swarm.work do |node|
+        stuck = File.exist?("\#{__dir__}/once") ? nil : node.id
+        node.ready!
+        node.wait(0.1)
         loop { } if stuck == 0
-        child.busy(for: 60) { IO.select(nil, nil, nil, 2.5) } if stuck == 1
-        child.wait until child.stopping?
+        node.busy(for: 60) { IO.select(nil, nil, nil, 2.5) } if stuck == 1
+        node.wait until node.stopping?
       end
     end
   RUBY

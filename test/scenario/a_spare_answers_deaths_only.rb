@@ -8,10 +8,10 @@ require_relative "scenario"
 def swarm_of(options, work)
   run_swarm(<<~RUBY)
     Skep.swarm "choosy", nodes: 2, spares: 1, #{options} do |swarm|
-      swarm.work do |child|
-        child.ready!
+      swarm.work do |node|
+        node.ready!
         #{work}
-        child.wait until child.stopping?
+        node.wait until node.stopping?
       end
     end
   RUBY
@@ -25,13 +25,13 @@ end
 def stepped(swarm) = swarm.events.count { |event| event["event"] == "spare_stepped_in" }
 
 def ask(swarm, request, **more)
-  Skep::Watch::Query.new("#{swarm.directory}/choosy.sock").ask(request, **more)
+  Skep::Control::Client.new("#{swarm.directory}/choosy.sock").call(request, **more)
 end
 
 def stop(swarm) = must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
 
 Scenario.play do
-  swarm = swarm_of("restarts: 1_000", "")
+  swarm = swarm_of("max_restarts: 1_000", "")
   old = booted(swarm)
   swarm.signal(:USR2)
   swarm.await("restart_finished")
@@ -46,7 +46,7 @@ Scenario.play do
 end
 
 Scenario.play do
-  swarm = swarm_of("restarts: 1_000", "")
+  swarm = swarm_of("max_restarts: 1_000", "")
   booted(swarm)
   ask(swarm, "scale", nodes: 4)
   added = swarm.await("node_ready", times: 2)
@@ -63,7 +63,7 @@ end
 
 Scenario.play do
   swarm = swarm_of("liveness_timeout: 1, kill_timeout: 1",
-                   'Thread.stop if child.id == 0 && !File.exist?("#{__dir__}/well")')
+                   'Thread.stop if node.id == 0 && !File.exist?("#{__dir__}/well")')
   booted(swarm)
   swarm.await("node_hung")
   File.write("#{swarm.directory}/well", "")
@@ -74,8 +74,8 @@ Scenario.play do
 end
 
 Scenario.play do
-  swarm = swarm_of("restart: :on_failure, restarts: 1_000",
-                   "next if child.id == 0; child.wait(0.2); exit!(4)")
+  swarm = swarm_of("restart: :on_failure, max_restarts: 1_000",
+                   "next if node.id == 0; node.wait(0.2); exit!(4)")
   booted(swarm)
   swarm.await("node_finished")
   swarm.await("spare_stepped_in", times: 3)
@@ -86,7 +86,7 @@ Scenario.play do
 end
 
 Scenario.play do
-  swarm = swarm_of("restarts: 3", "Skep.pidfd(Skep.pid).signal(:KILL) if child.id == 1")
+  swarm = swarm_of("max_restarts: 3", "Skep.pidfd(Skep.pid).signal(:KILL) if node.id == 1")
   waiting = swarm.await("node_waiting")
   before = swarm.events.take_while { |event| !event.equal?(waiting) } # a fifth may be read already
   deaths = before.count { |event| GONE.include?(event["event"]) && event["node"] == 1 }

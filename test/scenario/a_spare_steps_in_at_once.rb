@@ -11,17 +11,17 @@ NODES = 4
 
 # Each holder of a slot writes when it began, and on and on that it is there.
 SOURCE = <<~'RUBY'
-  Skep.swarm "spared", nodes: 4, spares: Integer(ENV["SPARES"]), restarts: 1_000_000,
-                       boot_parallel: 4 do |swarm|
-    swarm.work do |child|
+  Skep.swarm "spared", nodes: 4, spares: Integer(ENV["SPARES"]), max_restarts: 1_000_000,
+                       boot_concurrency: 4 do |swarm|
+    swarm.work do |node|
       began = Skep::OS.now
-      page = File.open("#{__dir__}/holders/#{child.id}.#{Process.pid}", "w")
+      page = File.open("#{__dir__}/holders/#{node.id}.#{Process.pid}", "w")
       page.pwrite([began].pack("D"), 0)
-      raise "whose slot is it?" unless ENV["SKEP_NODE_ID"] == child.id.to_s
-      child.ready!
-      until child.stopping?
+      raise "whose slot is it?" unless ENV["SKEP_NODE_ID"] == node.id.to_s
+      node.ready!
+      until node.stopping?
         page.pwrite([Skep::OS.now].pack("D"), 8)
-        child.wait(0.001)
+        node.wait(0.001)
       end
     end
   end

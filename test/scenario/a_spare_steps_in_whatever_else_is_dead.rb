@@ -6,11 +6,11 @@ require_relative "scenario"
 
 def spared(more = "", work: "")
   run_swarm(<<~RUBY)
-    Skep.swarm "spared", nodes: 2, spares: 1, restarts: 1_000, #{more} do |swarm|
-      swarm.work do |child|
-        child.ready!
+    Skep.swarm "spared", nodes: 2, spares: 1, max_restarts: 1_000, #{more} do |swarm|
+      swarm.work do |node|
+        node.ready!
         #{work}
-        child.wait until child.stopping?
+        node.wait until node.stopping?
       end
     end
   RUBY
@@ -37,8 +37,8 @@ end
 
 Scenario.play do
   swarm = spared("kill_timeout: 1", work: <<~'WORK')
-    child.wait(0.2)
-    exec("sleep", "1000") if child.id == 0 && Dir.mkdir("#{__dir__}/once") == 0 rescue Errno::EEXIST
+    node.wait(0.2)
+    exec("sleep", "1000") if node.id == 0 && Dir.mkdir("#{__dir__}/once") == 0 rescue Errno::EEXIST
   WORK
   nodes, spare = booted(swarm)
   died = swarm.await(GONE)

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The exit codes of docs/cli.md, each by a real swarm.
+# The exit codes of docs/reference/cli.md, each by a real swarm.
 require_relative "scenario"
 
 Scenario.play do
@@ -25,7 +25,7 @@ Scenario.play do
     ended.call("stopped by #{name}", ready.call(IDLE), 0) { |swarm| swarm.signal(name) }
   end
   ended.call("stopped over the socket", ready.call(IDLE), 0) do |swarm|
-    Skep::Watch::Query.new("#{swarm.directory}/idle.sock").ask("stop")
+    Skep::Control::Client.new("#{swarm.directory}/idle.sock").call("stop")
   end
   ended.call("a node had to be killed at stop_timeout", ready.call(stubborn), 2) do |swarm|
     swarm.signal("TERM")
@@ -50,7 +50,7 @@ Scenario.play do
   ended.call("work that isn't to start again failed", run_swarm(never.call("raise 'no'")), 4)
 
   loops = <<~RUBY
-    Skep.swarm("a", nodes: 1, restarts: 3, on_crash_loop: :stop) do |s|
+    Skep.swarm("a", nodes: 1, max_restarts: 3, on_crash_loop: :stop) do |s|
       s.work { |c| c.ready!; exit!(9) }
     end
   RUBY
@@ -60,7 +60,7 @@ Scenario.play do
   end
 
   boots = <<~RUBY
-    Skep.swarm("a", nodes: 2, restarts: 1) { |s| s.on_boot { raise "no database" }; s.work { } }
+    Skep.swarm("a", nodes: 2, max_restarts: 1) { |s| s.on_boot { raise "no database" }; s.work { } }
   RUBY
   could_not = ended.call("no node could boot", run_swarm(boots), 1)
   must("say so on stderr: #{could_not.stderr}") do

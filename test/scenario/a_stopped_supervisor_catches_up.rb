@@ -8,15 +8,15 @@ require_relative "scenario"
 Scenario.play do
   seconds = Float(ENV.fetch("STOPPED", "3"))
   swarm = run_swarm(<<~RUBY)
-    Skep.swarm "talk", nodes: 4, restarts: 100, liveness_timeout: 1 do |swarm|
-      swarm.work do |child|
-        child.ready!
-        until child.stopping?
+    Skep.swarm "talk", nodes: 4, max_restarts: 100, liveness_timeout: 1 do |swarm|
+      swarm.work do |node|
+        node.ready!
+        until node.stopping?
           talk = File.exist?("\#{__dir__}/loud") ? 100 : 1
-          talk.times { child.event(:talk, text: "x" * 3_000) }
-          child.count
-          File.write("\#{__dir__}/turns\#{child.id}", ".", mode: "a")
-          child.wait(0.05)
+          talk.times { node.event(:talk, text: "x" * 3_000) }
+          node.processed
+          File.write("\#{__dir__}/turns\#{node.id}", ".", mode: "a")
+          node.wait(0.05)
         end
       end
     end
@@ -24,14 +24,14 @@ Scenario.play do
   nodes = swarm.await("node_ready", times: 4).to_h { |event| [event["node"], event["pid"]] }
   feed = swarm.follow_socket("talk")
   heard = Hash.new(0)
-  hear = -> { feed.take.each { |event| heard[event["event"]] += 1 } }
+  hear = -> { feed.read.each { |event| heard[event["event"]] += 1 } }
   turns = ->(id) { File.size?("#{swarm.directory}/turns#{id}").to_i }
 
   swarm.signal(:STOP)
   File.write("#{swarm.directory}/loud", "")
   before = turns.call(0)
   control = File.join(swarm.directory, "talk.sock")
-  asked = Array.new(3) { Thread.new { Skep::Watch::Query.new(control).ask("status") } }
+  asked = Array.new(3) { Thread.new { Skep::Control::Client.new(control).call("status") } }
   swarm.kill(nodes[1])
   swarm.kill(nodes[2])
   ends = Skep::OS.now + seconds

@@ -5,7 +5,7 @@
 require_relative "scenario"
 
 class Scenario
-  # A process of ours that signals others as fast as it can be read; closing the pipe ends it.
+  # A process that signals others as fast as it can be read. It ends when the pipe is closed.
   class Storm
     QUIET = %w[CHLD CONT WINCH URG].freeze # no answer is expected to them
 
@@ -68,7 +68,7 @@ Scenario.play do
       must("answer with #{name}; told #{told}") do
         feed.to_io.wait_readable([deadline - Skep::OS.now, 0].max) && !feed.ended?
       end
-      feed.take.each { |event| told[event["event"]] += 1 }
+      feed.read.each { |event| told[event["event"]] += 1 }
     end
   end
 

@@ -7,7 +7,7 @@ require_relative "scenario"
 Scenario.play do
   swarm = run_swarm(<<~RUBY)
     Skep.swarm "idle", nodes: 2, liveness_timeout: 1 do |swarm|
-      swarm.work { |child| child.ready!; child.wait until child.stopping? }
+      swarm.work { |node| node.ready!; node.wait until node.stopping? }
     end
   RUBY
   swarm.await("node_ready", times: 2)

@@ -12,20 +12,20 @@ SOURCE = HANG + <<~RUBY
     one.synchronize { held.pop; go << 1; two.synchronize { } }
   end
 
-  Skep.swarm "stuck", nodes: 5, liveness_timeout: 1, kill_timeout: 10, restarts: 100 do |swarm|
-    swarm.work do |child|
-      again = File.exist?("\#{__dir__}/again\#{child.id}")
-      File.write("\#{__dir__}/again\#{child.id}", "")
-      child.ready!
-      child.wait(0.1)
-      child.in_hand("job \#{child.id}")
-      case again || child.id
+  Skep.swarm "stuck", nodes: 5, liveness_timeout: 1, kill_timeout: 10, max_restarts: 100 do |swarm|
+    swarm.work do |node|
+      again = File.exist?("\#{__dir__}/again\#{node.id}")
+      File.write("\#{__dir__}/again\#{node.id}", "")
+      node.ready!
+      node.wait(0.1)
+      node.in_flight("job \#{node.id}")
+      case again || node.id
       when 0 then loop { }
       when 1 then hang
       when 2 then DEADLOCK.call
       when 3 then Process.kill(:STOP, Process.pid)
       end
-      child.wait until child.stopping?
+      node.wait until node.stopping?
     end
   end
 RUBY
@@ -35,7 +35,7 @@ Scenario.play do
   hung = swarm.await("node_hung", times: 4).to_h { |event| [event["node"], event] }
   must("find all that are stuck, and no other: #{hung.keys}") { hung.keys.sort == [0, 1, 2, 3] }
   must("tell what they had in hand") do
-    hung.all? { |node, event| event["in_hand"] == ["job #{node}"] }
+    hung.all? { |node, event| event["in_flight"] == ["job #{node}"] }
   end
   must("tell where in Ruby") do
     [["swarm.rb", 0], ["synchronize", 2]].all? do |place, node|
@@ -58,7 +58,7 @@ Scenario.play do
   must("leave their neighbour alone") { nodes[4]["restarts"].zero? && !nodes[4]["last_hang"] }
   must("remember the last hang of each: #{nodes[0]["last_hang"]}") do
     nodes.first(4).all? do |node|
-      node["last_hang"].values_at("why", "in_hand") == ["hung", ["job #{node["id"]}"]]
+      node["last_hang"].values_at("reason", "in_flight") == ["hung", ["job #{node["id"]}"]]
     end
   end
   seconds = died.map do |event|

@@ -12,45 +12,45 @@ SOURCE = <<~RUBY
     def facts = { kind: "jobs" }
     def threads = 3
 
-    def run(child, handler)
-      child.ready!
+    def run(node, handler)
+      node.ready!
       workers = (1..threads).map do |number|
-        Thread.new { work(child.lane(number), handler) }
+        Thread.new { work(node.thread(number), handler) }
       end
-      child.wait until child.stopping?
+      node.wait until node.stopping?
       workers.each(&:kill).each(&:join)
     end
 
-    def work(lane, handler)
-      until lane.stopping?
-        lane.in_hand("a job")
-        handler.call(lane, Thread.current)
-        lane.in_hand(nil)
-        lane.wait(0.05)
+    def work(node, handler)
+      until node.stopping?
+        node.in_flight("a job")
+        handler.call(node, Thread.current)
+        node.in_flight(nil)
+        node.wait(0.05)
       end
     end
   end
 
   first = !File.exist?("\#{__dir__}/again")
-  Skep.swarm "jobs", nodes: 2, liveness_timeout: 1, kill_timeout: 1, restarts: 100 do |swarm|
+  Skep.swarm "jobs", nodes: 2, liveness_timeout: 1, kill_timeout: 1, max_restarts: 100 do |swarm|
     never = ->(seconds = nil) { IO.select(nil, nil, nil, seconds) }
-    swarm.work(Jobs.new) do |lane, thread|
-      lane.count
+    swarm.work(Jobs.new) do |node, thread|
+      node.processed
       turn = @jobs = @jobs.to_i + 1
-      next unless turn == 3 && !File.exist?("\#{__dir__}/again\#{lane.id}")
+      next unless turn == 3 && !File.exist?("\#{__dir__}/again\#{node.id}")
 
-      File.write("\#{__dir__}/again\#{lane.id}", "")
-      case lane.id
+      File.write("\#{__dir__}/again\#{node.id}", "")
+      case node.id
       when 0
-        lane.in_hand("the job that hangs")
+        node.in_flight("the job that hangs")
         never.call
       when 1 # a job of two timeouts, which also a helper thread of the handler's can beat for
-        lane.busy(for: 60) { never.call(2.2) }
+        node.busy(for: 60) { never.call(2.2) }
         ended = Queue.new
-        helper = Thread.new { 6.times { lane.beat; never.call(0.4) }; ended << true }
+        helper = Thread.new { 6.times { node.beat; never.call(0.4) }; ended << true }
         ended.pop
         helper.join
-        lane.event(:long_jobs_done)
+        node.event(:long_jobs_done)
       end
     end
   end
@@ -62,7 +62,7 @@ Scenario.play do
   hung = swarm.await("node_hung")
   must("name the thread and its job: #{hung}") do
     hung["node"].zero? && (1..3).cover?(hung["thread"]) &&
-      hung["in_hand"].first == "the job that hangs"
+      hung["in_flight"].first == "the job that hangs"
   end
   died = swarm.await(GONE)
   must("replace the node: #{died}") { died.values_at("node", "reason") == [0, "hung"] }

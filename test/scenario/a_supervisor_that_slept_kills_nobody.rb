@@ -7,20 +7,20 @@
 require_relative "scenario"
 
 SOURCE = <<~RUBY
-  Skep.swarm "sleepy", nodes: 4, liveness_timeout: 1, kill_timeout: 1, restarts: 100 do |swarm|
-    swarm.work do |child|
-      child.ready!
-      case child.id
-      when 0 then child.wait until child.stopping?
+  Skep.swarm "sleepy", nodes: 4, liveness_timeout: 1, kill_timeout: 1, max_restarts: 100 do |swarm|
+    swarm.work do |node|
+      node.ready!
+      case node.id
+      when 0 then node.wait until node.stopping?
       when 1 # pieces of work of nearly a timeout
-        until child.stopping?
+        until node.stopping?
           IO.select(nil, nil, nil, 0.5)
-          child.beat
+          node.beat
         end
-      when 2 then child.busy(for: 6) { child.on_stop { exit! }; IO.select(nil, nil, nil, 3600) }
+      when 2 then node.busy(for: 6) { node.on_stop { exit! }; IO.select(nil, nil, nil, 3600) }
       when 3
-        child.wait(0.1) until child.stopping? || File.exist?("\#{__dir__}/hang")
-        loop { } unless child.stopping? || File.exist?("\#{__dir__}/hung")
+        node.wait(0.1) until node.stopping? || File.exist?("\#{__dir__}/hang")
+        loop { } unless node.stopping? || File.exist?("\#{__dir__}/hung")
       end
     end
   end
@@ -34,7 +34,7 @@ Scenario.play do
     pids.each { |pid| swarm.kill(pid, :STOP) }
     swarm.follow_for(3)
     pids.reverse_each { |pid| swarm.kill(pid, :CONT) }
-    swarm.await("supervisor_late") { |late| late["seconds"] > 1 }
+    swarm.await("supervisor_late") { |late| late["duration"] > 1 }
     swarm.follow_for(0.9) # what is overdue now would be found by now
   end
   asleep.call([swarm.pid])

@@ -7,11 +7,11 @@ require_relative "scenario"
 
 SOURCE = <<~RUBY
   Skep.swarm "scaled", nodes: 2 do |swarm|
-    swarm.work do |child|
-      child.in_hand("item of \#{child.id}") if child.id.odd?
-      child.ready!
-      child.wait until child.stopping?
-      child.event(:leaves, for_good: child.for_good?)
+    swarm.work do |node|
+      node.in_flight("item of \#{node.id}") if node.id.odd?
+      node.ready!
+      node.wait until node.stopping?
+      node.event(:leaves, scaling_down: node.scaling_down?)
       File.read("\#{__dir__}/held") if File.exist?("\#{__dir__}/held")
     end
   end
@@ -35,10 +35,10 @@ Scenario.play do
   must("shrink") { scale(swarm, "3").nil? }
   died = swarm.await(GONE, times: 3)
   must("let them finish: #{died}") do
-    died.all? { |event| event.values_at("exitstatus", "reason") == [0, "scale"] }
+    died.all? { |event| event.values_at("exit_status", "reason") == [0, "scale"] }
   end
   left = swarm.await("leaves", times: 3)
-  must("say that it is for good: #{left}") { left.all? { |event| event["for_good"] } }
+  must("say that it is for good: #{left}") { left.all? { |event| event["scaling_down"] } }
   must("keep those that have something in hand: #{ids(swarm)}") { ids(swarm) == [1, 3, 5] }
 
   must("grow again") { scale(swarm, "5").nil? }
@@ -52,7 +52,7 @@ Scenario.play do
   must("give its id to nobody yet") { swarm.await("node_ready")["node"] == 4 }
   File.write(held, "go on") # once it reads
   File.unlink(held)
-  must("end by itself") { swarm.await("node_exited")["exitstatus"] == 0 }
+  must("end by itself") { swarm.await("node_exited")["exit_status"] == 0 }
   must("have five: #{ids(swarm)}") { ids(swarm) == [0, 1, 3, 4, 5] }
 
   %w[0 -1 100000000].each do |count|
@@ -60,12 +60,12 @@ Scenario.play do
     must("refuse #{count} in a sentence: #{why}") { why.to_s.match?(/whole number|room for/) }
   end
   why = scale(swarm, "scaled", "many")
-  must("refuse what is no number: #{why}") { why.include?('"many" is no number') }
+  must("refuse what is no number: #{why}") { why.include?("whole number, 1 or more (got many)") }
   must("be as before") { ids(swarm) == [0, 1, 3, 4, 5] }
 
   swarm.kill(swarm.status("scaled")["nodes"].last["pid"])
   swarm.await("node_ready") { |event| event["node"] == 5 }
   must("stop with 0") { swarm.stop.exitstatus == 0 }
   left = swarm.events.select { |event| event["event"] == "leaves" }.last(5)
-  must("keep their slots at a stop: #{left}") { left.none? { |event| event["for_good"] } }
+  must("keep their slots at a stop: #{left}") { left.none? { |event| event["scaling_down"] } }
 end

@@ -7,11 +7,11 @@ require_relative "scenario"
 
 # Node 1 waits at its end for the file `held`.
 SOURCE = <<~RUBY
-  Skep.swarm "giving", nodes: 2, restarts: 2, on_crash_loop: :stop do |swarm|
-    swarm.work do |child|
-      child.ready!
-      raise "no use" if child.id.zero?
-      child.wait until child.stopping?
+  Skep.swarm "giving", nodes: 2, max_restarts: 2, on_crash_loop: :stop do |swarm|
+    swarm.work do |node|
+      node.ready!
+      raise "no use" if node.id.zero?
+      node.wait until node.stopping?
       File.read("\#{__dir__}/held")
     end
   end

@@ -5,15 +5,15 @@
 require_relative "scenario"
 
 Scenario.play do
-  rounds = Integer(ENV.fetch("ROUNDS", "40"))
+  rounds = Integer(ENV.fetch("ROUNDS", "25"))
   source = <<~RUBY
-    Skep.swarm "idle", nodes: 4, restarts: 1_000_000 do |swarm|
+    Skep.swarm "idle", nodes: 4, max_restarts: 1_000_000 do |swarm|
       swarm.on_boot { 20_000.times { } }
-      swarm.work { |child| child.ready!; child.wait until child.stopping? }
+      swarm.work { |node| node.ready!; node.wait until node.stopping? }
     end
   RUBY
   # Ruby itself, before it has read a line of anybody's,
-  # loses one TERM in twenty (docs/signals.md): begin at our first line.
+  # loses one TERM in twenty (docs/reference/signals.md): begin at our first line.
   first_line = "%w[TERM INT].each { |name| trap(name) { exit!(0) } }; " \
                "$stdout.syswrite(\"first line\\n\")"
   random = Random.new(Integer(ENV.fetch("SEED", "1")))
@@ -31,14 +31,14 @@ Scenario.play do
   end
 
   swarm = run_swarm(<<~RUBY)
-    Skep.swarm "hooks", nodes: 1, restarts: 1_000_000 do |swarm|
+    Skep.swarm "hooks", nodes: 1, max_restarts: 1_000_000 do |swarm|
       swarm.on_boot { Process.kill(:TERM, Process.pid) }
-      swarm.work { |child| child.event(:worked, stopping: child.stopping?); child.ready!; child.wait(20) }
+      swarm.work { |node| node.event(:worked, stopping: node.stopping?); node.ready!; node.wait(20) }
     end
   RUBY
   ends = swarm.await(GONE, times: 5)
   must("hear a TERM within on_boot: #{swarm.account}") do
-    ends.all? { |event| event["exitstatus"] == 0 }
+    ends.all? { |event| event["exit_status"] == 0 }
   end
   must("stop with 0") { swarm.stop.exitstatus == 0 }
 end

@@ -8,8 +8,8 @@ require_relative "scenario"
 Scenario.play do
   kills = Integer(ENV.fetch("KILLS", "1000"))
   swarm = run_swarm(<<~RUBY)
-    Skep.swarm "idle", nodes: 2, restarts: 1_000_000 do |swarm|
-      swarm.work { |child| child.ready!; child.wait until child.stopping? }
+    Skep.swarm "idle", nodes: 2, max_restarts: 1_000_000 do |swarm|
+      swarm.work { |node| node.ready!; node.wait until node.stopping? }
     end
   RUBY
   measure = lambda do

@@ -8,17 +8,17 @@ require_relative "scenario"
 
 WARM = <<~RUBY
   require "socket"
-  Skep.swarm "warm", nodes: 3, refork_after: 30, restarts: 1000 do |swarm|
+  Skep.swarm "warm", nodes: 3, refork_after: 30, max_restarts: 1000 do |swarm|
     swarm.preload { CACHE = {} }
-    swarm.on_exit { |child| File.write("\#{__dir__}/exit.\#{Process.pid}", "") }
-    swarm.work do |child|
-      child.event(:begins, cached: CACHE.size)
+    swarm.on_exit { |node| File.write("\#{__dir__}/exit.\#{Process.pid}", "") }
+    swarm.work do |node|
+      node.event(:begins, cached: CACHE.size)
       %<more>s
-      child.ready!
-      until child.stopping?
+      node.ready!
+      until node.stopping?
         CACHE[CACHE.size] = "x" * 100
-        child.count if child.mold.zero? # one refork, and no other on its heels
-        child.wait(0.005)
+        node.processed if node.mold.zero? # one refork, and no other on its heels
+        node.wait(0.005)
       end
     end
   end
@@ -54,7 +54,7 @@ Scenario.play do
   { CONNECTION => /connect/, THREAD => /thread/ }.each do |more, why|
     swarm = run_swarm(format(WARM, more:))
     failed = swarm.await("refork_failed")
-    must("say why not: #{failed}") { failed["message"].match?(why) }
+    must("say why not: #{failed}") { failed["error"].match?(why) }
     swarm.await("node_replaced")
     must("work on, with a warning only once") do
       nodes = swarm.status("warm")["nodes"]

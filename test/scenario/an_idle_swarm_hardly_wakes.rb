@@ -13,11 +13,11 @@ LIMITS = "memory_limit: \"1G\", memory_budget: \"16G\", max_lifetime: 3600, spar
 SOURCE = <<~RUBY
   Skep.swarm "%<name>s", nodes: 12, liveness_timeout: #{TIMEOUT}, %<options>s do |swarm|
     swarm.on(:node_died) {}
-    swarm.work(nodes: 10) { |child| child.ready!; child.wait until child.stopping? }
-    swarm.work(nodes: 2) do |child|
-      child.ready!
+    swarm.work(nodes: 10) { |node| node.ready!; node.wait until node.stopping? }
+    swarm.work(nodes: 2) do |node|
+      node.ready!
       pipe = IO.pipe
-      child.wait_for([pipe.first]) until child.stopping?
+      node.wait_for([pipe.first]) until node.stopping?
     end
   end
 RUBY

@@ -10,14 +10,14 @@ Scenario.play do
   at_end { group.remove }
   swarm = run_swarm(<<~RUBY, before: group.enter)
     Skep.swarm "greedy", nodes: 2 do |swarm|
-      swarm.work do |child|
-        child.ready!
+      swarm.work do |node|
+        node.ready!
         first = !File.exist?("\#{__dir__}/eaten")
-        if child.id.zero? && first
+        if node.id.zero? && first
           File.write("\#{__dir__}/eaten", "")
           eaten = Array.new(100) { "y" * (4 << 20) }
         end
-        child.wait until child.stopping?
+        node.wait until node.stopping?
       end
     end
   RUBY

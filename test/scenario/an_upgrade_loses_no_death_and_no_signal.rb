@@ -5,14 +5,14 @@
 # does at any other time, once. (ROUNDS=n for more, SEED=n for the same moments.)
 require_relative "scenario"
 
-ROUNDS = Integer(ENV.fetch("ROUNDS", "20"))
+ROUNDS = Integer(ENV.fetch("ROUNDS", "10"))
 SEED = Integer(ENV.fetch("SEED", Random.new_seed % 1_000))
 LONGEST = 1.2 # seconds, within which most upgrades are over
 
 KEPT = <<~'RUBY'
-  Skep.swarm "kept", nodes: 3, spares: 1, restarts: 1_000_000 do |swarm|
+  Skep.swarm "kept", nodes: 3, spares: 1, max_restarts: 1_000_000 do |swarm|
     swarm.on(:node_ready) { |_| nil }
-    swarm.work { |child| child.ready!; child.wait until child.stopping? }
+    swarm.work { |node| node.ready!; node.wait until node.stopping? }
   end
 RUBY
 BUSY = /booting|comes or goes|no mold|forked or replaced|way out|being replaced/

@@ -6,10 +6,10 @@
 require_relative "scenario"
 
 SOURCE = <<~'RUBY'
-  Skep.swarm "stays", nodes: 2, restarts: 1_000, orphan_timeout: 2 do |swarm|
+  Skep.swarm "stays", nodes: 2, max_restarts: 1_000, orphan_timeout: 2 do |swarm|
     gate = "#{__dir__}/gate"
     swarm.on_boot { |_| File.read(gate) if File.exist?(gate) }
-    swarm.work { |child| child.ready!; child.wait until child.stopping? }
+    swarm.work { |node| node.ready!; node.wait until node.stopping? }
   end
 RUBY
 
@@ -26,8 +26,8 @@ def program(name, source) = File.join(directory, name).tap { |path| File.write(p
 
 # What is said to who wants it to be that program.
 def ask(swarm, program)
-  query = Skep::Watch::Query.new("#{swarm.directory}/stays.sock")
-  query.ask("upgrade", seconds: Scenario::SECONDS, program: [RbConfig.ruby, program])
+  query = Skep::Control::Client.new("#{swarm.directory}/stays.sock")
+  query.call("upgrade", timeout: Scenario::SECONDS, program: [RbConfig.ruby, program])
        .values_at("error", "done").compact.first
 end
 
@@ -129,7 +129,7 @@ Scenario.play do
 
   inside = <<~RUBY
     $LOAD_PATH.unshift(#{File.expand_path("../../lib", __dir__).inspect}); require "skep"
-    Skep.swarm("stays", nodes: 1) { |swarm| swarm.work { |child| child.ready!; child.wait } }.run
+    Skep.swarm("stays", nodes: 1) { |swarm| swarm.work { |node| node.ready!; node.wait } }.run
   RUBY
   within = run_swarm(nil, before: "#{inside.tr("\n", ";")} exit")
   within.follow("it works within a program") { within.lines.grep(/node_ready/).any? }
@@ -145,7 +145,7 @@ Scenario.play do
   must("not answer") do
     ask(last, liar)
     false
-  rescue Skep::Watch::Query::Failed
+  rescue Skep::Control::Unreachable
     true
   end
   must("end with 1") { last.wait.exitstatus == 1 }

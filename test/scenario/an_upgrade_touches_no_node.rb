@@ -7,15 +7,15 @@
 require_relative "scenario"
 
 UPGRADED = <<~'RUBY'
-  Skep.swarm "upgraded", nodes: 3, spares: 1, restarts: 1_000 do |swarm|
+  Skep.swarm "upgraded", nodes: 3, spares: 1, max_restarts: 1_000 do |swarm|
     swarm.on(:node_died) { |facts| File.write("#{__dir__}/told", facts["pid"].to_s) }
-    swarm.work do |child|
-      child.ready!
+    swarm.work do |node|
+      node.ready!
       turns = 0
-      until child.stopping?
-        child.in_hand("turn #{turns += 1}")
-        child.count
-        child.wait(0.005)
+      until node.stopping?
+        node.in_flight("turn #{turns += 1}")
+        node.processed
+        node.wait(0.005)
       end
     end
   end
@@ -95,7 +95,7 @@ Scenario.play do
 
   names = []
   swarm.follow("those who follow are told") do
-    names.concat(feed.take.map { |event| event["event"] }).count("upgrade_finished") == 20
+    names.concat(feed.read.map { |event| event["event"] }).count("upgrade_finished") == 20
   end
   must("keep those who follow: #{names.tally}") do
     feed.lost.zero? && !feed.ended?

@@ -10,16 +10,16 @@ UNSHARE = %w[unshare --pid --fork --kill-child --mount-proc].freeze
 # Its strangers are orphans in sessions of their own, without the mark that a node's have.
 SOURCE = <<~'RUBY'
   Skep.swarm "init", nodes: 2 do |swarm|
-    swarm.work do |child|
+    swarm.work do |node|
       init = "/proc/1/task/1/children"
-      if child.id.zero?
+      if node.id.zero?
         ENV.delete("SKEP_OWNER_PID")
         40.times { system("setsid sh -c 'true & true &' &") }
         stays = `setsid sh -c 'sleep infinity >/dev/null & echo $!'`.to_i
-        child.event(:stranger, adopted: File.read(init).split.map(&:to_i).include?(stays))
+        node.event(:stranger, adopted: File.read(init).split.map(&:to_i).include?(stays))
       end
-      child.ready!
-      child.wait until child.stopping?
+      node.ready!
+      node.wait until node.stopping?
     end
   end
 RUBY

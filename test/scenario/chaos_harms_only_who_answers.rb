@@ -43,7 +43,7 @@ Scenario.play do
     Open3.capture2e({ "SKEP_RUN_DIR" => directory }, RbConfig.ruby,
                     Scenario::RunningSwarm::SKEP, *words)
   end
-  harm = %w[--seconds 3 --kill-rate 600 --mold-rate 600 --storm-rate 60 --patience 1]
+  harm = %w[--seconds 3 --kill-rate 600 --mold-rate 600 --storm-rate 60 --recovery-timeout 1]
   refused = lambda do |pid, *words|
     said, code = run.call(*words)
     must("refuse #{words.join(" ")}: #{said}") do

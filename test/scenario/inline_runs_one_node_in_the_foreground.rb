@@ -7,9 +7,9 @@ Scenario.play do
   source = <<~RUBY
     Skep.swarm "inline", nodes: 4 do |swarm|
       swarm.preload { @loaded = Process.pid }
-      swarm.on_boot { |child| child.event(:booted, pid: Process.pid) }
-      swarm.on_exit { |child| child.event(:left, node: child.id) }
-      swarm.work { |child| child.ready!; child.wait until child.stopping?; raise "late" if ENV["FAIL"] }
+      swarm.on_boot { |node| node.event(:booted, pid: Process.pid) }
+      swarm.on_exit { |node| node.event(:left, node: node.id) }
+      swarm.work { |node| node.ready!; node.wait until node.stopping?; raise "late" if ENV["FAIL"] }
     end
   RUBY
   swarm = run_swarm(source, arguments: ["--inline"])
@@ -28,6 +28,6 @@ Scenario.play do
   must("refuse a bad file with a sentence") do
     bad = run_swarm("Skep.swarm('a') { }", arguments: ["--inline"])
     bad.wait.exitstatus == 78 && bad.stderr.lines.size == 1 &&
-      bad.stderr.include?("there is no work")
+      bad.stderr.include?("has no work")
   end
 end

@@ -6,19 +6,19 @@
 require_relative "scenario"
 
 SOURCE = <<~'RUBY'
-  Skep.swarm "any", nodes: 3, orphan_timeout: 0.5, boot_timeout: 100, restarts: 1_000_000 do |swarm|
+  Skep.swarm "any", nodes: 3, orphan_timeout: 0.5, boot_timeout: 100, max_restarts: 1_000_000 do |swarm|
     swarm.preload do
       spawn("sleep infinity")
       Skep.on_fork(child: -> { IO.select(nil) if rand(20).zero? }) # it hangs before it is a node
     end
     swarm.on(:node_ready) { |_| spawn("sleep infinity") }
     swarm.on_boot { |_| IO.select(nil, nil, nil, rand * 0.05) }
-    swarm.work do |child|
+    swarm.work do |node|
       system("sleep infinity &")
-      child.ready!
-      child.wait(rand * 0.2)
+      node.ready!
+      node.wait(rand * 0.2)
       raise "again" if rand(3).zero?
-      child.wait until child.stopping?
+      node.wait until node.stopping?
     end
   end
 RUBY

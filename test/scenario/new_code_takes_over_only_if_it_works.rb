@@ -6,14 +6,14 @@
 require_relative "scenario"
 
 CODE = <<~RUBY
-  Skep.swarm "code", nodes: 3, boot_timeout: %<boot>s, restarts: 1000 do |swarm|
-    swarm.on_boot { |child| %<boot_code>s }
+  Skep.swarm "code", nodes: 3, boot_timeout: %<boot>s, max_restarts: 1000 do |swarm|
+    swarm.on_boot { |node| %<boot_code>s }
     swarm.on(:node_ready) { |facts| nil }
-    swarm.work do |child|
-      child.event(:runs, version: %<version>s)
+    swarm.work do |node|
+      node.event(:runs, version: %<version>s)
       %<work>s
-      child.ready!
-      child.wait until child.stopping?
+      node.ready!
+      node.wait until node.stopping?
     end
   end
 RUBY
@@ -31,7 +31,7 @@ def fails(swarm, why, **code)
   write(swarm, 0, **code)
   swarm.signal(:HUP)
   failed = swarm.await("reload_failed")
-  must("say #{why}: #{failed["message"]}") { failed["message"].match?(why) }
+  must("say #{why}: #{failed["error"]}") { failed["error"].match?(why) }
   must("leave the old nodes as they are") { pids(swarm) == before && ready?(swarm) }
 end
 

@@ -39,7 +39,7 @@ Scenario.play do
     refused = swarm.await("fork_failed", times: 2)
     must("say why: #{refused}") { refused.all? { |event| event["error"].include?("open files") } }
     control = File.join(swarm.directory, "idle.sock")
-    asked = Thread.new { Skep::Watch::Query.new(control).ask("status") }
+    asked = Thread.new { Skep::Control::Client.new(control).call("status") }
     ready = feed(swarm, pid, 4..open + 5)
     must("go on when there is enough, with #{ready} ready") { ready == 2 }
     limit(pid, "nofile", usual)

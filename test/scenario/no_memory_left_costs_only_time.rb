@@ -17,9 +17,9 @@ end
 
 Scenario.play do
   swarm = run_swarm(<<~RUBY)
-    Skep.swarm "idle", nodes: 3, restarts: 1_000_000, boot_timeout: 3 do |swarm|
+    Skep.swarm "idle", nodes: 3, max_restarts: 1_000_000, boot_timeout: 3 do |swarm|
       swarm.on_boot { "x" * (64 << 20) }
-      swarm.work { |child| child.ready!; child.wait until child.stopping? }
+      swarm.work { |node| node.ready!; node.wait until node.stopping? }
     end
   RUBY
   mold = swarm.await("mold_ready")["pid"]

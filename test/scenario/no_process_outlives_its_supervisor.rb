@@ -5,7 +5,7 @@
 require_relative "scenario"
 
 SOURCE = HANG + <<~'RUBY'
-  # A child of ours, and one that is nobody's child any more.
+  # A child of the scenario, and one that is nobody's child any more.
   def start_some = [spawn("sleep infinity"), `sleep infinity >/dev/null & echo $!`.to_i]
 
   def note(who, pids = start_some)
@@ -15,22 +15,22 @@ SOURCE = HANG + <<~'RUBY'
   NODES = 6
 
   Skep.swarm "doomed", nodes: NODES, orphan_timeout: 1.5, liveness_timeout: 1_000,
-                       restarts: 1_000_000, **OPTIONS do |swarm|
+                       max_restarts: 1_000_000, **OPTIONS do |swarm|
     swarm.preload { note("mold") }
     swarm.on(:mold_ready) { |_| note("helper") }
-    swarm.on_boot { |child| at_exit { IO.select(nil) } if child.id == 5 }
-    swarm.work do |child|
+    swarm.on_boot { |node| at_exit { IO.select(nil) } if node.id == 5 }
+    swarm.work do |node|
       note("node")
-      child.ready!
-      child.event(:here)
-      case child.id
+      node.ready!
+      node.event(:here)
+      case node.id
       when 0 # a batch that takes its time
-        child.wait until child.stopping?
+        node.wait until node.stopping?
         IO.select(nil, nil, nil, 0.3)
-        File.write("#{__dir__}/finished", child.stopping?)
+        File.write("#{__dir__}/finished", node.stopping?)
       when 1 then IO.select(nil) # stuck in Ruby
       when 2 then hang
-      else child.wait until child.stopping?
+      else node.wait until node.stopping?
       end
     end
   end

@@ -6,15 +6,15 @@ require_relative "scenario"
 
 Scenario.play do
   swarm = run_swarm(<<~RUBY)
-    Skep.swarm "mortal", nodes: 4, max_lifetime: 1.5, restarts: 0 do |swarm|
-      swarm.work { |child| child.ready!; child.wait until child.stopping? }
+    Skep.swarm "mortal", nodes: 4, max_lifetime: 1.5, max_restarts: 0 do |swarm|
+      swarm.work { |node| node.ready!; node.wait until node.stopping? }
     end
   RUBY
   swarm.await("node_ready", times: 4)
   ends = swarm.await(GONE, times: 8)
   must("end every node, for that reason: #{ends}") do
     ends.map { |event| event["node"] }.tally.values_at(0, 1, 2, 3).all?(&:positive?) &&
-      ends.all? { |event| event["reason"] == "max_lifetime" && event["exitstatus"] == 0 }
+      ends.all? { |event| event["reason"] == "max_lifetime" && event["exit_status"] == 0 }
   end
   going = 0
   most, least, working = 0, 4, 0

@@ -11,10 +11,10 @@ Scenario.play do
   source = <<~'RUBY'
     Skep.swarm "oom", nodes: 1, **OPTIONS do |swarm|
       swarm.on(:node_ready) { |_| nil }
-      swarm.work do |child|
-        child.event(:here, started: spawn("sleep infinity"))
-        child.ready!
-        child.wait until child.stopping?
+      swarm.work do |node|
+        node.event(:here, started: spawn("sleep infinity"))
+        node.ready!
+        node.wait until node.stopping?
       end
     end
   RUBY

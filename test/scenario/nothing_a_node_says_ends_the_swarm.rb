@@ -20,32 +20,32 @@ Scenario.play do
       e.backtrace.first[/\A#{Regexp.escape(__FILE__)}:/] ? nil : e.backtrace.first
     end
 
-    Skep.swarm "odd", nodes: 2, restarts: 100 do |swarm|
-      swarm.work do |child|
-        child.in_hand("http://" + "é" * 300)
-        child.event(:odd, nan: Float::NAN, bytes: "\xFF", utf16: "é".encode("UTF-16LE"))
-        wrong = WRONG.map { |facts| refused { child.work = facts } }
-        wrong << refused { child.event(:odd, level: :loud) } << refused { child.event(nil) }
-        wrong << refused { child.event(:huge, text: Array.new(2_000) { "x" * 16_000 }) }
-        wrong << refused { child.count(-1) } << refused { child.unhealthy!(nil) }
-        child.event(:refused, wrong: wrong.compact)
-        child.work = { deep: 20.times.reduce(1) { |held, _| [held] }, totals: { said: 1 } }
-        300.times { |i| child.event(:many, i:) }
-        child.ready!
-        child.wait(0.2)
+    Skep.swarm "odd", nodes: 2, max_restarts: 100 do |swarm|
+      swarm.work do |node|
+        node.in_flight("http://" + "é" * 300)
+        node.event(:odd, nan: Float::NAN, bytes: "\xFF", utf16: "é".encode("UTF-16LE"))
+        wrong = WRONG.map { |facts| refused { node.work = facts } }
+        wrong << refused { node.event(:odd, level: :loud) } << refused { node.event(nil) }
+        wrong << refused { node.event(:huge, text: Array.new(2_000) { "x" * 16_000 }) }
+        wrong << refused { node.processed(-1) } << refused { node.unhealthy!(nil) }
+        node.event(:refused, wrong: wrong.compact)
+        node.work = { deep: 20.times.reduce(1) { |held, _| [held] }, totals: { said: 1 } }
+        300.times { |i| node.event(:many, i:) }
+        node.ready!
+        node.wait(0.2)
         once = ->(name) { !File.exist?("#{__dir__}/#{name}") && File.write("#{__dir__}/#{name}", "") }
-        if child.id == 1
+        if node.id == 1
           if once["garbage"]
             open = ObjectSpace.each_object(BasicSocket).reject(&:closed?)
             open.each { |socket| socket.write("garbage that is no frame") }
           elsif once["raise"]
             raise "é".encode("UTF-16LE")
           elsif once["binary"]
-            child.in_hand("\xff\xfe job".b)
+            node.in_flight("\xff\xfe job".b)
             Process.kill(:KILL, Process.pid)
           end
         end
-        child.wait until child.stopping?
+        node.wait until node.stopping?
       end
     end
   RUBY
@@ -62,14 +62,14 @@ Scenario.play do
   must("tell what was raised in another encoding: #{failed}") do
     failed["error"] == "RuntimeError: é"
   end
-  swarm.await("work_suspected") { |one| one["in_hand"] == ["\uFFFD\uFFFD job"] }
+  swarm.await("work_isolated") { |one| one["in_flight"] == ["\uFFFD\uFFFD job"] }
   swarm.await("node_ready")
   status = swarm.status("odd")
   must("answer, and add up what was right: #{status["works"]}") do
     status["nodes"].size == 2 && status["works"].first["totals"]["said"] >= 4
   end
   must("show what was in hand: #{status["suspects"]}") do
-    status["suspects"].any? { |one| one["in_hand"] == "\uFFFD\uFFFD job" }
+    status["suspects"].any? { |one| one["in_flight"] == "\uFFFD\uFFFD job" }
   end
   ours = %w[supervisor_error mold_protocol_error mold_died]
   bugs = swarm.events.select { |one| ours.include?(one["event"]) }

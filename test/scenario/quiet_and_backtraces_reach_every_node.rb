@@ -7,14 +7,14 @@ require_relative "scenario"
 Scenario.play do
   swarm = run_swarm(<<~RUBY)
     Skep.swarm "quiet", nodes: 2 do |swarm|
-      swarm.work do |child|
+      swarm.work do |node|
         begun = Queue.new # a thread that hasn't begun isn't anywhere yet
         Thread.new { begun << true && IO.select(nil, nil, nil, 3600) }.name = "side"
         begun.pop
-        child.ready!
-        child.wait until child.quiet?
-        child.event(:told_quiet)
-        child.wait until child.stopping?
+        node.ready!
+        node.wait until node.quiet?
+        node.event(:told_quiet)
+        node.wait until node.stopping?
       end
     end
   RUBY

@@ -8,7 +8,7 @@
 #   Scenario.play do
 #     swarm = run_swarm(<<~RUBY)
 #       Skep.swarm "idle", nodes: 2 do |swarm|
-#         swarm.work { |child| child.ready!; child.wait until child.stopping? }
+#         swarm.work { |node| node.ready!; node.wait until node.stopping? }
 #       end
 #     RUBY
 #     swarm.await("node_ready", times: 2)
@@ -18,6 +18,7 @@ $LOAD_PATH.unshift(File.expand_path("../../lib", __dir__))
 require "skep"
 require_relative "../support/default_signals"
 require_relative "../support/means"
+require_relative "../support/patience"
 require "fileutils"
 require "json"
 require "open3"
@@ -25,8 +26,8 @@ require "tmpdir"
 
 # A swarm whose nodes wait until they are told to stop.
 IDLE = <<~RUBY
-  Skep.swarm "idle", nodes: 3, restarts: 1_000_000 do |swarm|
-    swarm.work { |child| child.ready!; child.wait until child.stopping? }
+  Skep.swarm "idle", nodes: 3, max_restarts: 1_000_000 do |swarm|
+    swarm.work { |node| node.ready!; node.wait until node.stopping? }
   end
 RUBY
 
@@ -54,17 +55,19 @@ class Scenario
   class Skipped < StandardError
   end
 
-  SECONDS = 30.0
+  SECONDS = 30.0 # times Patience
   SKIPPED = 77 # as of Automake's tests
 
-  # A `skep run` of ours, followed by its log.
+  # A `skep run` that the scenario started, followed by its log.
   class RunningSwarm
     SKEP = File.expand_path("../../exe/skep", __dir__)
 
     attr_reader :pid, :events, :lines, :directory
 
-    # skep: the program, where it isn't the checkout's.
-    def initialize(source, directory, arguments: [], env: {}, before: nil, under: [], skep: SKEP)
+    # skep: the program, where it isn't the checkout's. named: whether the command line names the
+    # file; otherwise it runs in the directory, and finds swarm.rb there.
+    def initialize(source, directory, arguments: [], env: {}, before: nil, under: [], skep: SKEP,
+                   named: true)
       @skep = skep
       @directory = directory
       @file = File.join(directory, "swarm.rb")
@@ -74,12 +77,14 @@ class Scenario
       @lines = []
       @buffer = +""
       program = [*under, RbConfig.ruby, *(before && ["-e", "#{before}; load ARGV.shift"])]
-      start(env, *program, skep, "run", @file, "--log-format", "json", *arguments)
+      start(env, *program, skep, "run", *(@file if named), "--log-format", "json", *arguments,
+            chdir: (directory unless named) || Dir.pwd)
     end
 
     # The next event of that name, or of one of these, that satisfies the block and was not awaited
     # yet; fails at the deadline.
     def await(name, times: 1, seconds: SECONDS, &block)
+      seconds = Patience.of(seconds)
       deadline = Skep::OS.now + seconds
       found = []
       loop do
@@ -94,6 +99,7 @@ class Scenario
     # Follows the log until the block is true, looking at each line and a few times a second;
     # fails at the deadline. what: a sentence, or a block that makes it then.
     def follow(what, seconds: SECONDS)
+      seconds = Patience.of(seconds)
       deadline = Skep::OS.now + seconds
       until yield
         if Skep::OS.now > deadline
@@ -124,6 +130,7 @@ class Scenario
 
     # Its end, as a Process::Status.
     def wait(seconds: SECONDS)
+      seconds = Patience.of(seconds)
       deadline = Skep::OS.now + seconds
       nil while read(deadline)
       @pidfd.wait(timeout: [deadline - Skep::OS.now, 0.1].max) or
@@ -133,13 +140,15 @@ class Scenario
     def stderr = File.read(@errors, encoding: "UTF-8")
 
     def status(name)
-      Skep::Watch::Query.new(File.join(@directory, "#{name}.sock")).ask("status").fetch("status")
+      client(name).call("status").fetch("status")
     end
 
-    # The events once more, over the status socket; the caller's to close.
+    # The events once more, over the control socket; the caller's to close.
     def follow_socket(name)
-      Skep::Watch::Query.new(File.join(@directory, "#{name}.sock")).follow
+      client(name).events
     end
+
+    def client(name) = Skep::Control::Client.new(File.join(@directory, "#{name}.sock"))
 
     # A command of skep's about it, such as ["scale", "4"]: nil if it was done, else what it said.
     def skep(*arguments)
@@ -196,10 +205,10 @@ class Scenario
 
     private
 
-    def start(env, *command)
+    def start(env, *command, chdir:)
       @reader, writer = IO.pipe
       @pid = Process.spawn({ "SKEP_RUN_DIR" => @directory, **env }, *command,
-                           out: writer, err: [@errors, "a"], pgroup: true)
+                           out: writer, err: [@errors, "a"], pgroup: true, chdir:)
       writer.close
       @pidfd = Skep.pidfd(@pid)
     end
@@ -222,6 +231,9 @@ class Scenario
   rescue Failed => e
     warn "FAILED #{File.basename($PROGRAM_NAME, '.rb')}: #{e.message}"
     exit 1
+  rescue StandardError => e # its message last, where it is read
+    warn e.full_message(highlight: false, order: :bottom)
+    exit 1
   end
 
   # Ends a process, or finds that it has ended just now.
@@ -230,7 +242,7 @@ class Scenario
   rescue Errno::ESRCH
     nil
   ensure
-    pidfd.wait(timeout: SECONDS)
+    pidfd.wait(timeout: Patience.of(SECONDS))
   end
 
   attr_accessor :directory
@@ -290,6 +302,7 @@ class Scenario
 
   # Waits for the end of processes that aren't ours.
   def gone(pids, seconds: 10.0)
+    seconds = Patience.of(seconds)
     pids.each do |pid|
       pidfd = Skep.pidfd(pid)
       pidfd.wait(timeout: seconds) or
@@ -330,10 +343,10 @@ class Scenario
 
   # Waits until none of these is left.
   def nothing_left(swarm, where = "at the end")
-    deadline = Skep::OS.now + SECONDS
+    deadline = Skep::OS.now + Patience.of(SECONDS)
     until (left = started_by(swarm)).empty?
       must("leave nothing, not #{left}: #{where}") { Skep::OS.now < deadline }
-      gone(left.first(1), seconds: SECONDS)
+      gone(left.first(1))
     end
   end
 
@@ -375,7 +388,7 @@ class Scenario
     @at_end&.pop&.call while @at_end&.any?
   end
 
-  # Nothing of ours may be left at the end.
+  # No process of the scenario may be left at the end.
   def finish
     clean_up
     left = Dir.glob("/proc/self/task/*/children")

@@ -7,7 +7,7 @@ require_relative "scenario"
 def source(name)
   <<~RUBY
     Skep.swarm #{name.inspect}, nodes: 2, orphan_timeout: 1 do |swarm|
-      swarm.work { |child| child.ready!; child.wait until child.stopping? }
+      swarm.work { |node| node.ready!; node.wait until node.stopping? }
     end
   RUBY
 end

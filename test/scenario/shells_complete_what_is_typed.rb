@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
-# The Tab key in a bash and in a zsh, each in a real terminal, with the scripts that
-# `skep completion` prints where docs/cli.md says they go: commands, options, words, files, and the
-# names of swarms that run. What several could be is shown.
+# The Tab key in a bash and in a zsh, each in a real terminal, with the files of completions/:
+# commands, options, words, files, and the names of swarms that run. What several could be is
+# shown.
 require_relative "scenario"
 require_relative "support/terminal"
 require "socket"
@@ -11,13 +11,13 @@ require "socket"
 TYPED = { "skep sta" => "skep status", "skep status bi" => "skep status billing",
           "skep scale --control " => "skep scale --control swarm.rb",
           "skep run --no" => "skep run --nodes", "skep kafka br" => "skep kafka broker",
-          "skep completion z" => "skep completion zsh",
           "skep check sw" => "skep check swarm.rb" }.freeze
+COMPLETIONS = File.expand_path("../../completions", __dir__)
 # How each shell learns of its script.
 SHELLS = {
-  "bash" => [Terminal::BASH, "_skep.bash", ". ../completion/_skep.bash"],
-  "zsh" => [%w[zsh -f -i], "_skep",
-            "fpath=(../completion $fpath); autoload -Uz compinit; compinit -u -d ../dump"]
+  "bash" => [Terminal::BASH, ". #{COMPLETIONS}/skep.bash"],
+  "zsh" => [%w[zsh -f -i],
+            "fpath=(#{COMPLETIONS} $fpath); autoload -Uz compinit; compinit -u -d ../dump"]
 }.freeze
 
 def completes(terminal, typed, whole)
@@ -40,15 +40,12 @@ Scenario.play do
   why ||= "it needs zsh: bin/setup scenario" unless system("command -v zsh > #{File::NULL}")
   missing why if why
 
-  %w[completion run here].each { |name| Dir.mkdir("#{directory}/#{name}") }
+  %w[run here].each { |name| Dir.mkdir("#{directory}/#{name}") }
   File.write("#{directory}/here/swarm.rb", "")
   sockets = %w[billing books].map { |name| UNIXServer.new("#{directory}/run/#{name}.sock") }
   at_end { sockets.each(&:close) }
 
-  SHELLS.each do |shell, (command, script, learns)|
-    said, status = Open3.capture2e(RbConfig.ruby, Scenario::RunningSwarm::SKEP, "completion", shell)
-    must("print a script for #{shell}, not #{said}") { status.success? }
-    File.write("#{directory}/completion/#{script}", said)
+  SHELLS.each do |shell, (command, learns)|
     Dir.mkdir(place = "#{directory}/#{shell}")
     env = { "SKEP_RUN_DIR" => "#{directory}/run", "TERM" => "screen-256color" }
     terminal = Terminal.new(place, rows: 24, columns: 100, env:, shell: command)

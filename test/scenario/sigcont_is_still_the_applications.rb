@@ -10,14 +10,14 @@ SOURCE = HANG + <<~'RUBY'
 
   Skep.swarm "cont", nodes: 3, orphan_timeout: 0.5 do |swarm|
     swarm.preload { Signal.trap("CONT") { heard("preload") } }
-    swarm.on_boot { |child| Signal.trap("CONT") { heard("boot") } if child.id == 1 }
-    swarm.work do |child|
+    swarm.on_boot { |node| Signal.trap("CONT") { heard("boot") } if node.id == 1 }
+    swarm.work do |node|
       fork = fork { IO.select(nil) }
-      child.ready!
-      child.event(:here, fork:)
-      child.wait(0.1) until child.stopping? || File.exist?("#{__dir__}/hang.#{child.id}")
-      heard("hang#{child.id}") unless child.stopping?
-      hang unless child.stopping?
+      node.ready!
+      node.event(:here, fork:)
+      node.wait(0.1) until node.stopping? || File.exist?("#{__dir__}/hang.#{node.id}")
+      heard("hang#{node.id}") unless node.stopping?
+      hang unless node.stopping?
     end
   end
 RUBY

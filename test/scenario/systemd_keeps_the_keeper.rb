@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Under a real systemd, by the unit of examples/systemd: "started" means that nodes are ready, a
-# reload is one for systemd too, a supervisor that is stuck is killed and begins anew, nothing is
+# reload is one for systemd too, a supervisor that is stuck is killed and starts again, nothing is
 # left of what was, and the journal has fields. Takes root and systemd; elsewhere there is nothing
 # to show.
 require_relative "scenario"
@@ -33,12 +33,12 @@ SWARM = <<~'RUBY'
   require "socket"
 
   Skep.swarm "billing", nodes: 2, stop_timeout: 5 do |swarm|
-    swarm.work do |child|
-      child.event(:hidden, words: ENV.keys.grep(/NOTIFY|WATCHDOG/))
+    swarm.work do |node|
+      node.event(:hidden, words: ENV.keys.grep(/NOTIFY|WATCHDOG/))
       server = UNIXServer.for_fd(3) # of the socket unit
       Thread.new { loop { server.accept.then { |one| one.puts(Process.pid) && one.close } } }
-      child.ready!
-      child.wait until child.stopping?
+      node.ready!
+      node.wait until node.stopping?
     end
   end
 RUBY
@@ -122,7 +122,8 @@ Scenario.play do
   File.write(file, SWARM.sub("nodes: 2", "nodse: 2"))
   must("not start with a broken file") { !systemd.ctl("start", billing).last }
   errors = -> { systemd.journal("-u", billing, "-p", "err").map { |entry| entry["MESSAGE"] } }
-  systemd.follow("why, as an error") { errors.call.grep(/\Askep: swarm.rb: nodse/).any? }
+  systemd.follow("why, as an error") {
+ errors.call.grep(/\Askep: swarm.rb: unknown option: nodse/).any? }
   must("not try again: #{told.call}") do
     shows.call("ActiveState") == "failed" && shows.call("NRestarts") == "0"
   end

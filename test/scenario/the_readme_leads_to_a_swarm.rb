@@ -1,84 +1,100 @@
 # frozen_string_literal: true
 
-# What README.md tells a newcomer to type, typed as it stands: skep is built and installed as a gem
-# into a home of its own, where it needs no other; the programs are written into an empty directory
-# and run there, by hand and on a broker of their own. So the page can't rot.
+# What README.md and docs/getting_started.md say to type, typed as it stands: skep is built and
+# installed as a gem into a home of its own, where it needs no other; the programs are written into
+# an empty directory and run there, by hand and on a broker of their own. What they log there is
+# what the pages show.
 require_relative "scenario"
+require_relative "support/new_user"
 require_relative "support/page"
-require_relative "support/typist"
-require "fileutils"
 
-ROOT = File.expand_path("../..", __dir__)
-INSTALLS = /\Agem /
-
-OURS = %w[.git .bundle Gemfile.lock tmp vendor].freeze
-
-# As a clone would have it, with what isn't committed yet.
-def checkout(folder)
-  Dir.mkdir(folder)
-  FileUtils.cp_r((Dir.children(ROOT) - OURS).map { |name| "#{ROOT}/#{name}" }, folder)
-  FileUtils.rm(Dir["#{folder}/lib/skep/*.so"])
-  folder
-end
-
-# Nothing of Bundler's; gems: where others' may be found.
-def environment(home, gems: nil)
-  { "PATH" => "#{home}/gems/bin:#{RbConfig::CONFIG["bindir"]}:#{ENV.fetch("PATH")}",
-    "HOME" => home, "LANG" => "C.UTF-8", "MAKEFLAGS" => "-j2",
-    "SKEP_RUN_DIR" => "#{home}/run",
-    "GEM_HOME" => "#{home}/gems", "GEM_PATH" => ["#{home}/gems", *gems].join(":") }
-end
+README = Page.new("#{NewUser::ROOT}/README.md")
+TUTORIAL = Page.new("#{NewUser::ROOT}/docs/getting_started.md")
+INSTALLS, COMMANDS = README.commands.partition { |command| command.start_with?("gem ") }
 
 def ready(typist) = typist.type("skep status").scan(/^ +\d+ +(\d+) +\d+ +ready /).flatten
 
-Scenario.play do
-  page = Page.new("#{ROOT}/README.md")
-  installs, commands = page.commands.partition { |command| command.match?(INSTALLS) }
-  needs_kafka = installs.grep(/karafka-rdkafka/)
-  others = Gem.path.select { |path| Dir["#{path}/gems/karafka-rdkafka-*"].any? }
-  tell = "README.md tells another story now: #{page.commands}"
+def kill(pid)
+  pidfd = Skep.pidfd(Integer(pid))
+  pidfd.signal(:KILL)
+ensure
+  pidfd&.close
+end
 
-  # From the checkout to the command.
-  builder = Typist.new(checkout("#{directory}/skep"), environment(directory))
-  (installs - needs_kafka).each { |command| builder.type(command) }
+# Each event that the page shows is logged, with these fields.
+def must_log(run, shown)
+  events = shown.scan(/^… +[A-Z]+ +(\w+) /).flatten.tally
+  events.each { |name, times| run.await(/ #{name} /, times:) }
+  shown.scan(/ (\w+)=/).flatten.uniq.each do |field|
+    must("log #{field}, not:\n#{run.said}") { run.said.include?(" #{field}=") }
+  end
+end
+
+# From the checkout to the command.
+def install(user)
+  builder = user.builder
+  (INSTALLS - INSTALLS.grep(/karafka-rdkafka/)).each { |command| builder.type(command) }
   must("say what it is") { builder.type("skep --version").match?(/\Askep \d.* native\)/) }
   must("help") { builder.type("skep --help").include?("skep help COMMAND") }
-  must("need no other gem") { Dir.children("#{directory}/gems/gems").grep_v(/\Askep-/).empty? }
+  must("need no other gem") { user.installed.grep_v(/\Askep-/).empty? }
+end
 
-  # A directory with the page's programs in it.
-  Dir.mkdir(empty = "#{directory}/mine")
-  page.programs.each { |name, source| File.write("#{empty}/#{name}", source) }
-  typist = Typist.new(empty, environment(directory))
-  at_end { typist.close }
-
-  run, *steers, kafka = commands
-  must("run hello.rb: #{tell}") { run == "skep run hello.rb" }
+def quick_start(user, run, steers)
+  typist = user.typist
   hello = typist.start(run)
   hello.await(/^node [01] works, process \d+$/, times: 2)
   hello.await(/ node_ready /, times: 2)
-  must("check it") { typist.type("skep check hello.rb").include?("good to run") }
-  first = ready(typist)
-  must("have two nodes") { first.size == 2 }
-  kill = Skep.pidfd(Integer(first.first))
-  kill.signal(:KILL)
-  kill.close
+  must("have two nodes") { (@first = ready(typist)).size == 2 }
+  kill(@first.first)
   hello.await(/ node_ready /, times: 3)
   shown = steers.to_h { |command| [command[/\Askep (\w+)/, 1], typist.type(command)] }
-  must("steer it: #{tell}") { shown.keys == %w[status restart scale stop] }
+  must("have these commands: #{shown.keys}") { shown.keys == %w[check status restart scale stop] }
+  must("check it") { shown["check"].include?("good to run") }
   must("show how a node ended") { shown["status"].include?("SIGKILL") }
   must("stop with 0") { hello.ended.exitstatus == 0 }
   must("have scaled to three, not:\n#{hello.said}") { hello.said.match?(/ swarm_scaled .* to=3$/) }
+end
 
-  page.snippets.each { |source| File.write("#{empty}/parts.rb", source) }
-  must("run its parts") { typist.type("ruby parts.rb").include?("a child: connect again") }
+# The first line of a page's block is what to enter, the second the answer.
+def consume(user, page, command)
+  run = user.typist(kafka: true).start(command)
+  run.await(/ node_assigned /, times: 3) # the first node, then each of both
+  message, answer = page.output(/^node 0 bills /).lines(chomp: true).last(2)
+  run.enter(message)
+  run.await(/^#{answer.sub("node 0", "node [01]")}$/)
+  run
+end
 
-  missing "for its second half: #{needs_kafka}" if others.empty?
+Scenario.play do
+  missing "for its example of Kafka: karafka-rdkafka" if NewUser.kafka_paths.empty?
 
-  # `gem install karafka-rdkafka`, without a network.
-  consumer = Typist.new(empty, environment(directory, gems: others))
-  at_end { consumer.close }
-  must("consume Kafka: #{tell}") { kafka.to_s.match?(/skep kafka broker .* skep run orders\.rb\z/) }
-  orders = consumer.start(kafka)
-  orders.await(/^node \d bills 12\.5$/)
+  user = NewUser.new(directory)
+  at_end { user.close }
+  install(user)
+  README.programs.each { |name, source| user.write(name, source) }
+
+  kafka, run, *steers = COMMANDS
+  quick_start(user, run, steers)
+  orders = consume(user, README, kafka)
+  must_log(orders, README.output(/^node 0 bills /))
   must("end well at Ctrl-C, not:\n#{orders.said}") { orders.interrupt.exitstatus == 0 }
+
+  # The tutorial.
+  TUTORIAL.programs.each { |name, source| user.write(name, source) }
+  check, run, status, top, reload, scale, stop, broker, test = TUTORIAL.commands
+  typist = user.typist
+  must("check it") { typist.type(check).include?("good to run") }
+  hello = typist.start(run)
+  hello.await(/ node_ready /, times: 2)
+  kill(ready(typist).first)
+  must_log(hello, TUTORIAL.output(/ node_died /))
+  hello.await(/ node_ready /, times: 3)
+  [status, top, reload, scale, stop].each { |command| typist.type(command) }
+  must("stop with 0") { hello.ended.exitstatus == 0 }
+
+  orders = consume(user, TUTORIAL, broker)
+  orders.enter(TUTORIAL.output(/"price"/).chomp)
+  must_log(orders, TUTORIAL.output(/dead_lettered/))
+  must("end well at Ctrl-C, not:\n#{orders.said}") { orders.interrupt.exitstatus == 0 }
+  must("pass its test") { user.typist(kafka: true).type(test).include?(" 0 failures, 0 errors") }
 end

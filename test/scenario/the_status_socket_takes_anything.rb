@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Clients of the status socket send garbage, parts of requests, 100 MB, nothing, come by the
+# Clients of the control socket send garbage, parts of requests, 100 MB, nothing, come by the
 # thousand, and don't read: nodes that are killed meanwhile are replaced as ever, who asks properly
 # is answered, and when they have gone the supervisor has as many descriptors and as much memory as
 # before. (SECONDS=300 and SEED=n for more of it.)
@@ -27,8 +27,8 @@ class Scenario
     times = []
     while Skep::OS.now < ends
       begin
-        times << timed { Skep::Watch::Query.new(control).ask("status").fetch("status") }
-      rescue Skep::Watch::Query::Failed
+        times << timed { Skep::Control::Client.new(control).call("status").fetch("status") }
+      rescue Skep::Control::Unreachable
         @refused = @refused.to_i + 1
       end
     end

@@ -7,8 +7,8 @@ require_relative "scenario"
 require_relative "support/terminal"
 
 SHOWN = <<~RUBY
-  Skep.swarm "shown", nodes: 3, restarts: 1_000_000 do |swarm|
-    swarm.work { |child| child.ready!; child.wait until child.stopping? }
+  Skep.swarm "shown", nodes: 3, max_restarts: 1_000_000 do |swarm|
+    swarm.work { |node| node.ready!; node.wait until node.stopping? }
   end
 RUBY
 SKEP = "#{RbConfig.ruby} -w -I#{$LOAD_PATH.first} #{Scenario::RunningSwarm::SKEP}"
@@ -54,13 +54,13 @@ Scenario.play do
   lines = terminal.await("its successor") { |all| ready(all).size == 3 && ready(all) != pids }
   must("show how it ended: #{lines}") { lines.any?(/\A> 1 .* SIGKILL/) }
   must("tell it") { lines.any?(/node_died .*pid=#{pids[1]} signal=KILL/) }
-  asked(terminal, "r", "renew node 1?")
+  asked(terminal, "r", "restart node 1?")
   does(terminal, "n", "", "nothing was done")
-  does(terminal, "r", "y", "node 1 renewed: done")
+  does(terminal, "r", "y", "restart of node 1: done")
   does(terminal, "+", "", "scale to 4 nodes: done")
   does(terminal, "-", "y", "scale to 3 nodes: done")
   terminal.type("b")
-  terminal.await("backtraces") { |all| all.first == "where threads are" }
+  terminal.await("backtraces") { |all| all.first == "backtraces" }
   terminal.type("x")
 
   terminal.resize(40, 140)

@@ -33,10 +33,10 @@ SWARM = <<~'RUBY'
   swarm = Skep.swarm "traps", nodes: 1 do |described|
     described.preload { File.write("#{PLACE}/mold", asked.to_json) }
     described.on(:node_ready) { |_| File.write("#{PLACE}/helper", asked.to_json) }
-    described.work do |child|
+    described.work do |node|
       File.write("#{PLACE}/node", asked.to_json)
-      child.ready!
-      child.wait until child.stopping?
+      node.ready!
+      node.wait until node.stopping?
     end
   end
 RUBY

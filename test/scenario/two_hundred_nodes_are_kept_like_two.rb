@@ -13,8 +13,8 @@ Scenario.play do
   began = Skep::OS.now
   took = -> { "#{(Skep::OS.now - began).round(1)} s".tap { began = Skep::OS.now } }
   swarm = run_swarm(<<~RUBY)
-    Skep.swarm "crowd", nodes: #{count}, restarts: 1_000 do |swarm|
-      swarm.work { |child| child.ready!; child.wait until child.stopping? }
+    Skep.swarm "crowd", nodes: #{count}, max_restarts: 1_000 do |swarm|
+      swarm.work { |node| node.ready!; node.wait until node.stopping? }
     end
   RUBY
   mold = swarm.await("mold_ready", seconds: 120)["pid"]

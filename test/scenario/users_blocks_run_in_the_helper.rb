@@ -6,14 +6,14 @@ require_relative "scenario"
 
 Scenario.play do
   swarm = run_swarm(<<~RUBY)
-    Skep.swarm "heard", nodes: 2, restarts: 100 do |swarm|
+    Skep.swarm "heard", nodes: 2, max_restarts: 100 do |swarm|
       note = ->(text) { File.write("\#{__dir__}/heard", "\#{text}\\n", mode: "a") }
       swarm.on(:node_ready) { |facts| note.call("ready \#{facts['node']} by \#{Process.pid}") }
       swarm.on(:node_exited) { |facts| note.call("exited \#{facts['node']}") }
       swarm.on(:node_died) { |facts| note.call("died \#{facts['node']} \#{facts['signal']}") }
       swarm.on(:node_died) { raise "a bad block" }
       swarm.on(:swarm_started) { |facts| note.call("started \#{facts['nodes']}") }
-      swarm.work { |child| child.ready!; child.wait until child.stopping? }
+      swarm.work { |node| node.ready!; node.wait until node.stopping? }
     end
   RUBY
   ready = swarm.await("node_ready", times: 3) # the helper too

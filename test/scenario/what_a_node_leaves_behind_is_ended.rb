@@ -17,15 +17,15 @@ SOURCE = <<~'RUBY'
      fork { Signal.trap("TERM", "IGNORE"); IO.select(nil) }]
   end
 
-  Skep.swarm "leaver", nodes: 2, restarts: 1_000_000 do |swarm|
+  Skep.swarm "leaver", nodes: 2, max_restarts: 1_000_000 do |swarm|
     swarm.preload { File.write("#{__dir__}/mold.#{$$}", start_some.join(" ")) }
-    swarm.work do |child|
+    swarm.work do |node|
       some = start_some
-      child.ready!
-      child.event(:started, pids: some)
-      child.wait until child.stopping?
+      node.ready!
+      node.event(:started, pids: some)
+      node.wait until node.stopping?
       left = some.count { |pid| File.read("/proc/#{pid}/stat")[/\) (\S)/, 1] != "Z" }
-      child.event(:stopping, left:)
+      node.event(:stopping, left:)
     end
   end
 RUBY

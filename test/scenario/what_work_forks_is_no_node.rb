@@ -7,16 +7,16 @@ require_relative "scenario"
 Scenario.play do
   swarm = run_swarm(<<~RUBY)
     Skep.swarm "forks", nodes: 1, stop_timeout: 10, orphan_timeout: 1 do |swarm|
-      swarm.work do |child|
+      swarm.work do |node|
         pid = fork { IO.select(nil, nil, nil, 60) }
         Process.kill(:TERM, pid)
-        child.event(:ended, signal: Process.wait2(pid).last.termsig)
-        child.on_stop { IO.select(nil, nil, nil, 60) } # a hook that takes its time
-        child.ready!
-        child.wait until child.stopping?
-        child.on_stop { child.event(:late_hook) }
-        child.event(:big, text: ["x" * 16_000] * 60)
-        child.event(:last_words)
+        node.event(:ended, signal: Process.wait2(pid).last.termsig)
+        node.on_stop { IO.select(nil, nil, nil, 60) } # a hook that takes its time
+        node.ready!
+        node.wait until node.stopping?
+        node.on_stop { node.event(:late_hook) }
+        node.event(:big, text: ["x" * 16_000] * 60)
+        node.event(:last_words)
       end
     end
   RUBY

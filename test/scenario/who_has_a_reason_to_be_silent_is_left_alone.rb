@@ -7,32 +7,32 @@ require_relative "scenario"
 
 SOURCE = <<~RUBY
   Skep.swarm "patient", nodes: 6, liveness_timeout: 1, kill_timeout: 1, stop_timeout: 20,
-                        restarts: 100 do |swarm|
+                        max_restarts: 100 do |swarm|
     silent = ->(seconds) { IO.select(nil, nil, nil, seconds) }
-    swarm.on_exit { |child| silent.call(2.5) if child.id == 5 }
-    swarm.work do |child|
-      first = !File.exist?("\#{__dir__}/again\#{child.id}")
-      File.write("\#{__dir__}/again\#{child.id}", "")
-      child.ready!
-      case first && child.id
-      when 0 then child.wait(2.5)
+    swarm.on_exit { |node| silent.call(2.5) if node.id == 5 }
+    swarm.work do |node|
+      first = !File.exist?("\#{__dir__}/again\#{node.id}")
+      File.write("\#{__dir__}/again\#{node.id}", "")
+      node.ready!
+      case first && node.id
+      when 0 then node.wait(2.5)
       when 1 # slow pieces of work with waits between
         3.times do
-          child.wait(0.7)
+          node.wait(0.7)
           silent.call(0.7)
         end
-      when 2 then child.busy(for: 60) { child.busy(for: 0.1) { }; silent.call(2.5) }
+      when 2 then node.busy(for: 60) { node.busy(for: 0.1) { }; silent.call(2.5) }
       when 3
-        child.busy(for: 60)
-        child.beat
+        node.busy(for: 60)
+        node.beat
         silent.call(2.5)
       when 4 # two at a time: the end of one doesn't end the other
-        Thread.new { child.busy(for: 60) { silent.call(0.2) } }
-        child.busy(for: 60) { silent.call(2.5) }
-      when 5 then child.wait until child.stopping?
+        Thread.new { node.busy(for: 60) { silent.call(0.2) } }
+        node.busy(for: 60) { silent.call(2.5) }
+      when 5 then node.wait until node.stopping?
       end
-      child.event(:done)
-      child.wait until child.stopping?
+      node.event(:done)
+      node.wait until node.stopping?
     end
   end
 RUBY
@@ -44,7 +44,7 @@ Scenario.play do
   6.times { |node| swarm.await("done") { |event| event["node"] == node } }
   gone = swarm.await(GONE)
   must("let the one end by itself: #{gone}") do
-    gone.values_at("node", "exitstatus", "reason") == [5, 0, nil]
+    gone.values_at("node", "exit_status", "reason") == [5, 0, nil]
   end
   swarm.await("node_ready")
   status = swarm.stop

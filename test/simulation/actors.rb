@@ -85,7 +85,7 @@ module Simulation
       held&.each { |block| block.call if awake? }
       return if @channel.closed? || !awake?
 
-      state = @channel.receive { |frame| obey(frame) if process.running? }
+      state = @channel.receive { |frame| handle(frame) if process.running? }
       return wake if state == :more
 
       channel_ended unless state || @ended || !process.running?
@@ -143,7 +143,7 @@ module Simulation
 
     private
 
-    def obey(frame)
+    def handle(frame)
       case frame.type
       when "load" then load(@world.mold_fault(:load))
       when "prepare" then act(@plan[:warm] + @world.slowness(:warm)) { warm_up_or_fail }
@@ -216,7 +216,7 @@ module Simulation
 
       page_index = child.actor.page_index
       status = child.reap(process)
-      facts = { "page_index" => page_index, "pid" => child.pid, "exitstatus" => status.exitstatus,
+      facts = { "page_index" => page_index, "pid" => child.pid, "exit_status" => status.exitstatus,
 "signal" => status.name }
       times = @world.reports
       times.times { child.reported = say("exited", facts) }
@@ -396,7 +396,7 @@ module Simulation
       leave(1)
     end
 
-    def obey(frame)
+    def handle(frame)
       case frame.type
       when "stop" then stop(all: frame["all"])
       when "all_finished" then all_finished

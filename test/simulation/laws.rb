@@ -35,7 +35,7 @@ module Simulation
     end
 
     def calm = @calm_at = @kernel.now
-    def forgiven = @restarts.forgiven
+    def clear_deaths = @restarts.clear_deaths
     def born(node) = @restarts.born(node)
 
     def recorded(name, facts)
@@ -100,7 +100,7 @@ module Simulation
     end
 
     def died(facts)
-      check_status(@kernel.processes[facts[:pid]], facts.values_at("exitstatus", "signal"))
+      check_status(@kernel.processes[facts[:pid]], facts.values_at("exit_status", "signal"))
       return unless facts[:reason] && facts["signal"]
 
       @killed = true if @stopping_at
@@ -220,6 +220,6 @@ module Simulation
     end
 
     # May the work end by itself?
-    def may_end? = options["restart"] != "always" || options["restart_never_status"]
+    def may_end? = options["restart"] != "always" || options["never_restart_on"]
   end
 end

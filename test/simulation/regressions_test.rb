@@ -5,10 +5,10 @@ require "simulation/campaign"
 
 # Bugs that the simulation has found, each by the least that showed it.
 class SimulationRegressionsTest < Skep::TestCase
-  OPTIONS = { "nodes" => 3, "spares" => 0, "boot_timeout" => 3.0, "boot_parallel" => 3,
+  OPTIONS = { "nodes" => 3, "spares" => 0, "boot_timeout" => 3.0, "boot_concurrency" => 3,
               "liveness_timeout" => 5.0,
-              "stop_timeout" => 4.0, "kill_timeout" => 1.0, "restart" => "always", "restarts" => 4,
-              "restarts_within" => 10.0, "on_crash_loop" => "keep_trying" }.freeze
+              "stop_timeout" => 4.0, "kill_timeout" => 1.0, "restart" => "always",
+              "max_restarts" => 4, "restart_window" => 10.0, "on_crash_loop" => "backoff" }.freeze
   private_constant :OPTIONS
 
   test "a mold that is ready while the swarm stops doesn't cut the nodes' time short" do
@@ -20,7 +20,8 @@ class SimulationRegressionsTest < Skep::TestCase
   test "a slot that waits to boot is booted after the fork of another's successor was refused" do
     world = simulate([0.43, :signal, "USR2"], [0.526, :mold_die, "KILL"],
                      [0.773, :refuse_forks, 0.68],
-                     options: { "nodes" => 4, "boot_parallel" => 1, "helper" => true }, seed: 1_627)
+                     options: { "nodes" => 4, "boot_concurrency" => 1, "helper" => true },
+                     seed: 1_627)
     assert_equal 1, count(world, "restart_failed")
   end
 
@@ -80,7 +81,7 @@ class SimulationRegressionsTest < Skep::TestCase
     (1..7).each do |seed|
       world = simulate([0.4, :pause, 8.1, false], [1.4, :mold_exit, 1], [1.5, :exit, 1, 7],
                        options: { "boot_timeout" => 30.0 }, seed:, seconds: 12.0)
-      assert_equal [7], facts(world, "node_died").map { |death| death["exitstatus"] }
+      assert_equal [7], facts(world, "node_died").map { |death| death["exit_status"] }
     end
   end
 
@@ -94,7 +95,7 @@ class SimulationRegressionsTest < Skep::TestCase
 
   test "a slot whose first fork is refused while it is to be replaced gets one process" do
     world = simulate([0.559, :refuse_forks, 0.5], [0.733, :signal, "USR2"],
-                     options: { "nodes" => 1, "boot_parallel" => 1 }, seed: 1_468)
+                     options: { "nodes" => 1, "boot_concurrency" => 1 }, seed: 1_468)
     assert_equal 1, count(world, "node_forked")
   end
 
@@ -112,7 +113,7 @@ class SimulationRegressionsTest < Skep::TestCase
 
   test "an exit that is recorded while its slot's next launch is queued launches one process" do
     world = simulate([0.792, :mold_stop_process], [1.453, :signal, "HUP"], [1.690, :die, 0, "KILL"],
-                     options: { "nodes" => 2, "boot_parallel" => 1, "helper" => nil },
+                     options: { "nodes" => 2, "boot_concurrency" => 1, "helper" => nil },
                      seed: 836_372, seconds: 9.0)
     assert_equal 0, count(world, "supervisor_error")
   end
@@ -120,7 +121,7 @@ class SimulationRegressionsTest < Skep::TestCase
   test "the death of a process that was launched early counts" do
     world = simulate([2.029, :late_reports, 6.76, 1.76], [3.875, :die, 0, "ABRT"],
                      [4.345, :die, 0, "ABRT"],
-                     options: { "nodes" => 1, "restarts" => 1, "refork_after" => nil },
+                     options: { "nodes" => 1, "max_restarts" => 1, "refork_after" => nil },
                      seed: 394_427, seconds: 4.0)
     assert_equal [2], facts(world, "node_waiting").map { |waiting| waiting[:deaths] }
   end
@@ -128,7 +129,7 @@ class SimulationRegressionsTest < Skep::TestCase
   test "a mold that doesn't leave is killed, also where no node is left to look at" do
     world = simulate([6.011, :exit, 0, 3], [6.034, :mold_stay], [7.009, :signal, "HUP"],
                      [9.554, :command, :scale, 1],
-                     options: { "nodes" => 2, "restart_never_status" => 3, "refork_after" => nil },
+                     options: { "nodes" => 2, "never_restart_on" => 3, "refork_after" => nil },
                      seed: 958_229, seconds: 20.0)
     names = world.log.map { |_, name,| name }
     assert_operator names.index("mold_died"), :<, names.index("swarm_stopping")

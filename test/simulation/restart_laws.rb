@@ -18,12 +18,12 @@ module Simulation
       @deaths = Hash.new { |all, id| all[id] = [] }
       @replacing = {}
       @to_go = {} # by slot: the pid of the node that is to be replaced
-      @told = {} # pids of nodes that were told to stop for a successor
+      @stopped = {} # pids of nodes that were asked to stop for a successor
       @unforked = []
     end
 
     # Crashes whose cause is known don't count any more.
-    def forgiven = @deaths = Hash.new { |_, _| [] }
+    def clear_deaths = @deaths = Hash.new { |_, _| [] }
 
     def recorded(name, facts)
       id = facts[:node]
@@ -32,7 +32,7 @@ module Simulation
       when "swarm_scaled" then @deaths.clear
       when "node_replacing" then replacing(id, facts)
       when "node_ready" then ready(id, facts)
-      when "replacement_failed", "node_replaced" then excuse(id)
+      when "replacement_failed", "node_replaced" then drop_death(id)
       when "fork_failed" then @unforked << [@kernel.now, id]
       when "mold_died" then 2.times { @unforked << [@kernel.now, nil] } # a slot's two at most
       when "node_waiting", "crash_loop" then check_count(id, facts[:deaths])
@@ -44,7 +44,7 @@ module Simulation
       return if node.slot.nil? || @replacing.delete(node.slot) || options["spares"].positive?
 
       last, = @deaths[node.slot].last
-      excess = last && (crashes(node.slot) - options["restarts"])
+      excess = last && (crashes(node.slot) - options["max_restarts"])
       return unless excess&.positive?
 
       seconds = @kernel.now - last
@@ -62,7 +62,7 @@ module Simulation
     def crashes(id)
       last, kind = @deaths[id].last
       @deaths[id].count do |time, other|
-        other == kind && time > last - options["restarts_within"]
+        other == kind && time > last - options["restart_window"]
       end
     end
 
@@ -71,28 +71,28 @@ module Simulation
       @to_go[id] = facts[:pid]
     end
 
-    # Once a successor is ready, the node that it replaces is told to stop.
+    # Once a successor is ready, the node that it replaces is asked to stop.
     def ready(id, facts)
       before = @to_go[id]
-      @told[before] = true if before && before != facts[:pid]
+      @stopped[before] = true if before && before != facts[:pid]
     end
 
     def died(id, facts)
       return unless id.is_a?(Integer) && CRASHES.include?(facts[:reason])
-      return if @told[facts[:pid]]
+      return if @stopped[facts[:pid]]
 
-      @deaths[id] << [@kernel.now, facts[:at]]
+      @deaths[id] << [@kernel.now, facts[:phase]]
     end
 
     # A successor's death, or that of one that was to go, is no crash.
-    def excuse(id)
+    def drop_death(id)
       @deaths[id].pop if @deaths[id].last&.first == @kernel.now
     end
 
     def check_count(id, count)
       return unless id.is_a?(Integer) # a spare's place has had others
 
-      since = @kernel.now - options["restarts_within"] - LATE
+      since = @kernel.now - options["restart_window"] - LATE
       dead = @kernel.processes.each_value.count { |process| dead_of?(process, id, since) }
       dead += @unforked.count { |time, node| (node.nil? || node == id) && time > since }
       @kernel.violate("#{count} deaths of node #{id} count, #{dead} died") if count > dead

@@ -71,23 +71,23 @@ module Simulation
 
     def options(random)
       { "nodes" => 1 + random.rand(4), "spares" => one_of(random, 0, 0, 0, 1, 2),
-        "boot_timeout" => one_of(random, 1.0, 3.0), "boot_parallel" => 1 + random.rand(3),
+        "boot_timeout" => one_of(random, 1.0, 3.0), "boot_concurrency" => 1 + random.rand(3),
         "liveness_timeout" => one_of(random, 1.0, 2.0, 5.0),
         "stop_timeout" => one_of(random, 0.5, 2.0, 4.0), "kill_timeout" => one_of(random, 0.3, 1.0),
         "restart" => one_of(random, *%w[always always always always on_failure never]),
-        "restarts" => random.rand(5), "restarts_within" => one_of(random, 3.0, 10.0),
-        "on_crash_loop" => one_of(random, *%w[keep_trying keep_trying keep_trying stop]),
+        "max_restarts" => random.rand(5), "restart_window" => one_of(random, 3.0, 10.0),
+        "on_crash_loop" => one_of(random, *%w[backoff backoff backoff stop]),
         **rare(random) }
     end
 
     def one_of(random, *all) = all.sample(random:)
 
     def rare(random)
-      { "restart_never_status" => (3 if chance(random, 12)),
+      { "never_restart_on" => (3 if chance(random, 12)),
         "memory_limit" => ("64M" if chance(random, 3)),
         "memory_budget" => ("120M" if chance(random, 6)),
         "max_lifetime" => (6.0 if chance(random, 6)), "refork_after" => (100 if chance(random, 3)),
-        "core" => (true if chance(random, 8)), "helper" => (true if chance(random, 4)),
+        "core_dump" => (true if chance(random, 8)), "helper" => (true if chance(random, 4)),
         "works" => (2 if chance(random, 6)) }.compact
     end
 
@@ -114,7 +114,8 @@ module Simulation
                when :grow then [20, 60, 200].sample(random:)
                when :slow_stop then [1.0, 3.0, 6.0].sample(random:)
                when :unkillable then [1.0, 8.0, 400.0].sample(random:)
-               when :say then %i[work joined event judged guilty ask ready healthy].sample(random:)
+               when :say
+                 %i[work assigned event judged guilty ask ready healthy].sample(random:)
                when :stop_process then [nil, 2.0].sample(random:)
       end
       [event, target(random), *detail]

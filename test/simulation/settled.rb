@@ -51,7 +51,7 @@ module Simulation
     def done?(slot)
       return false if slot.helper? || Adapter.status(slot) != :dead
 
-      options["restart"] != "always" || options["restart_never_status"]
+      options["restart"] != "always" || options["never_restart_on"]
     end
 
     # One whose nodes could not be replaced goes on beside the current one.

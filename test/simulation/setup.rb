@@ -33,13 +33,15 @@ module Simulation
     def initialize(supervisor, world:, ours:)
       @supervisor = supervisor
       @world = world
-      @orders = Adapter.signal_handler(supervisor)
+      @signal_handler = Adapter.signal_handler(supervisor)
       @orphan_reaper = Reaper.new(world.kernel, ours)
     end
 
     def take
       @signals, @commands = Array.new(2) { Mailbox.new(@world.kernel) }
-      @supervisor.loop.watch(@signals) { @signals.take.uniq.each { |name| @orders.obey(name) } }
+      @supervisor.loop.watch(@signals) do
+        @signals.take.uniq.each { |name| @signal_handler.handle(name) }
+      end
       @supervisor.loop.watch(@commands) { @commands.take.each { |command|
  Adapter.command(@supervisor, *command) } }
     end
@@ -48,14 +50,14 @@ module Simulation
     def command(*command) = @commands&.put(command)
     def signalled? = @signals.readable?
 
-    def lay_down
+    def release
       @supervisor.loop.close
       [@signals, @commands].each(&:close)
       @signals = @commands = nil
     end
 
     def take_over(_state_file) = raise(NotImplementedError)
-    def disown = raise(NotImplementedError)
+    def close_in_child = raise(NotImplementedError)
   end
 
   # Whom the made-up kernel hands to the supervisor as its subreaper.

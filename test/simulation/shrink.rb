@@ -9,11 +9,11 @@ require "simulation/campaign"
 module Simulation
   class Shrink
     PLAIN = {
-      "spares" => 0, "restart" => "always", "on_crash_loop" => "keep_trying", "works" => nil,
-      "helper" => nil, "core" => nil, "refork_after" => nil, "max_lifetime" => nil,
-      "memory_budget" => nil, "memory_limit" => nil, "restart_never_status" => nil, "nodes" => 1,
-      "boot_parallel" => 3, "restarts" => 4, "boot_timeout" => 3.0, "liveness_timeout" => 5.0,
-      "stop_timeout" => 4.0, "kill_timeout" => 1.0
+      "spares" => 0, "restart" => "always", "on_crash_loop" => "backoff", "works" => nil,
+      "helper" => nil, "core_dump" => nil, "refork_after" => nil, "max_lifetime" => nil,
+      "memory_budget" => nil, "memory_limit" => nil, "never_restart_on" => nil, "nodes" => 1,
+      "boot_concurrency" => 3, "max_restarts" => 4, "boot_timeout" => 3.0,
+      "liveness_timeout" => 5.0, "stop_timeout" => 4.0, "kill_timeout" => 1.0
     }.freeze
     private_constant :PLAIN
 

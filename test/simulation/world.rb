@@ -19,10 +19,10 @@ module Simulation
     LOOK = 0.5 # seconds between two looks whether all has settled
     MESSAGES = {
       work: ["work", { "facts" => { "totals" => { "a" => 1 } } }], ask: ["ask", { "number" => 1 }],
-      joined: ["joined", { "joined" => true, "facts" => { "partitions" => 3 } }],
+      assigned: ["assigned", { "assigned" => true, "facts" => { "partitions" => 3 } }],
       event: ["event", { "name" => "hello", "level" => "info", "facts" => { "node" => 9 } }],
-      judged: ["judged", { "suspects" => [["orders/0/1", nil]], "guilty" => false }],
-      guilty: ["judged", { "suspects" => [["orders/0/1", nil]], "guilty" => true }],
+      judged: ["suspects_resolved", { "suspects" => [["orders/0/1", nil]], "blamed" => false }],
+      guilty: ["suspects_resolved", { "suspects" => [["orders/0/1", nil]], "blamed" => true }],
       ready: ["ready"], healthy: ["healthy"]
     }.freeze
     private_constant :LOOK, :MESSAGES
@@ -180,7 +180,8 @@ module Simulation
 
     def plain_options
       names = %w[helper works]
-      { **options.except(*names), "title" => false, "control" => "#{World.directory}/s.sock" }
+      { **options.except(*names), "process_titles" => false,
+        "control" => "#{World.directory}/s.sock" }
     end
 
     # Nodes beat whatever the supervisor does: it finds the page as it is when it wakes.
@@ -302,7 +303,7 @@ module Simulation
       when :warm then node.get_warm
       when :hold then node.hold("orders/0/1")
       when :say
-        @laws.forgiven if details[0] == :guilty
+        @laws.clear_deaths if details[0] == :guilty
         node.say(*MESSAGES.fetch(details[0])) unless details[0] == :ready && !node.ready?
       when :oom
         @kernel.oom_kills += 1
@@ -322,7 +323,7 @@ module Simulation
 
     def file = @world.file_name
     def program? = false
-    def start(number, disown: nil) = @world.start_mold(number)
+    def start(number, close_in_child: nil) = @world.start_mold(number)
     def warmed(slots:, reshare:) = nil
     def failed = nil
   end

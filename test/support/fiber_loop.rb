@@ -6,7 +6,6 @@
 #   FiberLoop.run(-> { inbox.pop }, -> { inbox.push(1) })    # => [1, inbox]
 class FiberLoop
   # What each work returned, once all have; in a thread of its own.
-  #: (*^() -> untyped) -> Array[untyped]
   def self.run(*works, timeout: 20)
     results = Array.new(works.size, :unfinished)
     thread = Thread.new do

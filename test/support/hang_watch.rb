@@ -13,7 +13,7 @@ module HangWatch
   @changed = ConditionVariable.new
 
   class << self
-    def over(seconds) #: (Numeric) { () -> untyped } -> untyped
+    def over(seconds)
       @thread ||= Thread.new { watch }.tap { |one| one.thread_variable_set(:fork_safe, true) }
       change { @watched = [Thread.current, seconds, now + seconds] }
       yield

@@ -8,21 +8,18 @@ module Leaks
   private_constant :ENDING
 
   # Descriptors that Ruby itself opens when first needed, opened now: no test is blamed for them.
-  #: () -> void
   def self.settle
     IO.pipe { |reader, writer| Thread.new { reader.read }.tap { writer.close }.join }
     Process.wait(fork { exit! })
     Random.urandom(1)
   end
 
-  #: () -> void
   def before_setup
     super
     @fds_before = fds
     @threads_before = threads
   end
 
-  #: () -> void
   def after_teardown
     leaks = [left_children, left_fds, left_threads].compact
     flunk "left behind: #{leaks.join("; ")}" if leaks.any?
@@ -32,7 +29,6 @@ module Leaks
 
   private
 
-  #: () -> String?
   def left_children
     pids = Dir["/proc/self/task/*/children"].flat_map { |list| children_in(list) }
     return if pids.empty?
@@ -43,7 +39,6 @@ module Leaks
   end
 
   # None of a thread that has ended since the folder was read.
-  #: (String) -> Array[Integer]
   def children_in(list)
     File.read(list).split.map(&:to_i)
   rescue Errno::ENOENT, Errno::ESRCH
@@ -51,7 +46,6 @@ module Leaks
   end
 
   # Objects that are garbage close their descriptors when collected: collects before it blames.
-  #: () -> String?
   def left_fds
     left = fds_since_setup
     GC.start if left.any?
@@ -60,34 +54,28 @@ module Leaks
   end
 
   # One that is on its way out isn't left behind.
-  #: () -> String?
   def left_threads
     left = (threads - @threads_before).reject { |thread| ends?(thread) }
     left.map { |thread| "thread #{thread.name}" }.join(", ") if left.any?
   end
 
-  #: (Thread) -> bool
   def ends?(thread)
     !thread.join(ENDING).nil?
   rescue Exception # rubocop:disable Lint/RescueException -- by which it has ended
     true
   end
 
-  #: () -> Hash[String, String]
   def fds_since_setup = fds.except(*@fds_before.keys)
 
-  #: () -> Hash[String, String]
   def fds = Dir["/proc/self/fd/*"].to_h { |path| [File.basename(path), target_of(path)] }.compact
 
   # nil for the descriptor of the listing itself, closed by now.
-  #: (String) -> String?
   def target_of(path)
     File.readlink(path)
   rescue Errno::ENOENT
     nil
   end
 
-  #: () -> Array[Thread]
   def threads = Thread.list.select { |thread| thread.name&.start_with?("skep.") }
 end
 

@@ -2,6 +2,7 @@
 
 require "io/wait"
 require "rbconfig"
+require "support/patience"
 
 # What tests of processes are made of; included in Skep::TestCase. Nothing waits without a deadline.
 #
@@ -19,16 +20,13 @@ module Processes
   private_constant :ROOT, :PATIENCE, :VOLLEY, :BUNDLER
 
   # The moment so many seconds from now, on the monotonic clock.
-  #: (Numeric) -> Float
   def deadline(seconds) = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
 
   # Seconds left until a deadline, 0 when it is over.
-  #: (Float) -> Float
   def seconds_until(deadline) = [deadline - deadline(0), 0.0].max
 
   # The block never takes less than so many seconds, and no more than `most` once this process is
   # let alone: on a busy machine anything may take long now and then, but not again and again.
-  #: (Numeric, most: Numeric) { () -> void } -> void
   def assert_takes(least, most:)
     over = deadline(PATIENCE)
     begin
@@ -41,8 +39,8 @@ module Processes
   end
 
   # Returns io when there is something to read, EOF included; fails the test when there isn't.
-  #: (IO, ?Numeric) -> IO
   def wait_readable(io, seconds = PATIENCE)
+    seconds = Patience.of(seconds)
     io.wait_readable(seconds) or raise TooLate, "nothing to read in #{seconds} s from #{io.inspect}"
     io
   end
@@ -50,7 +48,6 @@ module Processes
   # Forks a child that runs the block with the write end of a pipe, and ends without at_exit: with
   # status 0, that of its `exit`, or 1 when it raised. The pipe is closed after the test; the child
   # is the test's to wait for.
-  #: () { (IO) -> void } -> [Integer, IO]
   def in_child(&block)
     reader, writer = IO.pipe
     pid = fork do
@@ -64,7 +61,6 @@ module Processes
 
   # Runs the block while signals come in volleys as fast as another process can send them, the next
   # one when the one before has been felt: else they may leave no time for anything else.
-  #: () { () -> void } -> void
   def stormed
     handled, handler = IO.pipe
     previous = trap(:USR1) { handler.write_nonblock(".", exception: false) }
@@ -80,8 +76,6 @@ module Processes
   # Runs Ruby source, or a file of it, in a fresh process that leads a group of its own; returns
   # when it and all that hold its output have ended. At the timeout the whole group is killed and
   # the test fails. Gems are in reach only with `gems: true`: Bundler takes its time.
-  #: (String, ?Array[String], ?env: Hash[String, String?], ?timeout: Numeric, ?gems: bool)
-  #:   -> [String, String, Process::Status]
   def run_program(program, args = [], env: {}, timeout: 30, gems: false)
     source = File.file?(program) ? [program] : ["-e", program]
     env = { **ENV.slice(*BUNDLER.keys), **env } if gems
@@ -89,8 +83,8 @@ module Processes
   end
 
   # The same for any command. Its environment is this one's, without what loads Bundler.
-  #: (Hash[String, String?], *String, timeout: Numeric) -> [String, String, Process::Status]
   def run_command(env, *command, timeout:)
+    timeout = Patience.of(timeout)
     pipes = Array.new(2) { IO.pipe }
     pid = spawn_on(pipes.map(&:last), { **BUNDLER, **env }, command)
     texts = read_all(pipes.map(&:first), deadline(timeout))
@@ -103,7 +97,6 @@ module Processes
     pipes&.flatten&.each(&:close)
   end
 
-  #: () -> void
   def after_teardown
     readers.each(&:close)
   ensure
@@ -113,7 +106,6 @@ module Processes
   private
 
   # From a child, to us.
-  #: (IO handled, IO handler) -> Integer
   def volleys(handled, handler)
     target = Skep.pidfd(Process.pid)
     in_child do
@@ -124,17 +116,14 @@ module Processes
     target.close
   end
 
-  #: () -> Array[IO]
   def readers = @readers ||= []
 
-  #: (Array[IO], Hash[String, String?], Array[String]) -> Integer
   def spawn_on(outputs, env, command)
     out, err = outputs
     spawn(env, *command, in: File::NULL, out:, err:, pgroup: true).tap { outputs.each(&:close) }
   end
 
   # What a child of in_child exits with.
-  #: (IO) { (IO) -> void } -> Integer
   def status_of(writer)
     yield writer
     0
@@ -146,7 +135,6 @@ module Processes
   end
 
   # What can be read by then of each; frozen where its end was seen.
-  #: (Array[IO], Float) -> Array[String]
   def read_all(ios, by)
     texts = ios.to_h { |io| [io, String.new] }
     while (open = texts.reject { |_, text| text.frozen? }.keys).any?
@@ -158,7 +146,6 @@ module Processes
     texts.values
   end
 
-  #: (IO, String) -> String
   def read_some(io, text)
     text << io.readpartial(65_536)
   rescue EOFError

@@ -6,7 +6,6 @@ module StrictWarnings
   OURS = %r{\A(?:#{Regexp.escape(ROOT)}/)?(?:lib|test|exe)/}
   private_constant :ROOT, :OURS
 
-  #: (String, ?category: Symbol?) -> void
   def warn(message, category: nil, **)
     raise "a warning: #{message}" if OURS.match?(message)
 

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Runs the given test files, or all of them, in several processes:
+# Runs the given test files in several processes. None given: all but test/benchmark, and with
+# SKEP_PURE=1 those of the parts that have a fallback in Ruby, and of what stands on them.
 #
 #   ruby -w -Ilib -Itest test/support/suite.rb [FILE or FOLDER...] [Minitest's options]
 #
@@ -20,7 +21,9 @@ module TestSuite
   ROOT = File.expand_path("../..", __dir__)
   WORKERS_PER_PROCESSOR = 3 # a test mostly waits
   DURATIONS = ENV.fetch("SKEP_TEST_SECONDS", "#{ROOT}/tmp/test_seconds.json")
-  private_constant :ROOT, :WORKERS_PER_PROCESSOR, :DURATIONS
+  WITH_FALLBACKS = %w[test/os test/fork test/swarm test/pid_cache_test.rb test/kafka/librdkafka
+                      test/kafka/flow_test.rb test/kafka/group_test.rb].freeze
+  private_constant :ROOT, :WORKERS_PER_PROCESSOR, :DURATIONS, :WITH_FALLBACKS
 
   # Runs Minitest's loop in a pool of workers, if more than one process is to run the tests.
   module Run
@@ -50,7 +53,7 @@ module TestSuite
     def start(arguments)
       named, options = arguments.partition { |argument| File.exist?(argument) }
       arguments.replace(options)
-      @files = test_files(named.empty? ? ["test"] : named)
+      @files = named.empty? ? all_files : test_files(named)
       Plan.load(@files)
       Minitest.singleton_class.prepend(Run)
       Minitest.extensions << self
@@ -71,6 +74,12 @@ module TestSuite
     private
 
     def several_files? = @files.size > 1
+
+    def all_files
+      return test_files(WITH_FALLBACKS) if ENV["SKEP_PURE"] == "1"
+
+      test_files(["test"]).grep_v(%r{\Atest/benchmark/})
+    end
 
     def test_files(paths)
       paths.flat_map { |path| File.directory?(path) ? Dir["#{path}/**/*_test.rb"].sort : path }

@@ -8,16 +8,14 @@ module Skep
     include Processes
 
     # Seconds; far beyond what the slowest test takes on the slowest machine.
-    def self.longest = 240 #: () -> Numeric
+    def self.longest = 240
 
     # Has the class's tests run after all others, while no other test runs. The reason is what they
     # share with other tests and can't have for themselves.
-    #: (String) -> void
     def self.run_alone!(reason) = @alone = reason
 
-    def self.alone? = !@alone.nil? #: () -> bool
+    def self.alone? = !@alone.nil?
 
-    #: (String) { () -> void } -> void
     def self.test(sentence, &block)
       name = :"test_#{sentence}"
       raise ArgumentError, "#{self} tests twice that it #{sentence}" if method_defined?(name, false)
@@ -28,14 +26,12 @@ module Skep
     # Skips the test for want of something that can be installed; fails it where the machine
     # promises to have that (Means). `skip` is for what doesn't exist here: another Ruby, the C on
     # the fallback, rights.
-    #: (String) -> bot
     def missing(what)
       Means.promised? ? flunk("this machine promises, and doesn't have: #{what}") : skip(what)
     end
 
-    def run = HangWatch.over(self.class.longest) { super } #: () -> Minitest::Result
+    def run = HangWatch.over(self.class.longest) { super }
 
-    #: () -> void
     def after_teardown
       flunk "asserts nothing" if failures.empty? && assertions.zero?
     ensure

@@ -4,11 +4,11 @@ require "stringio"
 require "tmpdir"
 require "skep/web"
 
-# Visits to the page by direct calls, for a swarm "hive" that is a socket which answers commands and
-# keeps what it was asked.
+# Requests to the page by direct calls, for a swarm "hive" that is a socket which answers commands
+# and keeps what it was sent.
 module WebVisits
   STATUS = { "name" => "hive", "state" => "running", "pid" => 1, "uptime" => 1.0, "nodes" => [
-    { "id" => 0, "pid" => 2, "state" => "ready", "last_hang" => { "why" => "hung" },
+    { "id" => 0, "pid" => 2, "state" => "ready", "last_hang" => { "reason" => "hung" },
       "memory" => { "uss" => 1, "pss" => 2 }, "work" => { "done" => 3 } }
   ] }.freeze
   ANSWERS = { "status" => { v: 1, status: STATUS }, "reload" => { v: 1, error: "no" } }.freeze
@@ -18,7 +18,7 @@ module WebVisits
     super
     @directory = Dir.mktmpdir
     @webs = []
-    @asked = Queue.new
+    @received = Queue.new
     @server = UNIXServer.new(path)
     @answering = Thread.new { answer while true }
   end
@@ -39,13 +39,13 @@ module WebVisits
     Skep::Web.new(control: path, **options, &block).tap { |web| @webs << web }
   end
 
-  # What it was asked that isn't its status.
-  def asked = Array.new(@asked.size) { @asked.pop }
+  # The commands that the swarm has received, but for those of its status.
+  def received = Array.new(@received.size) { @received.pop }
 
   def answer
     @server.accept.then do |client|
       facts = JSON.parse(client.gets)
-      @asked << facts.except("wait") unless facts["command"] == "status"
+      @received << facts.except("wait") unless facts["command"] == "status"
       client.puts(JSON.generate(ANSWERS.fetch(facts["command"], { v: 1, done: facts["command"] })))
     ensure
       client.close
@@ -66,23 +66,32 @@ module WebVisits
     call(web, "POST", path, **{ "rack.input" => StringIO.new(body), "CONTENT_TYPE" => type, **env })
   end
 
-  def deed(web, command, facts = {}, token:, **env)
+  def act(web, command, facts = {}, token:, **env)
     body = JSON.generate({ swarm: "hive", command:, **facts })
     head = { "CONTENT_TYPE" => "application/json", "HTTP_X_SKEP_TOKEN" => token }
-    post(web, "/deeds", body, **head, **env)
+    post(web, "/actions", body, **head, **env)
   end
 
-  # The cookie of who comes for the first time, and the token of his page.
+  def text(response) = [].tap { |texts| response[2].each { |text| texts << text } }.join
+
+  # The cookie of a new visitor, and the token of that visitor's page.
   def enter(web)
-    answer = get(web, "/")
-    [answer[1]["set-cookie"][/[^;]+/], token_of(answer)]
+    response = get(web, "/")
+    [cookie_of(response), token_of(response)]
   end
 
-  def token_of(answer) = answer[2].join[/token" (?:content|value)="(\h+)"/, 1]
+  def cookie_of(response) = response[1].fetch("set-cookie")[/[^;]+/]
+  def token_of(response) = text(response)[/token" (?:content|value)="(\h+)"/, 1]
 
+  # The cookie of a visitor who has logged in.
   def log_in(web)
     cookie, token = enter(web)
-    form = "user=ada&password=secret&token=#{token}"
-    post(web, "/login", form, cookie:)[1].fetch("set-cookie")[/[^;]+/]
+    cookie_of(post(web, "/login", "user=ada&password=secret&token=#{token}", cookie:))
+  end
+
+  # The same, and the token of the page.
+  def log_in_with_token(web)
+    cookie = log_in(web)
+    [cookie, token_of(get(web, "/", cookie:))]
   end
 end

@@ -10,27 +10,27 @@ class SwarmFibersTest < Skep::TestCase
     super
     layout = Skep::Swarm::IPC::Scoreboard::Layout.new(nodes: 1, threads: 0)
     @page = Skep::OS::SharedPage.create(layout.total)
-    @child = Skep::Swarm::Child.new(id: 0, swarm: "fibers", mold: 0, page: @page, layout:,
+    @node = Skep::Swarm::Node.new(id: 0, swarm: "fibers", mold: 0, page: @page, layout:,
                                     report: ->(*) {}, beat_every: 10.0)
   end
 
   def teardown
     @page.close
-    @child.leave
+    @node.leave
     super
   end
 
   test "a fiber that waits lets others work" do
     said = []
-    FiberLoop.run(-> { said << @child.wait(10) }, -> { said << :works && @child.__stop })
+    FiberLoop.run(-> { said << @node.wait(10) }, -> { said << :works && @node.__stop })
     assert_equal [:works, true], said
   end
 
   test "each fiber is back at its own deadline" do
-    assert_equal [false, false], FiberLoop.run(-> { @child.wait(0.1) }, -> { @child.wait(0.02) })
+    assert_equal [false, false], FiberLoop.run(-> { @node.wait(0.1) }, -> { @node.wait(0.02) })
     said = []
-    FiberLoop.run(-> { said << [:late, @child.wait(60)] },
-                  -> { said << [:early, @child.wait(0.02)] and @child.__stop })
+    FiberLoop.run(-> { said << [:late, @node.wait(60)] },
+                  -> { said << [:early, @node.wait(0.02)] and @node.__stop })
     assert_equal [[:early, false], [:late, true]], said
   end
 end

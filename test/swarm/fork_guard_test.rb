@@ -42,7 +42,7 @@ class ForkGuardTest < Skep::TestCase
       File.write("#{folder}/swarm.rb", <<~RUBY)
         Skep.swarm("guarded", **#{options.inspect}) do |swarm|
           #{text}
-          swarm.work { |child| child.ready! }
+          swarm.work { |node| node.ready! }
         end
       RUBY
       run_program(EXE, ["run", "#{folder}/swarm.rb"], env: { "SKEP_RUN_DIR" => folder })

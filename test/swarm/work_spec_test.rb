@@ -15,24 +15,24 @@ class WorkSpecTest < Skep::TestCase
 
   test "a source that brings its own handler needs no block" do
     task = WorkSpec.new(source = Source.new(:own, []), nil, nil)
-    task.run(:child)
+    task.run(:node)
 
     assert_empty task.to_plain["errors"]
-    assert_equal %i[child own], source.ran
+    assert_equal %i[node own], source.ran
   end
 
   test "a block goes before it" do
     task = WorkSpec.new(source = Source.new(:own, []), nil, block = -> {})
-    task.run(:child)
+    task.run(:node)
 
-    assert_equal [:child, block], source.ran
+    assert_equal [:node, block], source.ran
   end
 
   test "who has asked for it runs sources" do
-    Skep::Swarm.run_with(->(source, child, handler) { source.run(child, [handler]) })
-    WorkSpec.new(source = Source.new(:own, []), nil, nil).run(:child)
+    Skep::Swarm.run_with(->(source, node, handler) { source.run(node, [handler]) })
+    WorkSpec.new(source = Source.new(:own, []), nil, nil).run(:node)
 
-    assert_equal [:child, [:own]], source.ran
+    assert_equal [:node, [:own]], source.ran
   ensure
     Skep::Swarm.run_with(nil)
   end

@@ -4,7 +4,7 @@ require "test_helper"
 
 class PoolStressTest < Skep::TestCase
   PROGRAM = File.expand_path("pool/stress.rb", __dir__)
-  BATCHES = 1_000
+  BATCHES = 300
   private_constant :PROGRAM, :BATCHES
 
   test "gives right results or right errors, whatever is killed, raised, forked or late" do

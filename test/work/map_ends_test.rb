@@ -36,7 +36,7 @@ class MapEndsTest < Skep::TestCase
     assert(error.backtrace.any? { |frame| frame.include?("work.rb") })
   end
 
-  test "raises exceptions that no `new` could make, and names those that can't travel" do
+  test "raises exceptions with other arguments of new, and RemoteError for unmarshallable ones" do
     picky = assert_raises(Picky) { Skep.map([1], nodes: 1) { raise Picky.new(1, 2) } }
     assert_equal "1 and 2", picky.message
     error = assert_raises(Skep::RemoteError) { Skep.map([7], nodes: 1) { raise Class.new(KeyError), "why" } }
@@ -47,7 +47,7 @@ class MapEndsTest < Skep::TestCase
     assert_match(/never back/, error.message)
   end
 
-  test "names what can't be marshalled by its place and class" do
+  test "names an item or result that can't be marshalled by its index and class" do
     error = assert_raises(Skep::Unmarshallable) { Skep.map([0, 1], nodes: 1) { |i| i == 1 ? proc {} : i } }
     assert_match(/result of item 1, a Proc/, error.message)
     assert_equal 1, error.skep_item
@@ -58,7 +58,7 @@ class MapEndsTest < Skep::TestCase
     assert_match(/Elsewhere/, error.message)
   end
 
-  test "stops the others at an exception, in the middle of an item, and lets them clean up" do
+  test "stops other nodes at an exception, and runs their ensure blocks" do
     reader, writer = IO.pipe
     assert_raises(KeyError) do
       Skep.map([0, 1], nodes: 2) do |item|
@@ -88,7 +88,7 @@ class MapEndsTest < Skep::TestCase
     [reader, writer].each(&:close)
   end
 
-  test "ends early at Stop, with its value; what others are at is finished" do
+  test "ends early at Stop with its value, and finishes items in progress" do
     reader, writer = IO.pipe
     finished = []
     value = Skep.map([0, 1, *2..99], nodes: 2, finish: ->(item, *) { finished << item }) do |item|
@@ -105,7 +105,7 @@ class MapEndsTest < Skep::TestCase
     [reader, writer].each(&:close)
   end
 
-  test "does what a killed node had in hand again, in another" do
+  test "retries the item of a killed node in another node" do
     reader, writer = IO.pipe
     writer.write("x")
     results = Skep.map((0...500).to_a, nodes: 2) do |item|
@@ -119,29 +119,29 @@ class MapEndsTest < Skep::TestCase
 
   test "names the item that ended two nodes, and the signal" do
     error = assert_raises(Skep::NodeDied) { Skep.map((0...500).to_a, nodes: 2) { |item| kill_myself if item == 250 } }
-    assert_equal [250, 250, "KILL", nil], [error.item, error.index, error.signal, error.status]
+    assert_equal [250, 250, "KILL", nil], [error.item, error.index, error.signal, error.exit_status]
     assert_match(/item 250 \(250\) ended 2 nodes, the last \(pid \d+\) with SIGKILL/, error.message)
   end
 
-  test "names the item and the status of who exits on purpose, at once" do
+  test "names the item and exit status if the block calls exit, without a retry" do
     reader, writer = IO.pipe
     error = assert_raises(Skep::NodeDied) { Skep.map(%w[a b], nodes: 1) { |i| writer.write(i) && exit(7) if i == "b" } }
-    assert_equal ["b", 1, nil, 7], [error.item, error.index, error.signal, error.status]
+    assert_equal ["b", 1, nil, 7], [error.item, error.index, error.signal, error.exit_status]
     assert_equal "b", reader.read_nonblock(10)
     error = assert_raises(Skep::NodeDied) { Skep.map(%w[a b], nodes: 1) { break 5 } }
     assert_match(/break/, error.message)
     error = assert_raises(Skep::NodeDied) { Skep.map(%w[a], nodes: 1) { exit!(8) } }
-    assert_equal 8, error.status
+    assert_equal 8, error.exit_status
   ensure
     [reader, writer].each(&:close)
   end
 
-  test "tells of a node's thread that was killed" do
+  test "raises if a node's thread is killed" do
     error = assert_raises(Skep::NodeDied) { Skep.map([1], nodes: 1, threads: 2) { Thread.current.kill } }
     assert_match(/thread was killed/, error.message)
   end
 
-  test "leaves nothing behind when the caller's time is up" do
+  test "leaves nothing behind at a Timeout" do
     assert_raises(Timeout::Error) do
       Timeout.timeout(0.1) { Skep.map([1, 2], nodes: 2) { IO.select([], [], [], 20) } }
     end
@@ -164,15 +164,15 @@ class MapEndsTest < Skep::TestCase
     assert_raises(KeyError) { Skep.map([1, 2], nodes: 2, start: ->(*) { raise KeyError }) { 1 } }
   end
 
-  test "takes an error out of an enumerator as it is" do
+  test "raises an enumerator's exception unchanged" do
     items = Enumerator.new { |list| 3.times { |n| list << n } && raise(KeyError) }
     assert_raises(KeyError) { Skep.map(items, nodes: 2) { 1 } }
   end
 
-  test "goes on with the nodes there are where no more can be had" do
+  test "continues with fewer nodes if a fork fails" do
     out, err, status = run_program(<<~RUBY)
       require "skep/work"
-      Process.setrlimit(Process::RLIMIT_NPROC, 1) # root is above it, who isn't gets EAGAIN
+      Process.setrlimit(Process::RLIMIT_NPROC, 1) # doesn't limit root; another user gets EAGAIN
       forks = 0
       Process.singleton_class.prepend(Module.new do
         define_method(:_fork) { (forks += 1) == 2 ? raise(Errno::EAGAIN) : super() }
@@ -184,7 +184,7 @@ class MapEndsTest < Skep::TestCase
   end
 
   # By the kernel's word: Ruby's own fork would wait for a process that never comes.
-  test "says so where no process is to be had" do
+  test "raises if the first fork fails" do
     skip "it takes the C" unless Skep::OS.native?
     out = as_somebody_alone do |writer|
       Skep.map(1..4, nodes: 4) { 1 }
@@ -196,7 +196,7 @@ class MapEndsTest < Skep::TestCase
 
   private
 
-  # A user who may have no process but this one.
+  # A user that may have no process but this one.
   def as_somebody_alone
     skip "it takes root, to be somebody else" unless Process.uid.zero?
     pid, reader = in_child do |writer|

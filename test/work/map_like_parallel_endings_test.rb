@@ -5,7 +5,7 @@ require "stringio"
 require "skep/work"
 require_relative "support/meeting"
 
-# How a map ends before its time: by an exception, by Skep::Stop, by a dead node, by whoever kills
+# How a map ends before its time: by an exception, by Skep::Stop, by a dead node, by a signal for
 # the caller's thread. As users of the gem parallel are used to, but that the error says more.
 class MapLikeParallelEndingsTest < Skep::TestCase
   include Meeting
@@ -30,21 +30,21 @@ class MapLikeParallelEndingsTest < Skep::TestCase
     assert_match(/#{File.basename(__FILE__)}:#{line}/, error.backtrace.join("\n"))
   end
 
-  test "raises the end of a file, and whatever else isn't the process' end, as it was raised" do
+  test "raises EOFError and other exceptions unchanged" do
     [EOFError, StandardError, NotImplementedError, Timeout::Error, SecurityError].each do |kind|
       assert_equal kind, assert_raises(kind) { Skep.map([1], nodes: 1) { raise kind } }.class
       assert_equal kind, assert_raises(kind) { Skep.each([1], nodes: 1) { raise kind } }.class
     end
   end
 
-  test "says what was raised even where that can't be dumped" do
+  test "reports an exception that can't be marshalled" do
     line = __LINE__ + 1
     error = assert_raises(StandardError) { Skep.map([1], nodes: 1) { raise Undumpable } }
     assert_match(/Undumpable.*can't be dumped/, error.message)
     assert_match(/#{File.basename(__FILE__)}:#{line}/, error.backtrace.join("\n"))
   end
 
-  test "raises what is fine but for its cause" do
+  test "raises an exception whose cause can't be marshalled" do
     error = assert_raises(ArgumentError) do
       Skep.map([1], nodes: 1) do
         raise Undumpable
@@ -56,7 +56,7 @@ class MapLikeParallelEndingsTest < Skep::TestCase
   end
 
   %i[map each].each do |way|
-    test "#{way} begins nothing after a failure, and waits for nobody" do
+    test "#{way} starts no item after a failure, and doesn't wait for others" do
       begun = telling do |tell|
         never do |wait|
           assert_raises(KeyError) { Skep.public_send(way, 1..100, nodes: 4, &failing(tell, wait)) }
@@ -66,7 +66,7 @@ class MapLikeParallelEndingsTest < Skep::TestCase
       assert_includes begun, "1"
     end
 
-    test "#{way} begins nothing after a stop, even if there is no end" do
+    test "#{way} starts no item after a stop, even of an endless source" do
       within do
         begun = telling do |tell|
           Skep.public_send(way, 1.., nodes: 4) do |item|
@@ -90,7 +90,7 @@ class MapLikeParallelEndingsTest < Skep::TestCase
 
     { "exit" => [-> { exit }, 0], "exit!" => [-> { exit!(3) }, 3],
       "abort" => [-> { $stderr.reopen(File::NULL) && abort("no") }, 1] }.each do |name, (act, code)|
-      test "#{way} takes a node that calls #{name} for dead" do
+      test "#{way} considers a node that calls #{name} dead" do
         error = assert_raises(Skep::NodeDied) do
           Skep.public_send(way, [1], nodes: 1) { act.call }
         end
@@ -99,9 +99,9 @@ class MapLikeParallelEndingsTest < Skep::TestCase
     end
   end
 
-  test "does an item again when its node was killed, elsewhere and once" do
+  test "retries the item of a killed node once, in another node" do
     IO.pipe do |reader, writer|
-      writer.tap { |io| io.syswrite("!") }.close # whoever reads it is killed
+      writer.tap { |io| io.syswrite("!") }.close # its reader is killed
       tries = telling do |tell|
         results = Skep.map(1..4, nodes: 2) do |item|
           tell.call(item)
@@ -139,7 +139,7 @@ class MapLikeParallelEndingsTest < Skep::TestCase
     assert_equal (0..100).to_a, Skep.map((0..100).to_a, nodes: 50) { |item| item }
   end
 
-  test "opens few descriptors, and a node has none of another's" do
+  test "opens few descriptors, and no node has another node's" do
     counts = Skep.map(Array.new(20), nodes: 20) { Dir.children("/proc/self/fd").size }
     assert_operator counts.max - Dir.children("/proc/self/fd").size, :<=, 6
   end

@@ -23,7 +23,7 @@ class MapLikeParallelHooksTest < Skep::TestCase
 
   %i[map each].each do |way|
     WORKERS.each do |workers|
-      test "#{way} tells of each item with #{workers}" do
+      test "#{way} calls hooks for each item with #{workers}" do
         started, finished = [], []
         start = ->(item, index) { started << [item, index] }
         finish = ->(item, index, result) { finished << [item, index, result] }
@@ -34,7 +34,7 @@ class MapLikeParallelHooksTest < Skep::TestCase
       end
     end
 
-    test "#{way} tells in this process, one at a time" do
+    test "#{way} calls hooks in this process, one at a time" do
       inside = 0
       most = []
       note = lambda do |*|
@@ -46,7 +46,7 @@ class MapLikeParallelHooksTest < Skep::TestCase
       assert_equal [1, Process.pid], most.uniq
     end
 
-    test "#{way} tells in the items' order if it shall" do
+    test "#{way} calls finish in the items' order with finish_in_order" do
       told = []
       IO.pipe do |reader, writer|
         finish = ->(item, index, _result) { told << [item, index] }
@@ -68,7 +68,7 @@ class MapLikeParallelHooksTest < Skep::TestCase
       assert_empty begun.map(&:to_i).select { |item| item >= 4 }
     end
 
-    test "#{way} begins nothing new when the finish hook raises" do
+    test "#{way} starts no item after the finish hook raises" do
       begun = telling do |tell|
         finish = ->(_item, _index, _result) { raise Broken }
         assert_raises(Broken) do
@@ -78,7 +78,7 @@ class MapLikeParallelHooksTest < Skep::TestCase
       assert_operator begun.size, :<, 1_000
     end
 
-    test "#{way} finishes no item that failed, nor one that stopped" do
+    test "#{way} calls finish for no item that failed or stopped" do
       [Broken, Skep::Stop].each do |ending|
         finished = []
         begin

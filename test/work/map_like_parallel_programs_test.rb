@@ -44,7 +44,7 @@ class MapLikeParallelProgramsTest < Skep::TestCase
     end
   end
 
-  test "leaves the program's own trap to do what it does" do
+  test "leaves the program's own trap in effect" do
     out, err, status = interrupted(<<~RUBY) { |pid| Process.kill(:INT, -pid) }
       require "skep/work"
       $stdout.sync = true
@@ -67,7 +67,7 @@ class MapLikeParallelProgramsTest < Skep::TestCase
     assert_equal %(["DEFAULT"]), out
   end
 
-  test "is not disturbed by an interrupt of one that has ended" do
+  test "an interrupt after an earlier map doesn't disturb it" do
     out, _, status = interrupted(<<~RUBY) { |pid| Process.kill(:INT, -pid) }
       require "skep/work"
       $stdout.sync = true
@@ -94,7 +94,7 @@ class MapLikeParallelProgramsTest < Skep::TestCase
     assert_equal ["before", "after", *["item"] * 4].sort, out.split.sort
   end
 
-  test "shows no progress but in a terminal" do
+  test "shows progress in a terminal only" do
     out, err, = run_program(PROGRESS)
     assert_equal ["20\n", ""], [out, err]
   end
@@ -125,7 +125,7 @@ class MapLikeParallelProgramsTest < Skep::TestCase
     pipes.flatten.each(&:close)
   end
 
-  # A terminal that nobody has open any more answers EIO.
+  # A terminal that no process has open any more returns EIO.
   def text_of(reader)
     text = +""
     text << wait_readable(reader).readpartial(4_096) while true

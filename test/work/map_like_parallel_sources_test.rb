@@ -32,18 +32,18 @@ class MapLikeParallelSourcesTest < Skep::TestCase
     end
   end
 
-  test "gives a hash' pairs to a block of two" do
+  test "yields a Hash's pairs to a block with two parameters" do
     results = Skep.map({ a: 1, b: 2 }, nodes: 2) { |key, value| "#{key}#{value}" }
     assert_equal %w[a1 b2], results
   end
 
-  test "takes a method or a lambda for the block" do
+  test "accepts a method or a lambda as the block" do
     assert_equal %w[1 2], Skep.map([1, 2], nodes: 2, &:to_s)
     assert_equal [1, 2], Skep.map(%w[1 2], nodes: 2, &method(:Integer))
     assert_equal [[1], [2]], Skep.map([1, 2], nodes: 2, &->(item) { [item] })
   end
 
-  test "asks a lambda until it says stop, and never again" do
+  test "calls a lambda until it returns Stop, and never again" do
     items = [3, 2, 1]
     asked = 0
     produce = lambda do
@@ -54,7 +54,7 @@ class MapLikeParallelSourcesTest < Skep::TestCase
     assert_equal 4, asked
   end
 
-  test "pops a queue until it says stop" do
+  test "pops a Queue until it returns Stop" do
     queue = Queue.new
     filler = Thread.new { [1, 2, 3, Skep::Stop].each { |item| queue << item } }
     assert_equal [2, 4, 6], within { Skep.map(queue, nodes: 2) { |item| item * 2 } }
@@ -68,7 +68,7 @@ class MapLikeParallelSourcesTest < Skep::TestCase
     assert_operator taken, :<, 1_000_000
   end
 
-  test "gives a queue's items on as they come, without waiting for more" do
+  test "processes a Queue's items as they arrive" do
     IO.pipe do |reader, writer|
       queue = Queue.new
       filler = Thread.new do
@@ -83,7 +83,7 @@ class MapLikeParallelSourcesTest < Skep::TestCase
     end
   end
 
-  test "asks a lambda for an item when the one before is on its way" do
+  test "calls a lambda for an item once the previous one is sent" do
     IO.pipe do |reader, writer|
       asked = -1
       produce = lambda do
@@ -95,7 +95,7 @@ class MapLikeParallelSourcesTest < Skep::TestCase
     end
   end
 
-  test "leaves a source that it stops to clean up after itself" do
+  test "runs the ensure blocks of a source that it stops" do
     IO.pipe do |reader, writer|
       endless = Enumerator.new do |items|
         (1..).each { |number| items << number }
@@ -107,7 +107,7 @@ class MapLikeParallelSourcesTest < Skep::TestCase
     end
   end
 
-  test "raises what the source raises, and leaves nothing behind" do
+  test "raises the source's exception, and leaves nothing behind" do
     source = Enumerator.new do |items|
       3.times { |number| items << number }
       raise IOError, "the source is broken"

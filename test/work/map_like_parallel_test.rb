@@ -15,7 +15,7 @@ class MapLikeParallelTest < Skep::TestCase
     def marshal_dump = raise("nobody may dump #{name}")
   end
 
-  test "runs in as many processes as there are processors to use" do
+  test "runs in one process for each available processor" do
     count = Skep::OS::Cgroup.processors
     [{}, { nodes: nil }, { in_processes: nil }].each do |options|
       pids = meeting(count) { |meet| Skep.each(1..count, **options) { meet.call(Process.pid) } }
@@ -24,7 +24,7 @@ class MapLikeParallelTest < Skep::TestCase
     end
   end
 
-  test "runs in as many processes as it is told to" do
+  test "runs in the given number of processes" do
     [{ nodes: 5 }, { in_processes: 5 }].each do |options|
       pids = meeting(5) { |meet| Skep.each(1..5, **options) { meet.call(Process.pid) } }
       assert_equal 5, pids.uniq.size
@@ -37,24 +37,24 @@ class MapLikeParallelTest < Skep::TestCase
     assert_operator counts.max, :<=, 2
   end
 
-  test "takes one kind of worker, and options it knows" do
+  test "rejects nodes with in_threads, and unknown options" do
     assert_raises(ArgumentError) { Skep.map([1, 2, 3], in_processes: 2, in_threads: 3) { 1 } }
     assert_raises(ArgumentError) { Skep.map([1, 2, 3], nodes: -1) { 1 } }
     error = assert_raises(ArgumentError) { Skep.map([1, 2, 3], in_proceses: 2) { 1 } }
     assert_match(/in_proceses/, error.message)
   end
 
-  test "changes no options" do
+  test "doesn't change the caller's options" do
     assert_equal [2], Skep.map([1], **{ nodes: 1 }.freeze) { |item| item + 1 }
   end
 
-  test "has no influence on what is outside" do
+  test "doesn't affect variables outside the block" do
     value = "yes"
     Skep.each(1..2, nodes: 2) { value = "no" }
     assert_equal "yes", value
   end
 
-  test "gives results in the items' order, whoever is done first" do
+  test "returns results in the items' order, whichever node is first" do
     IO.pipe do |reader, writer|
       results = within do
         Skep.map(%w[first second], nodes: 2) do |item|
@@ -66,7 +66,7 @@ class MapLikeParallelTest < Skep::TestCase
     end
   end
 
-  test "gives other items to whoever is free, not to who is busy" do
+  test "gives items to an idle node, not to a busy one" do
     IO.pipe do |reader, writer|
       pids = within do
         Skep.map(0..3, nodes: 2) do |item|
@@ -78,12 +78,12 @@ class MapLikeParallelTest < Skep::TestCase
     end
   end
 
-  test "is the same as a map, for many items" do
+  test "equals Array#map for many items" do
     items = Array.new(10_000) { |number| number }
     assert_equal items.map { |item| item + 1 }, Skep.map(items, nodes: 4) { |item| item + 1 }
   end
 
-  test "passes what is complex" do
+  test "passes nested objects" do
     ring = [1].tap { |array| array << array }
     object = ["\n#{"text\xff\0" * 50_000}", 12_345, 2**100, -0.0, nil, { b: :a, [1] => ring }, 1..3,
               Set[1], Time.at(0, 5), "ü".encode("UTF-16LE"), Object, Rational(1, 3)]
@@ -99,12 +99,12 @@ class MapLikeParallelTest < Skep::TestCase
     assert_equal [5_000_000] * 20, sizes
   end
 
-  test "keeps nil, false and nested arrays as they are" do
+  test "keeps nil, false and nested Arrays" do
     results = Skep.map([1, nil, false, [3]], nodes: 2) { |item| [item, [item]] if item != 1 }
     assert_equal [nil, [nil, [nil]], [false, [false]], [[3], [[3]]]], results
   end
 
-  test "does nothing for nothing" do
+  test "returns an empty Array for no items" do
     assert_equal [[], [], []], [Skep.map([]) { 1 }, Skep.each([]) { 1 }, Skep.flat_map([]) { [1] }]
   end
 
@@ -117,7 +117,7 @@ class MapLikeParallelTest < Skep::TestCase
     end
   end
 
-  test "works in threads of this process too" do
+  test "runs in threads of this process" do
     results = meeting(3) do |meet|
       Skep.each(1..3, in_threads: 3) { meet.call("#{Process.pid} #{Thread.current.object_id}") }
     end
@@ -132,19 +132,19 @@ class MapLikeParallelTest < Skep::TestCase
     assert_equal ["ab"], items
   end
 
-  test "goes over each of its items, and returns what it was given" do
+  test "each processes each item, and returns the collection" do
     range = 1..4
     told = telling { |tell| assert_same(range, Skep.each(range, nodes: 2, &tell)) }
     assert_equal %w[1 2 3 4], told.sort
   end
 
-  test "dumps no result for each, and no item that the nodes have already" do
+  test "each marshals no result, and no item of an Array" do
     items = [NotDumpable.new("an item")]
     assert_same items, Skep.each(items, nodes: 1) { NotDumpable.new("a result") }
     assert_equal ["an item"], Skep.map(items, nodes: 1, &:name)
   end
 
-  test "gives the index with the item" do
+  test "yields the index with the item" do
     assert_equal %w[a0 b1], Skep.map(%w[a b], nodes: 2, with_index: true) { |it, at| "#{it}#{at}" }
     told = telling do |tell|
       Skep.each_with_index(%w[a b], nodes: 2) { |item, index| tell.call("#{item}#{index}") }

@@ -17,7 +17,7 @@ class MapStormsTest < Skep::TestCase
     super
   end
 
-  test "leaves no process, thread or descriptor at whatever moment its time is up" do
+  test "leaves no process, thread or descriptor, whenever a Timeout ends it" do
     ends = Array.new(40) do |turn|
       items = turn.even? ? 1.. : 1..5_000
       Timeout.timeout(0.0005 * (turn + 1)) { Skep.map(items, nodes: 3) { |item| item.to_s * 99 } }
@@ -29,7 +29,7 @@ class MapStormsTest < Skep::TestCase
     assert_includes ends, :late
   end
 
-  test "leaves nothing behind when its time is up as it begins" do
+  test "leaves nothing behind if a Timeout ends it at its start" do
     mapping = Thread.current
     trace = TracePoint.new(:return) do |point|
       next unless point.method_id == :on_fork
@@ -43,7 +43,7 @@ class MapStormsTest < Skep::TestCase
     trace.disable
   end
 
-  test "hears that its time is up while it forks" do
+  test "a Timeout during a fork ends it" do
     ends = [Timeout::Error, :kill].map do |how|
       out, = run_program(<<~RUBY)
         require "skep/work"
@@ -70,7 +70,7 @@ class MapStormsTest < Skep::TestCase
     assert_equal ["late over", "over"], ends
   end
 
-  test "never goes on in the caller's code in a node" do
+  test "a node never continues in the caller's code" do
     out, = run_program(<<~RUBY)
       require "skep/work"
       require "timeout"
@@ -85,7 +85,7 @@ class MapStormsTest < Skep::TestCase
     assert_equal "once ", out
   end
 
-  test "does every item once, however unequal they are, when nothing dies" do
+  test "processes unequal items once each if no node dies" do
     done = telling do |tell|
       IO.pipe do |reader, _|
         results = Skep.map(1..300, nodes: 4) do |item|
@@ -99,7 +99,7 @@ class MapStormsTest < Skep::TestCase
     assert_equal (1..300).to_a, done.map(&:to_i).sort
   end
 
-  test "gives right results, or names who died, under kills at random" do
+  test "returns right results or raises NodeDied under random kills" do
     endings = disturbed(:KILL) do
       Array.new(30) do
         Skep.map(0...200, nodes: 3) { |item| item * 2 }
@@ -110,14 +110,14 @@ class MapStormsTest < Skep::TestCase
     assert_empty endings.uniq - [WANTED, Skep::NodeDied]
   end
 
-  test "gives right results though its nodes stand still now and then" do
+  test "returns right results although its nodes are stopped at times" do
     endings = disturbed(:STOP, :CONT) do
       Array.new(15) { Skep.map(0...200, nodes: 3) { |item| item * 2 } }
     end
     assert_equal [WANTED], endings.uniq
   end
 
-  test "serves several threads at once, whatever happens in one" do
+  test "several threads map at once, whatever happens in one" do
     maps = Array.new(6) do |number|
       Thread.new do
         Skep.map(0...200, nodes: 2) { |item| number.odd? && item == 99 ? raise("odd") : item * 2 }
@@ -130,7 +130,7 @@ class MapStormsTest < Skep::TestCase
 
   private
 
-  # Sends signals, one after the other, to a child of ours, again and again while the block runs.
+  # Sends signals, one after the other, to a child process while the block runs.
   def disturbed(*signals)
     IO.pipe do |reader, writer|
       culprit = Thread.new { signal(signals) until reader.wait_readable(@random.rand * 0.01) }
@@ -141,7 +141,7 @@ class MapStormsTest < Skep::TestCase
     end
   end
 
-  # It may be gone, or reaped, by then: a pidfd signals nobody else.
+  # It may have ended, or been reaped, by then: a pidfd signals no other process.
   def signal(names)
     pid = own_children.sample(random: @random) or return
     pidfd = Skep.pidfd(pid)

@@ -10,7 +10,7 @@ class MapTest < Skep::TestCase
   Queue = Thread::Queue
   private_constant :Queue
 
-  test "gives the block's results in the items' order" do
+  test "returns the block's results in the items' order" do
     doubled = Skep.map(0...5000, nodes: 2) { |item| item * 2 }
     assert_equal (0...5000).map { |item| item * 2 }, doubled
   end
@@ -22,7 +22,7 @@ class MapTest < Skep::TestCase
     assert_equal 1, Skep.map([1], nodes: 3) { Process.pid }.uniq.size
   end
 
-  test "has a node for each item that takes its time" do
+  test "forks a node for each slow item" do
     gates = Gates.new(3)
     pids = Skep.map([0, 1, 2], nodes: 3) { |place| gates.meet(place) && Process.pid }
     assert_equal 3, pids.uniq.size
@@ -30,7 +30,7 @@ class MapTest < Skep::TestCase
     gates.close
   end
 
-  test "takes whatever has an end: a Range, a Hash, a Set, a Struct, nothing" do
+  test "accepts finite collections: a Range, a Hash, a Set, a Struct, nothing" do
     assert_equal [2, 3], Skep.map(1..2, nodes: 2, &:succ)
     assert_equal ["a1"], Skep.map({ a: 1 }, nodes: 2) { |key, value| "#{key}#{value}" }
     assert_equal [2], Skep.map(Set[1], nodes: 2, &:succ)
@@ -39,7 +39,7 @@ class MapTest < Skep::TestCase
     assert_equal [], Skep.map([].each, nodes: 2, &:succ)
   end
 
-  test "takes what comes one after the other: enumerators, lazy ones, queues, lambdas" do
+  test "accepts streams: enumerators, lazy ones, queues, lambdas" do
     assert_equal [2, 3], Skep.map([1, 2].each, nodes: 2, &:succ)
     assert_equal [4, 7], Skep.map((1..).lazy.map { |i| i * 3 }.first(2).each, nodes: 2, &:succ)
     assert_equal [3, 5], Skep.map([1, 2].lazy.map { |i| i * 2 }, nodes: 2, &:succ)
@@ -49,7 +49,7 @@ class MapTest < Skep::TestCase
     assert_equal [2, 3], Skep.map(-> { items.shift || Skep::Stop }, nodes: 2, &:succ)
   end
 
-  test "takes no more of an endless enumerator than nodes have room for" do
+  test "takes no more of an endless enumerator than its nodes can hold" do
     taken = 0
     numbers = Enumerator.new { |items| loop { items << (taken += 1) } }
     found = Skep.map(numbers, nodes: 2) { |n| n == 5 ? raise(Skep::Stop, n) : IO.select([], [], [], 0.01) }
@@ -57,12 +57,12 @@ class MapTest < Skep::TestCase
     assert_operator taken, :<, 100
   end
 
-  test "gives items back that each was given, and no results" do
+  test "each returns the items" do
     items = [1, 2]
     assert_same items, Skep.each(items, nodes: 2) { proc {} }
   end
 
-  test "gives the place with the item" do
+  test "with_index yields the index with the item" do
     assert_equal ["a0", "b1"], Skep.map(%w[a b], nodes: 2, with_index: true) { |i, n| "#{i}#{n}" }
     told = []
     finish = ->(_item, _index, result) { told << result }
@@ -70,16 +70,16 @@ class MapTest < Skep::TestCase
     assert_equal ["a0", "b1"], told.sort
   end
 
-  test "flat_map puts Arrays together, filter_map leaves out nil and false" do
+  test "flat_map joins Arrays, filter_map drops nil and false" do
     assert_equal [1, 1, [2], 2], Skep.flat_map([1, [2]], nodes: 2) { |item| [item, *item] }
     assert_equal [1, 3], Skep.filter_map(1..4, nodes: 2) { |item| item.odd? && item }
   end
 
-  test "ordered: false gives all results, as they come" do
+  test "ordered: false returns all results as they arrive" do
     assert_equal (1..1000).to_a, Skep.map(1..1000, nodes: 2, ordered: false) { |item| item }.sort
   end
 
-  test "works on so many items at a time in each node's threads" do
+  test "threads: processes that many items concurrently in each node" do
     gates = Gates.new(3)
     names = Skep.map(0..5, nodes: 1, threads: 3) do |item|
       gates.meet(item) if item < 3
@@ -91,7 +91,7 @@ class MapTest < Skep::TestCase
     gates.close
   end
 
-  test "runs here with no nodes, and in threads here" do
+  test "runs in this process with nodes: 0 or in_threads" do
     assert_equal [Process.pid], Skep.map(1..3, nodes: 0) { Process.pid }.uniq
     assert_equal [Process.pid] * 3, Skep.map(1..3, in_threads: 2) { Process.pid }
     assert_equal [2, 3, 4], Skep.map(1..3, in_threads: 2, &:succ)
@@ -100,23 +100,23 @@ class MapTest < Skep::TestCase
     assert_equal 5, error.skep_item
   end
 
-  test "knows parallel's names" do
+  test "accepts the option names of the gem parallel" do
     assert_equal [2], Skep.map([1], in_processes: 2, &:succ)
     assert_equal [Process.pid], Skep.map([1], in_processes: 0) { Process.pid }
   end
 
-  test "refuses what it doesn't know" do
+  test "rejects unknown and invalid options" do
     assert_raises(ArgumentError) { Skep.map([1]) }
     assert_raises(ArgumentError) { Skep.map([1], nodes: -1) { 1 } }
     assert_raises(ArgumentError) { Skep.map([1], nodes: 1, in_threads: 1) { 1 } }
     error = assert_raises(ArgumentError) { Skep.map([1], progress: ->(*) {}) { 1 } }
-    assert_match(/progress must be true, a title or a Hash .*: finish: takes/, error.message)
+    assert_match(/progress must be true, a title or a Hash .* to finish:/, error.message)
     error = assert_raises(ArgumentError) { Skep.map([1], in_ractors: 1) { 1 } }
     assert_match(/in_ractors/, error.message)
     assert_match(/Integer/, assert_raises(ArgumentError) { Skep.map(1) { 1 } }.message)
   end
 
-  test "calls start and finish here, with item, place and result" do
+  test "calls start and finish in this process, with item, index and result" do
     started = []
     told = []
     start = ->(item, index) { started << [Process.pid, item, index] }
@@ -127,7 +127,7 @@ class MapTest < Skep::TestCase
     assert_equal [[7, 0, 8], [8, 1, 9]], told.sort
   end
 
-  test "calls finish in the items' order if asked to" do
+  test "calls finish in the items' order with finish_in_order" do
     told = []
     finish = ->(_item, index, _result) { told << index }
     Skep.each(1..500, nodes: 2, finish:, finish_in_order: true) do |item|
@@ -154,7 +154,7 @@ class MapTest < Skep::TestCase
     assert_equal (0..2).map { |n| (1..100).map { |item| item * n } }, maps.map(&:value)
   end
 
-  test "shares what a slow item keeps waiting" do
+  test "gives the items that wait behind a slow one to another node" do
     skip "the fallback's sums aren't atomic" unless Skep::OS::SharedPage.native?
 
     reader, writer = IO.pipe

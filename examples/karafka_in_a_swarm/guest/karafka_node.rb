@@ -21,16 +21,16 @@ class KarafkaNode
   def errors = threads.positive? ? [] : ["threads must be 1 or more, not #{threads}"]
   def facts = { kind: "karafka", threads: }
 
-  def run(child, set_up)
-    set_up.call(child)
+  def run(node, set_up)
+    set_up.call(node)
     check(Karafka::App.config.concurrency)
-    watch = Watch.new(child, threads:).begin
+    watch = Watch.new(node, threads:).begin
     find_brokers
-    child.ready!
-    return unless child.take_place # a name in the group is one process' only
+    node.ready!
+    return unless node.wait_for_predecessor # a name in the group is one process' only
 
     Karafka::Embedded.start
-    serve(child, watch)
+    serve(node, watch)
     Karafka::Embedded.stop # waits for handlers as long as shutdown_timeout, and commits
   end
 
@@ -47,12 +47,12 @@ class KarafkaNode
     raise Skep::BootError, "Karafka can't reach Kafka: #{e.message}"
   end
 
-  def serve(child, watch)
-    until child.stopping?
+  def serve(node, watch)
+    until node.stopping?
       raise "Karafka has stopped by itself" if watch.over?
 
-      child.quiet? ? quieten : judge(child, watch.complaint)
-      child.wait(LOOK)
+      node.quiet? ? quieten : judge(node, watch.complaint)
+      node.wait(LOOK)
     end
   end
 
@@ -60,9 +60,9 @@ class KarafkaNode
     @quiet ||= true.tap { Karafka::Embedded.quiet }
   end
 
-  def judge(child, complaint)
-    child.unhealthy!(complaint) if complaint
-    child.healthy! if @complaint && complaint.nil?
+  def judge(node, complaint)
+    node.unhealthy!(complaint) if complaint
+    node.healthy! if @complaint && complaint.nil?
     @complaint = complaint
   end
 end

@@ -3,21 +3,21 @@
 # What Karafka's own events tell of a node: which batch each thread has in hand, whether all
 # listeners poll, and which partitions it has. The supervisor judges by that.
 #
-#   watch = Watch.new(child, threads: 5).begin
+#   watch = Watch.new(node, threads: 5).begin
 #   watch.complaint    # what is wrong with the listeners, in words, or nil
 #   watch.over?        # Karafka has stopped
 #
-# A thread that has a batch in hand owes the supervisor signs: `Watch.lane.beat` between messages,
-# `Watch.lane.busy(for: 600) { … }` around what takes longer than liveness_timeout.
+# A thread that has a batch in hand owes the supervisor signs: `Watch.node.beat` between messages,
+# `Watch.node.busy(for: 600) { … }` around what takes longer than liveness_timeout.
 class Watch
   PATIENCE = 30.0 # seconds
 
-  def self.lane = Thread.current[:karafka_lane]
+  def self.node = Thread.current[:karafka_node]
 
-  def initialize(child, threads:)
-    @child = child
+  def initialize(node, threads:)
+    @node = node
     @free = Thread::Queue.new
-    (1..threads).each { |number| @free.push(child.lane(number)) }
+    (1..threads).each { |number| @free.push(node.thread(number)) }
     @working = 0
     @polled = {}
     @lock = Mutex.new
@@ -25,11 +25,11 @@ class Watch
 
   def begin
     on("consumer.consume") { |event| take(event[:caller]) }
-    on("consumer.consumed") { |event| Watch.lane&.count(event[:caller].messages.size) }
-    on("worker.completed") { give_back if Watch.lane }
+    on("consumer.consumed") { |event| Watch.node&.processed(event[:caller].messages.size) }
+    on("worker.completed") { give_back if Watch.node }
     on("connection.listener.fetch_loop") { |event| heard { @polled[event[:caller].id] = now } }
     on("connection.listener.stopped") { |event| heard { @polled.delete(event[:caller].id) } }
-    on("rebalance.partitions_assigned") { |event| @child.joined!(partitions: names(event[:tpl])) }
+    on("rebalance.partitions_assigned") { |event| @node.assigned!(partitions: names(event[:tpl])) }
     on("app.stopped") { @over = true }
     self
   end
@@ -46,15 +46,15 @@ class Watch
 
   def take(consumer)
     heard { @working += 1 }
-    lane = Thread.current[:karafka_lane] = @free.pop
+    node = Thread.current[:karafka_node] = @free.pop
     range = consumer.messages.metadata.then { |one| "#{one.first_offset}-#{one.last_offset}" }
-    lane.in_hand("#{consumer.topic.name}/#{consumer.partition}/#{range}")
+    node.in_flight("#{consumer.topic.name}/#{consumer.partition}/#{range}")
   end
 
   def give_back
-    lane, Thread.current[:karafka_lane] = Watch.lane, nil
-    lane.in_hand(nil)
-    @free.push(lane)
+    node, Thread.current[:karafka_node] = Watch.node, nil
+    node.in_flight(nil)
+    @free.push(node)
     heard do
       @working -= 1
       @polled.transform_values! { now }

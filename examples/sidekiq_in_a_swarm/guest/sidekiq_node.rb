@@ -23,22 +23,22 @@ class SidekiqNode
   def errors = threads.positive? ? [] : ["threads must be 1 or more, not #{threads}"]
   def facts = { kind: "sidekiq", threads: }
 
-  def run(child, configure)
+  def run(node, configure)
     hands = Hands.new(threads)
-    sidekiq = embed(child, configure)
-    kept = KeptJobs.new(seat: "#{Socket.gethostname}/#{child.swarm}/#{child.id}",
+    sidekiq = embed(node, configure)
+    kept = KeptJobs.new(seat: "#{Socket.gethostname}/#{node.swarm}/#{node.id}",
                         owner: sidekiq.identity, hands:)
     begin_with(kept, sidekiq)
-    child.ready!
-    kept.inherit if child.take_place # who had this seat is gone
-    serve(child, sidekiq, hands)
+    node.ready!
+    kept.inherit if node.wait_for_predecessor # who had this seat is gone
+    serve(node, sidekiq, hands)
     kept.leave
   end
 
   private
 
-  def embed(child, configure)
-    turns = Turns.new(child, threads:)
+  def embed(node, configure)
+    turns = Turns.new(node, threads:)
     Sidekiq.configure_embed do |config|
       config.concurrency = threads
       config.server_middleware { |chain| chain.prepend(Turns::Middleware, turns) }
@@ -62,11 +62,11 @@ class SidekiqNode
       raise Skep::BootError, "Sidekiq is to have #{concurrency} threads, and SidekiqNode #{threads}"
   end
 
-  def serve(child, sidekiq, hands)
+  def serve(node, sidekiq, hands)
     hands.watch_over(attendants)
-    until child.stopping?
-      child.quiet? ? quieten(sidekiq) : judge(child, hands.complaint)
-      child.wait(LOOK)
+    until node.stopping?
+      node.quiet? ? quieten(sidekiq) : judge(node, hands.complaint)
+      node.wait(LOOK)
     end
     quieten(sidekiq)
     sidekiq.stop # waits for jobs as long as config[:timeout], and pushes the others back
@@ -83,9 +83,9 @@ class SidekiqNode
     warn("Sidekiq's scheduler had died: #{e.message}")
   end
 
-  def judge(child, complaint)
-    child.unhealthy!(complaint) if complaint
-    child.healthy! if @complaint && complaint.nil?
+  def judge(node, complaint)
+    node.unhealthy!(complaint) if complaint
+    node.healthy! if @complaint && complaint.nil?
     @complaint = complaint
   end
 end

@@ -99,16 +99,16 @@ skep_message_set_each(VALUE self)
  * Swarm::IPC::Scoreboard::Heartbeat#spot.
  */
 struct skep_progress_slot {
-    struct skep_cell *cell; /* NULL: call Child#at instead */
+    struct skep_cell *cell; /* NULL: call Node#current_item instead */
     long at;  /* index of the word for the offset */
     long ill; /* index of the word that is set while the node reports itself unhealthy */
 };
 
 static struct skep_progress_slot
-skep_progress_slot_get(VALUE child)
+skep_progress_slot_get(VALUE node)
 {
     struct skep_progress_slot slot = { .cell = NULL };
-    VALUE words = rb_check_funcall(child, rb_intern("__spot"), 0, NULL);
+    VALUE words = rb_check_funcall(node, rb_intern("__spot"), 0, NULL);
 
     if (words == Qundef || NIL_P(words)) return slot;
     Check_Type(words, T_ARRAY);
@@ -118,24 +118,24 @@ skep_progress_slot_get(VALUE child)
     return slot;
 }
 
-/* Does what Child#at does, ten times faster. A node that reported itself unhealthy needs Child#at. */
+/* Does what Node#current_item does, ten times faster. An unhealthy node needs Node#current_item. */
 static void
-skep_progress_slot_mark(const struct skep_progress_slot *slot, VALUE child, int64_t offset)
+skep_progress_slot_mark(const struct skep_progress_slot *slot, VALUE node, int64_t offset)
 {
     if (!slot->cell || __atomic_load_n(&slot->cell->words[slot->ill], __ATOMIC_RELAXED)) {
-        rb_funcall(child, rb_intern("at"), 1, LL2NUM(offset));
+        rb_funcall(node, rb_intern("current_item"), 1, LL2NUM(offset));
         return;
     }
     __atomic_store_n(&slot->cell->words[slot->at], (uint64_t)offset + 1, __ATOMIC_RELEASE);
     skep_cell_beat_roughly(slot->cell);
 }
 
-/* Does what Child#beat does. */
+/* Does what Node#beat does. */
 static void
-skep_progress_slot_beat(const struct skep_progress_slot *slot, VALUE child)
+skep_progress_slot_beat(const struct skep_progress_slot *slot, VALUE node)
 {
     if (!slot->cell || __atomic_load_n(&slot->cell->words[slot->ill], __ATOMIC_RELAXED))
-        rb_funcall(child, rb_intern("beat"), 0);
+        rb_funcall(node, rb_intern("beat"), 0);
     else
         skep_cell_beat_roughly(slot->cell);
 }
@@ -204,23 +204,23 @@ skep_message_set_each_tracked(int count, VALUE *arguments, VALUE self)
     struct skep_progress_slot slot;
     struct skep_ownership_check check;
     struct skep_message_slab *slab;
-    VALUE child, number, ownership, held;
+    VALUE node, number, ownership, held;
     int64_t last = -1;
     long loop;
     size_t i;
 
-    rb_scan_args(count, arguments, "21", &child, &number, &ownership);
+    rb_scan_args(count, arguments, "21", &node, &number, &ownership);
     loop = NUM2LONG(number);
-    slot = skep_progress_slot_get(child);
+    slot = skep_progress_slot_get(node);
     check = skep_ownership_check_new(ownership);
     held = skep_message_slab_new(message_set->count, &slab);
     for (i = 0; i < message_set->count; i++) {
         if (skep_ownership_ended(&check, message_set, i == 0)) return LL2NUM(last);
         last = message_set->records[i].offset;
         if (message_set->tracked == loop)
-            skep_progress_slot_mark(&slot, child, message_set->last_yielded_offset = last);
+            skep_progress_slot_mark(&slot, node, message_set->last_yielded_offset = last);
         else
-            skep_progress_slot_beat(&slot, child);
+            skep_progress_slot_beat(&slot, node);
         rb_yield(skep_message_new(self, &message_set->records[i], slab));
     }
     RB_GC_GUARD(held);

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # Active Job on Kafka: `config.active_job.queue_adapter = :skep`. Each queue is a topic; swarms run
-# its jobs (Skep::Rails.jobs). docs/rails.md
+# its jobs (Skep::Rails.jobs). docs/guides/rails.md
 #
 #   class InvoiceJob < ApplicationJob
 #     def perform(order) = …
@@ -15,7 +15,7 @@ module ActiveJob
   module QueueAdapters
     # Active Job on Kafka.
     class SkepAdapter < AbstractAdapter
-      def initialize #: () -> void
+      def initialize
         super
         require "skep/rails/job_queues"
       end
@@ -24,21 +24,17 @@ module ActiveJob
       def enqueue_after_transaction_commit? = true
 
       # Raises EnqueueFailed.
-      #: (ActiveJob::Base) -> void
       def enqueue(job) = enqueue_jobs([job])
 
       # Enqueues a delayed job, which waits in a delay topic.
-      #: (ActiveJob::Base, Float) -> void
       def enqueue_at(job, _timestamp) = enqueue_jobs([job])
 
       # Enqueues all jobs of perform_all_later at once and returns their number. Raises
       # EnqueueFailed; jobs that Kafka has stored are then `successfully_enqueued?`, the others have
       # an `enqueue_error`.
-      #: (Array[ActiveJob::Base]) -> Integer
       def enqueue_all(jobs) = enqueue_jobs(jobs).size
 
       # Returns true if the node that runs this job is stopping. ActiveJob::Continuable calls it.
-      #: () -> bool
       def stopping? = ::Skep::Rails.__stopping?
 
       private

@@ -1,49 +1,51 @@
 # frozen_string_literal: true
 
-# What all commands share: options, --help, and the arguments that are left.
+# What all commands share: options, --help and arguments.
 #
 #   class Hello < Command
-#     PURPOSE = "says hello"
+#     SUMMARY = "Greet a person"
 #     USAGE = "skep hello NAME"
-#     def run = help || (out.puts("hello #{argument('a name')}"); 0)
+#     private def perform = out.puts("hello #{argument("NAME")}") || 0
 #   end
 module Skep
   module CLI
     class Command
       EXAMPLES = [].freeze
-      TAKES = nil # what its arguments are, for completion: :swarm, :file, or words
+      ARGUMENT = nil # what shells complete its arguments with: :swarm, :file or an Array of words
 
-      def initialize(argv, out:, err:) #: (Array[String], out: IO, err: IO) -> void
+      def initialize(argv, out:, err:)
         @out = out
         @err = err
         @options = {}
         @arguments = parser.parse(argv)
-      rescue ArgumentError => e # bytes that are no text in this locale
-        raise Misuse, "the command line can't be read: #{e.message}; " \
-                      "set LANG to the encoding it is in"
+      rescue ArgumentError => e # bytes that are invalid in this locale's encoding
+        raise UsageError, "can't read the command line: #{e.message}; " \
+                          "set LANG to the encoding it is in"
       end
 
-      def run #: () -> Integer
+      # Returns the exit code.
+      def run
         return show_help if @options[:help]
 
         perform
       end
 
-      # Its options, as OptionParser has them.
-      def switches = parser.top.list.grep(OptionParser::Switch) #: () -> Array[OptionParser::Switch]
+      # Its options, as OptionParser::Switch.
+      def switches = parser.top.list.grep(OptionParser::Switch)
 
       private
 
-      attr_reader :out, :err, :options
+      attr_reader :out, :err, :options, :arguments
 
       def parser
         @parser ||= OptionParser.new do |parser|
-          parser.banner = "usage: #{self.class::USAGE}\n#{self.class::PURPOSE}\n\n"
+          parser.banner = "usage: #{self.class::USAGE}\n#{self.class::SUMMARY}\n\n"
           declare(parser)
           parser.on("-h", "--help", "show this") { options[:help] = true }
         end
       end
 
+      # A subclass adds its options to the OptionParser.
       def declare(parser) = nil
 
       def show_help
@@ -53,15 +55,18 @@ module Skep
         0
       end
 
-      def argument(what)
-        @arguments.shift or raise Misuse, "#{what} is missing: usage: #{self.class::USAGE}"
+      # Takes the next argument.
+      def argument(name)
+        arguments.shift or raise UsageError, "missing argument: #{name}: #{usage}"
       end
 
-      def nothing_more
-        return unless @arguments.any?
+      def reject_extra_arguments!
+        return if arguments.empty?
 
-        raise Misuse, "#{@arguments.first.inspect} is too much: usage: #{self.class::USAGE}"
+        raise UsageError, "unexpected argument: #{arguments.first}: #{usage}"
       end
+
+      def usage = "usage: #{self.class::USAGE}"
     end
   end
 end

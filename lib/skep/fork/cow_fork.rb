@@ -18,8 +18,6 @@ module Skep
       # For Kernel.fork and Process.fork.
       module Singleton
         # Prepares the heap, then forks; `cow_friendly: false` or `nakayoshi: false` forks at once.
-        #
-        #: (?cow_friendly: bool, ?nakayoshi: bool) ?{ () -> void } -> Integer?
         def fork(cow_friendly: true, nakayoshi: true, &block)
           CowFork.prepare if cow_friendly && nakayoshi
           super(&block)
@@ -30,7 +28,6 @@ module Skep
       module Instance
         private
 
-        #: (?cow_friendly: bool, ?nakayoshi: bool) ?{ () -> void } -> Integer?
         def fork(cow_friendly: true, nakayoshi: true, &block)
           CowFork.prepare if cow_friendly && nakayoshi
           super(&block)
@@ -40,19 +37,15 @@ module Skep
       # For Warmup: records a warmup that the program runs itself, so that it isn't repeated.
       module Note
         # Runs the warmup, and records its report.
-        #
-        #: () -> Warmup::Report
         def run = super.tap { |report| CowFork.note(report) }
       end
 
       @lock ||= Mutex.new
 
       class << self
-        attr_reader :report #: Warmup::Report?, of the last warmup
+        attr_reader :report # of the last warmup
 
         # Runs a warmup, a minor collection or nothing, as the heap needs it.
-        #
-        #: () -> void
         def prepare
           return unless Ractor.current.equal?(Ractor.main) && @lock.try_lock
 
@@ -64,8 +57,6 @@ module Skep
         end
 
         # Records that the heap is warm now.
-        #
-        #: (Warmup::Report?) -> void
         def note(report)
           @report = report
           @warmed = HeapStats.now
@@ -73,7 +64,6 @@ module Skep
 
         private
 
-        #: (Symbol? need) -> void
         def settle(need)
           case need
           when :warmup then Skep.warmup(reshare: OS::Memory::HeapPageSlab.installed?)

@@ -12,18 +12,14 @@ module Skep
     #   finding.advice     # what to do about it
     #   finding.to_s       # all in a sentence
     Finding = Struct.new(:kind, :severity, :what, :where, :advice, keyword_init: true) do
-      #: (kind: Symbol, what: String, where: String, advice: String, ?severity: Symbol) -> void
       def initialize(severity: :breaks, **)
         super
         freeze
       end
 
       # Returns true if it would break in a child.
-      #
-      #: () -> bool
       def breaks? = severity == :breaks
 
-      #: () -> String
       def to_s = "#{what}, #{where}: #{advice}"
     end
   end

@@ -24,9 +24,8 @@ module Skep
       private_constant :DOING, :FORKING, :MOMENTS, :NEVER
 
       # Receives `call(error, who)` for each callback that raised.
-      attr_accessor :reporter #: Reporter
+      attr_accessor :reporter
 
-      #: (?reporter: untyped) -> void
       def initialize(reporter: Reporter)
         @reporter = reporter
         @lock = Mutex.new
@@ -36,8 +35,6 @@ module Skep
       end
 
       # Raises ArgumentError without a callback, and for objects without `call`.
-      #
-      #: (?before: untyped, ?parent: untyped, ?child: untyped) -> Registration
       def register(before: nil, parent: nil, child: nil)
         registration = Registration.new(self, before:, parent:, child:)
         @lock.synchronize { line_up([*@registrations, registration]) }
@@ -45,8 +42,6 @@ module Skep
       end
 
       # Calls the block, which forks and returns 0 in the child, and returns its result.
-      #
-      #: () { () -> Integer } -> Integer
       def around_fork(&fork)
         return yield if @registrations.empty?
 
@@ -55,32 +50,24 @@ module Skep
 
       # Runs the child callbacks after a fork that was detected later; not during a fork that runs
       # them itself.
-      #
-      #: () -> void
       def notice
         run(@rounds[:child]) unless Thread.current.thread_variable_get(DOING) == FORKING
       end
 
-      #: (Registration) -> void
       def __cancel(registration)
         @lock.synchronize { line_up(@registrations - [registration]) }
         nil
       end
 
-      #: (Registration) -> bool
       def __include?(registration) = @registrations.include?(registration)
 
       private
 
       # Runs both ways once, to fill Ruby's inline method caches. Else each child would fill them,
       # and copy their pages: child callbacks took 4 times as long.
-      #
-      #: () -> void
       def rehearse = [1, 0].each { |result| surround(@rounds) { result } }
 
       # Replaces the arrays: a fork in progress keeps the old ones.
-      #
-      #: (Array[Registration]) -> void
       def line_up(registrations)
         @registrations = registrations.freeze
         @rounds = MOMENTS.to_h do |moment|
@@ -88,7 +75,6 @@ module Skep
         end.freeze
       end
 
-      #: (Hash[Symbol, HookChain]) { () -> Integer } -> Integer
       def surround(rounds, &fork)
         origin = OS::Generation.pid
         alone = Thread.list.one?
@@ -102,35 +88,27 @@ module Skep
 
       # A result of nil means that something raised: before the fork, in it, or in another gem's
       # hook after it.
-      #
-      #: (Integer?, Integer origin) -> bool
       def child?(result, origin) = result ? result.zero? : OS::Generation.pid != origin
 
       # Defers exceptions from other threads, if there were any. That takes as long as a hundred
       # calls, because it writes to shared pages.
-      #
-      #: (HookChain, bool alone) -> void
       def call(round, alone)
         return run(round) if alone || round.empty?
 
         Thread.handle_interrupt(NEVER) { run(round) }
       end
 
-      #: (HookChain) -> void
       def run(round)
         return if round.empty?
 
         doing(OS::Generation.pid) do
-          round.call { |error, who| Reporter.tell(@reporter, error, who) }
+          round.call { |error, who| Reporter.report(@reporter, error, who) }
         end
       end
 
       # Compares the pid: a child that a callback forked isn't inside a callback itself.
-      #
-      #: () -> bool
       def calling? = Thread.current.thread_variable_get(DOING) == OS::Generation.pid
 
-      #: (Integer | Symbol) { () -> untyped } -> untyped
       def doing(what)
         thread = Thread.current
         before = thread.thread_variable_get(DOING)

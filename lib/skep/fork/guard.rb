@@ -28,7 +28,8 @@ module Skep
     # A check changes nothing, loads no library but Ruby's socket and never raises; the caller acts
     # on the findings. What an inspector could not look at is a finding of the kind :unseen. Threads
     # that restart in a child set `thread_variable_set(:fork_safe, true)` and are skipped. Without
-    # /proc only Ruby's objects are known. docs/fork_safety.md lists the findings and the limits.
+    # /proc only Ruby's objects are known. docs/articles/fork_safety.md lists the findings and the
+    # limits.
     module Guard
       # OpenClients comes before the inspectors of threads and sockets: it claims those that belong
       # to a client, so that they are not reported again.
@@ -37,16 +38,12 @@ module Skep
 
       # Returns what a fork by the calling thread would carry into a child. `extra` are further
       # classes of inspectors, which run last.
-      #
-      #: (?except: Array[IO | _ToIO], ?extra: Array[Class]) -> Array[Finding]
       def self.check(except: [], extra: [])
         inventory = ProcessInventory.new(except:)
         [*INSPECTORS, *extra].flat_map { |inspector| inspect_by(inspector, inventory) }
       end
 
       # Returns the findings of one inspector, or one finding of the kind :unseen if it failed.
-      #
-      #: (singleton(RubyThreads), ProcessInventory) -> Array[Finding]
       def self.inspect_by(inspector, inventory)
         inspector.new(inventory).findings
       # A broken object, a /proc half hidden, a library out of reach: the others still look.

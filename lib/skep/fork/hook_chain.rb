@@ -8,7 +8,6 @@ module Skep
     #   round = HookChain.new(:child, registrations)
     #   round.call { |error, who| … }
     class HookChain
-      #: (Symbol moment, Array[Registration]) -> void
       def initialize(moment, registrations)
         @moment = moment
         @registrations = registrations.select { |registration| registration.__block(moment) }
@@ -16,13 +15,10 @@ module Skep
         [@registrations, @blocks, self].each(&:freeze)
       end
 
-      #: () -> bool
       def empty? = @blocks.empty?
 
       # Calls them all. An error goes to the block, and the others run; only an exit and a signal
       # pass.
-      #
-      #: (?Integer index) { (Exception error, String who) -> void } -> void
       def call(index = 0)
         while (block = @blocks[index])
           index += 1

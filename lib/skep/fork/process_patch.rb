@@ -11,15 +11,11 @@ module Skep
     # the main one only the child callbacks run: the others belong to the main Ractor, and the
     # child's only Ractor is its main one.
     module ProcessPatch
-      #: () -> Integer
       def _fork = ProcessPatch.around { super }
 
-      #: (*bool?) -> Integer
       def daemon(*) = ProcessPatch.around { super.tap { Fork.__note_daemon } }
 
       # Detects an earlier fork that Ruby didn't make before it forks.
-      #
-      #: () { () -> Integer } -> Integer
       def self.around(&fork)
         return bare(&fork) unless Ractor.current == Ractor.main
 
@@ -28,15 +24,12 @@ module Skep
       end
 
       # Marks the new generation as known: the child callbacks run here, not at Skep.generation.
-      #
-      #: () { () -> Integer } -> Integer
       def self.counted
         yield
       ensure # Another gem's hook may raise in the child.
         OS::Generation.__note
       end
 
-      #: () { () -> Integer } -> Integer
       def self.bare
         yield
       ensure

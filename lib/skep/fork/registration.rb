@@ -9,7 +9,6 @@ module Skep
     #
     # A child inherits it; cancelling it in one process doesn't affect the other.
     class Registration
-      #: (ForkHooks, before: untyped, parent: untyped, child: untyped) -> void
       def initialize(callbacks, before:, parent:, child:)
         @callbacks = callbacks
         @blocks = { before:, parent:, child: }.compact.freeze
@@ -19,34 +18,24 @@ module Skep
       end
 
       # Removes its callbacks. A fork in progress still runs them.
-      #
-      #: () -> void
       def cancel = @callbacks.__cancel(self)
 
       # Returns true once its callbacks are removed.
-      #
-      #: () -> bool
       def cancelled? = !@callbacks.__include?(self)
 
-      #: () -> String
       def inspect
         places = @blocks.map { |moment, _| "#{moment} #{place(moment)}" }
         "#<#{self.class} #{places.join(", ")}#{" cancelled" if cancelled?}>"
       end
 
       # Returns the callback for a moment (:before, :parent or :child), or nil.
-      #
-      #: (Symbol moment) -> untyped
       def __block(moment) = @blocks[moment]
 
       # Names the callback for a moment, for reports.
-      #
-      #: (Symbol moment) -> String
       def __name(moment) = "the #{moment} callback of #{place(moment)}"
 
       private
 
-      #: (Symbol moment) -> String
       def place(moment)
         block = @blocks[moment]
         block = block.method(:call) unless block.respond_to?(:source_location)

@@ -5,12 +5,11 @@ module Skep
     # Reports an exception that has no caller, as one line on stderr.
     #
     #   Reporter.call(error, "the child callback of app.rb:12")
-    #   Reporter.tell(reporter, error, who)    # with a user's reporter
+    #   Reporter.report(reporter, error, who)    # with a user's reporter
     #
     # Any object with this `call` can be passed as a `reporter`. Neither method raises a
     # StandardError.
     module Reporter
-      #: (Exception error, String who) -> void
       def self.call(error, who)
         message = error.message.lines.map(&:strip).join(" ")
         place = error.backtrace&.first
@@ -21,9 +20,7 @@ module Skep
       end
 
       # Calls the reporter; if that raises, reports both errors on stderr.
-      #
-      #: (untyped reporter, Exception error, String who) -> void
-      def self.tell(reporter, error, who)
+      def self.report(reporter, error, who)
         reporter.call(error, who)
       rescue StandardError => failure # The reporter is the user's.
         call(error, who)

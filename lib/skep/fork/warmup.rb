@@ -29,15 +29,12 @@ module Skep
       ASCII_ONLY = String.instance_method(:ascii_only?)
       private_constant :STEPS, :OLD_AGE, :MOST, :HOLES, :ASCII_ONLY
 
-      #: (?huge_pages: bool, ?reshare: bool) -> void
       def initialize(huge_pages: true, reshare: false)
         @huge_pages = huge_pages
         @reshare = reshare
       end
 
       # Runs all steps.
-      #
-      #: () -> Report
       def run
         started = OS.now
         bytes_before = bytes
@@ -47,23 +44,18 @@ module Skep
 
       private
 
-      #: (Symbol name) -> Report::Step
       def step(name)
         started = OS.now
         outcome = __send__(name)
         Report::Step.new(name:, seconds: OS.now - started, **outcome)
       end
 
-      #: (String) -> Hash[Symbol, String]
       def done(note) = { note: }
 
-      #: (String) -> Hash[Symbol, String]
       def skip(reason) = { skipped: reason }
 
       # Skipped if huge pages follow: it unmaps the pages that the compaction emptied, and a heap
-      # with such holes fits into few huge pages. docs/memory.md has the cost.
-      #
-      #: () -> Hash[Symbol, String]
+      # with such holes fits into few huge pages. docs/articles/memory.md has the cost.
       def ruby
         unless Process.respond_to?(:warmup)
           return skip("Ruby #{RUBY_VERSION} has no Process.warmup, 3.3 has")
@@ -74,7 +66,6 @@ module Skep
         done("Process.warmup")
       end
 
-      #: () -> Hash[Symbol, String]
       def collect
         counts = [old]
         Kernel.loop do
@@ -85,7 +76,6 @@ module Skep
         done("#{counts.size - 1} full collections, #{counts.last} old objects")
       end
 
-      #: () -> Hash[Symbol, String]
       def compact
         return skip("Process.warmup did it") if ready_made?
 
@@ -97,8 +87,6 @@ module Skep
       end
 
       # Computes each string's code range, which Ruby otherwise writes to the string at first use.
-      #
-      #: () -> Hash[Symbol, String]
       def strings
         return skip("Process.warmup did it") if ready_made?
 
@@ -106,13 +94,11 @@ module Skep
         done("#{count} strings looked through")
       end
 
-      #: () -> Hash[Symbol, String]
       def trim
         OS::Memory.open_holes # of a warmup before this one
         OS::Memory.trim ? done("malloc_trim") : skip("malloc gave nothing back")
       end
 
-      #: () -> Hash[Symbol, String]
       def reshare
         return skip("not asked for") unless @reshare
 
@@ -123,7 +109,6 @@ module Skep
         done("the records of #{OS::Memory::HeapPageSlab.records} of #{pages} heap pages")
       end
 
-      #: () -> Hash[Symbol, String]
       def huge_pages
         return skip("not asked for") unless @huge_pages
 
@@ -133,29 +118,21 @@ module Skep
 
       # After all steps that free memory. Filled holes are wasted memory, hence the limit; further
       # holes remain for later allocations.
-      #
-      #: () -> Hash[Symbol, String]
       def holes
         filled = OS::Memory.fill_holes(bytes.to_i / HOLES)
         filled.zero? ? skip("malloc has none that we know") : done("#{filled / 1024} KiB filled")
       end
 
-      #: () -> bool
       def ready_made?
         Process.respond_to?(:warmup) && !(@huge_pages && OS::Memory::HugePages.supported?)
       end
 
-      #: () -> Integer
       def old = GC.stat(:old_objects)
 
       # Returns true if no more objects became old, after enough collections for the youngest.
-      #
-      #: (Array[Integer] counts) -> bool
       def settled?(counts) = counts.size > OLD_AGE && counts[-1] <= counts[-2]
 
       # Returns resident memory; nil if the system doesn't show it.
-      #
-      #: () -> Integer?
       def bytes = OS::Memory.of(Process.pid)&.rss
     end
   end

@@ -1,8 +1,13 @@
 # frozen_string_literal: true
 
 # A librdkafka consumer that is a member of a consumer group: subscribes, assigns partitions, stores
-# and commits offsets, and leaves the group. Consumer::EventLoop decides when. FetchWait (below)
-# lets brokers answer sooner while a partition is far behind.
+# and commits offsets, and leaves the group. FetchWait (below) lets brokers answer sooner while a
+# partition is far behind.
+#
+# Consumer decides nothing. Consumer::GroupMember subscribes, RebalanceListener accepts assignments
+# and revocations, and EventLoop leaves the group. Processing::Scheduler stores the offsets of done
+# batches. When offsets are committed, and by which class, is listed above Processing::Completion
+# (processing/worker.rb).
 #
 #   consumer = Consumer.new(settings)
 #   consumer.subscribe(["orders"])
@@ -18,9 +23,9 @@ module Skep
       SEEK_SECONDS = 5.0
       private_constant :MEMBERSHIP_POLL, :SEEK_SECONDS
 
-      attr_reader :fetch_wait #: FetchWait?, nil where the settings say how long
+      attr_reader :fetch_wait # nil where the settings say how long
 
-      def initialize(settings) #: (Hash[String, String]) -> void
+      def initialize(settings)
         @group, @instance_id = settings.values_at("group.id", "group.instance.id")
         @static = @instance_id && !Config::GroupProtocol.new(settings).broker_assigned?
         super(settings, type: Librdkafka::Bindings::CONSUMER)
@@ -28,7 +33,7 @@ module Skep
         @reset = settings.fetch("auto.offset.reset", "largest")
       end
 
-      def subscribe(topics) #: (Array[String]) -> void
+      def subscribe(topics)
         Librdkafka::TopicPartitionList.make(topics.map { |topic| [topic, -1] }) do |list|
           check(Librdkafka::Bindings.subscribe(handle, list.pointer),
                 "the subscription to #{topics.join(", ")}")
@@ -37,7 +42,7 @@ module Skep
 
       # Accepts an assignment. In a cooperative group the list is added to the current assignment,
       # otherwise it replaces it.
-      def assign(list) #: (Librdkafka::TopicPartitionList) -> void
+      def assign(list)
         if cooperative?
           check_error(Librdkafka::Bindings.incremental_assign(handle, list.pointer),
                       "an assignment")
@@ -47,7 +52,7 @@ module Skep
       end
 
       # Accepts a revocation: of this list in a cooperative group, otherwise of all partitions.
-      def unassign(list) #: (Librdkafka::TopicPartitionList) -> void
+      def unassign(list)
         if cooperative?
           check_error(Librdkafka::Bindings.incremental_unassign(handle, list.pointer),
                       "a revocation")
@@ -58,11 +63,10 @@ module Skep
 
       # Returns true if the group took the partitions away without asking, as after a missed
       # session timeout.
-      def lost? = !Librdkafka::Bindings.assignment_lost(handle).zero? #: () -> bool
+      def lost? = !Librdkafka::Bindings.assignment_lost(handle).zero?
 
       # Returns the reader of a partition that is about to be assigned. limit: maximum messages of
       # a read.
-      #: (String, Integer, limit: Integer, ?fetch_errors: FetchErrors?) -> Processing::PartitionReader
       def reader(topic, number, limit:, fetch_errors: nil)
         queue = Librdkafka::PartitionQueue.new(handle, topic, number, limit)
         Processing::PartitionReader.new(queue, topic, number, fetch_errors:, fetch_wait:)
@@ -70,7 +74,6 @@ module Skep
 
       # Stores the offset for the next automatic commit. Returns false for a partition that isn't
       # assigned any more. epoch: the leader epoch of the message before the offset, if known.
-      #: (String, Integer, Integer, ?Integer?) -> bool
       def store(topic, number, offset, epoch = nil)
         Librdkafka::TopicPartitionList.make([[topic, number, offset, epoch]]) do |list|
           Librdkafka::Bindings.offsets_store(handle, list.pointer).zero?
@@ -78,7 +81,7 @@ module Skep
       end
 
       # Continues reading at these offsets; messages fetched before aren't returned any more.
-      def seek(offsets, seconds) #: (Array[[String, Integer, Integer]], Numeric) -> void
+      def seek(offsets, seconds)
         Librdkafka::TopicPartitionList.make(offsets) do |list|
           milliseconds = (seconds * 1000).ceil
           check_error(Librdkafka::Bindings.seek_partitions(handle, list.pointer, milliseconds),
@@ -90,7 +93,6 @@ module Skep
       # Continues reading a partition at a place: an offset, :beginning, :end or a Time. Returns the
       # offset. Commits it first, so that another node continues there too if this one dies. Raises
       # LibrdkafkaError without a broker's answer; the position hasn't changed then.
-      #: (String, Integer, Integer | Symbol | Time) -> Integer
       def commit_and_seek(topic, number, place)
         offset = place.is_a?(Integer) ? place : find([topic, number], place, SEEK_SECONDS)
         # Stored as well, or the next automatic commit would restore the old offset. Without a
@@ -103,7 +105,6 @@ module Skep
 
       # Commits these offsets, with leader epochs where they are given, and waits for the answer.
       # Returns an error code; 0 is success.
-      #: (Array[[String, Integer, Integer, Integer?]], Numeric) -> Integer
       def commit(offsets, seconds)
         return 0 if offsets.empty?
 
@@ -121,11 +122,10 @@ module Skep
       # Returns true for a static member, whose partitions stay assigned to it after `leave` until
       # its session ends or it joins again. (By the protocol of KIP-848 a static member of
       # librdkafka leaves like a dynamic one.)
-      def static_member? = @static ? true : false #: () -> bool
+      def static_member? = @static ? true : false
 
       # Leaves the group even as a static member, within so many seconds. Call it before `leave`.
       # Yields each event, among them the last revocation.
-      #: (Numeric) { (Librdkafka::EventQueue::Event) -> void } -> void
       def leave_for_good(seconds, &)
         return if @left_for_good
 
@@ -144,8 +144,8 @@ module Skep
       # them the last revocation.
       #
       # A consumer that closes during a rebalance is asked twice to give up its partitions, but
-      # librdkafka takes the first answer for both; answering the second one may block for ever.
-      def leave(seconds) #: (Numeric) { (Librdkafka::EventQueue::Event) -> void } -> bool
+      # librdkafka takes the first answer for both; answering the second one may block forever.
+      def leave(seconds)
         deadline = OS.now + seconds
         check_error(Librdkafka::Bindings.consumer_close_queue(handle, control.pointer),
                     "closing the consumer")
@@ -160,12 +160,12 @@ module Skep
         closed
       end
 
-      def close #: () -> void
+      def close
         super
         @fetch_wait&.close
       end
 
-      def abandon #: () -> void
+      def abandon
         super
         @fetch_wait&.close
       end
@@ -213,7 +213,7 @@ module Skep
       #
       # librdkafka reads the value from its live configuration for each request. Its API declares
       # that configuration read-only; if a later release refuses the write, the wait stays as it is
-      # (docs/decisions/the-fetch-wait-follows-the-backlog.md).
+      # (docs/decisions/0028-fetch-wait-by-backlog.md).
       class FetchWait
         NAME = "fetch.wait.max.ms"
         LONG = 500 # milliseconds
@@ -222,7 +222,6 @@ module Skep
         private_constant :LONG, :SHORT, :SECONDS
 
         # Returns the FetchWait of a consumer with these settings; nil if they set it themselves.
-        #: (FFI::Pointer, Hash[String, String]) -> FetchWait?
         def self.for(handle, settings)
           return if settings.key?(NAME)
 
@@ -231,8 +230,6 @@ module Skep
         end
 
         # messages, bytes: a partition's queue with so much is full.
-        #: (FFI::Pointer, messages: Integer, bytes: Integer, ?long: Integer, ?clock: ^() -> Float)
-        #:   -> void
         def initialize(handle, messages:, bytes:, long: LONG, clock: OS.method(:now))
           @conf = Librdkafka::Bindings.conf(handle)
           @messages, @bytes = messages, bytes
@@ -242,11 +239,10 @@ module Skep
         end
 
         # Returns true if librdkafka leaves a partition whose queue has so much out of a request.
-        #: (Integer, Integer) -> bool
         def full?(messages, bytes) = messages >= @messages || bytes >= @bytes
 
         # May be called by any thread.
-        def shorten #: () -> void
+        def shorten
           was_long = @lock.synchronize do
             before, @due = @due, @clock.call + SECONDS
             write(SHORT) unless before
@@ -255,15 +251,15 @@ module Skep
           @wakeup_pipe.wake if was_long
         end
 
-        def io = @wakeup_pipe.io #: () -> IO
+        def io = @wakeup_pipe.io
 
         # Returns the time until `look` must be called; nil while the wait is long.
-        def seconds_left #: () -> Float?
+        def seconds_left
           @lock.synchronize { @due && [@due - @clock.call, 0].max }
         end
 
-        # Makes the wait long again if nobody has shortened it for a second.
-        def look #: () -> void
+        # Makes the wait long again if it wasn't shortened for a second.
+        def look
           @wakeup_pipe.drain
           @lock.synchronize do
             next unless @due && @due <= @clock.call
@@ -273,9 +269,8 @@ module Skep
           end
         end
 
-        def close = @wakeup_pipe.close #: () -> void
+        def close = @wakeup_pipe.close
 
-        #: () -> String
         def inspect = "#<Skep::Kafka::Consumer::FetchWait #{@due ? SHORT : @long} ms>"
 
         private

@@ -5,8 +5,8 @@
 #
 #   broker = Skep::Kafka::EmbeddedBroker.start(topics: { "orders" => 8 })
 #   Source.new(kafka: broker.settings, group: "billing", topics: "orders")
-#   broker.stop                    # it also goes by itself when its owner dies (without skep's C:
-#                                  # when all have died who hold the pipe, forked children too)
+#   broker.stop                    # it also ends when its owner dies (without skep's C: when all
+#                                  # processes that hold the pipe, forked ones too, have died)
 #
 # What it can't do: no admin requests (topics are made here); it forgets everything at its end; it
 # doesn't know members by group.instance.id, so that `settings` has none, and one that was killed
@@ -21,57 +21,52 @@ module Skep
       PROGRAM = "require \"skep/kafka\"; Skep::Kafka::Testing::MockCluster.serve(owner: %d)"
       private_constant :SECONDS, :PROGRAM
 
-      attr_reader :pid #: Integer, of its process; nil once it is stopped
-      attr_reader :bootstrap_servers #: String, its address, HOST:PORT
+      attr_reader :pid # of its process; nil once it is stopped
+      attr_reader :bootstrap_servers # its address, HOST:PORT
 
       # topics: names, each with its number of partitions; nodes: how many brokers; rebalance_delay:
       # seconds that an empty group waits for more members (group.initial.rebalance.delay.ms).
-      # Raises GemMissing without the client, EmbeddedBrokerFailed where they don't come up.
-      #: (?topics: Hash[String, Integer], ?nodes: Integer, ?rebalance_delay: Numeric)
-      #:   -> EmbeddedBroker
+      # Raises MissingGem without the client, EmbeddedBrokerFailed where they don't come up.
       def self.start(topics: {}, nodes: 1, rebalance_delay: 0)
         new(topics:, nodes:, rebalance_delay:)
       end
 
-      # Raises GemMissing where there can be none.
-      def self.check = Librdkafka::Bindings.library && nil #: () -> void
+      # Raises MissingGem where there can be none.
+      def self.check = Librdkafka::Bindings.library && nil
 
       def initialize(topics:, nodes:, rebalance_delay:)
         there, @input = OS.pipe
         @output, here = OS.pipe
-        @pid = spawn(there, here, JSON.generate(topics:, nodes:, rebalance_delay:))
+        @pid = spawn_ruby(there, here, JSON.generate(topics:, nodes:, rebalance_delay:))
         [there, here].each(&:close)
         @bootstrap_servers = answer
       end
 
       # What a source or feed needs to use it.
-      def settings #: () -> Hash[String, untyped]
+      def settings
         { "bootstrap.servers" => bootstrap_servers, "group.instance.id" => nil,
           "session.timeout.ms" => 1600, "heartbeat.interval.ms" => 100, "check.crcs" => false }
       end
 
       # Makes a topic of so many partitions.
-      #: (String, Integer) -> void
       def create_topic(name, partitions) = command("topic", name, partitions)
 
-      # From now on nobody may read or write this topic.
-      def refuse(name) = command("refuse", name) #: (String) -> void
+      # From now on no client may read or write this topic.
+      def refuse(name) = command("refuse", name)
 
       # That broker, of those numbered from 1, is this partition's leader from now on.
-      #: (String, Integer, Integer) -> void
       def lead(topic, partition, node) = command("lead", topic, partition, node)
 
       # The next requests of this kind (Kafka's number for it: 8 is OffsetCommit) are answered by
       # these error codes, one each.
-      #: (Integer, *Integer) -> void
       def fail_next(request, *codes) = command("fail", request, *codes)
 
       # All brokers stop listening and drop their connections, or come back.
-      def down! = command("down") #: () -> void
-      def up! = command("up") #: () -> void, they listen again
+      def down! = command("down")
+      def up! = command("up") # they listen again
 
       # Ends it and waits for its end.
-      def stop #: () -> void
+      def stop
         return unless pid
 
         dismiss
@@ -80,12 +75,12 @@ module Skep
         @pid = nil
       end
 
-      def inspect = "#<Skep::Kafka::EmbeddedBroker pid=#{pid} #{bootstrap_servers}>" #: () -> String
+      def inspect = "#<Skep::Kafka::EmbeddedBroker pid=#{pid} #{bootstrap_servers}>"
 
       private
 
       # A fresh Ruby: a fork of the caller would carry its threads' half-done work along.
-      def spawn(there, here, plan)
+      def spawn_ruby(there, here, plan)
         paths = $LOAD_PATH.flat_map { |path| ["-I", path.to_s] }
         Process.spawn(RbConfig.ruby, *paths, "-e", format(PROGRAM, Process.pid), plan,
                       in: there, out: here, pgroup: true)

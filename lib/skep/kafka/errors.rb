@@ -3,12 +3,11 @@
 # The errors of Skep::Kafka. Each message says what failed, why, and what to do next.
 #
 #   rescue Skep::Kafka::BrokerUnreachable => e
-#     e.message   # => "no broker of kafka-1:9092 answered within 15 s (…): start the broker, or …"
+#     e.message   # => "No broker of kafka-1:9092 answered within 15 s (…). Start the broker, or …"
 #
-# AuthorizationError makes a sentence of a broker's refusal: what the user may not do, which ACL to
-# grant. A Skep::BootError ends the boot of a node; `skep run` prints its message and exits with its
-# code. An OutputFailed is raised when messages that a handler produced were not written; its batch
-# is tried again.
+# AuthorizationError says what a broker refuses, and which ACL to grant. A Skep::BootError ends the
+# boot of a node; `skep run` prints its message and exits with its code. An OutputFailed is raised
+# when messages that a handler produced were not written; its batch is retried.
 module Skep
   module Kafka
     # Include it in an error class, or extend an error with it, and a message whose handler raises
@@ -23,43 +22,42 @@ module Skep
     end
 
     # The gem that contains librdkafka can't be loaded.
-    class GemMissing < BootError
-      def initialize(gem:, cause:) #: (gem: String, cause: String) -> void
-        super("Skep::Kafka needs the gem #{gem}, which can't be loaded (#{cause}): " \
-              "run `gem install #{gem}`, or add `gem \"#{gem}\"` to the Gemfile and run " \
-              "`bundle install`")
+    class MissingGem < BootError
+      def initialize(gem:, cause:)
+        super("Skep::Kafka needs the gem #{gem}, which can't be loaded (#{cause}). " \
+              "Run `gem install #{gem}`, or add `gem \"#{gem}\"` to the Gemfile and run " \
+              "`bundle install`.")
       end
 
       # Returns 78: trying again doesn't help.
-      def exit_code = ExitCode::CONFIGURATION #: () -> Integer
+      def exit_code = ExitCode::CONFIGURATION
     end
 
     # An option of the source, or a setting of librdkafka, is invalid.
     class ConfigurationError < BootError
-      def initialize(sentences:) = super(sentences.join("\n")) #: (sentences: Array[String]) -> void
+      def initialize(sentences:) = super(sentences.join("\n"))
 
       # Returns 78: trying again doesn't help.
-      def exit_code = ExitCode::CONFIGURATION #: () -> Integer
+      def exit_code = ExitCode::CONFIGURATION
     end
 
     # No broker answered within the timeout.
     class BrokerUnreachable < BootError
       # patience: the name of the option that sets the timeout.
-      #: (brokers: String, seconds: Numeric, cause: String?, ?patience: String) -> void
-      def initialize(brokers:, seconds:, cause:, patience: "connect_timeout:")
-        super("no broker of #{brokers} answered within #{seconds} s " \
-              "(#{cause || "no error was reported"}): " \
-              "#{TLS.match?(cause.to_s) ? PROTOCOL : START}; #{patience} sets how long to wait")
+      def initialize(brokers:, seconds:, cause:, patience: "connect_timeout")
+        super("No broker of #{brokers} answered within #{seconds} s " \
+              "(#{cause || "no error was reported"}). " \
+              "#{TLS.match?(cause.to_s) ? PROTOCOL : START}; #{patience} sets how long to wait.")
       end
 
       # Returns 75: trying again may help.
-      def exit_code = ExitCode::UNAVAILABLE #: () -> Integer
+      def exit_code = ExitCode::UNAVAILABLE
 
       TLS = /SSL|security\.protocol/
-      PROTOCOL = "set security.protocol to the protocol of this port (plaintext, ssl, " \
+      PROTOCOL = "Set security.protocol to the protocol of this port (plaintext, ssl, " \
                  "sasl_plaintext or sasl_ssl), and ssl.ca.location if a private CA signed the " \
                  "broker's certificate"
-      START = "start the broker, or correct bootstrap.servers, the network or the host name"
+      START = "Start the broker, or correct bootstrap.servers, the network or the host name"
       private_constant :TLS, :PROTOCOL, :START
     end
 
@@ -67,19 +65,19 @@ module Skep
     class AuthorizationError < BootError
       ACLS = "for example with kafka-acls --add --allow-principal User:NAME --operation"
       ADVICE = {
-        topic: "grant this user READ and DESCRIBE on it, #{ACLS} Read --operation Describe " \
+        topic: "Grant this user READ and DESCRIBE on it, #{ACLS} Read --operation Describe " \
                "--topic TOPIC",
-        group: "grant this user READ on it, #{ACLS} Read --group GROUP",
-        login: "correct security.protocol, sasl.mechanism, sasl.username and sasl.password, " \
+        group: "Grant this user READ on it, #{ACLS} Read --group GROUP",
+        login: "Correct security.protocol, sasl.mechanism, sasl.username and sasl.password, " \
                "or the certificate",
-        transaction: "grant this user WRITE on it, #{ACLS} Write --transactional-id ID"
+        transaction: "Grant this user WRITE on it, #{ACLS} Write --transactional-id ID"
       }.freeze
       SUBJECT = { topic: "topic", group: "consumer group", login: "this user",
                   transaction: "transactional.id" }.freeze
       private_constant :ACLS, :ADVICE, :SUBJECT
 
       # Returns what to do about an error of a client, or nil if the error isn't a refusal.
-      def self.advice(code) #: (Integer) -> String?
+      def self.advice(code)
         case code
         when Librdkafka::ErrorCode::TOPIC_AUTHORIZATION_FAILED then ADVICE[:topic]
         when Librdkafka::ErrorCode::GROUP_AUTHORIZATION_FAILED then ADVICE[:group]
@@ -88,94 +86,90 @@ module Skep
       end
 
       # what: :topic, :group, :login or :transaction; name: of the topic, group or transactional.id.
-      #
-      #: (what: Symbol, name: String?, brokers: String, cause: String) -> void
       def initialize(what:, name:, brokers:, cause:)
         subject = [SUBJECT.fetch(what), *name].join(" ")
-        super("#{brokers} refuses #{subject} (#{cause}): #{ADVICE.fetch(what)}")
+        super("#{brokers} refuses #{subject} (#{cause}). #{ADVICE.fetch(what)}.")
       end
 
       # Returns 78: trying again doesn't help.
-      def exit_code = ExitCode::CONFIGURATION #: () -> Integer
+      def exit_code = ExitCode::CONFIGURATION
     end
 
     # The cluster knows no group of this name.
     class UnknownGroup < Skep::Error
-      def initialize(group:, brokers:) #: (group: String, brokers: String) -> void
-        super("#{brokers} knows no group #{group}: no member has joined it, and it has no " \
-              "committed offsets, or they have expired")
+      def initialize(group:, brokers:)
+        super("#{brokers} knows no group #{group} (no member has joined it, and it has no " \
+              "committed offsets, or they have expired). Check the group's name.")
       end
     end
 
-    # A question about a group wasn't answered.
+    # A request about a group failed.
     class RequestFailed < Skep::Error
-      #: (group: String, brokers: String, cause: String) -> void
       def initialize(group:, brokers:, cause:)
-        super("#{brokers} can't describe the group #{group} (#{cause}): try again in a moment")
+        super("#{brokers} can't describe group #{group} (#{cause}). Try again.")
       end
     end
 
     # librdkafka reported a fatal error: the client can't be used any more.
     class FatalClientError < Error
-      def initialize(code:, text:) #: (code: String, text: String) -> void
-        super("the Kafka client failed (#{code}: #{text}): the node of a consumer exits and is " \
-              "replaced; a producer must be replaced by another")
+      def initialize(code:, text:)
+        super("The Kafka client failed (#{code}: #{text}). A consumer's node exits and is " \
+              "replaced; make a new producer in place of a failed one.")
       end
     end
 
     # Another member of the group uses this node's group.instance.id.
     class InstanceIdTaken < Error
-      CHECK = "Check that no two hosts share a hostname, or set group.instance.id"
-      KEPT = "With group.protocol=consumer a killed member keeps its id until its session " \
-             "expires, and so does a member on another host with the same id"
+      CHECK = "Set group.instance.id per host, or give each host its own hostname"
+      KEPT = "Set group.instance.id per host, or wait until the session of the killed member " \
+             "expires"
       private_constant :CHECK, :KEPT
 
-      attr_reader :name #: String, the group.instance.id
-      attr_reader :why #: String, librdkafka's error text
+      attr_reader :name # the group.instance.id
+      attr_reader :why # librdkafka's error text
 
       # kept: the other member had the id before this node joined.
-      #: (name: String, group: String, cause: String, ?kept: bool) -> void
       def initialize(name:, group:, cause:, kept: false)
         @name = name
         @why = cause
-        super("group.instance.id #{name} is in use by another member of group #{group} " \
-              "(#{cause}). #{kept ? KEPT : CHECK}. This node continues as a dynamic member " \
-              "until it restarts")
+        super("Group #{group}: static member id #{name} is already used by another client " \
+              "(#{cause}). #{kept ? KEPT : CHECK}; this node continues as a dynamic member " \
+              "until it restarts.")
       end
     end
 
     # The node lost its membership and joined again under its group.instance.id; the broker then
     # fenced it, because an older request of the same node arrived after that.
-    class SelfFenced < Error
-      attr_reader :name #: String, the group.instance.id
+    class MemberFenced < Error
+      attr_reader :name # the group.instance.id
 
-      #: (name: String, group: String, cause: String) -> void
       def initialize(name:, group:, cause:)
         @name = name
-        super("group #{group} fenced #{name}, which had lost its membership and joined again " \
-              "(#{cause}): this node joins once more under the same group.instance.id")
+        super("Group #{group}: static member id #{name} was fenced after it had lost its " \
+              "membership and joined again (#{cause}). This node joins once more under the same " \
+              "id.")
       end
     end
 
     # A call into librdkafka failed.
     class LibrdkafkaError < Error
-      def initialize(call:, text:) #: (call: String, text: String) -> void
-        super("librdkafka rejected #{call}: #{text}")
+      def initialize(call:, text:)
+        super("librdkafka rejected #{call} (#{text})")
       end
     end
 
     # The process of the embedded broker didn't start.
     class EmbeddedBrokerFailed < Error
-      def initialize(pid:, seconds:) #: (pid: Integer, seconds: Numeric) -> void
-        super("the embedded broker, process #{pid}, didn't answer within #{seconds} s: " \
-              "see what it wrote to stderr")
+      def initialize(pid:, seconds:)
+        super("The embedded broker (process #{pid}) didn't answer within #{seconds} s. " \
+              "See what it wrote to stderr.")
       end
     end
 
     # The error of a poison message: it isn't raised, but written into the dead letter and the log.
     class CrashedNode < Error
-      def initialize(crashes:, ends:) #: (crashes: Integer, ends: Array[String]) -> void
-        super("its node crashed #{crashes} times while processing only this message " \
+      def initialize(crashes:, ends:)
+        super("The node crashed #{crashes} times while it processed only this message " \
               "(#{ends.join("; ")})")
       end
     end
@@ -184,7 +178,7 @@ module Skep
     class OutputFailed < Error
       # Returns true if the cause is the cluster and not the messages: the same batch may succeed
       # later, so it doesn't become a dead letter.
-      def passing? = false #: () -> bool
+      def passing? = false
     end
 
     # A message couldn't be written to its topic.
@@ -193,27 +187,26 @@ module Skep
       # and _PURGE_INFLIGHT: librdkafka gave up before a broker had answered.
       PASSING = [-195, -193, -192, -187, -185, -181, -152, -151].freeze
       TOO_LARGE = 10 # MSG_SIZE_TOO_LARGE
-      SMALLER = "send smaller messages, or raise message.max.bytes here and max.message.bytes " \
+      SMALLER = "Send smaller messages, or raise message.max.bytes here and max.message.bytes " \
                 "of the topic"
-      CHECK = "check that the topic exists, that this user may write to it, and that it accepts " \
+      CHECK = "Check that the topic exists, that this user may write to it, and that it accepts " \
               "messages of this size (max.message.bytes)"
       private_constant :PASSING, :TOO_LARGE, :SMALLER, :CHECK
 
-      attr_reader :why #: String, librdkafka's error text
-      attr_reader :code #: Integer?, librdkafka's error code
+      attr_reader :why # librdkafka's error text
+      attr_reader :code # librdkafka's error code
 
       # count: of the messages that failed with this error.
-      #: (topic: String, cause: String, ?code: Integer?, ?count: Integer) -> void
       def initialize(topic:, cause:, code: nil, count: 1)
         @why = cause
         @code = code
         messages = count == 1 ? "a message" : "#{count} messages"
-        super("can't deliver #{messages} to #{topic} (#{cause}): " \
-              "#{code == TOO_LARGE ? SMALLER : CHECK}")
+        super("Can't deliver #{messages} to #{topic} (#{cause}). " \
+              "#{code == TOO_LARGE ? SMALLER : CHECK}.")
       end
 
       # Returns true if the same message may be delivered later.
-      def passing? = code.nil? || PASSING.include?(code) #: () -> bool
+      def passing? = code.nil? || PASSING.include?(code)
     end
 
     # A step of a transaction failed. The transaction is aborted and its batch is tried again.
@@ -222,73 +215,73 @@ module Skep
       REFUSED = [31, 53].freeze # CLUSTER_ and TRANSACTIONAL_ID_AUTHORIZATION_FAILED
       private_constant :FENCED, :REFUSED
 
-      attr_reader :code #: Integer, librdkafka's error code
-      attr_reader :text #: String, librdkafka's error text
+      attr_reader :code # librdkafka's error code
+      attr_reader :text # librdkafka's error text
 
-      #: (step: String, code: Integer, text: String, ?retriable: bool, ?fatal: bool) -> void
       def initialize(step:, code:, text:, retriable: false, fatal: false)
         @code, @text = code, text
         @retriable, @fatal = retriable, fatal
-        super("the transaction failed at #{step} (#{text}): nothing of it is committed, and its " \
-              "batch is tried again")
+        super("The transaction failed at #{step} (#{text}). Nothing of it is committed; its " \
+              "batch is retried.")
       end
 
-      def passing? = true #: () -> bool, another try may succeed
+      def passing? = true # another try may succeed
 
       # Returns true if the same call may succeed when it is repeated.
-      def retriable? = @retriable #: () -> bool
+      def retriable? = @retriable
 
       # Returns true if the producer can't be used any more.
-      def fatal? = @fatal #: () -> bool
+      def fatal? = @fatal
 
       # Returns true if another producer has taken over the transactional.id, or the broker has
       # aborted the transaction.
-      def fenced? = FENCED.include?(code) #: () -> bool
+      def fenced? = FENCED.include?(code)
 
       # Returns true if this user isn't authorized to use the transactional.id.
-      def refused? = REFUSED.include?(code) #: () -> bool
+      def refused? = REFUSED.include?(code)
     end
 
     # A transaction took longer than transaction.timeout.ms.
     class TransactionTimedOut < OutputFailed
-      def initialize(seconds:, limit:) #: (seconds: Numeric, limit: Numeric) -> void
-        super("the broker aborted the transaction after #{seconds} s (transaction.timeout.ms is " \
-              "#{limit} s): its batch is tried again. Use smaller batches, or raise the limit " \
-              "with producer: { \"transaction.timeout.ms\": … }")
+      def initialize(seconds:, limit:)
+        super("The broker aborted the transaction after #{seconds} s (transaction.timeout.ms is " \
+              "#{limit} s). Use smaller batches, or raise the limit with " \
+              "producer: { \"transaction.timeout.ms\": … }; the batch is retried.")
       end
     end
 
     # A partition was assigned to another member while its batch was being processed.
     class PartitionLost < OutputFailed
-      def initialize(partition:) #: (partition: String) -> void
-        super("#{partition} is assigned to another member now, which processes its messages")
+      def initialize(partition:)
+        super("Partition #{partition} was lost while its batch was processed. Its new owner " \
+              "processes these messages.")
       end
 
-      def passing? = true #: () -> bool, another try may succeed
+      def passing? = true # another try may succeed
     end
 
     # The producer of a transactional source was used outside of its handler.
     class NoTransaction < Error
-      def initialize #: () -> void
-        super("no transaction is open: child.producer of a transactional source can be used only " \
-              "while its handler processes a batch")
+      def initialize
+        super("No transaction is open. Use node.producer of a transactional source only while " \
+              "its handler processes a batch.")
       end
     end
 
     # A batch was marked in a process that its handler had forked.
     class ForkedBatch < Error
-      def initialize #: () -> void
-        super("this batch belongs to another process: only the process that received it can mark " \
-              "it, not one that the handler has forked")
+      def initialize
+        super("This batch belongs to another process. Mark it in the process that received it, " \
+              "not in one that the handler forks.")
       end
     end
 
     # A producer was used in a process that was forked after the producer was made.
     class ForkedProducer < Error
-      def initialize #: () -> void
-        super("this producer belongs to another process: its threads and connections don't exist " \
-              "after a fork. Make a producer after the fork, in on_boot or in the work, or use " \
-              "child.producer")
+      def initialize
+        super("This producer belongs to another process (its threads and connections don't " \
+              "exist after a fork). Make a producer after the fork, in on_boot or in the work, " \
+              "or use node.producer.")
       end
     end
   end

@@ -12,14 +12,14 @@
 module Skep
   module Kafka
     class Message
-      attr_reader :topic #: String, it was read from
-      attr_reader :partition #: Integer, of the topic
-      attr_reader :offset #: Integer, its place in the partition
-      attr_reader :key #: String?, binary; nil: it has none
-      attr_reader :payload #: String?, binary; nil: a tombstone
+      attr_reader :topic # it was read from
+      attr_reader :partition # of the topic
+      attr_reader :offset # its place in the partition
+      attr_reader :key # binary; nil: it has none
+      attr_reader :payload # binary; nil: a tombstone
       # By name; the values of a repeated name are an Array, in their order.
-      attr_reader :headers #: Hash[String, String? | Array[String?]]
-      attr_reader :milliseconds #: Integer, the timestamp since 1970, -1 where there is none
+      attr_reader :headers
+      attr_reader :milliseconds # the timestamp since 1970, -1 where there is none
 
       def initialize(topic, partition, offset, key, payload, milliseconds, headers)
         @topic = topic
@@ -32,21 +32,19 @@ module Skep
 
       # Returns when it was created, or appended (the topic's message.timestamp.type says which);
       # nil if the broker has no timestamp.
-      #: () -> Time?
       def timestamp = milliseconds.negative? ? nil : Time.at(0, milliseconds, :millisecond)
 
-      def self._load(fields) #: (String) -> Message
+      def self._load(fields)
         Message.new(*Marshal.load(fields)) # rubocop:disable Security/MarshalLoad -- it came by one
       end
 
-      def _dump(_depth) = Marshal.dump(fields) #: (Integer) -> String
+      def _dump(_depth) = Marshal.dump(fields)
 
-      def dup = Message.new(*fields) #: () -> Message
+      def dup = Message.new(*fields)
       alias clone dup
 
       # Compares topic, partition and offset: each loop over a batch makes new Message objects, and
       # a handler may have changed the strings.
-      #: (untyped) -> bool
       def ==(other)
         other.is_a?(Message) && offset == other.offset && partition == other.partition &&
           topic == other.topic
@@ -54,10 +52,10 @@ module Skep
       alias eql? ==
 
       # Equal messages have the same hash.
-      def hash = offset.hash #: () -> Integer
+      def hash = offset.hash
 
       # Restores the strings as they were read: a handler may have changed them in place.
-      def __reset_strings #: () -> void
+      def __reset_strings
         return if frozen? # with its strings, as a Ractor wants it
 
         @key, @payload, headers = @read.map(&:dup)
@@ -66,7 +64,7 @@ module Skep
         end.freeze
       end
 
-      def inspect #: () -> String
+      def inspect
         size = payload ? "#{payload.bytesize} bytes" : "tombstone"
         "#<Skep::Kafka::Message #{topic}/#{partition}/#{offset} #{size}>"
       end

@@ -2,20 +2,21 @@
 
 # Writes messages from any number of threads, and reports the delivery of each.
 #
-#   producer = Skep::Kafka::Producer.new({ "bootstrap.servers": "kafka-1:9092" }, child:)
+#   producer = Skep::Kafka::Producer.new({ "bootstrap.servers": "kafka-1:9092" }, node:)
 #   producer.produce("orders", "payload", key: "k", headers: { "trace" => "1" })
 #                                                            # => a DeliveryHandle
 #   producer.produce_sync("orders", "payload", timeout: 5)   # => a DeliveryReport; DeliveryFailed
 #   producer.flush(10)                                       # => how many are still in flight
 #   producer.close                                           # else when the process exits
 #
-# Handlers of a Kafka source use `child.producer`; this class is for everything else. Make a
-# producer after the fork, in the process that uses it: a forked child can't use its parent's
-# producer, and its exit doesn't touch it. The producer is idempotent and waits for all in-sync
-# replicas, unless the settings say otherwise.
+# Handlers of a Kafka source use `node.producer` (HandlerProducer), which HandlerProducers#close
+# flushes at the node's stop. This class is for everything else. Make a producer after the fork, in
+# the process that uses it. A forked child can't use its parent's producer, and its exit doesn't
+# touch it. The producer is idempotent and waits for all in-sync replicas, unless the settings say
+# otherwise.
 #
-# A message that isn't delivered, and whose handle nobody waits for, is reported to the swarm of
-# `child:` (the event `kafka_not_delivered`), or on stderr without `child:`.
+# A message that isn't delivered, and whose handle no caller waits for, is reported to the swarm of
+# `node:` (the event `kafka_delivery_failed`), or on stderr without `node:`.
 module Skep
   module Kafka
     class Producer
@@ -27,7 +28,6 @@ module Skep
 
         # Raises ArgumentError for arguments that would crash librdkafka, or that it would
         # misinterpret.
-        #: (String, String?, String?, Integer?, ?Hash[untyped, untyped]?) -> void
         def self.check(topic, payload, key, partition, headers = nil)
           reject("topic", topic, "a topic's name") unless TOPIC.match?(topic)
           reject("payload", payload, "a String, or nil") unless text?(payload)
@@ -45,14 +45,14 @@ module Skep
             reject("headers", name, "names that are Strings or Symbols") unless valid
             next if text?(value) || (value.is_a?(Array) && value.all? { |item| text?(item) })
 
-            reject("headers: #{name}", value, "a String, nil, or an Array of those")
+            reject("header #{name}", value, "a String, nil, or an Array of those")
           end
         end
 
         def self.reject(name, value, expected)
           actual = value.inspect
           actual = "#{value.class}: #{actual[0, 40]}…" if actual.size > 50
-          raise ArgumentError, "#{name}: must be #{expected}, not #{actual}"
+          raise ArgumentError, "#{name} must be #{expected} (got #{actual})"
         end
 
         def self.text?(value) = value.nil? || value.is_a?(String)
@@ -60,7 +60,6 @@ module Skep
 
         # Produces a message and waits for its delivery. Returns a DeliveryReport, or raises
         # DeliveryFailed.
-        #: (String, String?, ?timeout: Numeric?, **untyped) -> DeliveryReport
         def produce_sync(topic, payload = nil, timeout: nil, **more)
           produce(topic, payload, **more).wait(timeout:)
         end
@@ -82,27 +81,25 @@ module Skep
 
       class << self
         # A producer that is part of a node, whose event loop reports unreachable brokers.
-        #: (Config::ClientConfig, Metrics::EventReporter) -> Producer
         def __for_node(settings, report)
           allocate.tap { |producer| producer.send(:start, settings, report, network_errors: false) }
         end
 
         # The settings of librdkafka: skep's defaults and the user's settings over them.
-        def __settings(config) #: (Config::ClientConfig) -> Hash[String, String]
+        def __settings(config)
           given = config.producer
           acks = given["acks"] || given["request.required.acks"]
           DEFAULTS.merge({ "enable.idempotence" => [nil, "all", "-1"].include?(acks).to_s }, given)
         end
       end
 
-      # kafka: librdkafka's settings; child: reports failures to its swarm. Raises
+      # kafka: librdkafka's settings; node: reports failures to its swarm. Raises
       # ConfigurationError for invalid settings.
-      #: (Hash[untyped, untyped], ?child: untyped) -> void
-      def initialize(kafka, child: nil)
+      def initialize(kafka, node: nil)
         config = Config::ClientConfig.new(kafka)
         raise ConfigurationError.new(sentences: config.errors) if config.errors.any?
 
-        report = Metrics::EventReporter.new(child || StderrEvents, config)
+        report = Metrics::EventReporter.new(node || StderrEvents, config)
         start(config, report, network_errors: true)
       end
 
@@ -112,51 +109,48 @@ module Skep
       # headers: names and values. A value is a String, nil, or an Array of those, which is written
       # as a repeated header. partition: its number, chosen by the key otherwise; timestamp: a
       # Time, or milliseconds since 1970.
-      #
-      #: (String, String?, ?key: String?, ?headers: Hash[untyped, untyped]?, ?partition: Integer?,
-      #:   ?timestamp: Time | Integer | nil) -> DeliveryHandle
       def produce(topic, payload = nil, key: nil, headers: nil, partition: nil, timestamp: nil)
         __produce(topic, payload, key:, headers:, partition:, timestamp:)
       end
 
-      # claimed: the caller checks the delivery, so a failure isn't reported. child: it is `busy`
+      # claimed: the caller checks the delivery, so a failure isn't reported. node: it is `busy`
       # while the buffer is full, so that its node isn't considered hung.
       def __produce(topic, payload, key: nil, headers: nil, partition: nil, timestamp: nil,
-                    claimed: false, child: nil)
+                    claimed: false, node: nil)
         check_process
         ProduceMethods.check(topic.to_s, payload, key, partition, headers)
         handle = DeliveryHandle.new(topic.to_s, @in_flight, claimed:)
-        enqueue(handle, payload, child, key:, headers:, partition:,
+        enqueue(handle, payload, node, key:, headers:, partition:,
                                         timestamp: milliseconds(timestamp))
       end
 
-      def __client = @client #: () -> Librdkafka::ProducerClient
+      def __client = @client
 
       # Sends what is in the buffer, without waiting for `linger.ms`, and waits up to `seconds`
       # until all of it is acknowledged; not what other threads produce meanwhile. Returns how many
       # messages are not.
-      def flush(seconds) #: (Numeric) -> Integer
+      def flush(seconds)
         check_process
         @in_flight.flush(seconds).tap { @failures.report }
       end
 
       # Flushes for up to `timeout` seconds, then closes the client. Reports messages that couldn't
       # be delivered. If another thread is closing the producer, waits until it is closed.
-      def close(timeout: CLOSE_SECONDS) #: (?timeout: Numeric) -> void
+      def close(timeout: CLOSE_SECONDS)
         return unless own_process?
 
         @closing.synchronize { finish(timeout) unless @wake.closed? }
       end
 
-      def delivered = @in_flight.delivered #: () -> Integer, since the producer was made
-      def failed = @in_flight.failed #: () -> Integer, since the producer was made
-      def waiting = @in_flight.size #: () -> Integer, messages in flight
-      def closed? = @closed ? true : false #: () -> bool, it takes no message any more
+      def delivered = @in_flight.delivered # since the producer was made
+      def failed = @in_flight.failed # since the producer was made
+      def waiting = @in_flight.size # messages in flight
+      def closed? = @closed ? true : false # it takes no message any more
 
       # Returns the fatal error of the client, or nil.
-      def fatal = closed? ? @fatal : @client.fatal #: () -> FatalClientError?
+      def fatal = closed? ? @fatal : @client.fatal
 
-      def inspect #: () -> String
+      def inspect
         state = own_process? ? "#{waiting} in flight" : "of another process"
         "#<Skep::Kafka::Producer #{closed? ? "closed" : state}>"
       end
@@ -184,7 +178,7 @@ module Skep
         time.is_a?(Time) ? (time.to_r * 1000).floor : time
       end
 
-      def enqueue(handle, payload, child, key: nil, **more)
+      def enqueue(handle, payload, node, key: nil, **more)
         Kernel.loop do
           code = @in_flight.add(handle) do |tag|
             @client.put(handle.topic, key, payload, tag:, **more)
@@ -192,7 +186,7 @@ module Skep
           return handle if code&.zero?
           raise refusal(handle.topic, code) unless code == Librdkafka::ErrorCode::QUEUE_FULL
 
-          child ? child.busy(for: FULL_SECONDS * 5) { await_room } : await_room
+          node ? node.busy(for: FULL_SECONDS * 5) { await_room } : await_room
         end
       end
 
@@ -251,15 +245,14 @@ module Skep
         end
       end
 
-      def report_failure(facts) = @report.event(:kafka_not_delivered, level: :error, **facts)
+      def report_failure(facts) = @report.event(:kafka_delivery_failed, level: :error, **facts)
 
-      # Reports messages that weren't delivered and that nobody claims: the first at once, further
-      # failures within INTERVAL as a count.
+      # Reports messages that weren't delivered and that no caller claims: the first at once,
+      # further failures within INTERVAL as a count.
       class DeliveryFailures
         INTERVAL = 10.0 # seconds
         private_constant :INTERVAL
 
-        #: () { (Hash[Symbol, untyped]) -> void } -> void
         def initialize(&reporter)
           @reporter = reporter
           @lock = Mutex.new
@@ -267,13 +260,13 @@ module Skep
           @reported_at = -Float::INFINITY
         end
 
-        def add(handle) #: (DeliveryHandle) -> void
+        def add(handle)
           @lock.synchronize { @counts[[handle.topic, handle.error.why]] += 1 }
           report if OS.now - @reported_at >= INTERVAL
         end
 
         # Reports the failures that have been counted since the last report.
-        def report #: () -> void
+        def report
           counts = @lock.synchronize do
             @reported_at = OS.now
             @counts.dup.tap { @counts.clear }
@@ -282,12 +275,12 @@ module Skep
         end
       end
 
-      # Replaces a child for a producer that has none: writes warnings and errors to stderr.
+      # Replaces a node for a producer that has none: writes warnings and errors to stderr.
       module StderrEvents
         LEVELS = %i[warn error].freeze
         private_constant :LEVELS
 
-        def self.event(name, level: :info, **facts) #: (Symbol, ?level: Symbol, **untyped) -> void
+        def self.event(name, level: :info, **facts)
           return unless LEVELS.include?(level)
 
           warn("skep: #{name} #{facts.map { |key, value| "#{key}=#{value}" }.join(" ")}")
@@ -305,14 +298,14 @@ module Skep
         @lock = Mutex.new
 
         class << self
-          def add(producer) #: (Producer) -> void
+          def add(producer)
             @lock.synchronize do
               at_exit { close } unless @registered
               @registered = @all[producer] = true
             end
           end
 
-          def delete(producer) #: (Producer) -> void
+          def delete(producer)
             @lock.synchronize { @all.delete(producer) }
           end
 

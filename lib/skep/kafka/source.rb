@@ -4,7 +4,7 @@
 #
 #   source = Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "kafka-1:9092" },
 #                                    group: "billing", topics: ["orders"], threads: 5)
-#   swarm.work(source) { |batch, child| batch.each { |message| … } }
+#   swarm.work(source) { |batch, node| batch.each { |message| … } }
 #
 # | option | default | |
 # |---|---|---|
@@ -12,18 +12,18 @@
 # | group, topics | | the consumer group; a topic, several, or patterns that begin with ^ |
 # | threads | 1 | handlers at a time in a node; of a partition there is one, unless by key |
 # | ordered_by | :partition | :key, or a callable that gives a message's key |
-# | ahead | 5000 | by key: maximum messages read beyond the lowest unfinished one |
+# | max_out_of_order | 5000 | by key: maximum messages read beyond the lowest unfinished one |
 # | filter | none | a callable; messages for which it is false are done without a handler |
-# | batch | 500 | maximum messages of a batch |
+# | max_messages | 500 | maximum messages of a batch |
 # | max_wait | 0 | seconds a smaller batch may wait for more messages |
-# | commit_every | 5.0 | seconds between commits; there are others at a rebalance and the end |
+# | commit_interval | 5.0 | seconds between commits; there are others at a rebalance and the end |
 # | rebalance_wait | 80% of max.poll.interval.ms | seconds that a revocation waits for handlers |
 # | retry_backoff | 0.1 | seconds until a batch whose handler raised is retried; doubles to 30 |
-# | dead_letter | none | the topic for messages that failed; without it they are retried forever |
-# | attempts | 5 | how often a message fails before it is dead-lettered |
+# | dead_letter_topic | none | the topic for messages that failed; without it skep retries forever |
+# | max_attempts | 5 | how often a message fails before it is dead-lettered |
 # | retry_for | 300 | seconds it fails before that, unless others of its partition succeed; nil: 0 |
-# | poison | :dead_letter, :pause without one | what to do with a message that crashed three nodes |
-# | producer | {} | librdkafka's settings for child.producer, over those of kafka |
+# | on_poison | :dead_letter, :pause without one | what becomes of a message that crashed 3 nodes |
+# | producer | {} | librdkafka's settings for node.producer, over those of kafka |
 # | transactional | false | outputs and offset of a batch in one transaction: true, or their name |
 # | connect_timeout | 15 | seconds until a boot without a broker fails; nil: wait forever |
 #
@@ -32,31 +32,31 @@
 module Skep
   module Kafka
     class Source
-      def initialize(**options) #: (**untyped) -> void
+      def initialize(**options) # steep:ignore DifferentMethodParameterKind
         @options = Config::SourceOptions.new(**options)
       end
 
       # A sentence for each invalid option; needs no network.
-      def errors = @options.errors #: () -> Array[String]
+      def errors = @options.errors
 
       # The options as plain data, without secrets.
-      def facts = @options.facts #: () -> Hash[Symbol, untyped]
+      def facts = @options.facts
 
       # The number of handlers that run at a time in a node.
-      def threads = @options.threads #: () -> Integer
+      def threads = @options.threads
 
-      # Processes messages on the calling thread until the child stops. Raises a BootError if it
+      # Processes messages on the calling thread until the node stops. Raises a BootError if it
       # can't start.
-      def run(child, handler) #: (Child, Proc) -> void
+      def run(node, handler)
         raise ConfigurationError.new(sentences: errors) unless errors.empty?
 
-        Consumer::GroupMember.run(@options, child, handler)
+        Consumer::GroupMember.run(@options, node, handler)
       end
 
       # For the admin client and for tests.
-      def __options = @options #: () -> Config::SourceOptions
+      def __options = @options
 
-      def inspect #: () -> String
+      def inspect
         "#<Skep::Kafka::Source #{@options.topics.join(",")} group=#{@options.group} " \
           "brokers=#{@options.settings.brokers}>"
       end

@@ -2,15 +2,15 @@
 
 # Tests handlers without a broker, forks or waits, and without the gem karafka-rdkafka or skep's C
 # extension. Load it explicitly: `require "skep/kafka/testing"`. It works with Minitest, RSpec or
-# any other framework (docs/testing.md).
+# any other framework (docs/guides/testing.md).
 #
 #   include Skep::Kafka
 #   batch = Testing.batch("orders", ["a payload", { key: "k", payload: "another", headers: {} }])
-#   child = Testing.child
-#   handler.call(batch, child)          # calls the handler alone
-#   child.events; child.produced
+#   node = Testing.node
+#   handler.call(batch, node)          # calls the handler alone
+#   node.events; node.produced
 #
-#   result = Testing.run(source, ["payload", …]) { |batch, child| … }   # as in a node: batches,
+#   result = Testing.run(source, ["payload", …]) { |batch, node| … }   # as in a node: batches,
 #   result.done; result.retried; result.dead_letters                    # retries, dead letters
 #
 #   app = Testing.load("swarm.rb")      # loads the file as `skep run swarm.rb` does
@@ -26,17 +26,16 @@ module Skep
   module Kafka
     module Testing
       class << self
-        # Builds a batch. With a child, the batch reports to it what `each` yields.
-        #: (String, Array[untyped], ?partition: Integer, ?offset: Integer, ?child: untyped) -> Batch
-        def batch(topic, messages, partition: 0, offset: 0, child: nil)
+        # Builds a batch. With a node, the batch reports to it what `each` yields.
+        def batch(topic, messages, partition: 0, offset: 0, node: nil)
           factory = MessageFactory.new(topic:, partition:, offset:)
           Batch.new(topic, partition, messages.map { |one| factory.message(one) }).tap do |batch|
-            child&.__given(batch)
+            node&.__given(batch)
           end
         end
 
-        # Builds a child that records calls.
-        def child(...) = FakeChild.new(...) #: (**untyped) -> FakeChild
+        # Builds a node that records calls.
+        def node(...) = FakeNode.new(...)
 
         # Processes the messages as a node's worker does, with the source's options. Backoffs take
         # no time. A failing batch is retried as the source says; without a dead letter topic
@@ -44,17 +43,14 @@ module Skep
         #
         # Raises ConfigurationError for invalid options, and exceptions of the handler that aren't
         # StandardErrors (they would end the node).
-        #: (Source, Array[untyped], ?child: FakeChild, ?retries: Integer) { (Batch, FakeChild)
-        #:   -> void }
-        #:   -> TestResult
-        def run(source, messages, child: FakeChild.new, retries: 10, &handler)
-          raise ArgumentError, "Testing.run takes the handler as its block" unless handler
+        def run(source, messages, node: FakeNode.new, retries: 10, &handler)
+          raise ArgumentError, "Testing.run needs the handler as its block" unless handler
 
-          TestRun.new(source, messages, child:, retries:, handler:).run
+          TestRun.new(source, messages, node:, retries:, handler:).run
         end
 
         # Loads a swarm file; runs no block of it. Raises Skep::Error for an invalid file.
-        def load(path) = SwarmFile.new(path) #: (String) -> SwarmFile
+        def load(path) = SwarmFile.new(path)
       end
 
       # Builds messages from payloads and hashes. Those without an offset get consecutive ones.
@@ -74,12 +70,12 @@ module Skep
         end
 
         # Returns a Message of a payload, of its facts, or of itself.
-        def message(given) #: (String | Hash[Symbol, untyped] | Message | nil) -> Message
+        def message(given)
           return given if given.is_a?(Message)
 
           facts = given.is_a?(Hash) ? given.transform_keys(&:to_sym) : { payload: given }
           unknown = facts.keys - FACTS
-          raise ArgumentError, "a message has no #{unknown.join(", ")}" if unknown.any?
+          raise ArgumentError, "a message has no field #{unknown.join(", ")}" if unknown.any?
 
           make(**facts)
         end
@@ -109,7 +105,7 @@ module Skep
   end
 end
 
-require "skep/kafka/testing/fake_child"
+require "skep/kafka/testing/fake_node"
 require "skep/kafka/testing/fake_cluster"
 require "skep/kafka/testing/test_run"
 require "skep/kafka/testing/swarm_file"

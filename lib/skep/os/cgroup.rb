@@ -25,7 +25,6 @@ module Skep
     class Cgroup
       # A mount, from a line of /proc/self/mountinfo.
       Mount = Struct.new(:root, :path, :type, :options) do
-        #: (String line) -> Mount
         def self.of(line)
           place, source = line.split(" - ", 2)
           type, _device, options = source.split(" ", 3)
@@ -33,16 +32,12 @@ module Skep
         end
 
         # Returns the directory of a group; of one that a namespace hides, the mount itself.
-        #
-        #: (String group) -> String
         def directory(group)
           inside = root == "/" ? group : group.delete_prefix(root)
           inside.include?("..") ? path : File.join(path, inside).chomp("/")
         end
 
         # Returns true if it is a hierarchy of that version that may have that controller.
-        #
-        #: (Symbol version, String controller) -> bool
         def of?(version, controller)
           return type == "cgroup2" if version == :v2
 
@@ -52,7 +47,6 @@ module Skep
       private_constant :Mount
 
       class << self
-        #: (?Integer pid, ?proc: String) -> (V1 | V2)?
         def of(pid = Process.pid, proc: "/proc")
           v1, v2 = places(pid, "memory", proc)
           V1.at(*v1) || V2.at(*v2)
@@ -61,8 +55,6 @@ module Skep
         end
 
         # Returns the lowest quota of this process' group and its ancestors.
-        #
-        #: (?proc: String) -> Float?
         def cpu_quota(proc: "/proc")
           v1, v2 = places("self", "cpu", proc)
           [*V1.cpu_quotas(*v1), *V2.cpu_quotas(*v2)].min
@@ -72,15 +64,16 @@ module Skep
 
         # Returns how many processors this process may use: those of its affinity, and at most the
         # CPU quota of its group, rounded up.
-        #
-        #: (?affinity: Integer, ?quota: Float?) -> Integer
         def processors(affinity: Etc.nprocessors, quota: cpu_quota)
           [affinity, *quota&.ceil].min.clamp(1..)
         end
 
+        # Returns which limit decides #processors: "affinity", or "cpu_quota" if that is lower.
+        def processors_from(affinity: Etc.nprocessors, quota: cpu_quota)
+          processors(affinity:, quota:) < affinity ? "cpu_quota" : "affinity"
+        end
+
         # Returns the OOM kills since the machine has booted; nil before Linux 4.13.
-        #
-        #: (?vmstat: String) -> Integer?
         def oom_kills(vmstat: "/proc/vmstat")
           OS.machine.read(vmstat)[/^oom_kill (\d+)/, 1]&.to_i
         rescue Errno::ENOENT, Errno::EMFILE, Errno::ENFILE
@@ -88,8 +81,6 @@ module Skep
         end
 
         # Returns nil if the kernel doesn't count it: before Linux 4.20, or without PSI.
-        #
-        #: (?pressure: String) -> Float?
         def stalled(pressure: "/proc/pressure/memory") = Paths.stalled(pressure)
 
         private

@@ -5,9 +5,8 @@ module Skep
   module OS
     # Raised if this system, or the Ruby fallback, can't do what was asked.
     #
-    #   raise Unsupported.new(what: "watching process 42", because: "it is no child of ours")
+    #   raise Unsupported.new(what: "watching process 42", because: "it is no child process")
     class Unsupported < Error
-      #: (what: String, because: String) -> void
       def initialize(what:, because:)
         super("#{what} isn't possible here, as #{because}: on Linux build skep's C extension " \
               "(skep/skep_ext) and unset SKEP_PURE")
@@ -37,8 +36,6 @@ module Skep
       private_constant :UNNAMED, :CURE, :ALLOW, :CALL, :PURE, :LIMITS, :CALLS
 
       # Raises Refused on a Linux without /proc, which each mold needs.
-      #
-      #: () -> void
       def self.check
         return if !RUBY_PLATFORM.include?("linux") || File.exist?("/proc/self/stat")
 
@@ -46,8 +43,6 @@ module Skep
       end
 
       # Returns nil for an error of another kind.
-      #
-      #: (SystemCallError) -> Refused?
       def self.of(error)
         what = LIMITS[error.class] || (call(error) if CALLS.include?(error.class))
         new(what) if what

@@ -32,9 +32,8 @@ module Skep
 
       # How many seconds this process was stopped, frozen or starved in all, as far as timers were
       # due meanwhile.
-      attr_reader :overslept #: Float
+      attr_reader :overslept
 
-      #: (?poller: Poller) -> void
       def initialize(poller: OS.machine.poller)
         @poller = poller
         @timers = TimerQueue.new
@@ -44,31 +43,21 @@ module Skep
       end
 
       # Calls the block whenever the io is readable (hangups count), or writable if `write`.
-      #
-      #: (IO, ?write: bool) { (bool readable, bool writable) -> void } -> Watch
       def watch(io, write: false, &block)
         Watch.new(@poller, io, write, block)
       end
 
       # Calls the block once, after so many seconds.
-      #
-      #: (Numeric seconds, ?early: Numeric) { () -> void } -> Timer
       def after(seconds, early: 0, &block) = at(OS.now + seconds, early:, &block)
 
       # Calls the block once, at a time of Skep::OS.now; up to `early` seconds before, if the loop
       # is awake for another event.
-      #
-      #: (Float deadline, ?early: Numeric) { () -> void } -> Timer
       def at(deadline, early: 0, &block) = @timers.add(deadline, block, early:)
 
       # Calls the block once, after so many seconds; later if this process was stopped meanwhile.
-      #
-      #: (Numeric seconds) { () -> void } -> Deadline
       def deadline(seconds, &block) = Deadline.new(self, seconds, block)
 
       # Waits for the next event or timer, for at most `timeout` seconds, and calls its blocks.
-      #
-      #: (?Numeric? timeout) -> void
       def turn(timeout = nil)
         events = wait(timeout)
         now = @awake_at
@@ -81,34 +70,25 @@ module Skep
       end
 
       # Turns until #stop is called; returns at once if it was called before.
-      #
-      #: () -> void
       def run
         turn until @stopped
         @stopped = false
       end
 
       # Returns true if a timer is due.
-      #
-      #: () -> bool
       def due? = (@timers.deadline || Float::INFINITY) <= OS.now
 
       # Makes #run return after the turn in progress.
-      #
-      #: () -> void
       def stop
         @stopped = true
       end
 
       # Removes every watch and timer; the IOs stay open.
-      #
-      #: () -> nil
       def close
         @timers.clear
         @poller.close
       end
 
-      #: () -> String
       def inspect = "#<#{self.class} ios=#{@poller.size} timers=#{@timers.size}>"
 
       private

@@ -13,10 +13,8 @@ module Skep
       # Uses flock(2), which forked children share: the lock is held until the last of them has
       # closed the file. It can't determine the holder.
       module Fallback
-        #: (File) -> bool
         def take(file) = file.flock(File::LOCK_EX | File::LOCK_NB) == 0
 
-        #: (File) -> Integer?
         def holder(_file) = nil
       end
       private_constant :Fallback

@@ -22,11 +22,8 @@ module Skep
       # - it misses a fork if a descendant gets the pid that was seen last before any call.
       module Fallback
         # Not Process.pid: skep/pid_cache may have replaced that by a call of this method.
-        #
-        #: () -> Integer
         def pid = $$
 
-        #: () -> Integer
         def count
           pid = $$
           return @count if pid == @pid
@@ -37,18 +34,12 @@ module Skep
         end
 
         # Returns the pid at the last check for a fork. For skep/pid_cache.
-        #
-        #: () -> Integer
         def __pid_seen = @pid
 
         # Returns the count at the listener's last call.
-        #
-        #: () -> Integer
         def __noticed = @noticed
 
         # Records that the listener knows the count; returns false if it did before.
-        #
-        #: () -> boolish
         def __note = @noticed != count && (@noticed = count)
       end
       private_constant :Fallback
@@ -63,10 +54,8 @@ module Skep
       module PidMethods
         # The methods in Ruby.
         module Fallback
-          #: () -> Integer
           def pid = $$
 
-          #: () -> Integer
           def generation
             count = Generation.count
             count == Generation.__noticed ? count : Generation.__notice
@@ -78,8 +67,6 @@ module Skep
 
       # Makes PidMethods#generation call the block whenever the count has changed since its last
       # call. Forks before now don't count. A later listener replaces an earlier one.
-      #
-      #: () { () -> void } -> void
       def self.listen(&block)
         __note
         @listener = block
@@ -88,14 +75,11 @@ module Skep
 
       # Calls the listener if it doesn't know the count yet, and returns the count. Deferred in a
       # Ractor other than the main one and in a trap handler, which can't take a lock.
-      #
-      #: () -> Integer
       def self.__notice
         @listener&.call if !aside? && __note
         count
       end
 
-      #: () -> bool
       def self.aside?
         Ractor.current != Ractor.main || Mutex.new.synchronize { false }
       rescue ThreadError

@@ -14,41 +14,26 @@ module Skep
     # anything.
     class Machine
       # Monotonic seconds.
-      #
-      #: () -> Float
       def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
       # What an event loop waits with.
-      #
-      #: () -> EventLoop::Poller
       def poller = EventLoop::Poller.new
 
       # A handle on a process; io: one that came over a socket.
-      #
-      #: (Integer pid, ?IO? io) -> Pidfd
       def pidfd(pid, io = nil) = Pidfd.new(pid, io)
 
-      #: () -> [UNIXSocket, UNIXSocket]
       def socket_pair = UNIXSocket.pair
 
       # What sendmsg(2) takes for descriptors that go along.
-      #
-      #: (Array[IO] ios) -> Socket::AncillaryData
       def rights(ios) = Socket::AncillaryData.unix_rights(*ios)
 
       # The text of a file of /proc or /sys. Raises SystemCallError.
-      #
-      #: (String path) -> String
       def read(path) = File.read(path)
 
       # Is there such a file of /proc?
-      #
-      #: (String path) -> bool
       def exist?(path) = File.exist?(path)
 
       # The names in a directory of /proc. Raises SystemCallError.
-      #
-      #: (String path) -> Array[String]
       def children(path) = Dir.children(path)
     end
 

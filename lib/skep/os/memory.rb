@@ -22,27 +22,19 @@ module Skep
       # Ruby can't reach malloc: the fallback does nothing.
       module Fallback
         # Returns the C heap's free pages to the system; false if there were none.
-        #
-        #: () -> bool
         def trim = false
 
         # Allocates the small holes in the C heap, up to so many bytes, so that a forked child
         # doesn't put data into them and copy their pages. Returns the number of bytes.
-        #
-        #: (Integer most) -> Integer
         def fill_holes(_most) = 0
 
         # Frees the holes again.
-        #
-        #: () -> void
         def open_holes = nil
       end
       private_constant :Fallback
       extend Fallback
 
       # Raises Errno::EACCES for the process of another user.
-      #
-      #: (?Integer pid) -> Memory?
       def self.of(pid = Process.pid)
         bytes = rollup(pid) or return
         new(rss: bytes["Rss"], pss: bytes["Pss"], swap: bytes["Swap"],
@@ -51,11 +43,8 @@ module Skep
       end
 
       # Anonymous memory in huge pages.
-      #
-      #: (?Integer pid) -> Integer?
       def self.huge_bytes(pid = Process.pid) = rollup(pid)&.fetch("AnonHugePages", 0)
 
-      #: (Integer pid) -> Hash[String, Integer]?
       def self.rollup(pid)
         lines = File.read("/proc/#{pid}/smaps_rollup").scan(/^(\w+): +(\d+) kB$/)
         lines.to_h { |name, kilobytes| [name, Integer(kilobytes) * 1024] } if lines.any?

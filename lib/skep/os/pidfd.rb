@@ -19,7 +19,6 @@ module Skep
     class Pidfd
       # Raised by a method of a closed pidfd.
       class Closed < Error
-        #: (pid: Integer) -> void
         def initialize(pid:)
           super("the pidfd of process #{pid} is closed: open another with Skep.pidfd(#{pid})")
         end
@@ -34,24 +33,17 @@ module Skep
       private_constant :SETTLE
 
       # Raises Errno::ESRCH when there is no such process.
-      #
-      #: (Integer pid) -> Pidfd
       def self.open(pid) = OS.machine.pidfd(pid)
 
       # Wraps a pidfd received over a UNIX socket (SCM_RIGHTS). The pidfd owns the io and closes it.
       # `pid` is the sender's word.
-      #
-      #: (IO, Integer pid) -> Pidfd
       def self.adopt(io, pid) = OS.machine.pidfd(pid, io)
 
       # Returns true if these are the kernel's pidfds, not the fallback's.
-      #
-      #: () -> bool
       def self.native? = instance_method(:attach).owner == self
 
-      attr_reader :pid #: Integer, of the process
+      attr_reader :pid # of the process
 
-      #: (Integer pid, ?IO? io) -> void
       def initialize(pid, io = nil)
         @pid = Integer(pid)
         raise ArgumentError, "pid must be positive, not #{@pid}" unless @pid.positive?
@@ -63,8 +55,6 @@ module Skep
       end
 
       # Returns false once the process has exited, reaped or not.
-      #
-      #: () -> bool
       def alive?
         assert_open
         !@status && running?
@@ -72,8 +62,6 @@ module Skep
 
       # Sends a signal (15, "TERM", "SIGTERM", :TERM; 0 only checks). Raises Errno::ESRCH after the
       # exit, Errno::EPERM without permission. `group: true` signals the process group it leads.
-      #
-      #: (Integer | String | Symbol, ?group: bool) -> self
       def signal(sig, group: false)
         assert_open
         number = OS.signal_number(sig)
@@ -85,8 +73,6 @@ module Skep
 
       # Kills the rest of the process group that it led, once it has exited. A child must not have
       # been reaped yet: until then the number is not reused.
-      #
-      #: () -> void
       def kill_leftover_group
         signal(:KILL, group: true) unless alive?
       rescue Errno::ESRCH, Errno::EPERM # none left, or another user's
@@ -95,8 +81,6 @@ module Skep
 
       # Waits for the exit of the process, for at most `timeout` seconds (nil: no limit), and reaps
       # it if it is our child. Later calls return the same status. Other threads run meanwhile.
-      #
-      #: (?timeout: Numeric?) -> (Process::Status | UnknownStatus)?
       def wait(timeout: nil)
         assert_open
         return @status if @status
@@ -111,8 +95,6 @@ module Skep
       end
 
       # Returns an IO that becomes readable when the process exits. Close the Pidfd, not the IO.
-      #
-      #: () -> IO
       def to_io
         assert_open
         witness or raise Unsupported.new(what: "watching process #{pid}",
@@ -120,8 +102,6 @@ module Skep
       end
 
       # Returns true if #to_io works: always in C, only for children in the fallback.
-      #
-      #: () -> bool
       def watchable?
         assert_open
         !witness.nil?
@@ -129,8 +109,6 @@ module Skep
 
       # For a process that forks and has many pidfds: only #close closes the descriptor, never the
       # garbage collector. So a child can close all without writing to the objects (Pidfd.abandon).
-      #
-      #: () -> self
       def hold
         @held = true
         @io&.autoclose = false
@@ -138,8 +116,6 @@ module Skep
       end
 
       # Closes the handle; the process continues. May be called again.
-      #
-      #: () -> nil
       def close
         return if @closed
 
@@ -150,23 +126,18 @@ module Skep
       end
 
       # Returns true once it is closed: only `pid` and `inspect` work from then on.
-      #
-      #: () -> bool
       def closed? = @closed || (@io ? @io.closed? : false)
 
-      #: () -> String
       def inspect
         "#<#{self.class} pid=#{pid} #{closed? ? "closed" : @status || "open"}>"
       end
 
       private
 
-      #: () -> void
       def assert_open
         raise Closed.new(pid: pid) if closed?
       end
 
-      #: (IO) -> IO
       def own(io)
         io.close_on_exec = true
         io.autoclose = true

@@ -31,7 +31,6 @@ module Skep
       private_constant :MOST, :USER, :HERTZ
 
       class << self
-        #: (Integer pid) -> ProcessState?
         def of(pid)
           tids = OS.machine.children("/proc/#{pid}/task").map(&:to_i)
           tasks = [pid, *(tids - [pid])].first(MOST).filter_map { |tid| ThreadState.of(pid, tid) }
@@ -42,16 +41,12 @@ module Skep
 
         # Returns how long the threads of a process have run so far, in user and kernel mode,
         # without the children it reaped; nil once it is dead, and without /proc.
-        #
-        #: (Integer pid) -> Float?
         def cpu_seconds(pid)
           text = read("/proc/#{pid}/stat") or return
           text[(text.rindex(")") + 2)..].split[USER, 2].sum(&:to_i).fdiv(HERTZ)
         end
 
         # Returns the text of a file of /proc; nil if it is missing or not readable.
-        #
-        #: (String path) -> String?
         def read(path)
           OS.machine.read(path)
         rescue SystemCallError
@@ -60,24 +55,20 @@ module Skep
 
         private
 
-        #: (Integer pid) -> Integer?
         def tracer(pid)
           read("/proc/#{pid}/status")&.slice(/^TracerPid:\s+([1-9]\d*)/, 1)&.to_i
         end
 
-        #: (Integer pid) -> Integer?
         def rss(pid) = read("/proc/#{pid}/statm")&.then { |text| text.split[1].to_i * page_bytes }
 
-        #: () -> Integer
         def page_bytes = @page_bytes ||= Etc.sysconf(Etc::SC_PAGESIZE)
       end
 
-      attr_reader :tasks #: Array[ThreadState]
-      attr_reader :threads #: Integer, the number of all; `tasks` has the first 64
-      attr_reader :rss #: Integer?
-      attr_reader :tracer #: Integer?
+      attr_reader :tasks
+      attr_reader :threads # the number of all; `tasks` has the first 64
+      attr_reader :rss
+      attr_reader :tracer
 
-      #: (Array[ThreadState], threads: Integer, rss: Integer?, tracer: Integer?) -> void
       def initialize(tasks, threads:, rss:, tracer:)
         @tasks = tasks
         @threads = threads
@@ -86,19 +77,14 @@ module Skep
       end
 
       # Returns the state of its main thread.
-      #
-      #: () -> String
       def state = tasks.first.state
 
-      #: () -> bool
       def stopped? = %w[stopped traced].include?(state)
 
-      #: () -> Hash[Symbol, untyped]
       def to_plain
         { state:, tracer:, rss:, tasks: tasks.map(&:to_plain) }.compact
       end
 
-      #: () -> String
       def inspect = "#<#{self.class} #{state} threads=#{threads} rss=#{rss}>"
     end
   end

@@ -36,7 +36,6 @@ module Skep
 
       # Raised by a method of a closed page.
       class Closed < Error
-        #: (?String message) -> void
         def initialize(message = "the page is closed: keep it open as long as it is used")
           super
         end
@@ -44,23 +43,17 @@ module Skep
 
       include Fallback
 
-      #: (Integer cells) -> SharedPage
       def self.create(cells) = new(cells)
 
       # Maps a page received from another process; the page owns the io.
       # Raises ArgumentError if it is too small for so many cells.
-      #
-      #: (IO, Integer cells) -> SharedPage
       def self.open(io, cells) = new(cells, io)
 
       # Returns true if the memory is mapped; the fallback reads and writes a file.
-      #
-      #: () -> bool
       def self.native? = instance_method(:attach).owner == self
 
-      attr_reader :cells #: Integer
+      attr_reader :cells
 
-      #: (Integer cells, ?IO? io) -> void
       def initialize(cells, io = nil)
         @cells = Integer(cells)
         raise ArgumentError, "a page needs a cell at least, not #{@cells}" unless @cells.positive?
@@ -74,19 +67,14 @@ module Skep
       end
 
       # Returns the time of the last #beat in seconds of Skep::OS.now; nil before the first.
-      #
-      #: (Integer cell) -> Float?
       def beat_at(cell)
         nanoseconds = get(cell, BEAT)
         nanoseconds.zero? ? nil : nanoseconds / 1e9
       end
 
       # Returns the IO, to be sent to another process (UNIXSocket#send_io). Close the page, not it.
-      #
-      #: () -> IO
       def to_io = @io.closed? ? closed! : @io
 
-      #: () -> nil
       def close
         return if @io.closed?
 
@@ -94,15 +82,12 @@ module Skep
         @io.close
       end
 
-      #: () -> bool
       def closed? = @io.closed?
 
-      #: () -> String
       def inspect = "#<#{self.class} cells=#{cells}#{" closed" if closed?}>"
 
       private
 
-      #: () -> bot
       def closed! = raise(Closed)
     end
   end

@@ -19,16 +19,12 @@ module Skep
       # Ruby has no way to block a signal.
       module Fallback
         # Restores the state before `hold`.
-        #
-        #: () -> true
         def take_back = unsupported!
 
         private
 
-        #: (Array[Integer]) -> true
         def block(_numbers) = unsupported!
 
-        #: () -> bot
         def unsupported!
           raise Unsupported.new(what: "keeping signals for the next program",
                                 because: "it takes skep's C extension")
@@ -43,16 +39,11 @@ module Skep
 
       class << self
         # Returns true if the C extension and its preload library are there.
-        #
-        #: () -> bool
         def supported? = !preload.nil?
 
-        #: (Array[String]) -> true
         def hold(names) = block(numbers(names))
 
         # Returns the variables for the exec. The new program removes them from its environment.
-        #
-        #: (Array[String], IO writer) -> Hash[String, String?]
         def environment(names, writer, env: ENV)
           others = env["LD_PRELOAD"]
           { "LD_PRELOAD" => [*others, preload].join(":"), "SKEP_PRELOADED" => others,
@@ -60,13 +51,9 @@ module Skep
         end
 
         # Returns true in a new program in which the preload library was not loaded.
-        #
-        #: () -> bool
         def refused?(env: ENV) = env.key?(KEPT)
 
         # Returns the signals in the order in which they arrived.
-        #
-        #: (IO reader) -> Array[String]
         def kept(reader)
           bytes = reader.read_nonblock(65_536, exception: false)
           bytes.is_a?(String) ? bytes.each_byte.map { |number| Signal.signame(number) } : []
@@ -75,15 +62,12 @@ module Skep
         private
 
         # Returns the path of the preload library, which is beside the C extension.
-        #
-        #: () -> String?
         def preload
           extension = OS.native? && $LOADED_FEATURES.find { |path| path.end_with?("/skep_ext.so") }
           path = extension && ::File.join(::File.dirname(extension), "skep_signal_preload.so")
           path if path && ::File.file?(path)
         end
 
-        #: (Array[String]) -> Array[Integer]
         def numbers(names) = names.map { |name| OS.signal_number(name) }
       end
     end

@@ -10,8 +10,6 @@ module Skep
     # - the pid is wrong in another gem's hook of Process._fork that was prepended before skep's.
     module Fallback
       # Redefines the method in place, as the C does, so that others can redefine it after us.
-      #
-      #: () -> [bool, String]
       def self.install
         Process.singleton_class.alias_method(:pid, :pid) # or Ruby warns of the redefinition
         def Process.pid = OS::Generation.__pid_seen

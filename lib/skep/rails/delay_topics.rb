@@ -14,12 +14,12 @@
 module Skep
   module Rails
     class DelayTopics
-      def initialize(topics) #: (Hash[String, Numeric]) -> void
+      def initialize(topics)
         @topics = topics.sort_by(&:last).reverse
       end
 
       # The topic for a job that has that many seconds to wait.
-      def topic(seconds) #: (Numeric) -> String?
+      def topic(seconds)
         return unless seconds.positive?
 
         name, = @topics.find { |_, length| length <= seconds } || @topics.last
@@ -27,11 +27,10 @@ module Skep
       end
 
       # Returns true if the topic is one of these.
-      def include?(topic) = !@topics.assoc(topic).nil? #: (String) -> bool
+      def include?(topic) = !@topics.assoc(topic).nil?
 
       # How many more seconds a message stays in this topic. since: when it was written there; due:
       # when its job is due.
-      #: (String, since: Numeric, due: Numeric, now: Numeric) -> Numeric
       def seconds_left(topic, since:, due:, now:)
         length = @topics.assoc(topic).last
         [since + length, due].min - now

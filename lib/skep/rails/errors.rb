@@ -8,17 +8,17 @@ module Skep
   module Rails
     # Raised where skep needs the application's configuration before the application is loaded.
     class ApplicationNotLoaded < Skep::Error
-      def initialize #: () -> void
-        super("the Rails application isn't loaded: require_relative \"environment\" before this")
+      def initialize
+        super("The Rails application isn't loaded. Add `require_relative \"environment\"` " \
+              "before this.")
       end
     end
 
     # Kafka didn't acknowledge a job. It is no ActiveJob::EnqueueError: perform_later would rescue
     # that and return false, which few callers check.
     class EnqueueFailed < Skep::Error
-      attr_reader :jobs #: Array[ActiveJob::Base], those that Kafka hasn't acknowledged
+      attr_reader :jobs # those that Kafka hasn't acknowledged
 
-      #: (jobs: Array[ActiveJob::Base], of: Integer, cause: String) -> void
       def initialize(jobs:, of:, cause:)
         @jobs = jobs
         what = of == 1 ? "#{jobs.first.class} wasn't" : "#{jobs.size} of #{of} jobs weren't"
@@ -28,22 +28,21 @@ module Skep
 
     # A queue's name can't be part of a topic's name.
     class InvalidQueueName < Skep::Error
-      #: (queue: String, reserved: bool) -> void
       def initialize(queue:, reserved:)
         hint = if reserved
-          "skep reserves this name, choose another"
+          "skep reserves this name. Choose another."
         else
-          "take letters, digits, \".\", \"_\" and \"-\""
+          "Use letters, digits, \".\", \"_\" and \"-\"."
         end
-        super("no topic can be named after the queue #{queue.inspect}: #{hint}")
+        super("Queue #{queue.inspect} can't have a topic. #{hint}")
       end
     end
 
     # A message in a queue's topic isn't a job that Active Job has serialized.
     class InvalidJob < Skep::Error
-      def initialize(cause:) #: (cause: String) -> void
-        super("this message is no job that Active Job has serialized (#{cause}): does another " \
-              "program write to this topic?")
+      def initialize(cause:)
+        super("This message is not a job that Active Job has serialized (#{cause}). Check " \
+              "whether another program writes to this topic.")
       end
     end
   end

@@ -4,18 +4,18 @@
 # reloaded before the call; afterwards the database connection returns to its pool. Exceptions are
 # reported to Rails.error, once each, and raised again.
 #
-#   ExecutorHandler.new(->(batch, child) { … }).call(batch, child)
+#   ExecutorHandler.new(->(batch, node) { … }).call(batch, node)
 module Skep
   module Rails
     class ExecutorHandler
       SOURCE = "application.skep"
       private_constant :SOURCE
 
-      def initialize(handler) #: (^(*untyped) -> void) -> void
+      def initialize(handler)
         @handler = handler
       end
 
-      def call(*arguments) #: (*untyped) -> void
+      def call(*arguments)
         ::Rails.application.reloader.wrap(source: SOURCE) do
           @handler.call(*arguments)
         rescue Exception => e # those that end the node, too: all are raised again
@@ -26,8 +26,8 @@ module Skep
 
       private
 
-      def context(error, *work, child)
-        { swarm: child.swarm, node: child.id, **place(work.first, error) }
+      def context(error, *work, node)
+        { swarm: node.swarm, node: node.id, **place(work.first, error) }
       end
 
       # Topic, partition and offset of the message, if the work is a batch.
@@ -40,10 +40,8 @@ module Skep
     private_constant :ExecutorHandler
 
     # Runs a node's work: Swarm.run_with calls this.
-    #
-    #: (untyped, Swarm::Child, ^(*untyped) -> void) -> void
-    def self.run(source, child, handler)
-      source.run(child, ExecutorHandler.new(handler))
+    def self.run(source, node, handler)
+      source.run(node, ExecutorHandler.new(handler))
     ensure
       JobProducer.close if defined?(JobProducer)
     end

@@ -6,7 +6,7 @@
 #
 #   requests = [JobProducer::EnqueueRequest.new(job, "jobs.default", "{…}", "key")]
 #   JobProducer.enqueue(requests)             # => requests, each with its place or its error
-#   JobProducer.with_child(child) { perform } # jobs enqueued in the block use child.producer
+#   JobProducer.with_node(node) { perform } # jobs enqueued in the block use node.producer
 #
 # Each process has one producer, created when the first job is enqueued and again after a fork.
 module Skep
@@ -28,9 +28,8 @@ module Skep
       @lock = Mutex.new
 
       class << self
-        #: (Array[EnqueueRequest]) -> Array[EnqueueRequest]
         def enqueue(requests)
-          return requests.each { |request| produce(child.producer, request) } if child
+          return requests.each { |request| produce(node.producer, request) } if node
 
           producer = self.producer
           requests.each { |request| produce(producer, request) }
@@ -39,27 +38,25 @@ module Skep
           close if producer&.fatal
         end
 
-        def with_child(child) #: (Swarm::Child) { () -> untyped } -> untyped
-          before = self.child
-          Thread.current.thread_variable_set(CHILD, child)
+        def with_node(node)
+          before = self.node
+          Thread.current.thread_variable_set(CHILD, node)
           yield
         ensure
           Thread.current.thread_variable_set(CHILD, before)
         end
 
-        # The child whose job this thread runs, or nil. A thread variable, not a fiber-local one: a
+        # The node whose job this thread runs, or nil. A thread variable, not a fiber-local one: a
         # job may enqueue from an Enumerator, which has its own fiber.
-        #: () -> Swarm::Child?
-        def child = Thread.current.thread_variable_get(CHILD)
+        def node = Thread.current.thread_variable_get(CHILD)
 
         # Closes the producer. The next `enqueue` creates another.
-        def close #: () -> void
+        def close
           closing = @lock.synchronize { @producer.tap { @producer = nil } }
           closing.close(timeout: seconds) if closing && @generation == Skep.generation
         end
 
         # Writes the producer's events to Rails' log.
-        #: (Symbol, ?level: Symbol, **untyped) -> void
         def event(name, level: :info, **facts)
           fields = facts.map { |fact, value| " #{fact}=#{value}" }
           ::Rails.logger&.public_send(level, "skep: #{name}#{fields.join}")
@@ -93,7 +90,7 @@ module Skep
           configured = Rails.config.kafka.transform_keys(&:to_s)
           timeout = (seconds * 1000).to_i.to_s
           settings = { **DEFAULTS, "message.timeout.ms" => timeout, **configured }
-          Kafka::Producer.new(settings, child: self)
+          Kafka::Producer.new(settings, node: self)
         end
 
         def seconds = Rails.config.enqueue_timeout

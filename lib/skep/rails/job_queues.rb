@@ -14,13 +14,13 @@ require "skep/rails/job_producer"
 module Skep
   module Rails
     module JobQueues
-      NO_DELAYS = "delayed jobs need topics to wait in: config.skep.delays is empty"
+      NO_DELAYS = "A delayed job needs a delay topic (config.skep.delays is empty). " \
+                  "Set config.skep.delays."
       private_constant :NO_DELAYS
 
       module_function
 
       # Returns once the brokers have acknowledged all jobs; inside a job at once (see JobProducer).
-      #: (Array[ActiveJob::Base]) -> Array[ActiveJob::Base]
       def enqueue(jobs)
         requests = JobProducer.enqueue(jobs.map { |job| request(job) })
         requests.each { |request| record_outcome(request) }
@@ -32,7 +32,7 @@ module Skep
       end
 
       # The topic for a job of this queue that is due in that many seconds.
-      def topic(queue, seconds) #: (String, Numeric) -> String
+      def topic(queue, seconds)
         due = topics.of(queue)
         return due unless seconds.positive?
 
@@ -40,10 +40,10 @@ module Skep
       end
 
       # Seconds until a job is due, by the wall clock: other machines read it, too.
-      def seconds_until(time) = time ? time.to_f - Time.current.to_f : 0 #: (Time?) -> Numeric
+      def seconds_until(time) = time ? time.to_f - Time.current.to_f : 0
 
-      def topics = JobTopics.new(Rails.config.prefix, Rails.config.delays) #: () -> JobTopics
-      def delays = DelayTopics.new(topics.delayed) #: () -> DelayTopics
+      def topics = JobTopics.new(Rails.config.prefix, Rails.config.delays)
+      def delays = DelayTopics.new(topics.delayed)
 
       def request(job)
         topic = topic(job.queue_name, seconds_until(job.scheduled_at))
@@ -62,14 +62,10 @@ module Skep
     private_constant :JobQueues
 
     # For the adapter.
-    #
-    #: (Array[ActiveJob::Base]) -> Array[ActiveJob::Base]
     def self.__enqueue(jobs) = JobQueues.enqueue(jobs)
 
     # Returns true if this thread runs a job and its node is stopping.
-    #
-    #: () -> bool
-    def self.__stopping? = JobProducer.child&.stopping? || false
+    def self.__stopping? = JobProducer.node&.stopping? || false
   end
 end
 

@@ -3,36 +3,36 @@
 # Handles a message of a job's topic in a node: runs the job or, in a delay topic, forwards it once
 # its time in that topic is over.
 #
-#   JobRunner.new(delays, 600).call(batch, child)
+#   JobRunner.new(delays, 600).call(batch, node)
 #
 # Each job is a batch, so that it fails alone. The source retries a job that raises, unless the job
 # has handled the exception itself (`retry_on`) and given up: that exception is NonRetryable.
 module Skep
   module Rails
     class JobRunner
-      def initialize(delays, job_timeout) #: (DelayTopics, Numeric) -> void
+      def initialize(delays, job_timeout)
         @delays = delays
         @job_timeout = job_timeout
       end
 
-      def call(batch, child) #: (Kafka::Batch, Swarm::Child) -> void
+      def call(batch, node)
         message = batch.messages.first
         data = parse(message)
-        return perform(data, child) unless @delays.include?(batch.topic)
+        return perform(data, node) unless @delays.include?(batch.topic)
 
         due = Time.iso8601(data.fetch("scheduled_at"))
         left = seconds_left(message, due)
-        left.positive? ? batch.pause(left, level: :debug) : forward(message, data, due, child)
+        left.positive? ? batch.pause(left, level: :debug) : forward(message, data, due, node)
       end
 
-      def to_proc = method(:call).to_proc #: () -> Proc, for swarm.work, which takes a block
+      def to_proc = method(:call).to_proc # for swarm.work, which takes a block
 
       private
 
       # Active Job runs the callbacks, retry_on and discard_on.
-      def perform(data, child)
-        JobProducer.with_child(child) do
-          child.busy(for: @job_timeout) { ActiveJob::Base.execute(data) }
+      def perform(data, node)
+        JobProducer.with_node(node) do
+          node.busy(for: @job_timeout) { ActiveJob::Base.execute(data) }
         end
       rescue StandardError => e # the source decides about retries
         raise handled_by_job?(data, e) && !e.frozen? ? e.extend(Kafka::NonRetryable) : e
@@ -53,9 +53,9 @@ module Skep
                                             now: Time.current.to_f)
       end
 
-      def forward(message, data, due, child)
+      def forward(message, data, due, node)
         topic = JobQueues.topic(data.fetch("queue_name"), JobQueues.seconds_until(due))
-        child.producer.produce(topic, message.payload, key: message.key)
+        node.producer.produce(topic, message.payload, key: message.key)
       end
 
       def parse(message)

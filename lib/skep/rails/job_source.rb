@@ -8,36 +8,36 @@
 # |---|---|---|
 # | threads | 1 | jobs at a time in a node |
 # | job_timeout | 600 | seconds; a job that takes longer hangs, and its node is replaced |
-# | ahead | 100 | how many jobs of a partition may finish beyond its first unfinished one |
-# | attempts | 5 | how often a job fails before it goes to the topic of dead jobs |
+# | max_out_of_order | 100 | jobs of a partition that may finish beyond its first unfinished one |
+# | max_attempts | 5 | how often a job fails before it goes to the topic of dead jobs |
 #
-# and retry_backoff, retry_for, poison, commit_every, connect_timeout and producer, as
+# and retry_backoff, retry_for, on_poison, commit_interval, connect_timeout and producer, as
 # Kafka::Source has them.
 module Skep
   module Rails
     class JobSource < Kafka::Source
       # Options of Kafka::Source that jobs take as they are.
-      OPTIONS = %i[threads attempts retry_backoff retry_for poison commit_every
+      OPTIONS = %i[threads max_attempts retry_backoff retry_for on_poison commit_interval
                    connect_timeout].freeze
       private_constant :OPTIONS
 
-      attr_reader :handler #: JobRunner
+      attr_reader :handler
 
       # queues: names of Active Job's queues. Raises InvalidQueueName.
-      #: (Array[String], ?job_timeout: Numeric, ?ahead: Integer, ?producer: Hash, **untyped) -> void
-      def initialize(queues, job_timeout: 600, ahead: 100, producer: {}, **options)
+      def initialize(queues, job_timeout: 600, max_out_of_order: 100, producer: {}, **options)
         unknown = options.keys - OPTIONS
-        raise ArgumentError, "jobs take no #{unknown.join(", ")}" if unknown.any?
+        raise ArgumentError, "Skep::Rails.jobs has no option #{unknown.join(", ")}" if unknown.any?
 
         topics, delays = JobQueues.topics, JobQueues.delays
         @handler = JobRunner.new(delays, job_timeout)
         super(kafka: Rails.config.kafka, group: Rails.config.group,
               topics: [*queues.map { |queue| topics.of(queue.to_s) }, *topics.delayed.keys],
-              dead_letter: topics.dead, batch: 1, ahead:, ordered_by: order(delays),
+              dead_letter_topic: topics.dead, max_messages: 1, max_out_of_order:,
+              ordered_by: order(delays),
               producer: { "linger.ms": 0, **producer }, **options)
       end
 
-      def inspect = super.sub("Kafka::Source", "Rails::JobSource") #: () -> String
+      def inspect = super.sub("Kafka::Source", "Rails::JobSource")
 
       private
 

@@ -17,14 +17,14 @@ module Skep
       RESERVED = /\A(?:dead|delay-[\d.]+s)\z/
       private_constant :DEAD, :DELAY, :LEGAL, :RESERVED
 
-      attr_reader :delayed #: Hash[String, Numeric], seconds by delay topic
+      attr_reader :delayed # seconds by delay topic
 
-      def initialize(prefix, delays) #: (String, Array[Numeric]) -> void
+      def initialize(prefix, delays)
         @prefix = prefix
         @delayed = delays.sort.to_h { |seconds| [format("#{prefix}#{DELAY}", seconds), seconds] }
       end
 
-      def of(queue) #: (String) -> String
+      def of(queue)
         name = "#{@prefix}#{queue}"
         reserved = queue.match?(RESERVED)
         raise InvalidQueueName.new(queue:, reserved:) if reserved || !name.match?(LEGAL)
@@ -32,9 +32,9 @@ module Skep
         name
       end
 
-      def dead = "#{@prefix}#{DEAD}" #: () -> String
+      def dead = "#{@prefix}#{DEAD}"
 
-      def inspect = "#<Skep::Rails::JobTopics #{@prefix}*>" #: () -> String
+      def inspect = "#<Skep::Rails::JobTopics #{@prefix}*>"
     end
     private_constant :JobTopics
   end

@@ -2,8 +2,8 @@
 
 # Reads and checks what the user has declared.
 #
-# Config checks all options and has the table of them. Loader loads a swarm file. RunDirectory is
-# the directory of status sockets.
+# Config checks all options and has the table of them. EnvironmentOptions reads them from SKEP_*
+# variables. Loader loads a swarm file. RunDirectory is the directory of control sockets.
 module Skep
   class Swarm
     module Definition
@@ -13,4 +13,5 @@ end
 
 require "skep/swarm/definition/run_directory"
 require "skep/swarm/definition/config"
+require "skep/swarm/definition/environment_options"
 require "skep/swarm/definition/loader"

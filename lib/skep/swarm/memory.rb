@@ -12,7 +12,6 @@ module Skep
   end
 end
 
-require "skep/swarm/memory/memory_limit_policy"
 require "skep/swarm/memory/node_memory"
 require "skep/swarm/memory/cgroup_memory"
 require "skep/swarm/memory/recycler"

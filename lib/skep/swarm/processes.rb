@@ -13,8 +13,10 @@ module Skep
   end
 end
 
+require "skep/swarm/processes/interruptible_wait"
 require "skep/swarm/processes/known_suspects"
 require "skep/swarm/processes/thread_context"
+require "skep/swarm/processes/around_handler"
 require "skep/swarm/processes/control_thread"
 require "skep/swarm/processes/helper_main"
 require "skep/swarm/processes/node_main"

@@ -22,11 +22,11 @@ module Skep
       # A class with variables that aren't plain data has a `dump` and a `restore` of its own, which
       # call these.
       module Persisted
-        def dump #: () -> Hash[String, untyped]
+        def dump
           self.class::KEPT.to_h { |name| [name.to_s, instance_variable_get(:"@#{name}")] }
         end
 
-        def restore(plain) #: (Hash[String, untyped]) -> self
+        def restore(plain)
           self.class::KEPT.each do |name|
             instance_variable_set(:"@#{name}", plain.fetch(name.to_s))
           end
@@ -41,7 +41,7 @@ module Skep
       #   events = EventBus.new
       #   events.subscribe { |event| log(event.name, event.level, event.facts) }   # every event
       #   events.subscribe(:node_died, :node_exited) { |event| reap(event.subject) }
-      #   events.publish(:node_ready, node, seconds: 0.2)
+      #   events.publish(:node_ready, node, duration: 0.2)
       #   events.announce(:mold_loaded, mold, plain:)   # internal: those that named it hear it
       #   events.unsubscribe(subscription)              # what `subscribe` has returned
       #
@@ -52,12 +52,11 @@ module Skep
       class EventBus
         Event = Struct.new(:name, :level, :subject, :facts)
 
-        def initialize #: () -> void
+        def initialize
           @every = []
           @named = {}
         end
 
-        #: (*Symbol) { (Event) -> void } -> Proc
         def subscribe(*names, &subscriber)
           @every += [subscriber] if names.empty?
           names.each { |name| @named[name] = [*@named[name], subscriber] }
@@ -65,14 +64,13 @@ module Skep
         end
 
         # Takes effect with the next event.
-        def unsubscribe(subscriber) #: (Proc) -> nil
+        def unsubscribe(subscriber)
           @every -= [subscriber]
           @named.transform_values! { |subscribers| subscribers - [subscriber] }
           nil
         end
 
         # level: :debug, :info, :warn or :error. Facts that are nil are left out.
-        #: (Symbol | String, ?untyped, ?level: Symbol, **untyped) -> void
         def publish(name, subject = nil, level: :info, **facts)
           facts = { **(subject ? subject.event_facts : {}), **facts.compact }
           event = Event.new(name, level, subject, facts)
@@ -82,7 +80,6 @@ module Skep
 
         # A fact for the supervisor's own components: only those that named it hear it, so neither
         # the log nor a user's block does.
-        #: (Symbol, ?untyped, **untyped) -> void
         def announce(name, subject = nil, **facts)
           event = Event.new(name, nil, subject, facts)
           @named[name]&.each { |subscriber| subscriber.call(event) }
@@ -109,11 +106,11 @@ module Skep
           end
         end
 
-        attr_reader :state #: Symbol
+        attr_reader :state
 
         private
 
-        def change(event) #: (Symbol) -> Symbol
+        def change(event)
           @state = self.class::TRANSITIONS.fetch(@state).fetch(event) do
             raise Impossible.new(self, @state, event)
           end

@@ -28,12 +28,12 @@ module Skep
 
         class << self
           # Returns the sum of histograms, each as plain data.
-          def merge(plain) #: (Array[Hash[String, untyped]]) -> Histogram
+          def merge(plain)
             plain.each_with_object(new) { |one, all| all.merge(one) }
           end
 
           # Returns true if a value from another process is a valid histogram, which `merge` takes.
-          def plain?(value) #: (untyped) -> bool
+          def plain?(value)
             return false unless value.is_a?(Hash) && number?(value["sum"]) && count?(value["count"])
 
             buckets = value["buckets"]
@@ -42,7 +42,7 @@ module Skep
           end
 
           # Returns the upper bound of the bucket for a duration in nanoseconds.
-          def bucket(nanoseconds) #: (Integer) -> Integer
+          def bucket(nanoseconds)
             nanoseconds = nanoseconds.clamp(LEAST, MOST)
             width = width(nanoseconds)
             (nanoseconds + width - 1) / width * width
@@ -61,27 +61,27 @@ module Skep
           private :number?, :count?, :bucket?
 
           # Returns the width of the bucket for a duration in nanoseconds.
-          def width(nanoseconds) #: (Integer) -> Integer
+          def width(nanoseconds)
             width = FINEST
             width *= 10 while nanoseconds > width * 100
             width
           end
         end
 
-        attr_reader :count #: Integer
+        attr_reader :count
 
         def initialize
           @buckets = Hash.new(0)
           @count = @sum = 0
         end
 
-        def add(nanoseconds) #: (Integer) -> void
+        def add(nanoseconds)
           @buckets[Histogram.bucket(nanoseconds)] += 1
           @count += 1
           @sum += nanoseconds
         end
 
-        def merge(plain) #: (Hash[String, untyped]) -> void
+        def merge(plain)
           @count += plain["count"]
           @sum += nanoseconds(plain["sum"])
           plain["buckets"].each do |seconds, count|
@@ -90,7 +90,7 @@ module Skep
         end
 
         # Returns the seconds that this share of the durations doesn't exceed.
-        def quantile(share, sorted = @buckets.sort) #: (Float, ?Array[[Integer, Integer]]) -> Float?
+        def quantile(share, sorted = @buckets.sort)
           return if count.zero?
 
           left = (share * count).ceil.clamp(1, count)
@@ -98,14 +98,14 @@ module Skep
           (bucket - (Histogram.width(bucket) / 2)) / 1e9
         end
 
-        def to_plain #: () -> Hash[String, untyped]
+        def to_plain
           sorted = @buckets.sort
           { "count" => count, "sum" => (@sum / 1e9).round(9),
             "p50" => quantile(0.5, sorted), "p99" => quantile(0.99, sorted),
             "buckets" => sorted.map { |bucket, number| [bucket / 1e9, number] } }
         end
 
-        def inspect = "#<#{self.class} count=#{count}>" #: () -> String
+        def inspect = "#<#{self.class} count=#{count}>"
 
         private
 
@@ -126,12 +126,12 @@ module Skep
         MOST = 64 # names of one kind of work
         private_constant :MOST
 
-        def initialize #: () -> void
+        def initialize
           @past = {}
           @handlers = {}
         end
 
-        def add_exited(node) #: (Nodes::NodeProcess) -> void
+        def add_exited(node)
           return unless node.task
 
           task = node.task.to_s
@@ -139,28 +139,25 @@ module Skep
           @handlers[task] = handler(node.task, [node])
         end
 
-        #: (Integer, Array[Nodes::NodeProcess]) -> Hash[String, Numeric]
         def of(task, nodes)
           now = nodes.select { |node| node.task == task }.map { |node| reported(node) }
           now.reduce(@past.fetch(task.to_s, {})) { |sum, one| add(sum, one) }
         end
 
-        #: (Integer, Array[Nodes::NodeProcess]) -> Hash[String, untyped]?
         def handler(task, nodes)
           now = nodes.select { |node| node.task == task }.map { |node| node.work["handler"] }
           all = [@handlers[task.to_s], *now].compact
           Histogram.merge(all).to_plain if all.any?
         end
 
-        #: () -> Hash[String, untyped]
         def dump = { "past" => @past, "handlers" => @handlers }
 
-        def restore(plain) #: (Hash[String, untyped]) -> self
+        def restore(plain)
           @past, @handlers = plain.fetch("past"), plain.fetch("handlers", {})
           self
         end
 
-        def inspect = "#<#{self.class} #{@past}>" #: () -> String
+        def inspect = "#<#{self.class} #{@past}>"
 
         private
 
@@ -182,37 +179,36 @@ module Skep
       # The exit of a node that was never ready doesn't count. Nor does that of a node that is being
       # replaced: its successor is ready already.
       class RecoveryTimes
-        def initialize #: () -> void
+        def initialize
           @lost = {}
           @histogram = Histogram.new
         end
 
-        def lost(node, now) #: (Nodes::NodeProcess, Float) -> void
+        def lost(node, now)
           slot = node.slot
           return if node != slot.node || node.retired? || node.kind_of_death != "work"
 
           @lost[slot.label.to_s] ||= now unless slot.helper? || slot.spare?
         end
 
-        def ready(node, now) #: (Nodes::NodeProcess, Float) -> void
+        def ready(node, now)
           at = @lost.delete(node.label.to_s) or return
           @histogram.add(((now - at) * 1e9).round)
         end
 
-        def forget(slot) = @lost.delete(slot.label.to_s) #: (Nodes::Slot) -> void
+        def forget(slot) = @lost.delete(slot.label.to_s)
 
-        def to_plain = @histogram.to_plain #: () -> Hash[String, untyped]
+        def to_plain = @histogram.to_plain
 
-        #: () -> Hash[String, untyped]
         def dump = { "lost" => @lost, "histogram" => to_plain }
 
-        def restore(plain) #: (Hash[String, untyped]) -> self
+        def restore(plain)
           @lost = plain.fetch("lost")
           @histogram.merge(plain.fetch("histogram"))
           self
         end
 
-        def inspect = "#<#{self.class} #{@histogram.count}>" #: () -> String
+        def inspect = "#<#{self.class} #{@histogram.count}>"
       end
     end
   end

@@ -4,8 +4,8 @@
 # an exit code.
 #
 #   launcher = Molds::MoldLauncher::Exec.new("swarm.rb")
-#   supervisor = Supervisor.new(launcher, observers: [Watch::Log.new])
-#   code = supervisor.run          # blocks; the table of codes is in docs/cli.md
+#   supervisor = Supervisor.new(launcher, observers: [Log::EventLog.new])
+#   code = supervisor.run          # blocks; the table of codes is in docs/reference/cli.md
 #   supervisor.failures            # => sentences, if the swarm couldn't boot
 #
 # It loads no user code, has one thread and waits only in its event loop. Nodes::NodePool manages
@@ -19,22 +19,23 @@ module Skep
 
       private_constant :FORCE_SECONDS, :NODE_ENDS
 
-      attr_reader :config #: Definition::Config?
-      attr_reader :loop #: OS::EventLoop
-      attr_reader :started_at #: Float
-      attr_reader :node_pool #: Nodes::NodePool?
-      attr_reader :arguments #: Array[String]?, of `skep run`
-      attr_reader :event_counter #: EventCounter
-      attr_reader :events #: Runtime::EventBus
+      attr_reader :config
+      attr_reader :loop
+      attr_reader :started_at
+      attr_reader :node_pool
+      attr_reader :arguments # of `skep run`
+      attr_reader :event_counter
+      attr_reader :events
 
-      # overrides: options of the command line, which take precedence over the file's.
+      # overrides: options of the command line, which take precedence over the environment's and
+      # those over the file's.
       # process_setup: the class that sets up the process.
       def initialize(launcher, overrides: {}, observers: [], arguments: nil,
                      process_setup: ProcessSetup)
         @arguments = arguments
         @setup_of = process_setup
         @launcher = launcher
-        @overrides = overrides
+        @overrides = Definition::EnvironmentOptions.read.merge(overrides)
         @observers = Observers.new([@event_counter = EventCounter.new, *observers])
         @lifecycle = Lifecycle.new
         @events = Runtime::EventBus.new
@@ -43,7 +44,7 @@ module Skep
       end
 
       # Runs the swarm until it has stopped and returns the exit code.
-      def run #: () -> Integer
+      def run
         keep_on do
           OS::Refused.check
           Runtime::SocketActivation.take
@@ -58,7 +59,7 @@ module Skep
       # Continues the swarm after an upgrade replaced the program of this process. A trial only
       # checks that the state can be restored. If it can't, the swarm ends as if the supervisor had
       # died.
-      def resume(state_file) #: (Rollout::Upgrade::StateFile) -> Integer
+      def resume(state_file)
         open
         restore(state_file)
         return 0 if state_file.trial?
@@ -71,7 +72,7 @@ module Skep
       # Called by Upgrade.
 
       # Returns the state that the next program restores.
-      def dump(state_file) #: (Rollout::Upgrade::StateFile) -> Hash[String, untyped]
+      def dump(state_file)
         { "started_at" => started_at, "state" => state, "plain" => @plain,
           "signals" => state_file.signals.map { |io| state_file.lend(io) },
           "sockets" => Runtime::SocketActivation.ios.map { |io| state_file.lend(io) },
@@ -81,13 +82,13 @@ module Skep
       end
 
       # Returns true if a signal has arrived that isn't handled yet.
-      def signalled? = @process_setup.signalled? #: () -> bool
+      def signalled? = @process_setup.signalled?
 
       # Observers may call these from within the loop.
 
       # signal: the signal that requested the stop. reason: why the swarm stops without a request
       # (Lifecycle#outcome).
-      def stop(signal = nil, reason: nil) #: (?String?, ?reason: Symbol?) -> void
+      def stop(signal = nil, reason: nil)
         stopping = stopping?
         @lifecycle.stop(asked: reason.nil?, outcome: reason)
         return if stopping
@@ -96,47 +97,48 @@ module Skep
         @node_pool ? @node_pool.stop : finish
       end
 
-      def force(reason) #: (String) -> void
+      def force(reason)
         events.publish(:swarm_forced, level: :warn, reason:)
         @lifecycle.force
         @node_pool ? @node_pool.kill_all(reason) : finish
       end
 
-      def quiet #: () -> void
+      def quiet
         events.publish(:swarm_quiet)
         @lifecycle.quiet
         @node_pool&.quiet
       end
 
-      #: () -> Rollout::ChangeCoordinator
       def changes
         @changes ||= Rollout::ChangeCoordinator.new(self, @mold_pool)
       end
 
-      def backtraces = @node_pool&.backtraces #: () -> void
-      def snapshot = StatusReport.new(self).to_h #: () -> Hash[Symbol, untyped]
+      def backtraces = @node_pool&.backtraces
+      def snapshot = StatusReport.new(self).to_h
 
       # Returns the snapshot in full, and without its largest facts. The helper gets the second if
       # the first is too large for a message.
-      def snapshots #: () -> Array[Hash[Symbol, untyped]]
+      def snapshots
         snapshot.then { |whole| [whole, StatusReport.short(whole)] }
       end
 
       # Called for signals only.
 
-      def reopen #: () -> void
+      def reopen
         @resources&.reopen
         @observers.each_guarded(&:reopen)
       end
 
       # Reaps orphans after the messages that have arrived are handled: a mold that has exited may
       # have reported nodes before.
-      def reap = loop.after(0) { @process_setup.orphan_reaper.reap } #: () -> void
+      def reap = loop.after(0) { @process_setup.orphan_reaper.reap }
 
       # Returns the seconds that a mold may take to become ready.
-      def boot_limit #: () -> Float
-        default = Definition::Config::Options::ALL[:boot_timeout].value
-        2 * (config&.boot_timeout || @overrides["boot_timeout"] || default)
+      def boot_limit
+        option = Definition::Config::Options::ALL[:boot_timeout]
+        given = @overrides["boot_timeout"]
+        given = given.value if given.is_a?(Definition::EnvironmentOptions::Given)
+        2 * (config&.boot_timeout || option.read(given) || option.value)
       end
 
       # Ends the swarm because it can't boot. sentence: the error for the user.
@@ -154,19 +156,20 @@ module Skep
         @mold_pool.release { loop.stop }
       end
 
-      # Returns the configuration: a file's plain data, overridden by the command line.
-      def read(plain) #: (Hash[String, untyped]) -> Definition::Config
+      # Returns the configuration: a file's plain data, overridden by the environment and the
+      # command line.
+      def read(plain)
         Definition::Config.new(plain["name"], plain["options"].merge(@overrides),
                                tasks: plain["tasks"], events: plain["events"])
       end
 
-      def file = @launcher.file #: () -> String
-      def state = @lifecycle.state #: () -> Symbol
-      def failures = @lifecycle.failures #: () -> Array[String]
-      def outcome = @lifecycle.outcome #: () -> Symbol?
-      def nodes_requested? = @lifecycle.nodes_requested? #: () -> bool
-      def stopping? = @lifecycle.stopping? #: () -> bool
-      def asked_to_stop? = @lifecycle.asked? #: () -> bool
+      def file = @launcher.file
+      def state = @lifecycle.state
+      def failures = @lifecycle.failures
+      def outcome = @lifecycle.outcome
+      def nodes_requested? = @lifecycle.nodes_requested?
+      def stopping? = @lifecycle.stopping?
+      def asked_to_stop? = @lifecycle.asked?
 
       private
 
@@ -225,8 +228,8 @@ module Skep
         @mold_pool.prepare(mold) if config && failures.empty?
       end
 
-      def mold_load_rejected(message:, exit_code:)
-        fail_boot(message, ExitCode.of_boot([exit_code])) unless nodes_requested?
+      def mold_load_rejected(error:, exit_code:)
+        fail_boot(error, ExitCode.of_boot([exit_code])) unless nodes_requested?
       end
 
       def mold_ready(mold)
@@ -267,10 +270,11 @@ module Skep
       def open
         @started_at = OS.now
         @loop = OS::EventLoop.new
-        disown = method(:disown)
+        close_in_child = method(:close_in_child)
         @process_setup = @setup_of.new(self, program: @launcher.program?, ours: method(:ours),
-                                             forked: disown)
-        @mold_pool = Molds::MoldPool.new(@launcher, loop:, events:, disown:, lifecycle: @lifecycle,
+                                             forked: close_in_child)
+        @mold_pool = Molds::MoldPool.new(@launcher, loop:, events:, close_in_child:,
+                                                    lifecycle: @lifecycle,
                                                     boot_limit: method(:boot_limit),
                                                     oom: method(:oom?))
         @own_processes = OwnProcesses.new(self, @mold_pool)
@@ -294,10 +298,10 @@ module Skep
 
       def announce_upgrade(state_file)
         set_title
-        @observers.resumed(self, state_file)
+        @observers.on_resume(self, state_file)
         events.publish(:upgrade_finished, pid: Process.pid, skep: VERSION, ruby: RUBY_VERSION,
                                           from: state_file["skep"],
-                                          seconds: (OS.now - state_file["written_at"]).round(3))
+                                          duration: (OS.now - state_file["written_at"]).round(3))
         reap # processes that have exited since
       end
 
@@ -338,14 +342,14 @@ module Skep
       def oom?(exit_status) = @node_pool&.cgroup_memory&.oom?(exit_status)
 
       def set_title
-        Process.setproctitle("skep #{config.name} supervisor") if config.title
+        Process.setproctitle("skep #{config.name} supervisor") if config.process_titles
       end
 
       def start_observers
         @observers.configured(self)
         events.publish(:swarm_started, pid: Process.pid, nodes: config.placement.size,
                                        skep: VERSION, ruby: RUBY_VERSION)
-        config.warnings.each { |message| events.publish(:option_ignored, level: :warn, message:) }
+        config.warnings.each { |error| events.publish(:option_ignored, level: :warn, error:) }
       end
 
       def code = @lifecycle.exit_code
@@ -356,17 +360,17 @@ module Skep
         @own_processes&.abandon(FORCE_SECONDS) unless @lifecycle.stopped?
         @process_setup&.orphan_reaper&.reap_all
         if @node_pool
-          events.publish(:swarm_stopped, status: code, seconds: (OS.now - started_at).round(3))
+          events.publish(:swarm_stopped, exit_code: code, duration: (OS.now - started_at).round(3))
         end
-        @observers.each_guarded(&:closed)
+        @observers.each_guarded(&:on_close)
         @resources&.leave
-        @process_setup&.lay_down
+        @process_setup&.release
       end
 
       # Closes the supervisor's resources in a fork of this process: a mold, or a child that the
       # application forks.
-      def disown
-        [@observers, @own_processes, @resources, @process_setup].compact.each(&:disown)
+      def close_in_child
+        [@observers, @own_processes, @resources, @process_setup].compact.each(&:close_in_child)
       end
 
       def ours = @own_processes.pids << @changes&.trial
@@ -375,7 +379,6 @@ module Skep
 end
 
 require "skep/swarm/supervisor/observers"
-require "skep/swarm/supervisor/orphan_reaper"
 require "skep/swarm/supervisor/boot_monitor"
 require "skep/swarm/supervisor/lifecycle"
 require "skep/swarm/supervisor/process_setup"

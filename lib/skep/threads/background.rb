@@ -16,22 +16,17 @@ module Skep
     # push. An error in the block goes to the reporter; the item in progress is lost, and the block
     # is called again after a backoff. The same happens after a Thread#kill. When the process exits,
     # the items in the inbox are processed first, for up to `drain` seconds. skep never kills the
-    # thread. docs/threads.md lists what survives which event.
+    # thread. docs/reference/threads.md lists what survives which event.
     class Background
       # Drains the Backgrounds of this process as an exit would. Call it before exit!.
-      #
-      #: () -> void
       def self.drain = Registry.drain
 
-      attr_reader :name #: String, the thread's: `skep.NAME`
+      attr_reader :name # the thread's: `skep.NAME`
 
       # `restart` is when a forked child starts the thread: `:lazy`, at its first push or start;
       # `:eager`, at once; `:never`. `limit`, `full` and `inherit` are the inbox' (see
       # Inbox::Options). `drain` is how many seconds an exiting process waits, 0 for none.
       # `reporter` receives `call(error, who)` for errors that have no caller.
-      #
-      #: (String | Symbol name, ?restart: Symbol, ?limit: Integer?, ?full: Symbol, ?inherit: Symbol,
-      #:   ?drain: Numeric, ?reporter: untyped) { (Inbox) -> void } -> void
       def initialize(name, restart: :lazy, limit: nil, full: :block, inherit: :parent, drain: 5,
                      reporter: Fork::Reporter, &block)
         raise ArgumentError, "the background thread #{name} needs a block to run" unless block
@@ -48,8 +43,6 @@ module Skep
 
       # Starts the thread if it isn't running, as in a forked child. Raises Background::Closed, and
       # WrongProcess in a child with `restart: :never`.
-      #
-      #: () -> self
       def start
         raise WrongProcess, name if wrong_process?
         raise Closed, name if @inbox.closed?
@@ -61,8 +54,6 @@ module Skep
       # Puts an item into the inbox. If that is full, waits for up to `timeout` seconds (nil: no
       # limit); inside the thread's own block, which would wait for itself, it doesn't wait. Raises
       # the errors of #start, and Inbox::Full.
-      #
-      #: (untyped item, ?timeout: Numeric?) -> self
       def push(item, timeout: nil)
         raise WrongProcess, name if @home && wrong_process?
 
@@ -76,8 +67,6 @@ module Skep
       # Accepts no more items, and waits up to `timeout` seconds (nil: no limit) until the inbox is
       # empty and the block has returned. Returns false after the timeout, or if the block raised
       # and left items in the inbox.
-      #
-      #: (?timeout: Numeric?) -> bool
       def close(timeout: nil)
         deadline = timeout && (OS.now + timeout)
         @inbox.close
@@ -89,31 +78,22 @@ module Skep
       end
 
       # Returns true if its thread runs in this process.
-      #
-      #: () -> bool
       def alive? = @worker.alive?
 
       # Returns how many items this process has dropped because the inbox was full.
-      #
-      #: () -> Integer
       def dropped = @inbox.dropped
 
-      #: () -> String
       def inspect
         "#<#{self.class} #{name} #{alive? ? "alive" : "not running"}, #{@inbox.size} in its inbox>"
       end
 
       # Starts the thread in a forked child.
-      #
-      #: () -> void
       def __restart
         @worker.start unless @inbox.closed?
       end
 
       # Closes it at the exit of the process, whose wait for all began at `began`. Doesn't wait if
       # it never had an item.
-      #
-      #: (Float began) -> void
       def __drain(began)
         @inbox.close
         report_drops(at_last: true)
@@ -127,7 +107,6 @@ module Skep
 
       private
 
-      #: (Symbol restart) -> void
       def restart_by(restart)
         case restart
         when :lazy then nil
@@ -138,12 +117,9 @@ module Skep
         end
       end
 
-      #: () -> boolish
       def wrong_process? = @home && @home != OS::Generation.count
 
       # Starts the thread before it waits: else no thread would take items.
-      #
-      #: (Numeric? timeout, untyped item) -> Symbol?
       def push_within(timeout, item)
         @worker.start if @inbox.full? && !@inbox.closed?
         @inbox.__push(item, @worker.current? ? 0 : timeout)
@@ -151,10 +127,8 @@ module Skep
         report_drops
       end
 
-      #: () -> Inbox::Full
       def full = Inbox::Full.new("the inbox of #{name}", @limit)
 
-      #: (?at_last: bool) -> void
       def report_drops(at_last: false)
         return if @inbox.dropped.zero?
 

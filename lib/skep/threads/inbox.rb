@@ -29,7 +29,6 @@ module Skep
       #          :items        both have the items, and each processes them
       #          :none         the child has none, also after Process.daemon
       Options = Struct.new(:limit, :full, :inherit, keyword_init: true) do
-        #: (limit: Integer?, full: Symbol, inherit: Symbol) -> void
         def initialize(limit:, full:, inherit:)
           limit.nil? || (limit.is_a?(Integer) && limit.positive?) or
             raise ArgumentError, "limit: is a positive Integer or nil, not #{limit.inspect}"
@@ -40,8 +39,6 @@ module Skep
         end
 
         # Raises ArgumentError for an unknown value.
-        #
-        #: (Symbol name, untyped value, Array[Symbol] known) -> void
         def self.check(name, value, known)
           known.include?(value) or
             raise ArgumentError, "#{name}: is one of #{known.inspect}, not #{value.inspect}"
@@ -51,7 +48,6 @@ module Skep
 
       # Raised by a push after close.
       class Closed < Skep::Error
-        #: (?String what) -> void
         def initialize(what = "the inbox")
           super("#{what} is closed: push before close, or make another")
         end
@@ -59,7 +55,6 @@ module Skep
 
       # Raised by a push to a full inbox: at once, or at its deadline.
       class Full < Skep::Error
-        #: (String what, Integer limit) -> void
         def initialize(what, limit)
           super("#{what} is full, at #{limit}: push later, or give it a higher limit")
         end
@@ -71,23 +66,17 @@ module Skep
       private_constant :FORK_LOCK, :NIL
 
       # See Options. Raises ArgumentError for other values.
-      #
-      #: (?limit: Integer?, ?full: Symbol, ?inherit: Symbol) -> void
       def initialize(limit: nil, full: :block, inherit: :parent)
         @options = Options.new(limit:, full:, inherit:).freeze
         @buffer = Buffer.new(OS::Generation.count, @options)
       end
 
       # Returns the most items it holds; nil: no limit.
-      #
-      #: () -> Integer?
       def limit = @options.limit
 
       # Adds an item. If the inbox is full, waits for up to `timeout` seconds (nil: no limit).
       # Raises Inbox::Closed, Inbox::Full, and ArgumentError for nil, with which #pop reports an
       # empty inbox.
-      #
-      #: (untyped item, ?timeout: Numeric?) -> self
       def push(item, timeout: nil)
         raise ArgumentError, NIL if item.nil?
 
@@ -99,13 +88,9 @@ module Skep
 
       # Removes and returns the oldest item; waits for one for up to `timeout` seconds (nil: no
       # limit). Returns nil at the deadline, and as soon as the inbox is closed and empty.
-      #
-      #: (?timeout: Numeric?) -> untyped
       def pop(timeout: nil) = buffer.pop(timeout && (OS.now + timeout))
 
       # Yields each item until the inbox is closed and empty.
-      #
-      #: () { (untyped) -> void } -> void
       def each
         until (item = pop).nil?
           yield item
@@ -113,38 +98,24 @@ module Skep
       end
 
       # Accepts no more items, and wakes waiting threads.
-      #
-      #: () -> void
       def close = buffer.close
 
       # Returns true once it accepts no more items.
-      #
-      #: () -> bool
       def closed? = buffer.closed?
 
       # Returns how many items it holds.
-      #
-      #: () -> Integer
       def size = buffer.size
 
       # Returns true if it holds no item.
-      #
-      #: () -> bool
       def empty? = size.zero?
 
       # Returns true if it holds `limit` items.
-      #
-      #: () -> bool
       def full? = buffer.full?
 
       # Returns how many items this process has dropped because the inbox was full.
-      #
-      #: () -> Integer
       def dropped = buffer.dropped
 
       # Adds the item and returns nil, or returns the reason why not: :full or :closed.
-      #
-      #: (untyped item, ?Numeric? timeout) -> Symbol?
       def __push(item, timeout = nil)
         raise ArgumentError, NIL if item.nil?
 
@@ -152,29 +123,20 @@ module Skep
       end
 
       # Returns how many items this process has popped.
-      #
-      #: () -> Integer
       def __popped = buffer.popped
 
       # Waits for so many seconds, or until close.
-      #
-      #: (Numeric seconds) -> void
       def __pause(seconds) = buffer.pause(OS.now + seconds)
 
       # Returns the number of dropped items if it is due to be reported: at 1, 10, 100 and so on,
       # and at the end.
-      #
-      #: (?at_last: bool) -> Integer?
       def __unreported_drops(at_last: false) = buffer.unreported_drops(at_last)
 
-      #: () -> String
       def inspect = "#<#{self.class} size=#{size}#{" closed" if closed?}>"
 
       private
 
       # Returns this process' buffer. A lost thread may hold the lock of the parent's.
-      #
-      #: () -> Buffer
       def buffer
         return @buffer if @buffer.generation == OS::Generation.count
 

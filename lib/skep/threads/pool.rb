@@ -19,12 +19,10 @@ module Skep
       FORK_LOCK = Mutex.new # Of all pools, held briefly. Ruby unlocks it in a forked child.
       private_constant :FORK_LOCK
 
-      attr_reader :size #: Integer, the most threads
+      attr_reader :size # the most threads
 
       # Its threads are named after `name`: "skep.pool.0" and so on. Raises ArgumentError unless
       # size is a positive Integer.
-      #
-      #: (Integer size, ?name: String | Symbol, ?reporter: untyped) -> void
       def initialize(size, name: "pool", reporter: Fork::Reporter)
         @size = Integer(size)
         raise ArgumentError, "a pool needs one thread at least, not #{size}" unless @size.positive?
@@ -43,8 +41,6 @@ module Skep
       #
       # With `help: false` the calling thread does no jobs. It never does any if it has a Fiber
       # scheduler, whose other fibers run meanwhile, and always does inside a job.
-      #
-      #: [T, R] (Enumerable[T] items, ?help: bool) { (T) -> R } -> Array[R]
       def run(items, help: true, &block)
         help = (help && !Fiber.current_scheduler) || Worker.inside?
         batch = Batch.new(items.to_a, size:, help:, &block)
@@ -55,18 +51,13 @@ module Skep
       # Accepts no more batches, and waits up to `timeout` seconds (nil: no limit) until those in
       # progress are done and the threads have ended. Returns false after the timeout, and at once
       # if called inside one of its own jobs, which it can't wait for.
-      #
-      #: (?timeout: Numeric?) -> bool
       def close(timeout: nil) = workers.close(timeout && (OS.now + timeout))
 
-      #: () -> String
       def inspect = "#<#{self.class} #{@name} size=#{size}#{" closed" if workers.closed?}>"
 
       private
 
       # Returns the threads of this process; a forked child starts without any.
-      #
-      #: () -> Workers
       def workers
         return @workers if @workers.here?
 

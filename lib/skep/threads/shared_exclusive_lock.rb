@@ -19,7 +19,6 @@ module Skep
       end
 
       # Returns the block's value, or nil if the lock is closed.
-      #: (?exclusive: bool) { () -> untyped } -> untyped
       def synchronize(exclusive: false)
         return unless @lock.synchronize { exclusive ? enter_exclusive : enter }
 
@@ -30,7 +29,7 @@ module Skep
         end
       end
 
-      def close #: () -> void
+      def close
         @lock.synchronize do
           @closed = true
           @changed.broadcast

@@ -10,12 +10,10 @@ module Skep
     LONGEST = 80
     private_constant :LONGEST
 
-    attr_reader :skep_item  #: untyped, the block's argument
-    attr_reader :skep_index #: Integer, its index among the items, from 0
+    attr_reader :skep_item # the block's argument
+    attr_reader :skep_index # its index among the items, from 0
 
     # Returns the exception; a frozen one is not extended.
-    #
-    #: (Exception, untyped item, Integer index) -> Exception
     def self.add(error, item, index)
       return error if error.frozen?
 
@@ -26,8 +24,6 @@ module Skep
     end
 
     # Describes an item in one line.
-    #
-    #: (untyped item, Integer index) -> String
     def self.describe(item, index)
       text = item.inspect.scrub.tr("\n", " ")
       text = "#{text[0, LONGEST]}…" if text.size > LONGEST
@@ -39,34 +35,30 @@ module Skep
   # block has called exit.
   #
   #   rescue Skep::NodeDied => e
-  #     e.item; e.index       # the item that the node processed, and its index
-  #     e.signal; e.status    # "KILL" and nil, or nil and the exit status
+  #     e.item; e.index           # the item that the node processed, and its index
+  #     e.signal; e.exit_status   # "KILL" and nil, or nil and 1
   class NodeDied < Error
-    attr_reader :item   #: untyped, what the node processed
-    attr_reader :index  #: Integer, the item's index, from 0
-    attr_reader :pid    #: Integer, of the node
-    attr_reader :signal #: String?, the signal's name, as "KILL"; nil: the node has exited
-    attr_reader :status #: Integer?, the exit status; nil: a signal has killed the node
+    attr_reader :item # what the node processed
+    attr_reader :index # the item's index, from 0
+    attr_reader :pid # of the node
+    attr_reader :signal # the signal's name, as "KILL"; nil: the node has exited
+    attr_reader :exit_status # the exit status; nil: a signal has killed the node
 
     # `reason` is what the node has recorded before it exited, if anything.
-    #
-    #: (item: untyped, index: Integer, pid: Integer, exit: untyped, deaths: Integer,
-    #:   reason: String?) -> void
     def initialize(item:, index:, pid:, exit:, deaths:, reason: nil)
       @item = item
       @index = index
       @pid = pid
       @signal = exit.signal
-      @status = exit.exitstatus
+      @exit_status = exit.exitstatus
       nodes = deaths == 1 ? "its node" : "#{deaths} nodes, the last"
       super("#{ItemContext.describe(item, index)} ended #{nodes} (pid #{pid}) with " \
-            "#{exit}#{reason ? ", #{reason}" : hint}")
+            "#{exit}#{reason ? " (#{reason})" : hint}")
     end
 
     private
 
-    #: () -> String
-    def hint = signal == "KILL" ? ": was memory short? dmesg shows what the kernel killed" : ""
+    def hint = signal == "KILL" ? ". If memory was short, dmesg shows what the kernel killed." : ""
   end
 
   # Replaces an exception of a node that can't be marshalled, or can't be loaded in the caller's
@@ -75,12 +67,12 @@ module Skep
   #   rescue Skep::RemoteError => e
   #     e.error_class    # => "Payment::Refused"
   class RemoteError < Error
-    attr_reader :error_class #: String, the name of the original's class
+    attr_reader :error_class # the name of the original's class
 
-    #: (error_class: String, message: String, because: String) -> void
     def initialize(error_class:, message:, because:)
       @error_class = error_class
-      super("#{error_class}: #{message} (the exception itself can't leave its node: #{because})")
+      super("#{error_class}: #{message} " \
+            "(the exception can't be sent to another process: #{because})")
     end
   end
 
@@ -91,23 +83,21 @@ module Skep
   #
   # It is no StandardError, so that a block that rescues its errors doesn't swallow it.
   class Stop < Exception # rubocop:disable Lint/InheritException -- see above
-    attr_reader :value #: untyped
+    attr_reader :value
 
-    #: (?untyped value) -> void
     def initialize(value = nil)
       @value = value
-      super("raised outside the block of a map")
+      super("Skep::Stop was raised outside the block of Skep.map")
     end
   end
 
   # Raised by Skep.map when an item or a result can't be sent from one process to another.
   class Unmarshallable < Error
-    attr_reader :index #: Integer, the item's index, from 0
+    attr_reader :index # the item's index, from 0
 
-    #: (what: String, index: Integer, because: String, instead: String) -> void
     def initialize(what:, index:, because:, instead:)
       @index = index
-      super("#{what} can't go from one process to another (#{because}): #{instead}")
+      super("#{what} can't be sent to another process (#{because}). #{instead}.")
     end
   end
 end

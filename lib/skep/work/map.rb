@@ -1,7 +1,6 @@
 # frozen_string_literal: true
 
 require "skep/work/map/options"
-require "skep/work/map/chunk"
 require "skep/work/map/item_source"
 require "skep/work/map/serializer"
 require "skep/work/map/shared_counters"
@@ -29,9 +28,8 @@ require "skep/work/map/inline_executor"
 module Skep
   module Work
     class Map
-      #: (untyped items, **untyped) { (*untyped) -> untyped } -> void
       def initialize(items, **options, &block)
-        raise ArgumentError, "a map needs a block to call with each item" unless block
+        raise ArgumentError, "Skep.map needs a block to call with each item" unless block
 
         @items = items
         @block = block
@@ -39,8 +37,6 @@ module Skep
       end
 
       # Returns the results, passed through the block if one is given and the map wasn't stopped.
-      #
-      #: () ?{ (Array[untyped]) -> untyped } -> untyped
       def run(&transform)
         source = ItemSource.of(@items)
         collector = ResultCollector.new(@options, source)
@@ -55,7 +51,6 @@ module Skep
 
       private
 
-      #: (untyped source, ResultCollector) -> (ForkExecutor | InlineExecutor)
       def executor(source, collector)
         executor = @options.forks? ? ForkExecutor : InlineExecutor
         refuse_trap_context
@@ -63,15 +58,13 @@ module Skep
       end
 
       # A map locks Mutexes, which Ruby forbids in a trap handler.
-      #
-      #: () -> void
       def refuse_trap_context
         Mutex.new.synchronize { nil }
       rescue ThreadError
-        raise Error, "a map can't run in a trap handler: push to a Queue there, and map outside"
+        raise Error, "Skep.map can't run in a trap handler. " \
+                     "Push to a Queue there, and call it outside."
       end
 
-      #: (Array[untyped] results, Proc? transform) -> untyped
       def return_value(results, transform)
         return @items unless @options.keep_results?
 

@@ -6,22 +6,22 @@ require "skep/cli/doctor"
 require "skep/cli/doctor/kernel_objects"
 
 class DoctorKernelObjectsTest < GuardCase
-  KernelObjects = Skep::CLI::Doctor.const_get(:KernelObjects)
+  KernelObjects = Skep::CLI::Doctor::KernelObjects
   CLOEXEC = 0o2000000
   MADE = { "epoll_create1" => [[CLOEXEC], "an epoll set (0 descriptors watched)"],
            "eventfd" => [[0, CLOEXEC], "an eventfd"],
            "timerfd_create" => [[1, CLOEXEC], "a timerfd"],
            "inotify_init1" => [[CLOEXEC], "an inotify instance (0 files watched)"] }.freeze
-  CHECK = "puts Skep::Fork::Guard.check(extra: [Skep::CLI::Doctor.const_get(:KernelObjects)])"
+  CHECK = "puts Skep::Fork::Guard.check(extra: [Skep::CLI::Doctor::KernelObjects])"
   private_constant :KernelObjects, :CLOEXEC, :MADE, :CHECK
 
   def setup
-    skip "there are none but on Linux" unless RUBY_PLATFORM.include?("linux")
+    skip "only Linux has such objects" unless RUBY_PLATFORM.include?("linux")
     super
   end
 
   MADE.each do |function, (args, what)|
-    test "finds what #{function} made, until it is closed" do
+    test "what #{function} opened is found until it is closed" do
       io = made(function, *args)
       finding = finding_of(io, extra: [KernelObjects])
       assert_equal [:kernel_object, :breaks, what],
@@ -32,7 +32,7 @@ class DoctorKernelObjectsTest < GuardCase
     end
   end
 
-  test "skips skep's own pollers, pidfds and pages" do
+  test "skep's own pollers, pidfds and pages are no findings" do
     assert_equal "", checked(<<~RUBY)
       reader, writer = IO.pipe
       poller = Skep::OS::EventLoop::Poller.new
@@ -44,7 +44,7 @@ class DoctorKernelObjectsTest < GuardCase
     RUBY
   end
 
-  test "skips Ruby's own, whatever threads have run" do
+  test "Ruby's own objects are no findings, after threads have run and in a child" do
     assert_equal "", checked(<<~RUBY)
       require "timeout"
       reader, writer = IO.pipe

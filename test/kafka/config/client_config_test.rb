@@ -5,20 +5,20 @@ require "kafka/support/kafka_case"
 module Skep
   module Kafka
     class ClientConfigTest < ::KafkaCase
-      test "names a member after its swarm, host and node, or after what the user says" do
+      test "names a static member after swarm, host and node, or after the user's id" do
         assert_equal "billing-host-3", member["group.instance.id"]
         assert_equal "mine-3", member("group.instance.id": "mine")["group.instance.id"]
         refute_includes member("group.instance.id": nil), "group.instance.id"
         refute_includes member(nameless: true, "group.instance.id": "mine"), "group.instance.id"
       end
 
-      test "names nobody by itself in the new protocol" do
+      test "sets no group.instance.id with the consumer group protocol" do
         protocol = { "group.protocol": "consumer" }
         refute_includes member(**protocol), "group.instance.id"
         assert_equal "mine-3", member(**protocol, "group.instance.id": "mine")["group.instance.id"]
       end
 
-      test "lets the user's settings win over its defaults, and its own over the user's" do
+      test "prefers the user's settings to its defaults, and its own settings to the user's" do
         settings = member("auto.offset.reset": "latest", "client.id": "me", "fetch.min.bytes": 7)
         expected = { "auto.offset.reset" => "latest", "client.id" => "me", "fetch.min.bytes" => "7",
                      "group.id" => "readers", "auto.commit.interval.ms" => "2500",
@@ -26,7 +26,7 @@ module Skep
         assert_equal expected, settings.slice(*expected.keys)
       end
 
-      test "refreshes metadata each 10 s, but where patterns ask for the whole cluster's" do
+      test "refreshes metadata every 10 s unless the source subscribes to a pattern" do
         refresh = "topic.metadata.refresh.interval.ms"
         assert_equal "10000", member[refresh]
         refute_includes member(patterns: true), refresh
@@ -36,14 +36,14 @@ module Skep
         end
       end
 
-      test "gives a producer what isn't a member's" do
+      test "gives a producer the settings that aren't a consumer's" do
         settings = Config::ClientConfig.new({ "bootstrap.servers" => "k",
                                               "auto.offset.reset" => "latest",
                                               "group.instance.id" => "i" })
         assert_equal({ "bootstrap.servers" => "k" }, settings.producer)
       end
 
-      test "hides the values of secret settings and logins in addresses, wherever they turn up" do
+      test "hides the values of secret settings, and logins in URLs, in any text" do
         config = Config::ClientConfig.new("sasl.password" => "tiger", "ssl.key.pem" => "lily",
                                           "sasl.username" => "me", "sasl.jaas.config" => "",
                                           "ssl.keystore.password" => "tiger-lily")
@@ -54,7 +54,7 @@ module Skep
         assert_equal "left \xFF".b, "left \xFF".b.tap { |text| config.redact(text) }
       end
 
-      test "waits twice as long after each failure, a bit more or less, and 30 seconds at most" do
+      test "the backoff doubles after each failure, with jitter, up to 30 seconds" do
         backoff = Failure::RetryBackoff.new(0.1, random: Random.new(1))
         waits = (1..12).map { |failures| backoff.seconds(failures) }
         waits.each_with_index do |seconds, n|
@@ -65,19 +65,19 @@ module Skep
         refute_equal backoff.seconds(3), backoff.seconds(3)
       end
 
-      test "waits no longer than a limit that is given, and no less than after the first failure" do
+      test "the backoff respects a limit, and is at least the first backoff" do
         assert_equal 1.5, Failure::RetryBackoff.new(0.1).seconds(20, limit: 1.5)
         assert_in_delta 10, Failure::RetryBackoff.new(0.1).seconds(2, least: 10), 2
         assert_in_delta 5, Failure::RetryBackoff.new(5).seconds(20, limit: 1.5), 1
         assert_equal 30, Failure::RetryBackoff.new(50).seconds(20, limit: 1.5)
       end
 
-      test "tells the same thing once a minute, and then how often it was said" do
+      test "reports a repeated error once a minute, with the number of repetitions" do
         told = []
-        child = FakeChild.new { |name, facts| told << [name, facts] }
+        node = FakeNode.new { |name, facts| told << [name, facts] }
         now = 100.0
         settings = Config::SourceOptions.new.settings
-        report = Metrics::EventReporter.new(child, settings, clock: -> { now })
+        report = Metrics::EventReporter.new(node, settings, clock: -> { now })
         3.times { |n| report.problem("_TRANSPORT", "no answer after #{n} ms") }
         report.problem("OTHER", "no answer")
         now += 61
@@ -85,15 +85,15 @@ module Skep
 
         assert_equal [nil, nil, 2], told.map { |_, facts| facts[:repeated] }
         assert_equal ["no answer after 0 ms", "no answer", "no answer after 9 ms"],
-                     told.map { |_, facts| facts[:message] }
-        child.close
+                     told.map { |_, facts| facts[:error] }
+        node.close
       end
 
       private
 
       def member(nameless: false, patterns: false, **given)
         settings = Config::ClientConfig.new({ "bootstrap.servers" => "k" }.merge(given))
-        settings.consumer("billing-host", 3, group: "readers", commit_every: 2.5, nameless:,
+        settings.consumer("billing-host", 3, group: "readers", commit_interval: 2.5, nameless:,
                                              patterns:)
       end
     end

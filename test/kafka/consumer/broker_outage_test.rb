@@ -1,25 +1,26 @@
 # frozen_string_literal: true
 
 require "kafka/support/kafka_case"
+require "support/fakes"
 
 module Skep
   module Kafka
     # When an outage is reported.
     class BrokerOutageTest < ::KafkaCase
       # As librdkafka says it.
-      Word = Struct.new(:code, :text)
-      ALL_DOWN = Word.new(Librdkafka::ErrorCode::ALL_BROKERS_DOWN, "3/3 brokers are down")
-      private_constant :Word, :ALL_DOWN
+      ALL_DOWN = Fakes::KafkaEvent.new(:error, Librdkafka::ErrorCode::ALL_BROKERS_DOWN,
+                                       "3/3 brokers are down")
+      private_constant :ALL_DOWN
 
       def setup
         super
         broker(orders: 1)
         @told = []
-        @child = FakeChild.new { |*event| @told << event }
+        @node = FakeNode.new { |*event| @told << event }
         options = Config::SourceOptions.new(**self.options)
         @consumer = Consumer.new(options.settings.consumer("test", 0, group: "readers",
-                                                                        commit_every: 5.0))
-        report = Metrics::EventReporter.new(@child, options.settings)
+                                                                        commit_interval: 5.0))
+        report = Metrics::EventReporter.new(@node, options.settings)
         @broker_outage = Consumer::BrokerOutage.new(settings: options.settings,
                                                     consumer: @consumer, report:)
       end
@@ -49,7 +50,7 @@ module Skep
         wait_readable(@broker_outage.io)
         @broker_outage.broker_answered
 
-        assert_equal %w[kafka_lost kafka_back], @told.map(&:first)
+        assert_equal %w[kafka_disconnected kafka_reconnected], @told.map(&:first)
       end
     end
   end

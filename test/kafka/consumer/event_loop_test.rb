@@ -1,32 +1,31 @@
 # frozen_string_literal: true
 
 require "kafka/support/kafka_case"
+require "support/fakes"
 
 module Skep
   module Kafka
     # The event loop's timers, and its last commit after its thread has ended.
     class EventLoopTest < ::KafkaCase
       # As librdkafka says it.
-      Word = Struct.new(:kind, :code, :text) do
-        def fatal? = false
-      end
-      ALL_DOWN = Word.new(:error, Librdkafka::ErrorCode::ALL_BROKERS_DOWN, "1/1 brokers are down")
-      private_constant :Word, :ALL_DOWN
+      ALL_DOWN = Fakes::KafkaEvent.new(:error, Librdkafka::ErrorCode::ALL_BROKERS_DOWN,
+                                       "1/1 brokers are down")
+      private_constant :ALL_DOWN
 
       def setup
         super
         broker(orders: 1)
-        @child = FakeChild.new
+        @node = FakeNode.new
         options = Config::SourceOptions.new(**self.options)
         @consumer = Consumer.new(options.settings.consumer("test", 0, group: "readers",
-                                                                        commit_every: 5.0))
+                                                                        commit_interval: 5.0))
         @scheduler = Processing::Scheduler.new
-        @metrics = Metrics::ConsumerMetrics.new(child: @child, scheduler: @scheduler,
+        @metrics = Metrics::ConsumerMetrics.new(node: @node, scheduler: @scheduler,
                                                 consumer: @consumer, group: "readers")
         @event_loop = Consumer::EventLoop.new(
-          options:, child: @child, consumer: @consumer, scheduler: @scheduler, metrics: @metrics,
+          options:, node: @node, consumer: @consumer, scheduler: @scheduler, metrics: @metrics,
           lease: Processing::MembershipLease.new(60.0),
-          report: Metrics::EventReporter.new(@child, options.settings)
+          report: Metrics::EventReporter.new(@node, options.settings)
         )
       end
 

@@ -3,14 +3,11 @@
 require "test_helper"
 require "skep/kafka"
 require "skep/swarm"
-require "kafka/support/fake_child"
+require "kafka/support/fake_node"
+require "support/fakes"
 
 # When reading an unreadable offset is retried.
 class KafkaFetchErrorsTest < Skep::TestCase
-  Reader = Struct.new(:key, :resumed) do
-    def resume = resumed.call
-  end
-
   def setup
     super
     @now = 7.0
@@ -26,7 +23,7 @@ class KafkaFetchErrorsTest < Skep::TestCase
 
   test "backs off while the same offset fails, and starts again for another one" do
     waits = [12, 12, 12, 40].map do |offset|
-      @fetch_errors.again(Reader.new(["orders", 3]), offset)
+      @fetch_errors.again(Fakes::PartitionReader.new(["orders", 3]), offset)
       @fetch_errors.seconds_left
     end
 
@@ -37,14 +34,14 @@ class KafkaFetchErrorsTest < Skep::TestCase
   end
 
   test "is due when the first retry is" do
-    3.times { @fetch_errors.again(Reader.new(["orders", 3]), 12) }
-    @fetch_errors.again(Reader.new(["orders", 4]), 12)
+    3.times { @fetch_errors.again(Fakes::PartitionReader.new(["orders", 3]), 12) }
+    @fetch_errors.again(Fakes::PartitionReader.new(["orders", 4]), 12)
 
     assert_in_delta 1, @fetch_errors.seconds_left, 0.2
   end
 
   test "retries an offset that fails as soon as it is resumed" do
-    reader = Reader.new(["orders", 3], -> { @fetch_errors.again(reader, 12) })
+    reader = Fakes::PartitionReader.new(["orders", 3], -> { @fetch_errors.again(reader, 12) })
     @fetch_errors.again(reader, 12)
     @now += 60
     @fetch_errors.retry_due([reader])
@@ -53,7 +50,7 @@ class KafkaFetchErrorsTest < Skep::TestCase
   end
 
   test "retries nothing of a revoked partition" do
-    @fetch_errors.again(Reader.new(["orders", 3]), 12)
+    @fetch_errors.again(Fakes::PartitionReader.new(["orders", 3]), 12)
     @fetch_errors.retry_due([])
 
     assert_nil @fetch_errors.seconds_left
@@ -71,20 +68,20 @@ class KafkaFetchErrorsTest < Skep::TestCase
   def reset(kafka, low)
     told = {}
     fetch_errors = fetch_errors_that_report(kafka) { |name, facts| told[name] = facts }
-    fetch_errors.reset(Reader.new(["orders", 3]), 10, 30, low)
+    fetch_errors.reset(Fakes::PartitionReader.new(["orders", 3]), 10, 30, low)
     [told["kafka_offset_reset"][:to],
      told["messages_lost"]&.values_at(:offset, :last_offset, :messages)]
   ensure
     fetch_errors&.close
   end
 
-  def fetch_errors_that_report(kafka, &told)
-    child = FakeChild.new(&told)
+  def fetch_errors_that_report(kafka, &on_event)
+    node = FakeNode.new(&on_event)
     options = Skep::Kafka::Config::SourceOptions.new(
       kafka: { "bootstrap.servers": "127.0.0.1:1", **kafka }, group: "readers", topics: "orders"
     )
-    report = Skep::Kafka::Metrics::EventReporter.new(child, options.settings)
-    child.close
+    report = Skep::Kafka::Metrics::EventReporter.new(node, options.settings)
+    node.close
     Skep::Kafka::Consumer::FetchErrors.new(settings: options.settings, consumer: nil, report:)
   end
 end

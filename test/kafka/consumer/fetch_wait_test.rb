@@ -37,7 +37,7 @@ module Skep
         assert_nil @fetch_wait.seconds_left
       end
 
-      test "is there unless the settings say how long a request may be held" do
+      test "exists unless the user sets fetch.wait.max.ms" do
         consume
         assert @consumer.fetch_wait.full?(100_000, 0)
         refute @consumer.fetch_wait.full?(99_999, 65_535_999)

@@ -4,19 +4,19 @@ require "kafka/support/kafka_case"
 
 # What a source meets before it can work.
 class KafkaStartupCheckTest < KafkaCase
-  test "says which broker it can't reach, why, and what to do, and gives up in time" do
+  test "names the unreachable broker, the cause and the remedy within connect_timeout" do
     events, error = fail_to_boot(Skep::Kafka::BrokerUnreachable, connect_timeout: 0.5)
 
     assert_kind_of Skep::BootError, error
     assert_equal 75, error.exit_code
-    assert_match(/\Ano broker of 127\.0\.0\.1:\d+ answered within 0\.5 s \(.*Connection refused/,
+    assert_match(/\ANo broker of 127\.0\.0\.1:\d+ answered within 0\.5 s \(.*Connection refused/,
                  error.message)
-    assert_match(/: start the broker, or correct bootstrap.servers/, error.message)
+    assert_match(/\. Start the broker, or correct bootstrap.servers/, error.message)
     assert_equal ["kafka_unreachable"], events.map(&:first)
     assert_match(/Connection refused/, events.first.last[:error])
   end
 
-  test "shows no password in anything it says" do
+  test "errors and events contain no password" do
     secret = { "security.protocol": "sasl_plaintext", "sasl.mechanism": "PLAIN",
                "sasl.username": "me", "sasl.password": "tiger-lily",
                "client.rack": "tiger-lily", debug: "conf,security" }
@@ -28,38 +28,38 @@ class KafkaStartupCheckTest < KafkaCase
     refute_match(/tiger-lily/, said)
   end
 
-  test "says that a name isn't known" do
+  test "reports a host name that can't be resolved" do
     _, error = fail_to_boot(Skep::Kafka::BrokerUnreachable,
                             { "bootstrap.servers": "nobody.invalid:9092" }, connect_timeout: 0.5)
-    assert_match(/\(.*Failed to resolve 'nobody\.invalid:9092'.*\): start the broker, or correct/,
+    assert_match(/\(.*Failed to resolve 'nobody\.invalid:9092'.*\)\. Start the broker, or correct/,
                  error.message)
   end
 
-  test "says that the other end speaks no TLS" do
+  test "reports a plaintext port that is used with TLS" do
     broker(orders: 1)
     plain = { "bootstrap.servers": @broker.bootstrap_servers, "security.protocol": "ssl" }
     _, error = fail_to_boot(Skep::Kafka::BrokerUnreachable, plain, connect_timeout: 2)
-    assert_match(/\(ssl:.*SSL_HANDSHAKE.*\): set security\.protocol to the protocol/, error.message)
+    assert_match(/\(ssl:.*SSL_HANDSHAKE.*\)\. Set security\.protocol to the/, error.message)
   end
 
-  test "stops at once though no broker has answered" do
+  test "stops at once while no broker answers" do
     started = Skep::OS.now
-    @child = FakeChild.new { |name, _| @child.stop! if name == "kafka_unreachable" }
-    Skep::Kafka::Source.new(kafka: nowhere, group: "g", topics: "t").run(@child, proc {})
+    @node = FakeNode.new { |name, _| @node.stop! if name == "kafka_unreachable" }
+    Skep::Kafka::Source.new(kafka: nowhere, group: "g", topics: "t").run(@node, proc {})
     assert_operator Skep::OS.now - started, :<, 5
   end
 
-  test "says which topic is refused" do
+  test "names a topic that the broker refuses" do
     broker(orders: 1).refuse("orders")
     error = assert_raises(Skep::Kafka::AuthorizationError) { play { flunk "there is nothing to do" } }
     assert_equal 78, error.exit_code
     assert_match(/refuses topic orders \(Broker: Topic authorization failed\)/, error.message)
-    assert_match(/: grant this user READ and DESCRIBE on it, for example with/, error.message)
+    assert_match(/\. Grant this user READ and DESCRIBE on it, for example with/, error.message)
   end
 
-  test "waits for a topic that isn't there, and reads it once it is" do
+  test "waits for a missing topic, and reads it once it is created" do
     broker(other: 1)
-    told = lambda do |name, _, _|
+    on_event = lambda do |name, _, _|
       next unless name == "ready"
 
       @broker.create_topic("orders", 2)
@@ -67,36 +67,36 @@ class KafkaStartupCheckTest < KafkaCase
     end
     settings = @broker.settings.merge("topic.metadata.refresh.interval.ms" => 500)
     got = nil
-    events = play({ kafka: settings }, told:) do |batch, child|
+    events = play({ kafka: settings }, on_event:) do |batch, node|
       got = batch.payloads
-      child.stop!
+      node.stop!
     end
 
     assert_equal %w[late], got
     assert_equal(["orders"], named(events, "kafka_topic_missing").map { |facts| facts[:topic] })
   end
 
-  test "doesn't begin with options that can't be" do
+  test "doesn't start with invalid options" do
     source = Skep::Kafka::Source.new(topic: "orders")
     error = assert_raises(Skep::Kafka::ConfigurationError) { source.run(nil, nil) }
     assert_equal [source.errors, 78], [error.message.lines(chomp: true), error.exit_code]
   end
 
-  test "with connect_timeout nil is ready without a broker, and works once it is there" do
+  test "with connect_timeout: nil the node is ready without a broker, and works once one answers" do
     broker(orders: 1)
     feed("orders", [%w[k late]])
     port = closed_port
     got = nil
-    told = ->(name, *) { relay(port) if name == "ready" && @relay.nil? }
+    on_event = ->(name, *) { relay(port) if name == "ready" && @relay.nil? }
     events = play({ kafka: @broker.settings.merge("bootstrap.servers" => "127.0.0.1:#{port}"),
-                    connect_timeout: nil }, told:) do |batch, child|
+                    connect_timeout: nil }, on_event:) do |batch, node|
       got = batch.payloads
-      child.stop!
+      node.stop!
     end
 
     assert_equal %w[late], got
     unreachable = named(events, "kafka_unreachable").first
-    assert_equal "waits until a broker answers", unreachable[:note]
+    assert_equal "skep waits until a broker answers", unreachable[:hint]
   ensure
     @relay&.each(&:kill)&.each(&:join)
     @relayed&.each(&:close)
@@ -104,13 +104,13 @@ class KafkaStartupCheckTest < KafkaCase
 
   private
 
-  # What it told, what it raised, and the source.
+  # Returns its events, its error, and the source.
   def fail_to_boot(error, settings = {}, **options)
     events = []
-    @child = FakeChild.new { |name, facts| events << [name, facts] }
+    @node = FakeNode.new { |name, facts| events << [name, facts] }
     source = Skep::Kafka::Source.new(kafka: { **nowhere, **settings }, group: "g", topics: "t",
                                      **options)
-    [events, assert_raises(error) { source.run(@child, proc {}) }, source]
+    [events, assert_raises(error) { source.run(@node, proc {}) }, source]
   end
 
   def nowhere = { "bootstrap.servers": "127.0.0.1:#{closed_port}" }
@@ -134,6 +134,6 @@ class KafkaStartupCheckTest < KafkaCase
     nil
   end
 
-  # A port nobody listens on: just given back.
+  # A port without a listener: it was just closed.
   def closed_port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
 end

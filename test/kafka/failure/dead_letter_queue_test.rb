@@ -8,11 +8,11 @@ module Skep
       test "handles its client's events while it has nothing to write" do
         broker(dead: 1)
         logs = Thread::Queue.new
-        @child = FakeChild.new { |name, facts| logs << facts if name == "kafka_log" }
+        @node = FakeNode.new { |name, facts| logs << facts if name == "kafka_log" }
         kafka = { **@broker.settings, "debug" => "broker", "log_level" => "7",
                   "topic.metadata.refresh.interval.ms" => "100" }
-        options = Config::SourceOptions.new(**options(kafka:, dead_letter: "dead"))
-        queue = Failure::DeadLetterQueue.new(options, @child)
+        options = Config::SourceOptions.new(**options(kafka:, dead_letter_topic: "dead"))
+        queue = Failure::DeadLetterQueue.new(options, @node)
         queue.put(Message.new("orders", 0, 7, "k", "v", 0, {}), IOError.new("no"), attempts: 1)
         logs.clear
         @broker.stop

@@ -3,21 +3,20 @@
 require "test_helper"
 require "skep/kafka"
 require "skep/swarm"
+require "support/fakes"
 
 module Skep
   module Kafka
     # What is read from the supervisor's suspects.
     class PoisonDetectorTest < ::Skep::TestCase
       # What is asked of a partition.
-      Place = Struct.new(:key, :position)
-
       def setup
         super
         @said = []
         @suspects = Swarm::IPC::CrashSuspects.new
       end
 
-      test "suspects nothing where nobody crashed" do
+      test "suspects nothing without a crash" do
         refute_predicate poison, :any?
         refute poison.poison?(batch(5))
         refute poison.alone?(batch(5))
@@ -62,12 +61,13 @@ module Skep
         refute poison.poison?(batch(5, 6))
       end
 
-      test "clears what lies before the position, and nothing else" do
+      test "clears suspects before the position, and no others" do
         crash("orders/0/10-20", 15)
         crash("orders/0/15-15")
         crash("orders/1/0-0")
         poison.clear(partition(16))
-        assert_equal [["judged", { "suspects" => [["orders/0/15-15", nil]], "guilty" => false }]],
+        assert_equal [["suspects_resolved", { "suspects" => [["orders/0/15-15", nil]],
+                                               "blamed" => false }]],
                      @said
         poison.clear(partition(31))
         assert_equal [["orders/0/10-20", 15]], @said.last.last["suspects"]
@@ -81,8 +81,9 @@ module Skep
         crash("orders/0/15-15")
         crash("orders/0/16-16")
         poison.report_poison(batch(15))
-        assert_equal [["judged", { "suspects" => [["orders/0/10-20", nil], ["orders/0/15-15", nil]],
-                                   "guilty" => true }]], @said
+        assert_equal [["suspects_resolved", { "suspects" => [["orders/0/10-20", nil],
+                                                               ["orders/0/15-15", nil]],
+                                   "blamed" => true }]], @said
       end
 
       test "ignores a suspect that isn't a batch" do
@@ -98,13 +99,13 @@ module Skep
         @suspects.set_exit(@suspects.record_crash([[name, at]], 0, 1.0), "SIGSEGV")
       end
 
-      def partition(position) = Place.new(["orders", 0], position)
+      def partition(position) = Fakes::PartitionPosition.new(["orders", 0], position)
 
       def poison
         @poison ||= begin
           report = ->(*said) { @said << said }
-          caution = Swarm::Processes::KnownSuspects.new(@suspects.to_plain, report:)
-          Failure::PoisonDetector.new(caution)
+          crash_suspects = Swarm::Processes::KnownSuspects.new(@suspects.to_plain, report:)
+          Failure::PoisonDetector.new(crash_suspects)
         end
       end
 

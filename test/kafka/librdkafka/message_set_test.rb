@@ -2,6 +2,7 @@
 
 require "kafka/support/reading"
 require "objspace"
+require "support/fakes"
 
 module Skep
   module Kafka
@@ -17,14 +18,14 @@ module Skep
         super
       end
 
-      test "is made by the C where there is one" do
+      test "is made by the C extension if it is loaded" do
         assert_equal Skep::OS.native?, Librdkafka::PartitionQueue.native?
         message_set = read([%w[k v]])
         assert_kind_of Message, message_set.first
         assert_equal Skep::OS.native?, message_set.first.class != Message
       end
 
-      test "holds all that belongs to a message" do
+      test "holds the offset, key, payload, headers and timestamp of a message" do
         message = read([%w[key payload]]).first
         assert_equal ["orders", 0, 0], [message.topic, message.partition, message.offset]
         assert_equal %w[key payload], [message.key, message.payload]
@@ -36,7 +37,7 @@ module Skep
         assert_equal "#<Skep::Kafka::Message orders/0/0 7 bytes>", message.inspect
       end
 
-      test "tells nothing from the empty" do
+      test "distinguishes nil from empty strings" do
         nothing, empty, binary = read([[nil, nil], ["", ""], ["\0k\xFF", "a\0b\xFE"]]).to_a
         assert_equal [nil, nil], [nothing.key, nothing.payload]
         assert_equal "#<Skep::Kafka::Message orders/0/0 tombstone>", nothing.inspect
@@ -44,7 +45,7 @@ module Skep
         assert_equal ["\0k\xFF".b, "a\0b\xFE".b], [binary.key, binary.payload]
       end
 
-      test "has headers as a frozen hash, of a repeated one all values in their order" do
+      test "has headers as a frozen Hash, with an Array for a repeated one" do
         given = [[["a", "1"], ["b", nil], ["a", "2"], ["é", "\xFF".b], ["e", ""], ["b", "4"],
                   ["a", nil]], [], [["z", "9"]]]
         produce(given.map { |headers| [nil, "v", headers] })
@@ -67,23 +68,23 @@ module Skep
         assert_equal(%w[v0 v1], first.map { |message, _| message.payload })
       end
 
-      test "tells the child of each message that it gives out" do
+      test "reports each yielded message to the node" do
         message_set = read((0...3).map { |n| ["k", "v#{n}"] })
         assert_nil message_set.last_yielded_offset
-        told = child_that_tells
+        told = recording_node
         message_set.tracked = 1
         assert_raises(StopIteration) do
           message_set.each_tracked(told, 1) { |message| raise StopIteration if message.offset == 1 }
         end
 
-        assert_equal [[0, 1], 1], [told.ats, message_set.last_yielded_offset]
+        assert_equal [[0, 1], 1], [told.given, message_set.last_yielded_offset]
         assert_equal %w[v0 v1 v2],
                      [].tap { |all| message_set.each_tracked(told, 1) { |one| all << one.payload } }
       end
 
-      test "tracks one loop at a time, and has the child beat in the others" do
+      test "tracks one loop at a time; other loops only beat" do
         message_set = read((0...3).map { |n| ["k", "v#{n}"] })
-        told = child_that_tells
+        told = recording_node
         message_set.tracked = 1
         message_set.each_tracked(told, 1) do |message|
           message_set.each_tracked(told, 2) { break } if message.offset == 1
@@ -91,14 +92,14 @@ module Skep
         end
 
         assert_equal [[0, 1], 2, 1, nil],
-          [told.ats, told.beats, message_set.last_yielded_offset, message_set.tracked]
+          [told.given, told.beats, message_set.last_yielded_offset, message_set.tracked]
       end
 
-      test "writes where the child's page is, and lets the child do it while that is ill" do
-        skip "a fallback always asks the child" unless Librdkafka::PartitionQueue.native?
+      test "writes to the node's scoreboard page, unless the node is unhealthy" do
+        skip "a fallback always asks the node" unless Librdkafka::PartitionQueue.native?
         message_set = read((0...3).map { |n| ["k", "v#{n}"] })
         page = OS::SharedPage.create(1)
-        told = child_that_tells([page.address(0), 6, 5])
+        told = recording_node([page.address(0), 6, 5])
         seen = []
         message_set.tracked = 1
         message_set.each_tracked(told, 1) do |message|
@@ -106,12 +107,12 @@ module Skep
           page.set(0, 5, message.offset.zero? ? 1 : 0)
         end
 
-        assert_equal [[1], [1, 1, 3]], [told.ats, seen]
+        assert_equal [[1], [1, 1, 3]], [told.given, seen]
         assert_in_delta OS.now, page.beat_at(0), 60
         page.close
       end
 
-      test "a message is the same one, however often it is given out" do
+      test "yields the same Message object each time" do
         batch = Batch.new("orders", 0, read((0...5).map { |n| ["k", "v#{n}"] }))
         seen = batch.select { |message| message.offset.even? }
         assert_equal [1, 3], (batch.to_a - seen).map(&:offset)
@@ -192,7 +193,7 @@ module Skep
                      [message.key, message.payload, message.headers]
       end
 
-      test "outlives a fork on both sides, whoever frees first" do
+      test "survives a fork in both processes, in either order of freeing" do
         message_set = read((0...50).map { |n| ["k#{n}", "v#{n}"] })
         held = message_set.to_a
         pid, output = in_child do |writer|
@@ -217,7 +218,7 @@ module Skep
       end
 
       test "stays whole while the heap is collected and compacted" do
-        messages = (0...20).map { |n| ["k#{n}", "v#{n}", [["h", n.to_s], %w[h 1], %w[h 2]]] }
+        messages = (0...5).map { |n| ["k#{n}", "v#{n}", [["h", n.to_s], %w[h 1], %w[h 2]]] }
         message_set = read(messages)
         messages = stressed do
           message_set.to_a.each { |message| [message.payload, message.headers] }
@@ -225,9 +226,9 @@ module Skep
         message_set = nil
         Array.new(10_000) { "garbage" * 10 }
         GC.respond_to?(:compact) ? GC.compact : GC.start
-        stressed { messages.last(5).each(&:key) }
+        stressed { messages.last(2).each(&:key) }
 
-        headers = (0...20).map { |n| { "h" => [n.to_s, "1", "2"] } }
+        headers = (0...5).map { |n| { "h" => [n.to_s, "1", "2"] } }
         assert_equal headers.each_with_index.map { |all, n| ["orders", n, "k#{n}", "v#{n}", all] },
                      messages.map { |m| [m.topic, m.offset, m.key, m.payload, m.headers] }
       end
@@ -262,11 +263,8 @@ module Skep
       end
 
       # spot: the words that C writes, IPC::Scoreboard::Heartbeat#spot.
-      def child_that_tells(spot = nil)
-        Struct.new(:ats, :__spot, :beats) do
-          def at(number) = ats << number
-          def beat = self.beats = beats + 1
-        end.new([], spot, 0)
+      def recording_node(spot = nil)
+        Fakes::ProgressRecorder.new([], 0, spot)
       end
 
       # [key, payload, headers], all into the one partition, and all at once.

@@ -65,7 +65,7 @@ class PartitionQueueInCTest < Skep::TestCase
     FileUtils.rm_rf(@dir) if @dir
   end
 
-  test "gives messages and errors apart, and back to librdkafka what it took" do
+  test "separates messages from errors, and returns all events to librdkafka" do
     assert_equal <<~TEXT, run_on_fake(<<~'RUBY')
       3 2 5 true
       [0, 3, 4]
@@ -103,7 +103,7 @@ class PartitionQueueInCTest < Skep::TestCase
     end
   end
 
-  test "gives back at its close what it couldn't hand out, and never when it is collected" do
+  test "close returns unread events to librdkafka; garbage collection doesn't" do
     assert_equal "2\n2\n1\n", run_on_fake(<<~'RUBY')
       def self.fill
         RESIZE.call(push(0, 2, 1), 1 << 62)
@@ -122,7 +122,7 @@ class PartitionQueueInCTest < Skep::TestCase
     RUBY
   end
 
-  test "copies much while other threads run, and is whole then too" do
+  test "copies a large message set while other threads run" do
     assert_equal "[2000000, 2000000, 2000000] true 0\n", run_on_fake(<<~'RUBY')
       3.times { push(0, 2_000_000, 1) }
       storm = Thread.new { loop { Thread.main.wakeup } }
@@ -194,7 +194,7 @@ class PartitionQueueInCTest < Skep::TestCase
     RUBY
   end
 
-  test "says so when the library lacks a function" do
+  test "raises if librdkafka lacks a function" do
     assert_equal "nowhere\nlibrdkafka has no rd_kafka_consume_batch_queue\n", run_on_fake(<<~'RUBY')
       ["/nowhere.so", "libc.so.6"].each do |path|
         Librdkafka::PartitionQueue.bind(path)

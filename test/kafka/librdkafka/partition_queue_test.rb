@@ -6,7 +6,7 @@ require "skep/kafka/testing"
 module Skep
   module Kafka
     class PartitionQueueTest < ::KafkaCase
-      test "has the position after what was read, and none after a seek" do
+      test "has the position after the last read message, and none after a seek" do
         broker(orders: 1)
         feed("orders", (0..9).map { |n| ["k", n.to_s, 0] })
         reading = Reading.new(self, @broker)
@@ -24,7 +24,7 @@ module Skep
         reading&.close
       end
 
-      test "has a fake with the same methods" do
+      test "FakeLog has the same methods" do
         methods = Librdkafka::PartitionQueue.public_instance_methods(false)
         methods.concat(Librdkafka::PartitionQueue::Fallback.public_instance_methods)
         fake = Testing::FakeLog.new([])
@@ -34,7 +34,7 @@ module Skep
         end
       end
 
-      test "reads headers, of a repeated one all" do
+      test "reads all values of a repeated header" do
         broker(orders: 1)
         writer = Producer::SyncProducer.new({ "bootstrap.servers" => @broker.bootstrap_servers })
         writer.put("orders", nil, "v", [["a", "1"], ["b", nil], ["a", "2"], ["é", "\xFF".b]])
@@ -42,55 +42,55 @@ module Skep
         assert_equal 0, writer.flush(10)
         writer.close
         headers = []
-        play do |batch, child|
+        play do |batch, node|
           headers.concat(batch.map(&:headers))
-          child.stop! if headers.size == 2
+          node.stop! if headers.size == 2
         end
 
         assert_equal [{ "a" => %w[1 2], "b" => nil, "é" => "\xFF".b }, {}], headers
       end
 
-      test "lets no handler change the name of its topic, by which it is committed" do
+      test "a handler can't change the name of its topic" do
         broker(orders: 1)
         feed("orders", [%w[k 1]])
         refused = []
-        play do |batch, child|
+        play do |batch, node|
           [batch.topic, batch.first.topic].each do |name|
             name << ".dead"
           rescue FrozenError => e
             refused << e.class
           end
-          child.stop!
+          node.stop!
         end
 
         assert_equal [FrozenError] * 2, refused
       end
 
-      test "hands over a full batch at once, however long a smaller one may wait" do
+      test "yields a full batch at once, whatever max_wait is" do
         broker(orders: 1)
         feed("orders", [%w[k 1]])
         sizes = []
         feeder = nil
-        told = lambda do |name, _, _|
-          feeder ||= Thread.new { feed("orders", [%w[k 2], %w[k 3]]) } if name == "joined"
+        on_event = lambda do |name, _, _|
+          feeder ||= Thread.new { feed("orders", [%w[k 2], %w[k 3]]) } if name == "assigned"
         end
-        play({ max_wait: 60, batch: 3 }, told:) do |batch, child|
+        play({ max_wait: 60, max_messages: 3 }, on_event:) do |batch, node|
           sizes << batch.size
-          child.stop!
+          node.stop!
         end
         feeder.join
 
         assert_equal [3], sizes
       end
 
-      test "lets a smaller batch wait for more messages, and no longer than it may" do
+      test "a smaller batch waits for messages up to max_wait" do
         broker(orders: 1)
         feed("orders", [%w[k 1]])
         sizes = []
         started = OS.now
-        play({ max_wait: 0.5, batch: 3 }) do |batch, child|
+        play({ max_wait: 0.5, max_messages: 3 }) do |batch, node|
           sizes << batch.size
-          child.stop!
+          node.stop!
         end
 
         assert_equal [1], sizes

@@ -1,41 +1,17 @@
 # frozen_string_literal: true
 
 require "kafka/support/kafka_case"
+require "support/fakes"
 
-# What is counted and when it is told, without a broker: by a clock and a consumer of the test's.
+# What is counted and when it is published, without a broker.
 class KafkaConsumerMetricsTest < Skep::TestCase
-  # What a consumer knows of the ends of partitions, and what it answers when asked.
-  class Consumer
-    attr_reader :known
-    attr_accessor :asked, :answers, :committed_offsets
-
-    def initialize
-      @known = {}
-      @asked = []
-      @answers = {}
-      @committed_offsets = {}
-    end
-
-    def end_of(topic, number) = known[[topic, number]]
-    def ends(keys, _) = (asked << [:ends, keys]) && answers.slice(*keys)
-    def committed(keys, _) = (asked << [:committed, keys]) && committed_offsets&.slice(*keys)
-    def starts(keys, _) = (asked << [:starts, keys]) && keys.to_h { |key| [key, 0] }
-  end
-
-  Scheduler = Struct.new(:done)
-  Child = Struct.new(:told) do
-    def work=(facts)
-      told << facts
-    end
-  end
-
   def setup
     @now = 100.0
-    @child = Child.new([])
-    @scheduler = Scheduler.new([])
-    @consumer = Consumer.new
+    @node = Fakes::WorkRecorder.new([])
+    @scheduler = Fakes::DoneScheduler.new([])
+    @consumer = Fakes::QueriedConsumer.new
     @metrics = Skep::Kafka::Metrics::ConsumerMetrics.new(
-      child: @child, scheduler: @scheduler, consumer: @consumer, group: "readers",
+      node: @node, scheduler: @scheduler, consumer: @consumer, group: "readers",
       clock: -> { @now }
     )
   end
@@ -48,7 +24,7 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     work(0, 0..9)
     publish_at(102)
 
-    told = @child.told.last
+    told = @node.given.last
     assert_equal [10, 40, 5.0], told.values_at(:messages, :lag, :rate)
     row = told[:partitions].first
     assert_equal ["orders", 0, true, 10, 50, 40],
@@ -66,7 +42,23 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     work(0, 0..9)
     assert_equal 101.0, @metrics.due
     2.times { publish_at(101.5) }
-    assert_equal 2, @child.told.size
+    assert_equal 2, @node.given.size
+  end
+
+  test "publishes the lag while the first batch after an idle time is in progress" do
+    hold(0)
+    @consumer.known[["orders", 0]] = 0
+    publish_at(100)
+    @scheduler.done = [["orders", 0, 0]]
+    publish_at(101)
+    assert_nil @metrics.due
+
+    @consumer.known[["orders", 0]] = 50
+    @metrics.time(batch(0, 0..9)) do
+      assert_equal 102.0, @metrics.due
+      publish_at(102)
+      assert_equal 50, @node.given.last[:lag]
+    end
   end
 
   test "publishes a dead letter at once" do
@@ -78,33 +70,33 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     assert_equal 100.0, @metrics.due
   end
 
-  test "says when the rate has come down, and then sleeps" do
+  test "publishes the fall of the rate, and then stops" do
     hold(0)
     @consumer.known[["orders", 0]] = 10
     work(0, 0..9)
     publish_at(101)
-    assert_operator @child.told.last[:rate], :>, 0
+    assert_operator @node.given.last[:rate], :>, 0
     assert_in_delta 110, @metrics.due, 2
     publish_at(@metrics.due)
-    assert_equal 0.0, @child.told.last[:rate]
+    assert_equal 0.0, @node.given.last[:rate]
     assert_nil @metrics.due
   end
 
-  test "counts for ever, but shows no lag of what has gone elsewhere" do
+  test "counters keep lost partitions, but the lag excludes them" do
     hold(0)
     @consumer.known[["orders", 0]] = 50
     work(0, 0..9)
     publish_at(101)
     @metrics.rebalanced([["orders", 0]], [])
     publish_at(102)
-    told = @child.told.last
+    told = @node.given.last
     assert_equal [0, 10], told.values_at(:lag, :messages)
     assert_equal [false, nil, 10, 2],
                  told[:partitions].first.values_at("held", "lag", "messages", "rebalances")
     assert_equal 2, told[:totals]["rebalances"]
   end
 
-  test "shows no lag of what goes elsewhere while it looks" do
+  test "shows no lag of a partition that is lost during the query" do
     hold(0)
     @consumer.known[["orders", 0]] = 50
     work(0, 0..9)
@@ -114,10 +106,10 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     end
     publish_at(101)
 
-    assert_equal [0, 10], @child.told.last.values_at(:lag, :messages)
+    assert_equal [0, 10], @node.given.last.values_at(:lag, :messages)
   end
 
-  test "asks for an end that doesn't move, ever more seldom, and for all that need it at once" do
+  test "queries an unchanged end offset less and less often, and all due partitions at once" do
     hold(0, 1)
     [0, 1].each { |number| @consumer.known[["orders", number]] = 50 }
     [0, 1].each { |number| work(number, 0..9) }
@@ -126,11 +118,11 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     assert_empty @consumer.asked
 
     asked_at = Array.new(7) { when_asked }.compact
-    assert_equal 4_990 + 40, @child.told.last[:lag]
+    assert_equal 4_990 + 40, @node.given.last[:lag]
     assert_operator asked_at[-1] - asked_at[-2], :>, 2 * (asked_at[1] - asked_at[0])
   end
 
-  test "asks for an end that nobody answered for again after the same time" do
+  test "repeats an unanswered query for an end offset after the same time" do
     hold(0)
     @consumer.known[["orders", 0]] = 50
     work(0, 0..9)
@@ -143,10 +135,10 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     assert_equal [10.0, 10.0], asked_at.each_cons(2).map { |one, next_| next_ - one }.last(2)
     @consumer.answers = { ["orders", 0] => 80 }
     publish_at(@metrics.due)
-    assert_equal 70, @child.told.last[:lag]
+    assert_equal 70, @node.given.last[:lag]
   end
 
-  test "asks again where a partition begins, ever later, until it is answered" do
+  test "repeats a query for a beginning offset with growing intervals until it is answered" do
     hold(0)
     @consumer.known[["orders", 0]] = 10
     @consumer.committed_offsets = nil
@@ -156,45 +148,45 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     assert_equal [:committed], @consumer.asked.map(&:first).uniq
     @consumer.committed_offsets = { ["orders", 0] => 4 }
     publish_at(@metrics.due)
-    assert_equal 6, @child.told.last[:lag]
+    assert_equal 6, @node.given.last[:lag]
   end
 
-  test "looks again for an end that isn't known, though nothing happens, and asks for it" do
+  test "queries an unknown end offset although no message arrives" do
     hold(0, 1)
     @consumer.committed_offsets = { ["orders", 0] => 0, ["orders", 1] => 0 }
     @consumer.answers = { ["orders", 0] => 5, ["orders", 1] => 5 }
     publish_at(100)
     @consumer.known[["orders", 0]] = 7 # the first answer to a fetch
     publish_at(@metrics.due)
-    assert_equal [7, 5], @child.told.last[:partitions].map { |row| row["lag"] }
+    assert_equal [7, 5], @node.given.last[:partitions].map { |row| row["lag"] }
     assert_equal [:ends, [["orders", 1]]], @consumer.asked.first
   end
 
-  test "asks where a partition begins whose first messages wait, once" do
+  test "queries the beginning of a partition whose first messages wait, once" do
     hold(0, 1)
     @consumer.committed_offsets = { ["orders", 0] => 7 }
     [0, 1].each { |number| @consumer.known[["orders", number]] = 10 }
     publish_at(100)
-    assert_equal [nil, nil], @child.told.last[:partitions].map { |row| row["lag"] }
+    assert_equal [nil, nil], @node.given.last[:partitions].map { |row| row["lag"] }
     publish_at(@metrics.due)
-    assert_equal [3, 10], @child.told.last[:partitions].map { |row| row["lag"] }
+    assert_equal [3, 10], @node.given.last[:partitions].map { |row| row["lag"] }
     assert_equal %i[committed starts], @consumer.asked.map(&:first)
     3.times { publish_at(@metrics.due) }
     assert_equal %i[committed starts], @consumer.asked.map(&:first).first(2)
     refute_includes @consumer.asked.drop(2).map(&:first), :committed
   end
 
-  test "asks anew where a partition begins that has come back, though nothing of it was handled" do
+  test "queries the beginning again when a partition is assigned again" do
     hold(0)
     @consumer.known[["orders", 0]] = 10
     publish_at(100)
     publish_at(@metrics.due)
-    assert_equal [10], @child.told.last[:partitions].map { |row| row["lag"] }
+    assert_equal [10], @node.given.last[:partitions].map { |row| row["lag"] }
     @consumer.committed_offsets = { ["orders", 0] => 10 } # there was nothing for a handler
     hold(0)
     publish_at(@metrics.due)
     publish_at(@metrics.due)
-    assert_equal [0], @child.told.last[:partitions].map { |row| row["lag"] }
+    assert_equal [0], @node.given.last[:partitions].map { |row| row["lag"] }
   end
 
   private
@@ -224,7 +216,7 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     true
   end
 
-  # Goes on to when it wants to tell; the time, if the brokers were asked then.
+  # Moves to when it publishes next. Returns the time if it queried the brokers then.
   def when_asked
     publish_at(@metrics.due)
     asked, @consumer.asked = @consumer.asked, []

@@ -2,38 +2,20 @@
 
 require "test_helper"
 require "skep/kafka/testing"
+require "support/fakes"
 
 module Skep
   module Kafka
     # Which messages of a partition a worker may take, and when.
     class AssignedPartitionTest < ::Skep::TestCase
       ORDERS = { "in order" => {},
-                 "by key" => { ordered_by: :key, threads: 2, ahead: 100 } }.freeze
+                 "by key" => { ordered_by: :key, threads: 2, max_out_of_order: 100 } }.freeze
       private_constant :ORDERS
-
-      # A partition queue over an Array of messages.
-      class FakeQueue < Array
-        attr_reader :position
-
-        def read(limit)
-          some = shift(limit)
-          @position = @passed if @passed && empty?
-          [Librdkafka::MessageSet.new(some), [], some.size]
-        end
-
-        # Records that aren't messages end at that offset: the position, once all is read.
-        def pass(offset) = @passed = offset
-
-        def notify(*) = nil
-        def low_watermark = nil
-        def leader_epoch = nil
-        def close = nil
-      end
 
       def setup
         super
         @wakeup_pipe = Librdkafka::WakeupPipe.new
-        @queue = FakeQueue.new
+        @queue = Fakes::PartitionQueue.new
         @next = 0
       end
 
@@ -182,7 +164,7 @@ module Skep
       def partition(id: 1, seeking: ->(_, _, place) { place }, **options)
         Processing::AssignedPartition.new(
           Processing::PartitionReader.new(@queue, "t", 0), id:, wakeup_pipe: @wakeup_pipe,
-          options: Config::SourceOptions.new(batch: 10, **options), seeking:
+          options: Config::SourceOptions.new(max_messages: 10, **options), seeking:
         )
       end
 

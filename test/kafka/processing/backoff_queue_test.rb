@@ -2,13 +2,12 @@
 
 require "test_helper"
 require "skep/kafka"
+require "support/fakes"
 
 module Skep
   module Kafka
     # Partitions and work items in backoff; without a client and a clock.
     class BackoffQueueTest < Skep::TestCase
-      Entry = Struct.new(:partition, :retry_at)
-
       # Prints by how many bytes 50,000 calls of `due` make a fresh process grow.
       GROWTH = <<~RUBY
         require "skep/kafka"
@@ -21,11 +20,11 @@ module Skep
         end
         puts bytes[1] - bytes[0]
       RUBY
-      private_constant :Entry, :GROWTH
+      private_constant :GROWTH
 
       test "returns an entry once, when its time has come, and drops those of a partition" do
         backoff = Processing::BackoffQueue.new
-        one, other, never = Entry.new(:a, 2.0), Entry.new(:b, 3.0), Entry.new(:b, Float::INFINITY)
+        one, other, never = entry(:a, 2.0), entry(:b, 3.0), entry(:b, Float::INFINITY)
         [one, other, never].each { |entry| backoff.add(entry) }
         assert_equal 2.0, backoff.deadline
         assert_equal [[], [one], []], [backoff.due(1.0), backoff.due(2.0), backoff.due(2.5)]
@@ -35,7 +34,7 @@ module Skep
 
       test "drops of a partition only the entries for which the block is true" do
         backoff = Processing::BackoffQueue.new
-        one, other, elsewhere = Entry.new(:a, 1.0), Entry.new(:a, 2.0), Entry.new(:b, 2.0)
+        one, other, elsewhere = entry(:a, 1.0), entry(:a, 2.0), entry(:b, 2.0)
         [one, other, elsewhere].each { |entry| backoff.add(entry) }
         backoff.drop(:a) { |entry| entry.retry_at > 1.0 }
         assert_equal [one, elsewhere], backoff.due(9.0)
@@ -43,7 +42,7 @@ module Skep
 
       test "a success ends the backoff of items that wait for one that began after their time" do
         backoff = Processing::BackoffQueue.new
-        one, other, paused, elsewhere = %i[a a a b].map { |partition| Entry.new(partition, 30.0) }
+        one, other, paused, elsewhere = %i[a a a b].map { |partition| entry(partition, 30.0) }
         [[one, 1.0], [other, 2.0], [paused], [elsewhere, 1.0]].each { |each| backoff.add(*each) }
         assert_equal [[], [one], []], [1.0, 1.5, 2.0].map { |began| backoff.succeeded(:a, began) }
         assert_equal [other, paused, elsewhere], backoff.due(30.0)
@@ -52,7 +51,7 @@ module Skep
 
       test "a probe ends the backoff of the first item that waits for a success" do
         backoff = Processing::BackoffQueue.new
-        one, other, paused = Entry.new(:a, 20.0), Entry.new(:a, 10.0), Entry.new(:a, 9.0)
+        one, other, paused = entry(:a, 20.0), entry(:a, 10.0), entry(:a, 9.0)
         backoff.add(paused)
         refute backoff.probe(:a, 1.5)
         [one, other].each { |entry| backoff.add(entry, 0.5) }
@@ -68,6 +67,10 @@ module Skep
         assert_equal ["", true], [err, status.success?]
         assert_operator out.to_i, :<, 1 << 20
       end
+
+      private
+
+      def entry(...) = Fakes::BackoffItem.new(...)
     end
   end
 end

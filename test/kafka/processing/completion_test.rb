@@ -2,36 +2,13 @@
 
 require "test_helper"
 require "skep/kafka/testing"
-require "kafka/support/fake_child"
+require "kafka/support/fake_node"
+require "support/fakes"
 
 module Skep
   module Kafka
     # What is committed of a batch, and of records that aren't given out.
     class CompletionTest < ::Skep::TestCase
-      # Where a transaction's offset goes, unless it fails.
-      class Outputs
-        attr_reader :sealed, :aborted
-
-        def initialize(atomic, answer)
-          @atomic, @answer = atomic, answer
-        end
-
-        def transactional? = @atomic
-        def abort_batch = @aborted = true
-
-        def await_deliveries(_, offset)
-          @sealed = offset
-          @answer.is_a?(Exception) ? raise(@answer) : @answer
-        end
-      end
-
-      # What is stored to be committed.
-      class Store
-        attr_reader :stored
-
-        def store(*place) = @stored = place
-      end
-
       FAILED = TransactionFailed.new(step: "commit_transaction", code: -185, text: "timed out")
       private_constant :FAILED
 
@@ -75,38 +52,38 @@ module Skep
         message = Message.new("t", 0, 3, nil, nil, 0, {})
         [false, true].each do |atomic|
           reach(atomic:, batch: message) { @scheduler.revoke([["t", 0]]) }
-          assert_equal !atomic, @told.any? { |name,| name == "kafka_revoked_in_hand" }
+          assert_equal !atomic, @told.any? { |name,| name == "kafka_revoked_in_flight" }
         end
       end
 
       private
 
       def reach(atomic:, answer: true, batch: nil)
-        set_up(child = fake_child, Outputs.new(atomic, answer))
+        set_up(node = fake_node, Fakes::Outputs.new(atomic, answer))
         completion = Processing::Completion.new(
-          child:, outputs: @outputs, poison: Failure::PoisonDetector.new(child.caution),
+          node:, outputs: @outputs, poison: Failure::PoisonDetector.new(node.crash_suspects),
           report: @report, consumer: @store, scheduler: @scheduler, metrics: @metrics
         )
         item = taken(batch)
         yield if block_given?
         batch ? completion.batch_done(item) : completion.skip_to(item)
-        child.close
+        node.close
         @outputs
       end
 
-      def fake_child
+      def fake_node
         @told = []
-        FakeChild.new { |name, facts| @told << [name, *facts.values_at(:topic, :partition)] }
+        FakeNode.new { |name, facts| @told << [name, *facts.values_at(:topic, :partition)] }
       end
 
-      def set_up(child, outputs)
+      def set_up(node, outputs)
         teardown
-        @store, @outputs = Store.new, outputs
+        @store, @outputs = Fakes::OffsetStore.new, outputs
         @scheduler = Processing::Scheduler.new(offset_store: (@store unless outputs.transactional?))
         options = Config::SourceOptions.new(kafka: { "bootstrap.servers": "none" }, group: "g",
                                             topics: "t")
-        @report = Metrics::EventReporter.new(child, options.settings)
-        @metrics = Metrics::ConsumerMetrics.new(child:, scheduler: @scheduler, consumer: @store,
+        @report = Metrics::EventReporter.new(node, options.settings)
+        @metrics = Metrics::ConsumerMetrics.new(node:, scheduler: @scheduler, consumer: @store,
                                                 group: "g")
       end
 
@@ -122,7 +99,7 @@ module Skep
       def partition(log)
         Processing::AssignedPartition.new(
           Processing::PartitionReader.new(log, "t", 0), id: 1, seeking: nil,
-          wakeup_pipe: @scheduler.wakeup_pipe, options: Config::SourceOptions.new(batch: 10)
+          wakeup_pipe: @scheduler.wakeup_pipe, options: Config::SourceOptions.new(max_messages: 10)
         )
       end
     end

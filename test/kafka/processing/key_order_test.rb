@@ -51,8 +51,8 @@ module Skep
         assert_nil order.take
       end
 
-      test "reads no more than `ahead` messages beyond the lowest unfinished one" do
-        order = order(threads: 1, limit: 3, ahead: 6)
+      test "reads no more than `max_out_of_order` messages beyond the lowest unfinished one" do
+        order = order(threads: 1, limit: 3, max_out_of_order: 6)
         assert_equal 3, order.room
         put(order, %w[slow a b])
         assert_equal 0, order.room # that much waits already
@@ -90,7 +90,7 @@ module Skep
 
       test "takes each message once, and those of a key in order, in random runs" do
         random = Random.new(3)
-        order = order(threads: 3, limit: 20, ahead: 60)
+        order = order(threads: 3, limit: 20, max_out_of_order: 60)
         out, seen, offset = [], [], 0
         until seen.size == 1_000 && out.empty?
           room = [order.room, 1_000 - offset].min
@@ -110,8 +110,8 @@ module Skep
 
       private
 
-      def order(threads:, limit: 100, ahead: 1_000)
-        Processing::KeyOrder.new(limit:, threads:, ahead:)
+      def order(threads:, limit: 100, max_out_of_order: 1_000)
+        Processing::KeyOrder.new(limit:, threads:, max_out_of_order:)
       end
 
       def put(order, keys, from: 0, bytes: 1, &ask)

@@ -52,7 +52,7 @@ module Skep
       test "commits the epoch of the last message with its offset" do
         broker(orders: 1)
         feed("orders", (0...6).map { |n| ["k", n.to_s] })
-        assert_equal [[6, 0]], stored { play { |_, child| child.stop! } }
+        assert_equal [[6, 0]], stored { play { |_, node| node.stop! } }
       end
 
       test "commits offsets after a seek backwards" do
@@ -60,8 +60,8 @@ module Skep
         feed("orders", (0...6).map { |n| ["k", n.to_s] })
         sought = false
         stored = stored do
-          play({ batch: 3 }) do |batch, child|
-            next child.stop! if sought
+          play({ max_messages: 3 }) do |batch, node|
+            next node.stop! if sought
 
             batch.last_offset == 5 && (sought = true) && batch.seek(1)
           end
@@ -73,7 +73,7 @@ module Skep
 
       private
 
-      # What the consumer is told to store, as [offset, epoch].
+      # Returns what the consumer stores, as [offset, epoch].
       def stored
         found = []
         original = Consumer.instance_method(:store)

@@ -3,42 +3,23 @@
 require "test_helper"
 require "skep/kafka"
 require "skep/swarm"
-require "kafka/support/fake_child"
+require "kafka/support/fake_node"
+require "support/fakes"
 
 module Skep
   module Kafka
     # What a handler learns of a revocation, and when the group is asked for the membership.
     class PartitionOwnershipTest < ::Skep::TestCase
-      Part = Struct.new(:revoked, :restart)
-      private_constant :Part
-
-      # Answers commits with these codes; the block is called at each.
-      class Group
-        attr_reader :commits
-
-        def initialize(*codes, &block)
-          @codes, @block, @commits = codes, block, []
-        end
-
-        def lost? = false
-
-        def commit(offsets, _seconds)
-          @commits.concat(offsets)
-          @block&.call
-          @codes.shift
-        end
-      end
-
       def setup
         super
         @now = 0.0
         @lease = Processing::MembershipLease.new(3.0, clock: -> { @now })
-        @part = Part.new(nil, ["orders", 0, 7])
-        @child = FakeChild.new
+        @part = Fakes::OwnedPartition.new(nil, ["orders", 0, 7])
+        @node = FakeNode.new
       end
 
       def teardown
-        @child.close
+        @node.close
         super
       end
 
@@ -51,7 +32,7 @@ module Skep
 
       test "after the process was stopped, asks the group until it answers, once" do
         @now += 4.0
-        @lease.renew # the event loop goes on, and knows of nothing yet
+        @lease.renew # the event loop continues, and has noticed nothing yet
 
         assert_predicate ownership(Librdkafka::ErrorCode::TIMED_OUT, 0), :confirmed?
         assert_predicate ownership, :confirmed?
@@ -68,7 +49,7 @@ module Skep
       test "isn't confirmed without an answer at a stop" do
         @now += 4.0
 
-        refute_predicate ownership(Librdkafka::ErrorCode::TIMED_OUT) { @child.stop! }, :confirmed?
+        refute_predicate ownership(Librdkafka::ErrorCode::TIMED_OUT) { @node.stop! }, :confirmed?
       end
 
       test "makes no request for a transactional source" do
@@ -115,9 +96,9 @@ module Skep
       private
 
       def ownership(*codes, transactional: false, &asked)
-        @group = Group.new(*codes, &asked)
+        @group = Fakes::CommittingConsumer.new(*codes, &asked)
         @asked = @group.commits if codes.any?
-        Processing::PartitionOwnership.new(child: @child, partition: @part, consumer: @group,
+        Processing::PartitionOwnership.new(node: @node, partition: @part, consumer: @group,
                                            lease: @lease, asks: !transactional)
       end
 
@@ -125,7 +106,7 @@ module Skep
       def each_of(owner)
         messages = (0...5).map { |offset| Message.new("orders", 0, offset, nil, nil, 0, {}) }
         @batch = Batch.new("orders", 0, messages)
-        @batch.__attach(@child)
+        @batch.__attach(@node)
         owner.define_singleton_method(:limit) { 1_000_000 }
         @batch.__owned(owner)
         seen = []

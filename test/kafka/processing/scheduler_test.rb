@@ -1,71 +1,12 @@
 # frozen_string_literal: true
 
 require "kafka/support/kafka_case"
+require "support/fakes"
 
 module Skep
   module Kafka
     # The scheduler alone: partitions are stand-ins without a client behind them.
     class SchedulerTest < ::KafkaCase
-      # What the scheduler asks of a partition: of `items` it gives one a draw, one at a time unless
-      # `wide`.
-      Stub = Struct.new(:id, :key, :state, :retry_at, :revoked, :position, :gathering, :items,
-                        :wide, :waits, :place, :order, :last_success, :text, :in_flight, :sorted,
-                        keyword_init: true) do
-        Unsorted = Struct.new(:partition, :text) do
-          def needs_keys? = true
-        end
-
-        def unsorted = text && Unsorted.new(self, text)
-
-        def sort(keys)
-          self.sorted = keys
-          self.text = nil
-        end
-
-        def succeeded(began) = self.last_success = began
-        def succeeded_since?(time) = time && last_success ? last_success > time : false
-        def data_available = nil
-        def idle = self.state = :idle
-        def back_off = self.state = :backoff
-        def ready = (self.state = :ready) && (self.retry_at = nil)
-        def begin_reading = self.state = :reading
-        def item_taken = self.in_flight += 1
-        def item_released = self.in_flight -= 1
-        def revoke(how) = self.revoked = how
-        def wait? = !retry_at.nil? && (seeking? || !more?)
-        def errors = []
-        def epoch(_offset) = 7
-        def partition = self
-        def in_flight? = in_flight.positive? || state == :reading
-        def gathering? = gathering
-        def seeking? = !place.nil?
-        def seek(place, *) = self.place = place
-        def waits_for = nil
-        def waits_for?(_strand) = false
-        def stale?(item) = !item.order.equal?(order)
-        def more? = seeking? ? in_flight.zero? : items.positive? && (wide || in_flight.zero?)
-        def done(_strand, offset) = self.position = offset + 1
-        def release(item) = (self.released ||= []) << item
-        def in_doubt? = false
-        def progress = position && [*key, position]
-        def close = self.state = :closed
-
-        attr_accessor :released
-
-        def read
-          self.retry_at = waits
-          self.place, self.order = nil, Object.new if seeking? && in_flight.zero?
-        end
-
-        def draw
-          return if seeking? || !more?
-
-          self.items -= 1
-          batch = Batch.new(*key, [Message.new(*key, 41, nil, nil, 0, {})])
-          Processing::WorkItem.new(self, [batch], order:)
-        end
-      end
-
       # A lock that lets the test do something just before it is taken, or after it is given back.
       class Turnstile < SimpleDelegator
         attr_writer :before, :after
@@ -220,10 +161,12 @@ module Skep
         items = [take, take]
         leaving = @scheduler.ask_back([["t", 1]])
         items.each do |item|
+          assert_equal [item.partition], @scheduler.processing(leaving)
           refute_equal :closed, item.partition.state
           @scheduler.complete(item)
           @scheduler.release(item)
         end
+        assert_empty @scheduler.processing(leaving)
         assert_equal [["t", 1, 42]], @scheduler.take_back(leaving)
         assert_equal :closed, items.first.partition.state
       end
@@ -385,7 +328,7 @@ module Skep
       private
 
       def add(id, key: ["t", id], items: 1, **more)
-        partition = Stub.new(id:, key:, items:, in_flight: 0, **more)
+        partition = Fakes::ScheduledPartition.new(id:, key:, items:, in_flight: 0, **more)
         @scheduler.add(partition)
         partition
       end

@@ -2,6 +2,7 @@
 
 require "test_helper"
 require "skep/kafka"
+require "support/fakes"
 
 module Skep
   module Kafka
@@ -9,12 +10,10 @@ module Skep
       # Which messages a flush waits for, without librdkafka.
       class InFlightMessagesTest < ::Skep::TestCase
         # Stands for a client: says that a thread is in rd_kafka_flush, which sends nothing here.
-        FakeClient = Struct.new(:flushes) { def flush(milliseconds) = flushes << milliseconds }
-
         def setup
           super
           @flushes = Thread::Queue.new
-          @in_flight = InFlightMessages.new(FakeClient.new(@flushes))
+          @in_flight = InFlightMessages.new(Fakes::FlushedClient.new(@flushes))
           @tags = []
         end
 

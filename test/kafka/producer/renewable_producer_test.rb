@@ -2,19 +2,24 @@
 
 require "test_helper"
 require "skep/kafka"
+require "support/fakes"
 
 module Skep
   module Kafka
     class Producer
       # When the producer that a node's threads share is replaced.
       class RenewableProducerTest < ::Skep::TestCase
-        # Has a fatal error, or none; the block runs when it is asked for that.
-        class FakeProducer
-          attr_reader :close_timeout
+        # A Mutex that reports a thread before it waits.
+        class ReportingLock < Mutex
+          def initialize(reports)
+            super()
+            @reports = reports
+          end
 
-          def initialize(fatal, &on_fatal) = (@fatal, @on_fatal = fatal, on_fatal)
-          def fatal = @on_fatal&.call || @fatal
-          def close(timeout:) = @close_timeout = timeout
+          def synchronize
+            @reports << :waits if locked?
+            super
+          end
         end
 
         def setup
@@ -26,7 +31,7 @@ module Skep
         end
 
         test "makes another producer after discard, and after renew if the error was fatal" do
-          @producers.push(FakeProducer.new(nil), FakeProducer.new("fenced"), FakeProducer.new(nil))
+          @producers.push(Fakes::Producer.new(nil), Fakes::Producer.new("fenced"), Fakes::Producer.new(nil))
           first = @renewable_producer.producer
           @renewable_producer.renew
           assert_same first, @renewable_producer.producer
@@ -38,16 +43,23 @@ module Skep
           assert_equal 0, second.close_timeout
         end
 
-        test "is renewed once if two threads meet the same fatal error" do
+        test "is renewed once if two threads find the same fatal error" do
           other = nil
+          progress = Thread::Queue.new
           renewable_producer = @renewable_producer
-          failed = FakeProducer.new("fenced") do
+          renewable_producer.instance_variable_set(:@lock, ReportingLock.new(progress))
+          failed = Fakes::Producer.new("fenced") do
             next if Thread.current.equal?(other)
 
-            other = Thread.new { [renewable_producer.renew, renewable_producer.producer].last }
-            other.join(0.1) # it has renewed the producer, or waits for this thread
+            other = Thread.new do
+              renewable_producer.renew
+              renewable_producer.producer
+            ensure
+              progress << :done
+            end
+            progress.pop # the other thread waits for this one, or is done
           end
-          healthy = FakeProducer.new(nil)
+          healthy = Fakes::Producer.new(nil)
           @producers.push(failed, healthy)
           @renewable_producer.producer
           @renewable_producer.renew

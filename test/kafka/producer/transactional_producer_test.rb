@@ -28,8 +28,8 @@ module Skep
           @broker.create_topic("pairs", 2)
           feed("pairs", (0...40).map { |n| ["k", n.to_s, n % 2] })
           ids, there, go = Array.new(3) { Thread::Queue.new }
-          pass_on(40, topics: "pairs", threads: 2) do |child, message|
-            ids << child.producer.inspect[/test-\S+/]
+          pass_on(40, topics: "pairs", threads: 2) do |node, message|
+            ids << node.producer.inspect[/test-\S+/]
             next unless message.offset.zero?
 
             go.close if (there << true).size == 2
@@ -57,13 +57,13 @@ module Skep
           @broker.fail_next(TXN_OFFSET_COMMIT, ILLEGAL_GENERATION)
           events = pass_on(2)
 
-          assert_match(/the transaction failed at send_offsets_to_transaction \(.*generation/,
+          assert_match(/The transaction failed at send_offsets_to_transaction \(.*generation/,
                        named(events, "handler_failed").first[:error])
-          assert_equal [1], named(events, "count").map { |facts| facts[:number] }
+          assert_equal [1], named(events, "processed").map { |facts| facts[:number] }
           assert_empty again
         end
 
-        test "a retriable error is waited for" do
+        test "a call with a retriable error is repeated" do
           feed("orders", [["k", "one", 0]])
           @broker.fail_next(END_TXN, COORDINATOR_LOADING)
           events = pass_on(1)
@@ -88,11 +88,11 @@ module Skep
           feed("orders", [["k", "one", 0], ["k", "two", 0]])
           @broker.fail_next(END_TXN, PRODUCER_FENCED)
           tries = []
-          events = play({ transactional: true, batch: 1 }) do |batch, child|
+          events = play({ transactional: true, max_messages: 1 }) do |batch, node|
             tries.concat(batch.payloads)
-            child.producer.produce("out", batch.payloads.first)
-            commit(1, child.producer) if tries.one?
-            child.stop! if tries.size >= 2
+            node.producer.produce("out", batch.payloads.first)
+            commit(1, node.producer) if tries.one?
+            node.stop! if tries.size >= 2
           end
 
           assert_equal %w[one two], tries
@@ -103,13 +103,13 @@ module Skep
 
         test "a transaction that may be committed isn't aborted at the stop" do
           feed("orders", [["k", "one", 0], ["k", "two", 0]])
-          events = play({ transactional: true, batch: 1 }) do |batch, child|
+          events = play({ transactional: true, max_messages: 1 }) do |batch, node|
             next if batch.payloads == %w[one]
 
             @broker.fail_next(END_TXN, PRODUCER_FENCED)
-            commit(2, child.producer) # committed, but the answer is an error
+            commit(2, node.producer) # committed, but the answer is an error
             @broker.fail_next(OFFSET_FETCH, GROUP_REFUSED)
-            child.stop!
+            node.stop!
           end
 
           assert_equal 1, named(events, "handler_failed").size
@@ -119,11 +119,11 @@ module Skep
         test "a mark fails if its transaction can't begin while the node stops" do
           feed("orders", [["k", "one", 0]])
           errors = []
-          play({ transactional: true }) do |batch, child|
-            discard(child.producer)
+          play({ transactional: true }) do |batch, node|
+            discard(node.producer)
             @broker.fail_next(INIT_PRODUCER_ID, *[COORDINATOR_LOADING] * 1_000)
-            child.time_left = 3
-            child.stop!
+            node.time_left = 3
+            node.stop!
             batch.mark(0)
           rescue StandardError => e
             errors << e
@@ -135,15 +135,15 @@ module Skep
         test "a mark commits a transaction, and a later failure is tried again from there" do
           feed("orders", (0...3).map { |n| ["k", n.to_s, 0] })
           tries = []
-          play({ transactional: true }) do |batch, child|
+          play({ transactional: true }) do |batch, node|
             tries << batch.payloads
             batch.each do |message|
-              child.producer.produce("out", message.payload)
+              node.producer.produce("out", message.payload)
               raise IOError, "the disk is away" if tries.one? && message.payload == "1"
 
               batch.mark(message)
             end
-            child.stop!
+            node.stop!
           end
 
           assert_equal [%w[0 1 2], %w[1 2]], tries
@@ -153,13 +153,13 @@ module Skep
         test "a mark holds although the next transaction can't begin" do
           feed("orders", (0...2).map { |n| ["k", n.to_s, 0] })
           tries = []
-          events = play({ transactional: true }) do |batch, child|
+          events = play({ transactional: true }) do |batch, node|
             tries << batch.payloads
             batch.each do |message|
-              fail_to_begin(child.producer) if tries.one?
+              fail_to_begin(node.producer) if tries.one?
               batch.mark(message)
             end
-            child.stop!
+            node.stop!
           end
 
           assert_equal [%w[0 1], %w[1]], tries
@@ -181,12 +181,12 @@ module Skep
           @broker.fail_next(PRODUCE, REQUEST_TIMED_OUT) # librdkafka retries after retry.backoff.ms
           producers = []
           slowly = { "retry.backoff.ms": 5_000, "retry.backoff.max.ms": 5_000 }
-          play({ transactional: true, producer: slowly }) do |_, child|
-            producers << producer_of(child)
-            child.producer.produce("out", "one")
+          play({ transactional: true, producer: slowly }) do |_, node|
+            producers << producer_of(node)
+            node.producer.produce("out", "one")
             raise IOError, "the disk is away" if producers.one?
 
-            child.stop!
+            node.stop!
           end
 
           assert_equal 2, producers.uniq.size
@@ -195,10 +195,11 @@ module Skep
 
         test "a batch whose output is too large becomes a dead letter" do
           feed("orders", [["k", "one", 0], ["k", "large", 0], ["k", "two", 0]])
-          stop = ->(name, _, child) { child.stop! if name == "dead_lettered" }
-          more = { dead_letter: "dead", attempts: 2, producer: { "message.max.bytes": 9_000 } }
-          events = pass_on(9, told: stop, **more) do |child, message|
-            child.producer.produce("out", "x" * 10_000) if message.payload == "large"
+          stop = ->(name, _, node) { node.stop! if name == "dead_lettered" }
+          more = { dead_letter_topic: "dead", max_attempts: 2,
+                   producer: { "message.max.bytes": 9_000 } }
+          events = pass_on(9, on_event: stop, **more) do |node, message|
+            node.producer.produce("out", "x" * 10_000) if message.payload == "large"
           end
 
           assert_match(/too large/, named(events, "dead_lettered").first[:error])
@@ -209,7 +210,7 @@ module Skep
         test "only the handler of a batch can produce" do
           feed("orders", [["k", "one", 0]])
           kept = nil
-          pass_on(1) { |child| kept = child.producer }
+          pass_on(1) { |node| kept = node.producer }
 
           error = assert_raises(NoTransaction) { kept.produce("out", "late") }
           assert_match(/while its handler processes a batch/, error.message)
@@ -224,10 +225,10 @@ module Skep
         test "a transactional source needs read_committed and order by partition" do
           kafka = { "bootstrap.servers": "b:1", "isolation.level": "read_uncommitted" }
           source = Source.new(kafka:, group: "g", topics: "t", transactional: true)
-          assert_match(/transactional: needs isolation\.level/, source.errors.join)
+          assert_match(/transactional needs isolation\.level/, source.errors.join)
           source = Source.new(kafka: { "bootstrap.servers": "b:1" }, group: "g", topics: "t",
                                            transactional: true, ordered_by: :key)
-          assert_match(/transactional: needs ordered_by: :partition/, source.errors.join)
+          assert_match(/transactional needs ordered_by: :partition/, source.errors.join)
         end
 
         private
@@ -239,8 +240,8 @@ module Skep
           assert_equal 0, consumer.commit([["orders", 0, offset]], 10)
         end
 
-        def producer_of(child)
-          child.producer.instance_variable_get(:@renewable_producer).producer
+        def producer_of(node)
+          node.producer.instance_variable_get(:@renewable_producer).producer
         end
 
         # Drops its client, as after an init_transactions that failed.
@@ -258,14 +259,14 @@ module Skep
         end
 
         # Copies messages to the topic out; stops the node after `count` messages, retries included.
-        def pass_on(count, told: nil, **more)
+        def pass_on(count, on_event: nil, **more)
           seen = Thread::Queue.new
-          play({ transactional: true, **more }, told:) do |batch, child|
+          play({ transactional: true, **more }, on_event:) do |batch, node|
             batch.size.times { seen << true }
-            child.stop! if seen.size >= count
+            node.stop! if seen.size >= count
             batch.each do |message|
-              yield child, message if block_given?
-              child.producer.produce("out", message.payload, key: message.key)
+              yield node, message if block_given?
+              node.producer.produce("out", message.payload, key: message.key)
             end
           end
         end

@@ -3,7 +3,7 @@
 require "test_helper"
 require "skep/kafka"
 require "skep/swarm"
-require "kafka/support/fake_child"
+require "kafka/support/fake_node"
 require "kafka/support/pile"
 
 # Tests with a broker of their own: sources run in this process (`play`) or in forked ones
@@ -21,17 +21,18 @@ class KafkaCase < Skep::TestCase
       @test = test
       @lines = []
       @pid, @reader = test.in_child do |writer|
-        child = FakeChild.new(id:) { |*told| writer.write("#{JSON.generate(told)}\n") }
-        trap("TERM") { child.stop! }
-        Skep::Kafka::Source.new(**options).run(child, note(file, id))
+        node = FakeNode.new(id:) { |*event| writer.write("#{JSON.generate(event)}\n") }
+        trap("TERM") { node.stop! }
+        Skep::Kafka::Source.new(**options).run(node, note(file, id))
       end
     end
 
     # Waits for something of that name that satisfies the block; its facts.
     def await(name, seconds = SECONDS)
+      seconds = Patience.of(seconds)
       by = @test.deadline(seconds)
       loop do
-        found = @lines.find { |told, facts| told == name && (!block_given? || yield(facts)) }
+        found = @lines.find { |known, facts| known == name && (!block_given? || yield(facts)) }
         return @lines.slice!(0..@lines.index(found)).last.last if found
 
         @test.wait_readable(@reader, @test.seconds_until(by))
@@ -60,13 +61,13 @@ class KafkaCase < Skep::TestCase
 
   def setup
     Skep::Kafka::EmbeddedBroker.check
-  rescue Skep::Kafka::GemMissing => e # without a compiler the gem can't be had
+  rescue Skep::Kafka::MissingGem => e # without a compiler the gem can't be had
     missing e.message
   end
 
   def teardown
     @broker&.stop
-    @child&.close
+    @node&.close
   end
 
   def broker(**topics)
@@ -86,25 +87,25 @@ class KafkaCase < Skep::TestCase
     pile&.close
   end
 
-  # Runs a source in this process until the handler, or what it tells, calls `child.stop!`. Gives
-  # what it told.
-  def play(more = {}, told: nil, suspects: [], &handler)
+  # Runs a source in this process until the handler, or the block `on_event`, calls `node.stop!`.
+  # Returns its events.
+  def play(more = {}, on_event: nil, suspects: [], &handler)
     events = []
-    @child&.close
-    @child = FakeChild.new(suspects:) do |name, facts|
+    @node&.close
+    @node = FakeNode.new(suspects:) do |name, facts|
       events << [name, facts]
-      told&.call(name, facts, @child)
+      on_event&.call(name, facts, @node)
     end
-    Skep::Kafka::Source.new(**options(**more)).run(@child, handler)
+    Skep::Kafka::Source.new(**options(**more)).run(@node, handler)
     events
   end
 
   # So many payloads of a topic.
   def payloads_of(topic, count)
     found = []
-    play({ topics: topic, group: "verdict" }) do |batch, child|
+    play({ topics: topic, group: "verdict" }) do |batch, node|
       found.concat(batch.payloads)
-      child.stop! if found.size >= count
+      node.stop! if found.size >= count
     end
     found
   end
@@ -113,9 +114,9 @@ class KafkaCase < Skep::TestCase
   def again(topic = "orders")
     feed(topic, [["k", "last", 0]])
     found = []
-    play({ topics: topic }) { |batch, child| found.concat(batch.payloads) && child.stop! }
+    play({ topics: topic }) { |batch, node| found.concat(batch.payloads) && node.stop! }
     found - %w[last]
   end
 
-  def named(events, name) = events.filter_map { |told, facts| facts if told == name }
+  def named(events, name) = events.filter_map { |known, facts| facts if known == name }
 end

@@ -4,7 +4,7 @@ require "skep/kafka"
 
 module Skep
   module Kafka
-    # Writes messages in one piece: those of a partition come together to whoever reads it, however
+    # Writes messages in one piece: those of a partition are read together, however
     # late a thread may be. None is sent before all of them are here and have their partition.
     #
     #   pile = Pile.new(broker.bootstrap_servers)

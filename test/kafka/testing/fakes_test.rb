@@ -12,25 +12,25 @@ class KafkaTestingFakesTest < Skep::TestCase
   Kafka = Skep::Kafka
   Testing = Kafka::Testing
   # Only NodeMain calls it.
-  NOT_OF_CHILD = %i[leave].freeze
+  NOT_OF_NODE = %i[leave].freeze
   # What a source calls beyond the public methods.
-  OF_CHILD = %i[__lend].freeze
+  OF_NODE = %i[__lend].freeze
   # Only the group member calls them, which a test run doesn't have.
   NOT_OF_PRODUCERS = %i[init_transactions close].freeze
   # The folders whose code runs in a test run.
   RUN = "lib/skep/kafka/{processing,failure,metrics}/**/*.rb"
-  private_constant :Kafka, :Testing, :NOT_OF_CHILD, :OF_CHILD, :NOT_OF_PRODUCERS, :RUN
+  private_constant :Kafka, :Testing, :NOT_OF_NODE, :OF_NODE, :NOT_OF_PRODUCERS, :RUN
 
-  test "FakeChild has the public methods of Child" do
-    names = own_methods(Skep::Swarm::Child).reject { |name| name.start_with?("__") }
-    assert_stands_for Testing::FakeChild, Skep::Swarm::Child, names - NOT_OF_CHILD + OF_CHILD
+  test "FakeNode has the public methods of Node" do
+    names = own_methods(Skep::Swarm::Node).reject { |name| name.start_with?("__") }
+    assert_stands_for Testing::FakeNode, Skep::Swarm::Node, names - NOT_OF_NODE + OF_NODE
   end
 
-  test "FakeChild has the methods of a worker thread's child" do
+  test "FakeNode has the methods of a worker thread's node" do
     names = Skep::Swarm::Processes::ThreadContext.public_instance_methods(false)
-    names = names.reject { |name| name.start_with?("__") } + OF_CHILD
+    names = names.reject { |name| name.start_with?("__") } + OF_NODE
     refute_empty names
-    assert_empty names - Testing::FakeChild.public_instance_methods
+    assert_empty names - Testing::FakeNode.public_instance_methods
   end
 
   test "FakeProducer has the methods of HandlerProducer and TransactionalProducer" do

@@ -76,7 +76,7 @@ class HeapPageSlabTest < Skep::TestCase
     RUBY
   end
 
-  test "lets a file be shared anew, and what was forked before goes on" do
+  test "lets a file be shared again, and what was forked before goes on" do
     native
     assert_equal "true true", program(<<~RUBY)
       kept = build(100_000)

@@ -55,7 +55,7 @@ ExampleScenario.play do
 
   push.call("Stuck", "longest" => 1)
   hung = swarm.await("node_hung")
-  must("name the stuck job, not #{hung["in_hand"]}") { hung["in_hand"].to_s.include?("Stuck") }
+  must("name the stuck job, not #{hung["in_flight"]}") { hung["in_flight"].to_s.include?("Stuck") }
   redis.crash
   push.call("Kills")
   swarm.follow("what kills is set aside") { redis.ask("ZCARD", "dead") == "1" }

@@ -46,8 +46,8 @@ ExampleScenario.play do
   kill_at(swarm, [1, 1_500]) { entries.call }
   feed("orders", second)
   hung = swarm.await("node_hung")
-  must("name the batch that is stuck, not #{hung["in_hand"]}") do
-    hung["in_hand"].to_s.match?(%r{orders/\d+/\d+-\d+})
+  must("name the batch that is stuck, not #{hung["in_flight"]}") do
+    hung["in_flight"].to_s.match?(%r{orders/\d+/\d+-\d+})
   end
   swarm.signal(:USR2)
   feed("orders", third)

@@ -1,13 +1,13 @@
 # frozen_string_literal: true
 
 # Who listens to ActiveSupport::Notifications hears events without a word in the swarm file, whoever
-# follows the helper and the supervisor's program; docs/events.md has a recipe for OpenTelemetry
-# that does what it says.
+# follows the helper and the supervisor's program; docs/reference/events.md has a recipe for
+# OpenTelemetry that does what it says.
 require_relative "../scenario"
 
 Scenario.play do
   swarm = run_swarm(<<~'RUBY')
-    Skep.swarm "notified", nodes: 1, restarts: 100 do |swarm|
+    Skep.swarm "notified", nodes: 1, max_restarts: 100 do |swarm|
       swarm.preload do
         require "active_support"
         require "active_support/notifications"
@@ -15,7 +15,7 @@ Scenario.play do
           File.write("#{__dir__}/heard", "#{name} #{payload[:node]} #{Process.pid}\n", mode: "a")
         end
       end
-      swarm.work { |child| child.ready!; child.wait until child.stopping? }
+      swarm.work { |node| node.ready!; node.wait until node.stopping? }
     end
   RUBY
   path = "#{swarm.directory}/heard"
@@ -38,13 +38,13 @@ Scenario.play do
   end
   must("stop with 0") { swarm.stop.exitstatus == 0 }
 
-  docs = File.read("#{__dir__}/../../../docs/events.md", encoding: "UTF-8")
+  docs = File.read("#{__dir__}/../../../docs/reference/events.md", encoding: "UTF-8")
   recipe = docs[/^```ruby\n(tracer = .*?)^```/m, 1]
   swarm = run_swarm(<<~RUBY, env: { "OTEL_TRACES_EXPORTER" => "console" })
     require "opentelemetry/sdk"
     Skep.swarm "traced", nodes: 1 do |swarm|
       #{recipe}
-      swarm.work { |child| child.ready!; child.wait until child.stopping? }
+      swarm.work { |node| node.ready!; node.wait until node.stopping? }
     end
   RUBY
   node = swarm.await("node_ready") { |event| event["node"] == 0 }

@@ -17,7 +17,7 @@ Scenario.play do
   worker = Skep::Threads::Background.new("patient") { |own| own.each { inbox.pop(timeout: 10) } }
   worker.push(1)
   layout = Skep::Swarm::IPC::Scoreboard::Layout.new(nodes: 1, threads: 0)
-  child = Skep::Swarm::Child.new(id: 0, swarm: "async", mold: 0, layout:, report: ->(*) {},
+  node = Skep::Swarm::Node.new(id: 0, swarm: "async", mold: 0, layout:, report: ->(*) {},
                                  page: Skep::OS::SharedPage.create(layout.total))
   gate, opener = IO.pipe
   pid = fork { opener.close || gate.read || exit!(3) }
@@ -28,7 +28,7 @@ Scenario.play do
            -> { pool.run([1, 2]) { |n| [n, inbox.pop(timeout: 10)] }.map(&:first) },
            -> { worker.close(timeout: 10) },
            -> { pidfd.wait(timeout: 10)&.pid },
-           -> { child.wait(10) },
+           -> { node.wait(10) },
            -> { inbox.pop(timeout: 0.05) || :late }]
   results = Async do |task|
     tasks = waits.map { |wait| task.async { wait.call.tap { order << :waited } } }
@@ -36,7 +36,7 @@ Scenario.play do
       order << :worked
       narrow.pop
       opener.close
-      child.__stop
+      node.__stop
       tasks.last.wait
       3.times { inbox.push(:go) }
     end

@@ -45,10 +45,10 @@ Scenario.play do
   swarm.await("node_ready", times: 2)
   clients = Array.new(CLIENTS) { Client.new(port) }
 
-  socket = Skep::Watch::Query.new(File.join(swarm.directory, "web.sock"))
+  socket = Skep::Control::Client.new(File.join(swarm.directory, "web.sock"))
   %w[restart upgrade reload].each do |name|
     before = clients.sum(&:answered)
-    answer = socket.ask(name, seconds: Scenario::SECONDS)
+    answer = socket.call(name, timeout: Scenario::SECONDS)
     must("#{name}: #{answer}; #{swarm.account}") { answer["done"] == name }
     swarm.follow("requests are answered after it") { clients.sum(&:answered) > before + 20 }
   end

@@ -11,16 +11,18 @@ KafkaScenario.play do
   feed(topic, (0...1_000).map { |n| [n.to_s, "v"] })
   await_keys(1_000)
   broker.kill
-  lost = swarm.await("kafka_lost", times: 2)
+  lost = swarm.await("kafka_disconnected", times: 2)
   must("name the broker: #{lost}") { lost.all? { |event| event["brokers"] == broker.address } }
   broker.start
-  swarm.await("kafka_back", times: 2)
+  swarm.await("kafka_reconnected", times: 2)
   feed(topic, (1_000...2_000).map { |n| [n.to_s, "v"] })
   await_keys(2_000)
 
   must("handle every message") { keys.uniq.sort == (0...2_000).to_a }
   must("lose no node") { swarm.nodes.size == 2 }
   told = swarm.events.map { |event| event["event"] }.tally
-  must("tell it once: #{swarm.account}") { told.values_at("kafka_lost", "kafka_back") == [2, 2] }
+  must("tell it once: #{swarm.account}") do
+    told.values_at("kafka_disconnected", "kafka_reconnected") == [2, 2]
+  end
   must("end with 0") { swarm.stop.exitstatus.zero? }
 end

@@ -8,7 +8,7 @@ require_relative "scenario"
 KafkaScenario.play do
   orders, dead = topic("orders", 2), topic("dead", 1)
   feed(orders, [["1", "v", 0], ["2", "v", 1], ["666", "bad", 0], ["3", "v", 0]])
-  more = ", dead_letter: #{dead.inspect}, batch: 10, connect_timeout: 60"
+  more = ", dead_letter_topic: #{dead.inspect}, max_messages: 10, connect_timeout: 60"
   body = "batch.each { |message| exit!(7) if message.payload == 'bad' }"
   kafka = { "socket.timeout.ms" => 2_000, "session.timeout.ms" => 6_000 }
   swarm = run_swarm(reader(orders, more:, body:, kafka:))
@@ -17,17 +17,18 @@ KafkaScenario.play do
   swarm.kill(java, :STOP)
   stopped = Skep::OS.now
   swarm.await("kafka_unreachable") { |event| event["node"] == died["node"] }
-  lost = swarm.await("kafka_lost") { |event| event["node"] != died["node"] }
+  lost = swarm.await("kafka_disconnected") { |event| event["node"] != died["node"] }
   puts format("told after %.1f s", Skep::OS.now - stopped)
   must("name the broker: #{lost}") { lost["brokers"] == broker.address }
   swarm.kill(java, :CONT)
-  swarm.await("kafka_back")
+  swarm.await("kafka_reconnected")
   letter = swarm.await("dead_lettered")
   must("count three crashes: #{letter}") { letter["crashes"] == 3 }
   feed(orders, (10...1_000).map { |n| [n.to_s, "v"] })
   await_keys(993)
 
-  others = swarm.events.select { |event| GONE.include?(event["event"]) && event["exitstatus"] != 7 }
+  gone = swarm.events.select { |event| GONE.include?(event["event"]) }
+  others = gone.reject { |event| event["exit_status"] == 7 }
   must("lose no healthy node: #{others}") { others.empty? }
   must("set one aside") { read(dead).map { |one| one[:key] } == ["666"] }
   must("stop with 0") { swarm.stop.exitstatus.zero? }

@@ -13,15 +13,15 @@ KafkaScenario.play do
   early = run_swarm(reader("orders", nodes: 2, more: ", connect_timeout: 1"))
   status = early.wait.exitstatus
   must("end with 75, not #{status}: #{early.stderr}") do
-    status == 75 && early.stderr =~ /\Askep: .*no broker of .* answered within 1 s/
+    status == 75 && early.stderr =~ /\Askep: .*No broker of .* answered within 1 s/
   end
 
   swarm = run_swarm(reader("orders", nodes: 2, more: ", connect_timeout: nil",
-                                     options: ", boot_timeout: 2"))
+                                     options: ", boot_timeout: 10"))
   told = swarm.await("kafka_unreachable")
-  must("say that it waits: #{told}") { told["note"] == "waits until a broker answers" }
+  must("say that it waits: #{told}") { told["hint"] == "skep waits until a broker answers" }
   swarm.await("node_ready", times: 2)
-  swarm.follow_for(5)
+  swarm.follow_for(12)
   must("lose no node: #{swarm.account}") { swarm.events.none? { |e| GONE.include?(e["event"]) } }
 
   broker.start

@@ -107,7 +107,7 @@ class Losses < KafkaScenario
     @swarm.follow("no lag is left") { lags.all?(0) }
     told = @swarm.events.map { |event| event["event"] }.tally
     must("replace no node: #{told}, #{@swarm.account}") { @swarm.nodes.size == GROUPS.size * NODES }
-    must("not take the cluster for lost: #{told}") { !told.key?("kafka_lost") }
+    must("not take the cluster for lost: #{told}") { !told.key?("kafka_disconnected") }
     must("suspect nothing: #{told}") { told.keys.grep(/suspected/).empty? }
     must("stop with 0; #{@swarm.account}") { @swarm.stop.exitstatus.zero? }
     puts "told: #{told.select { |name, _| name.match?(/kafka|handler/) }}"
@@ -166,12 +166,12 @@ class Losses < KafkaScenario
       Skep.swarm "readers", stop_timeout: 20 do |swarm|
         work = lambda do |group, more = {}, **how|
           source = Skep::Kafka::Source.new(kafka: { **kafka, **more }, topics: "orders", group:, threads: 2,
-                                           batch: 20, commit_every: 0.5, **how)
-          swarm.work(source, nodes: #{NODES}) do |batch, child|
+                                           max_messages: 20, commit_interval: 0.5, **how)
+          swarm.work(source, nodes: #{NODES}) do |batch, node|
             file = Thread.current[:file] ||= File.open("\#{__dir__}/\#{group}/done.\#{Process.pid}.\#{moment}", "ab")
             batch.each do |message|
               id = JSON.parse(message.payload)["id"]
-              child.producer.produce("\#{group}.out", id.to_s, partition: message.partition)
+              node.producer.produce("\#{group}.out", id.to_s, partition: message.partition)
               file.syswrite([moment, message.partition, Process.pid, message.offset, id].pack("Q>L>L>Q>Q>"))
             end
             IO.select(nil, nil, nil, 0.02) # so that a broker goes while it is at work

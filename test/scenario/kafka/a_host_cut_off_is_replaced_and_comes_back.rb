@@ -31,11 +31,11 @@ KafkaScenario.play do
   hold = File.join(directory, "hold")
   held = <<~RUBY
     if File.exist?(#{hold.inspect}) && Socket.gethostname == #{hosts.names[1].inspect}
-      File.write("#{hold}.\#{child.id}", "")
-      child.busy(for: 100) { File.read(#{hold.inspect}) }
+      File.write("#{hold}.\#{node.id}", "")
+      node.busy(for: 100) { File.read(#{hold.inspect}) }
     end
   RUBY
-  source = reader(topic, nodes: 2, more: ", commit_every: 0.2", body: held,
+  source = reader(topic, nodes: 2, more: ", commit_interval: 0.2", body: held,
                   kafka: { "bootstrap.servers" => address, "session.timeout.ms" => "6000" })
   swarms = [0, 1].map { |n| run_swarm(source, under: hosts.under(n)) }
   share(8, *swarms, among: 4)

@@ -6,8 +6,8 @@ require_relative "scenario"
 # partition's in order.
 KafkaScenario.play do
   topic = topic("orders", 8)
-  swarm = run_swarm(reader(topic, nodes: 3, more: ", commit_every: 0.1",
-                           options: ", restarts: 100"))
+  swarm = run_swarm(reader(topic, nodes: 3, more: ", commit_interval: 0.1",
+                           options: ", max_restarts: 100"))
   victims = swarm.await("node_ready", times: 3).map { |event| event["pid"] }
   10.times do |round|
     feed(topic, (0...2_000).map { |n| [((round * 2_000) + n).to_s, "v" * 50] })
@@ -20,6 +20,8 @@ KafkaScenario.play do
   must("handle every message") { keys.uniq.sort == (0..20_000).to_a }
   must("end with 0") { swarm.stop.exitstatus.zero? }
   repeated = keys.size - keys.uniq.size
-  must("repeat no more than what was in hand or uncommitted") { repeated < 20_000 }
   puts "repeated #{repeated}"
+  # What a killed node had done and not committed: of a round 3 of 8 partitions at most. Without
+  # commits each kill would repeat the earlier rounds, too: some 36,000 messages in all.
+  must("repeat only uncommitted messages: #{repeated}") { repeated < 10_000 }
 end

@@ -19,7 +19,7 @@ KafkaScenario.play do
       kafka = { "bootstrap.servers": "#{broker.address}" }
       source = Skep::Kafka::Source.new(kafka:, group: "g#{more.size}", topics: ["#{orders}"] #{more})
       Skep.swarm "slow", nodes: 1 do |swarm|
-        swarm.work(source) do |batch, child|
+        swarm.work(source) do |batch, node|
           batch.each { |message| IO.select(nil, nil, nil, 0.005) }
         end
       end

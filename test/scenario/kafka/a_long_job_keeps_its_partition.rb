@@ -18,12 +18,12 @@ KafkaScenario.play do
     nap = Fiddle::Function.new(Fiddle.dlopen(nil)["usleep"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT,
                                need_gvl: true)
     Skep.swarm "long", nodes: 1, liveness_timeout: 30 do |swarm|
-      swarm.work(source) do |batch, child|
+      swarm.work(source) do |batch, node|
         batch.each do |message|
           deaf = File.read("#{file}").include?("begin deaf") if File.exist?("#{file}")
           File.write("#{file}", "begin \#{message.payload}\\n", mode: "a")
           case message.payload
-          when "long" then child.busy(for: 60) { IO.select(nil, nil, nil, 9) }
+          when "long" then node.busy(for: 60) { IO.select(nil, nil, nil, 9) }
           when "deaf" then nap.call(9_000_000) unless deaf
           end
           File.write("#{file}", "end \#{message.payload}\\n", mode: "a")
@@ -53,8 +53,8 @@ KafkaScenario.play do
     told = events.call("kafka_error").map { |event| event["code"] }
     told.include?("_MAX_POLL_EXCEEDED") && changes.call == %w[assigned lost assigned]
   end
-  puts "fenced itself: #{events.call("kafka_fenced_itself").size}"
+  puts "fenced itself: #{events.call("kafka_member_fenced").size}"
   must("do it again, once: #{lines.tally}") { lines.count("begin deaf") == 2 }
-  must("keep its name") { events.call("kafka_name_taken").empty? }
+  must("keep its name") { events.call("kafka_instance_id_taken").empty? }
   must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus.zero? }
 end

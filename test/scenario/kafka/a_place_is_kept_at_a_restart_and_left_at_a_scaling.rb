@@ -10,9 +10,9 @@ require_relative "scenario"
 KafkaScenario.play do
   topic = topic("orders", 8)
   body = <<~'RUBY'
-    if child.swarm == "others" && batch.any? { |message| message.key == "stuck" }
-      child.event(:stuck)
-      child.wait(60) && IO.select(nil, nil, nil, 60)
+    if node.swarm == "others" && batch.any? { |message| message.key == "stuck" }
+      node.event(:stuck)
+      node.wait(60) && IO.select(nil, nil, nil, 60)
     end
   RUBY
   source = reader(topic, nodes: 2, kafka: { "session.timeout.ms" => "60000" },

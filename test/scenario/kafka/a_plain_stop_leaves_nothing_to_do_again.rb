@@ -62,7 +62,7 @@ class PlainStop < KafkaScenario
   def start(topic, number)
     kafka = PlainStop.embedded? ? broker.settings : { "group.instance.id" => nil }
     kafka["partition.assignment.strategy"] = "cooperative-sticky" if ENV["COOP"].to_s == "1"
-    run_swarm(reader(topic, nodes: 4, group: "readers#{number}", kafka:, more: ", batch: 20",
+    run_swarm(reader(topic, nodes: 4, group: "readers#{number}", kafka:, more: ", max_messages: 20",
                             body: "IO.select(nil, nil, nil, 0.01 + rand(0.1))"))
   end
 

@@ -78,13 +78,13 @@ class Poisoning < KafkaScenario
     HANG + EAT + <<~RUBY
       require "skep/kafka"
       kafka = { "bootstrap.servers": "#{broker.address}" }
-      source = Skep::Kafka::Source.new(kafka:, group: "#{kind}", topics: "#{@orders}", batch: 50,
-                                       threads: #{threads}, dead_letter: "#{@dead}")
+      source = Skep::Kafka::Source.new(kafka:, group: "#{kind}", topics: "#{@orders}",
+                                       max_messages: 50, threads: #{threads}, dead_letter_topic: "#{@dead}")
       Skep.swarm "poisoned", nodes: 2 #{options} do |swarm|
         swarm.on_boot { @file = File.open("\#{__dir__}/done.\#{Process.pid}", "a") }
         bad = -> { #{harm} }
         done = ->(messages) { @file.syswrite(messages.map { |one| "\#{one.key}\\n" }.join) }
-        swarm.work(source) do |batch, child|
+        swarm.work(source) do |batch, node|
           #{HANDLERS.fetch(handler)}
         end
       end
@@ -129,7 +129,7 @@ class Poisoning < KafkaScenario
   def stopping(told) = told.fetch("swarm_stopping").first["mono"]
 
   def how(event)
-    status = event["signal"] ? "SIG#{event["signal"]}" : "exit status #{event["exitstatus"]}"
+    status = event["signal"] ? "SIG#{event["signal"]}" : "exit status #{event["exit_status"]}"
     [status, *event["reason"]].join(", ")
   end
 

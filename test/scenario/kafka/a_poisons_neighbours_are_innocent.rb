@@ -12,9 +12,9 @@ KafkaScenario.play do
     require "fiddle"
     kafka = { "bootstrap.servers": "#{broker.address}" }
     source = Skep::Kafka::Source.new(kafka:, group: "orders", topics: "#{orders}", threads: 4,
-                                     commit_every: 0.5, dead_letter: "#{dead}")
+                                     commit_interval: 0.5, dead_letter_topic: "#{dead}")
     Skep.swarm "poisoned", nodes: 1 do |swarm|
-      swarm.work(source) do |batch, child|
+      swarm.work(source) do |batch, node|
         batch.each do |message|
           case message.payload
           when "slow" then IO.select(nil, nil, nil, 1.5)
@@ -36,14 +36,14 @@ KafkaScenario.play do
   done = -> { File.exist?(notes) ? File.readlines(notes, chomp: true) : [] }
   swarm.follow("all but one is handled", seconds: 60) { done.call.uniq.size == 43 }
   swarm.follow("nobody is suspect any more") { swarm.status("poisoned")["suspects"].empty? }
-  suspected = swarm.events.select { |event| event["event"] == "work_suspected" }
+  suspected = swarm.events.select { |event| event["event"] == "work_isolated" }
   must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus.zero? }
 
-  puts suspected.map { |event| event.slice("in_hand", "alone", "crashes") }
+  puts suspected.map { |event| event.slice("in_flight", "alone", "crashes") }
   must("set aside nothing but the guilty one") { read(dead).map { |one| one[:key] } == ["bad 0"] }
   must("have had it in hand with others, once: #{suspected}") do
     suspected.map { |event| event["alone"] } == [false, true, true, true] &&
-      suspected.first["in_hand"].size == 4
+      suspected.first["in_flight"].size == 4
   end
   must("count three crashes: #{letter}") { letter["crashes"] == 3 }
   must("wait in no crash loop") { swarm.events.none? { |event| event["event"] == "node_waiting" } }

@@ -10,7 +10,7 @@ ROUND = 1_000
 
 KafkaScenario.play do
   topic = topic("orders", 8)
-  more = ", commit_every: 0.5, batch: 50, threads: 2"
+  more = ", commit_interval: 0.5, max_messages: 50, threads: 2"
   swarm = run_swarm(reader(topic, nodes: 2, more:))
   others = run_swarm(reader(topic, nodes: 1, more:).sub("\"readers\"", "\"others\""))
   share(8, swarm, others, among: 3)
@@ -31,7 +31,7 @@ KafkaScenario.play do
   failed = swarm.events.select { |event| %w[error fatal].include?(event["level"]) }
   must("fail at nothing: #{failed.first}") { failed.empty? }
   died = swarm.events.select { |event| GONE.include?(event["event"]) }
-  must("let everybody finish") { died.all? { |event| event["exitstatus"] == 0 } }
+  must("let everybody finish") { died.all? { |event| event["exit_status"] == 0 } }
   puts "#{all + 8} messages, #{keys.size - keys.uniq.size} handled twice, " \
        "#{generation("readers") - before} rebalances"
 end

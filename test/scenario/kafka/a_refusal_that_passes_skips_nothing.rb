@@ -27,8 +27,8 @@ KafkaScenario.play do
   more.call(10)
   await_keys(fed)
   door.refuse(Door::TOPIC, "orders")
-  told = swarm.await("kafka_refused", times: 2) { |event| event["partition"] }
-  must("say what to allow: #{told}") { told.all? { |one| one["note"].include?("Read --op") } }
+  told = swarm.await("kafka_unauthorized", times: 2) { |event| event["partition"] }
+  must("say what to allow: #{told}") { told.all? { |one| one["hint"].include?("Read --op") } }
   more.call(1)
   must("scale") { swarm.skep("scale", "readers", "3").nil? }
   share(PARTITIONS, swarm, among: 3, seconds: 60)

@@ -26,13 +26,13 @@ KafkaScenario.play do
   swarm = run_swarm(<<~RUBY)
     require "skep/kafka"
     kafka = { "bootstrap.servers": "#{broker.address}" }
-    source = Skep::Kafka::Source.new(kafka:, group: "orders", topics: "#{orders}", batch: 10,
+    source = Skep::Kafka::Source.new(kafka:, group: "orders", topics: "#{orders}", max_messages: 10,
                                      transactional: true, retry_backoff: 0.01,
                                      producer: { "transaction.timeout.ms": #{TIMEOUT * 1000},
                                                  "retry.backoff.ms": 500 })
-    Skep.swarm "orders", nodes: 1, restarts: 1_000, liveness_timeout: 60 do |swarm|
-      swarm.work(source) do |batch, child|
-        batch.each { |one| child.producer.produce("#{outputs}", one.payload, key: one.key) }
+    Skep.swarm "orders", nodes: 1, max_restarts: 1_000, liveness_timeout: 60 do |swarm|
+      swarm.work(source) do |batch, node|
+        batch.each { |one| node.producer.produce("#{outputs}", one.payload, key: one.key) }
         next unless Dir.exist?("#{raising}")
 
         IO.select(nil, nil, nil, 0.2) # until they are there, and before they are sent again
@@ -75,7 +75,11 @@ KafkaScenario.play do
     other.init_transactions
     other.close
   end
-  kill = -> { swarm.kill(swarm.status("orders")["nodes"].first["pid"]) }
+  kill = lambda do
+    pid = nil # while the node is replaced
+    swarm.follow("there is a node") { pid = swarm.status("orders")["nodes"].first["pid"] }
+    swarm.kill(pid)
+  end
 
   more.call
   swarm.await("kafka_rebalance") { |event| event["partitions"].any? } # the group is there

@@ -41,7 +41,7 @@ class Dependency < KafkaScenario
       require "skep/kafka"
       source = Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "#{broker.address}" },
                                        group: "#{orders}", topics: "#{orders}", threads: 4,
-                                       ordered_by: :#{by}, dead_letter: #{letters.inspect})
+                                       ordered_by: :#{by}, dead_letter_topic: #{letters.inspect})
       Skep.swarm "readers", nodes: 1 do |swarm|
         swarm.on_boot { @done = File.open("\#{__dir__}/done", "a") }
         downstream = lambda do |messages|

@@ -20,13 +20,13 @@ KafkaScenario.play do
     require "skep/kafka"
     kafka = { "bootstrap.servers": "#{broker.address}", "session.timeout.ms": #{(SESSION * 1000).to_i} }
     source = Skep::Kafka::Source.new(kafka:, group: "orders", topics: "#{orders}", threads: 2,
-                                     batch: #{BATCH}, transactional: true,
+                                     max_messages: #{BATCH}, transactional: true,
                                      retry_backoff: 0.01)
-    Skep.swarm "orders", nodes: #{NODES}, restarts: 1_000, liveness_timeout: 60 do |swarm|
+    Skep.swarm "orders", nodes: #{NODES}, max_restarts: 1_000, liveness_timeout: 60 do |swarm|
       swarm.on_boot { @done = File.open("\#{__dir__}/done.\#{Process.pid}", "a") }
-      swarm.work(source) do |batch, child|
+      swarm.work(source) do |batch, node|
         batch.each do |message|
-          child.producer.produce("#{outputs}", message.payload, key: message.key)
+          node.producer.produce("#{outputs}", message.payload, key: message.key)
         end
         raise "after its output" if Random.rand < 0.02
         IO.select(nil, nil, nil, 0.5) if File.exist?("\#{__dir__}/slow")

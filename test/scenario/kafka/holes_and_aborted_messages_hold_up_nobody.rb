@@ -68,15 +68,15 @@ class Holes < KafkaScenario
     works = GROUPS.map { |name, how| "work.call(#{name.inspect}, #{how})" }
     <<~RUBY
       require "skep/kafka"
-      Skep.swarm "readers", stop_timeout: 20, restarts: 1_000 do |swarm|
+      Skep.swarm "readers", stop_timeout: 20, max_restarts: 1_000 do |swarm|
         work = lambda do |group, more, **how|
           kafka = { "bootstrap.servers": "#{broker.address}", **more }
-          source = Skep::Kafka::Source.new(kafka:, topics: %w[accounts ledger], group:, threads: 3, batch: 30,
-                                           commit_every: 0.5, **how)
-          swarm.work(source, nodes: 2) do |batch, child|
-            batch.each { child.wait(0.03) } # so that kills find it at work
+          source = Skep::Kafka::Source.new(kafka:, topics: %w[accounts ledger], group:, threads: 3,
+                                           max_messages: 30, commit_interval: 0.5, **how)
+          swarm.work(source, nodes: 2) do |batch, node|
+            batch.each { node.wait(0.03) } # so that kills find it at work
             places = batch.map { |one| ["\#{one.topic}/\#{one.partition}/\#{one.offset}", one.key] }
-            places.each { |place, _| child.producer.produce("copies", place, key: place) } if group == "exact"
+            places.each { |place, _| node.producer.produce("copies", place, key: place) } if group == "exact"
             File.write("#{file}", places.map { |place| "\#{[group, *place].join(" ")}\n" }.join, mode: "a")
           end
         end

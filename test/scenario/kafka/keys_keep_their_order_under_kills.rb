@@ -20,10 +20,11 @@ KafkaScenario.play do
     require "skep/kafka"
     kafka = { "bootstrap.servers": "#{broker.address}" }
     source = Skep::Kafka::Source.new(kafka:, group: "orders", topics: ["#{orders}"], threads: 4,
-                                     batch: 100, commit_every: 0.2, ordered_by: :key, ahead: 2_000)
-    Skep.swarm "keyed", nodes: 2, restarts: 100 do |swarm|
+                                     max_messages: 100, commit_interval: 0.2, ordered_by: :key,
+                                     max_out_of_order: 2_000)
+    Skep.swarm "keyed", nodes: 2, max_restarts: 100 do |swarm|
       swarm.on_boot { @done = File.open("#{place}.\#{Process.pid}", "a") }
-      swarm.work(source) do |batch, child|
+      swarm.work(source) do |batch, node|
         batch.each do |message|
           IO.select(nil, nil, nil, message.key == "k7" ? 0.02 : 0.0005)
           now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)

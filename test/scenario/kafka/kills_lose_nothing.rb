@@ -16,10 +16,10 @@ KafkaScenario.play do
     require "json"
     kafka = { "bootstrap.servers": "#{broker.address}" }
     source = Skep::Kafka::Source.new(kafka:, group: "orders", topics: ["#{topic}"], threads: 2,
-                                     batch: 50, commit_every: 0.5)
-    Skep.swarm "orders", nodes: 3, restarts: 100 do |swarm|
+                                     max_messages: 50, commit_interval: 0.5)
+    Skep.swarm "orders", nodes: 3, max_restarts: 100 do |swarm|
       swarm.on_boot { @done = File.open("\#{__dir__}/done.\#{Process.pid}", "a") }
-      swarm.work(source) do |batch, child|
+      swarm.work(source) do |batch, node|
         batch.each do |message|
           IO.select(nil, nil, nil, 0.005) if File.exist?("\#{__dir__}/slow")
           @done.syswrite("\#{JSON.parse(message.payload)["id"]}\\n")

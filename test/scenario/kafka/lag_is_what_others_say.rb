@@ -39,13 +39,14 @@ KafkaScenario.play do
   # Nothing is done while the gate is shut: what isn't fetched must be seen too.
   gate = File.join(directory, "gate")
   body = <<~RUBY
-    child.wait(0.1) until child.stopping? || File.exist?(#{gate.inspect})
+    node.wait(0.1) until node.stopping? || File.exist?(#{gate.inspect})
     raise "bad" if batch.any? { |message| message.key == "7" }
   RUBY
-  more = ", batch: 50, commit_every: 0.2, dead_letter: \"orders.dead\", attempts: 1, retry_for: 0"
+  more = ", max_messages: 50, commit_interval: 0.2, " \
+         "dead_letter_topic: \"orders.dead\", max_attempts: 1, retry_for: 0"
   kafka = { "queued.min.messages" => 100, "queued.max.messages.kbytes" => 8,
             "fetch.message.max.bytes" => 4096 }
-  swarm = run_swarm(reader(topic, nodes: 2, more:, kafka:, body:, options: ", restarts: 100"))
+  swarm = run_swarm(reader(topic, nodes: 2, more:, kafka:, body:, options: ", max_restarts: 100"))
   swarm.await("kafka_rebalance", times: 2) { |event| event["change"] == "assigned" }
   feed(topic, (0...20_000).map { |n| [n.to_s, "v" * 50, n % 4] })
   swarm.follow(-> { "all of the lag is seen: #{rows.call(swarm)}" }, seconds: 60) do

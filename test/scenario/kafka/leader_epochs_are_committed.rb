@@ -2,7 +2,7 @@
 
 # A node commits each offset with the leader epoch of the message before it. A broker that restarts
 # begins a new epoch. After a seek back to messages of an older epoch, and after a restart of the
-# swarm there, each batch is still committed within commit_every.
+# swarm there, each batch is still committed within commit_interval.
 require_relative "scenario"
 
 class Epochs < KafkaScenario
@@ -47,8 +47,8 @@ class Epochs < KafkaScenario
   # While the file is there it waits with the first batch that meets the condition.
   def reader_that_waits(condition, body = "")
     File.write(hold, "")
-    reader("orders", nodes: 1, more: ", batch: 3, commit_every: 0.3", body: <<~RUBY)
-      child.wait(0.1) while #{condition} && File.exist?(#{hold.inspect}) && !child.stopping?
+    reader("orders", nodes: 1, more: ", max_messages: 3, commit_interval: 0.3", body: <<~RUBY)
+      node.wait(0.1) while #{condition} && File.exist?(#{hold.inspect}) && !node.stopping?
       #{body}
     RUBY
   end

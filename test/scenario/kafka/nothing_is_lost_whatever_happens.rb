@@ -142,13 +142,13 @@ class Matrix < KafkaScenario
       kafka = { "bootstrap.servers": "#{broker.address}", "session.timeout.ms": 6000,
                 "heartbeat.interval.ms": 1000 }
       source = Skep::Kafka::Source.new(kafka:, group: "#{name}", topics: "orders", threads: 4,
-                                       batch: 200, commit_every: 0.5, connect_timeout: 120)
-      Skep.swarm "#{swarm}", nodes: #{NODES.fetch(name, 4)}, restarts: 1_000, boot_timeout: 150 do |swarm|
+                                       max_messages: 200, commit_interval: 0.5, connect_timeout: 120)
+      Skep.swarm "#{swarm}", nodes: #{NODES.fetch(name, 4)}, max_restarts: 1_000, boot_timeout: 150 do |swarm|
         swarm.on_boot do
           moment = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
           @done = File.open("#{@place}/done.\#{Process.pid}.\#{moment}", "ab")
         end
-        swarm.work(source) do |batch, child|
+        swarm.work(source) do |batch, node|
           slow = File.exist?("#{@place}/slow")
           batch.each.with_index(1) do |message, number|
             id = JSON.parse(message.payload)["id"]

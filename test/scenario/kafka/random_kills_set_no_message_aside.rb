@@ -14,10 +14,10 @@ KafkaScenario.play do
     require "skep/kafka"
     kafka = { "bootstrap.servers": "#{broker.address}" }
     source = Skep::Kafka::Source.new(kafka:, group: "orders", topics: "#{orders}", threads: 2,
-                                     batch: 100, commit_every: 1, dead_letter: "#{dead}")
-    Skep.swarm "readers", nodes: 2, restarts: 1_000 do |swarm|
+                                     max_messages: 100, commit_interval: 1, dead_letter_topic: "#{dead}")
+    Skep.swarm "readers", nodes: 2, max_restarts: 1_000 do |swarm|
       swarm.on_boot { @done = File.open("\#{__dir__}/done.\#{Process.pid}", "a") }
-      swarm.work(source) do |batch, child|
+      swarm.work(source) do |batch, node|
         batch.each do |message|
           IO.select(nil, nil, nil, 0.001)
           @done.syswrite("\#{message.key}\\n")
@@ -31,6 +31,8 @@ KafkaScenario.play do
   swarm.await("node_assigned", times: 2)
   random = Random.new(Integer(ENV.fetch("SEED", Random.new_seed % 1_000)))
   KILLS.times do
+    before = done.call.size
+    swarm.follow("nodes are at work") { done.call.size > before || before >= count }
     moment = Skep::OS.now + random.rand(0.6)
     nil while swarm.read(moment)
     victim = swarm.status("readers")["nodes"].select { |node| node["state"] == "ready" }
@@ -40,7 +42,7 @@ KafkaScenario.play do
     next
   end
   swarm.follow("every message is handled", seconds: 120) { done.call.uniq.size == count }
-  suspected = swarm.events.count { |event| event["event"] == "work_suspected" }
+  suspected = swarm.events.count { |event| event["event"] == "work_isolated" }
   must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus.zero? }
 
   puts "#{suspected} of #{KILLS} kills found something in hand, " \

@@ -19,7 +19,8 @@ class KafkaScenario < Scenario
   # A real broker in a directory of its own.
   class Broker
     PROGRAM = ENV["SKEP_KAFKA_BROKER"]
-    SECONDS = 90
+    SECONDS = 90 # in which the program itself gives up
+    BOOT_SECONDS = 60
 
     attr_reader :port
 
@@ -31,16 +32,23 @@ class KafkaScenario < Scenario
 
     def address = "127.0.0.1:#{port}"
 
-    # On a busy machine it may need longer than the program waits for it: once more.
+    # On a busy machine the broker may need longer than the program waits for it.
     def start
       command("start", @port.to_s)
-    rescue Scenario::Failed
-      kill
-      command("start", @port.to_s)
+    rescue Scenario::Failed => e
+      warn "the broker on port #{@port} needs longer: #{e.message}"
+      raise unless answers_after_all?
     end
 
     def stop = command("stop")
     def kill = command("kill")
+
+    # Kills it, unless a scenario that failed had stopped it.
+    def finish
+      kill
+    rescue Scenario::Failed => e
+      warn e.message
+    end
 
     # Adds to its configuration and starts it again.
     def reconfigure
@@ -53,13 +61,34 @@ class KafkaScenario < Scenario
     private
 
     # The program takes the port after it, too, and a scenario the one after that. Below those that
-    # the kernel gives to whoever connects.
+    # the kernel gives to clients.
     def free_port
       port = Random.rand(10_000..32_000)
       (port..port + 2).each { |one| TCPServer.new("127.0.0.1", one).close }
       port
-    rescue Errno::EADDRINUSE # by somebody else
+    rescue Errno::EADDRINUSE # by another program
       retry
+    end
+
+    # Returns false if its process has ended, or if it is still booting after that long.
+    def answers_after_all?
+      pidfd = Skep.pidfd(Integer(File.read(File.join(@directory, "broker.pid"))))
+      deadline = Skep::OS.now + Patience.of(BOOT_SECONDS)
+      until answers?
+        return false if Skep::OS.now > deadline || pidfd.wait(timeout: 0.25)
+      end
+      true
+    rescue Errno::ENOENT, Errno::ESRCH # it has never run, or has ended
+      false
+    ensure
+      pidfd&.close
+    end
+
+    def answers?
+      Socket.tcp("127.0.0.1", port, connect_timeout: 1).close
+      true
+    rescue SystemCallError
+      false
     end
 
     def command(verb, *rest)
@@ -85,24 +114,18 @@ class KafkaScenario < Scenario
   def broker
     @broker ||= begin
       place = File.join(directory, "broker").tap { |path| Dir.mkdir(path) }
-      Broker.new(place).tap { |broker| at_end { broker.kill } }
+      Broker.new(place).tap { |broker| at_end { broker.finish } }
     end
   end
 
   def topic(name, partitions)
-    Skep::Kafka::Testing::TopicSeeder.new(broker.address, name).tap { |feed|
- feed.create_topic(partitions) }.close
+    seed(name) { |seeder| seeder.create_topic(partitions) }
     name
   end
 
-  def feed(topic, items)
-    feed = Skep::Kafka::Testing::TopicSeeder.new(broker.address, topic)
-    feed.publish(items)
-  ensure
-    feed&.close
-  end
+  def feed(topic, items) = seed(topic) { |seeder| seeder.publish(items) }
 
-  # What each node of a swarm has by its last word, [topic, partition] each.
+  # Returns the partitions of each node by its last event, as [topic, partition].
   def held(swarm)
     swarm.events.each_with_object({}) do |event, held|
       held[event["pid"]] = event["held"] if event["event"] == "kafka_rebalance"
@@ -120,13 +143,13 @@ class KafkaScenario < Scenario
     end
   end
 
-  # How often a node of it was given partitions, or had to give some up.
+  # Returns how often partitions were assigned to a node of the swarm, or revoked.
   def rebalances(swarm)
     swarm.events.count { |event| event["event"] == "kafka_rebalance" && event["partitions"].any? }
   end
 
-  # How often the broker has changed who has what in a group: the generation in its last record of
-  # it; with the protocol of KIP-848 the epoch.
+  # Returns how often the broker has changed the assignment of a group: the generation in its last
+  # record of it, or the epoch with the protocol of KIP-848.
   def generation(group)
     records = read("__consumer_offsets", partition: offsets_partition(group))
     records.reverse_each do |record|
@@ -136,7 +159,7 @@ class KafkaScenario < Scenario
       type = record[:payload].unpack1("x2s>") # the length of a text, in the older ones
       return record[:payload].unpack1("l>", offset: version == 2 ? 4 + type : 2)
     end
-    raise Failed, "none of the broker's #{records.size} records tells of the group #{group}"
+    raise Failed, "none of the broker's #{records.size} records is of the group #{group}"
   end
 
   # The offsets a group has committed, of all partitions together; nil where transactions that are
@@ -156,7 +179,7 @@ class KafkaScenario < Scenario
   def read(topic, partition: 0)
     consumer = reader_of(topic, partition)
     first, last = consumer.query_watermark_offsets(topic, partition)
-    deadline = Skep::OS.now + SECONDS
+    deadline = Skep::OS.now + Patience.of(SECONDS)
     found = []
     while found.size < last - first && Skep::OS.now < deadline
       consumer.poll(1_000)&.then { |message| found << message }
@@ -189,9 +212,9 @@ class KafkaScenario < Scenario
       Skep.swarm "readers", nodes: #{nodes}, stop_timeout: 20 #{options} do |swarm|
         source = Skep::Kafka::Source.new(kafka: #{{ "bootstrap.servers" => broker.address, **kafka }.inspect},
                                          group: #{group.inspect}, topics: #{topic.inspect} #{more})
-        swarm.work(source) do |batch, child|
+        swarm.work(source) do |batch, node|
           #{body}
-          lines = batch.map { |message| "\#{child.id} \#{message.topic}/\#{message.partition}/\#{message.offset} \#{message.key}\\n" }
+          lines = batch.map { |message| "\#{node.id} \#{message.topic}/\#{message.partition}/\#{message.offset} \#{message.key}\\n" }
           File.write(#{file.inspect}, lines.join, mode: "a")
         end
       end
@@ -203,6 +226,7 @@ class KafkaScenario < Scenario
 
   # Waits until so many different keys have been handled.
   def await_keys(count, seconds: SECONDS)
+    seconds = Patience.of(seconds)
     deadline = Skep::OS.now + seconds
     watch = IO.popen(["tail", "-n", "+1", "-F", file], err: File::NULL)
     seen = {}
@@ -217,6 +241,14 @@ class KafkaScenario < Scenario
   end
 
   private
+
+  def seed(topic)
+    timeout = Patience.of(SECONDS)
+    seeder = Skep::Kafka::Testing::TopicSeeder.new(broker.address, topic, timeout:)
+    yield seeder
+  ensure
+    seeder&.close
+  end
 
   # Where a group's records are: by Java's hash of its name.
   def offsets_partition(group)
@@ -239,7 +271,7 @@ class KafkaScenario < Scenario
 
   # Yields what comes until one partition is at its end; false where that takes too long.
   def read_to_end(consumer)
-    deadline = Skep::OS.now + SECONDS
+    deadline = Skep::OS.now + Patience.of(SECONDS)
     while Skep::OS.now < deadline
       consumer.poll(1_000)&.then { |message| yield message }
     end

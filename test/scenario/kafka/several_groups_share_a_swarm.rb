@@ -11,8 +11,8 @@ def swarm_of(address, directory)
     require "skep/kafka"
     Skep.swarm "readers" do |swarm|
       note = lambda do |name|
-        lambda do |batch, child|
-          lines = batch.map { |message| "\#{name} \#{child.id} \#{message.topic} \#{message.key}\\n" }
+        lambda do |batch, node|
+          lines = batch.map { |message| "\#{name} \#{node.id} \#{message.topic} \#{message.key}\\n" }
           File.write("#{directory}/done", lines.join, mode: "a")
         end
       end
@@ -51,7 +51,7 @@ KafkaScenario.play do
   topic("invoices-2", 2) # a topic made later, which the pattern is of
   feed("invoices-2", (0...100).map { |n| ["late#{n}", "v", n % 2] })
   swarm.follow("it is read") { lines.uniq.size == 4_100 }
-  taken = swarm.events.select { |event| event["event"] == "kafka_name_taken" }
+  taken = swarm.events.select { |event| event["event"] == "kafka_instance_id_taken" }
   must("have a name each: #{taken.first}") { taken.empty? }
   must("end with 0") { swarm.stop.exitstatus.zero? }
 end

@@ -9,10 +9,10 @@ KafkaScenario.play do
   first = run_swarm(reader(topic, nodes: 2, more: ", threads: 2"))
   share(8, first, among: 2)
   second = run_swarm(reader(topic, nodes: 2))
-  told = first.await("kafka_name_taken", times: 2)
+  told = first.await("kafka_instance_id_taken", times: 2)
   names = [0, 1].map { |id| "readers-#{Socket.gethostname}-#{id}" }
   must("name them: #{told}") { told.map { |event| event["name"] }.sort == names }
-  must("say what to do") { told.all? { |event| event["error"].include?("set group.instance.id") } }
+  must("say what to do") { told.all? { |event| event["error"].include?("Set group.instance.id") } }
 
   share(8, first, second, among: 4)
   feed(topic, (0...4_000).map { |n| [n.to_s, "v", n % 8] })
@@ -22,5 +22,7 @@ KafkaScenario.play do
   share(8, first, second, among: 4)
   must("lose no node") { first.events.none? { |event| GONE.include?(event["event"]) } }
   must("end with 0") { [first, second].all? { |one| one.stop.exitstatus.zero? } }
-  must("say it once each") { first.events.count { |e| e["event"] == "kafka_name_taken" } == 2 }
+  must("log it once each") do
+    first.events.count { |event| event["event"] == "kafka_instance_id_taken" } == 2
+  end
 end

@@ -5,7 +5,7 @@ require_relative "scenario"
 # Offsets are committed at a stop and at a rebalance: nodes come and go, and no message comes twice.
 KafkaScenario.play do
   topic = topic("orders", 8)
-  more = ", commit_every: 600, batch: 50"
+  more = ", commit_interval: 600, max_messages: 50"
   body = "IO.select(nil, nil, nil, 0.02)" # a rebalance finds batches in hand, and work to share
   first = run_swarm(reader(topic, nodes: 1, more:, body:))
   first.await("node_ready")

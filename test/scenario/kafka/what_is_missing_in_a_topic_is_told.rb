@@ -44,7 +44,7 @@ Missing.play do
   orders, bills = topic("orders", 1), topic("bills", 1)
   slow = File.join(directory, "slow")
   body = "IO.select(nil, nil, nil, 0.2) if File.exist?(#{slow.inspect})"
-  more = ", commit_every: 0.3, batch: 100"
+  more = ", commit_interval: 0.3, max_messages: 100"
   swarm = run_swarm(reader([orders, bills], nodes: 1, more:, body:))
   swarm.await("node_assigned")
   feed(orders, (0...500).map { |n| [n.to_s, "v"] })
@@ -59,7 +59,7 @@ Missing.play do
   again(orders)
   feed(orders, (500...2_000).map { |n| [n.to_s, "v"] })
   await_keys(2_000)
-  remade = swarm.await("kafka_topic_remade")
+  remade = swarm.await("kafka_topic_recreated")
   must("name it: #{remade}") { remade["partitions"] == { "orders" => [0] } }
 
   File.write(slow, "")

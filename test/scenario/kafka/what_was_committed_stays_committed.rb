@@ -19,12 +19,12 @@ KafkaScenario.play do
     run_swarm(<<~RUBY)
       require "skep/kafka"
       kafka = { "bootstrap.servers": "#{broker.address}" }
-      source = Skep::Kafka::Source.new(kafka:, group: "orders", topics: "#{orders}", batch: 10,
+      source = Skep::Kafka::Source.new(kafka:, group: "orders", topics: "#{orders}", max_messages: 10,
                                        transactional: true, retry_backoff: 0.01, threads: 2, rebalance_wait: 3,
                                        producer: { "transaction.timeout.ms": #{TIMEOUT * 1000} })
-      Skep.swarm "orders", nodes: 1, restarts: 1_000, liveness_timeout: 60 do |swarm|
-        swarm.work(source) do |batch, child|
-          batch.each { |one| child.producer.produce("#{outputs}", one.payload, key: one.key) }
+      Skep.swarm "orders", nodes: 1, max_restarts: 1_000, liveness_timeout: 60 do |swarm|
+        swarm.work(source) do |batch, node|
+          batch.each { |one| node.producer.produce("#{outputs}", one.payload, key: one.key) }
         end
       end
     RUBY

@@ -18,7 +18,7 @@ MetricsScenario.play do
   publish.call(1..400)
   swarm = run_swarm(<<~RUBY)
     require "skep/kafka"
-    Skep.swarm "counted", nodes: 2, metrics: "127.0.0.1:0", restarts: 100 do |swarm|
+    Skep.swarm "counted", nodes: 2, metrics: "127.0.0.1:0", max_restarts: 100 do |swarm|
       source = Skep::Kafka::Source.new(kafka: #{broker.settings.inspect}, group: "billing",
                                        topics: "orders")
       swarm.work(source) { |batch| batch.each { |message| message.payload } }

@@ -6,10 +6,10 @@ require_relative "scenario"
 
 MetricsScenario.play do
   swarm = run_swarm(<<~RUBY)
-    user = "nobody" if Process.uid.zero? # to whom the status socket is closed
+    user = "nobody" if Process.uid.zero? # to whom the control socket is closed
     Skep.swarm "assailed", nodes: 1, metrics: "127.0.0.1:0", user: do |swarm|
       swarm.preload { Process.setrlimit(:NOFILE, 64) }
-      swarm.work { |child| child.ready!; child.wait until child.stopping? }
+      swarm.work { |node| node.ready!; node.wait until node.stopping? }
     end
   RUBY
   address(swarm)

@@ -9,13 +9,13 @@ MetricsScenario.play do
   source = <<~'RUBY'
     there = ->(name) { File.exist?("#{__dir__}/#{name}") }
     pause = -> { IO.select(nil, nil, nil, 0.02) }
-    Skep.swarm "probed", nodes: 2, metrics: ARGV.first, restarts: 1, restarts_within: 1 do |swarm|
+    Skep.swarm "probed", nodes: 2, metrics: ARGV.first, max_restarts: 1, restart_window: 1 do |swarm|
       swarm.on_boot { pause.call until there["go"] }
-      swarm.work do |child|
-        child.ready!
-        until child.stopping?
-          child.wait(0.02)
-          Process.kill(:KILL, Process.pid) if child.id.zero? && there["crash"]
+      swarm.work do |node|
+        node.ready!
+        until node.stopping?
+          node.wait(0.02)
+          Process.kill(:KILL, Process.pid) if node.id.zero? && there["crash"]
         end
         pause.call until there["end"]
       end
@@ -48,8 +48,8 @@ MetricsScenario.play do
   other = run_swarm(source.sub("probed", "other"), arguments: ["--", "#{@host}:#{@port}"])
   told = other.await("metrics_unavailable")
   must("say in a sentence who has it: #{told}") do
-    told["message"] == "metrics can't be served at #{@host}:#{@port}: somebody else has it; " \
-                       "free it, which is noticed, or name another with metrics:"
+    told["error"] == "metrics can't be served at #{@host}:#{@port}: another process uses it" &&
+      told["hint"].start_with?("free it")
   end
   File.write("#{other.directory}/go", "")
   other.await("node_ready", times: 3)

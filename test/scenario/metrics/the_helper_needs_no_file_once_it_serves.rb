@@ -19,7 +19,7 @@ MetricsScenario.play do
         end
         Kernel.prepend(late)
       end
-      swarm.work { |child| child.ready!; require "ostruct"; child.wait until child.stopping? }
+      swarm.work { |node| node.ready!; require "ostruct"; node.wait until node.stopping? }
     end
   RUBY
   address(swarm)

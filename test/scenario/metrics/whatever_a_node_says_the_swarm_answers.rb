@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Nodes say whatever they can, by `child` and as bytes on their channel and on the page, and are
+# Nodes say whatever they can, by `node` and as bytes on their channel and on the page, and are
 # killed meanwhile: no supervisor, mold or helper ends, status and probes are answered throughout,
 # and a wrong value raises ArgumentError in the line that said it.
 #
@@ -17,8 +17,8 @@ MetricsScenario.play do
 
     # One life of a node. Its number and the seed give what it says.
     class Life
-      def initialize(child, number)
-        @child, @number = child, number
+      def initialize(node, number)
+        @node, @number = node, number
         @random = Random.new(#{seed} * 1_000_003 + number)
         @grammar = Grammar.new(@random)
         @channel = ObjectSpace.each_object(Skep::Swarm::IPC::Channel).find { |one| !one.closed? }
@@ -41,18 +41,18 @@ MetricsScenario.play do
       end
 
       def ask(which, value)
-        child = @grammar.one_in(5) ? @child.lane(1) : @child
+        node = @grammar.one_in(5) ? @node.thread(1) : @node
         case which
-        when 0, 1 then child.event(@grammar.name, level: @grammar.level, **facts)
-        when 2..5 then child.work = @grammar.work
-        when 6 then child.in_hand(value)
-        when 7 then child.in_hand(@grammar.text)
-        when 8 then child.unhealthy!(value)
-        when 9 then child.joined!(@grammar.one_in(2) ? value : true, **facts)
-        when 10 then child.count(@grammar.number)
-        when 11 then child.at(@grammar.one_in(2) ? value : @grammar.number)
-        when 12 then child.busy(for: value)
-        else @grammar.one_in(2) ? child.healthy! : child.in_hand(@grammar.text, thread: value)
+        when 0, 1 then node.event(@grammar.name, level: @grammar.level, **facts)
+        when 2..5 then node.work = @grammar.work
+        when 6 then node.in_flight(value)
+        when 7 then node.in_flight(@grammar.text)
+        when 8 then node.unhealthy!(value)
+        when 9 then node.assigned!(@grammar.one_in(2) ? value : true, **facts)
+        when 10 then node.processed(@grammar.number)
+        when 11 then node.current_item(@grammar.one_in(2) ? value : @grammar.number)
+        when 12 then node.busy(for: value)
+        else @grammar.one_in(2) ? node.healthy! : node.in_flight(@grammar.text, thread: value)
         end
       end
 
@@ -73,24 +73,24 @@ MetricsScenario.play do
       # On cells of its own.
       def scribble
         cells = Skep::Swarm::IPC::Scoreboard::Layout.new(nodes: @page.cells / 3, threads: 1)
-        slot = @child.instance_variable_get(:@slot)
+        slot = @node.instance_variable_get(:@slot)
         cell = [*cells.all(slot), cells.memory(slot)].sample(random: @random)
         blob = @grammar.one_in(2) ? @grammar.text : @grammar.frame
         @page.write(cell, blob.b[0, 438]) if @grammar.one_in(2)
         @page.set(cell, @random.rand(1..6), [0, 1, 2**63, 2**64 - 1, @random.rand(2**64)].sample(random: @random))
       end
 
-      def surprise(error) = @child.event(:surprise, level: :error, life: @number, error: Skep::Swarm::IPC::PlainData.error(error), at: error.backtrace.first(5))
+      def surprise(error) = @node.event(:surprise, level: :error, life: @number, error: Skep::Swarm::IPC::PlainData.error(error), at: error.backtrace.first(5))
     end
 
-    Skep.swarm "said", nodes: 4, spares: 1, metrics: "127.0.0.1:0", restarts: 1_000_000, stop_timeout: 10, memory_limit: "8G" do |swarm|
-      swarm.work do |child|
+    Skep.swarm "said", nodes: 4, spares: 1, metrics: "127.0.0.1:0", max_restarts: 1_000_000, stop_timeout: 10, memory_limit: "8G" do |swarm|
+      swarm.work do |node|
         number = File.open("\#{__dir__}/lives", "a") { |file| file.flock(File::LOCK_EX) && file.tap { file.syswrite(".") }.size }
-        life = Life.new(child, number)
-        child.ready!
-        until child.stopping?
+        life = Life.new(node, number)
+        node.ready!
+        until node.stopping?
           4.times { life.say }
-          child.wait(0.01)
+          node.wait(0.01)
         end
       end
     end

@@ -63,8 +63,8 @@ RailsScenario.play do
     "all" => "50", "late" => "shop.jobs.delay-2s", "rehearsed" => "[1, 1]",
     "large" => /\ASkep::Rails::EnqueueFailed: NoteJob wasn't enqueued: .*too large/,
     "some" => /1 of 2 jobs weren't enqueued: .*too large/, "which" => "[true, false]",
-    "queue" => /InvalidQueueName: .* "no queue": take letters/,
-    "own" => /InvalidQueueName: .* choose another/,
+    "queue" => /InvalidQueueName: Queue "no queue" .* Use letters/,
+    "own" => /InvalidQueueName: Queue "dead" .* Choose another/,
     "away" => /EnqueueFailed: NoteJob wasn't enqueued: .*timed out/, "back" => "true"
   }
   told = said.lines.to_h { |line| line.chomp.split(": ", 2) }

@@ -2,13 +2,13 @@
 
 require "json"
 
-# Values that a node may give to `child`, and frames that one that was taken over may write to its
+# Values that a node may give to `node`, and frames that one that was taken over may write to its
 # channel: a grammar of types, encodings, sizes and nesting, drawn from a seed.
 #
 #   grammar = Grammar.new(Random.new(42))
 #   grammar.value          # any Ruby value
 #   grammar.facts          # a Hash of such
-#   grammar.work           # a Hash that is nearly what `child.work =` takes
+#   grammar.work           # a Hash that is nearly what `node.work =` takes
 #   grammar.frame          # bytes: nearly a frame of Skep::Swarm::IPC::Channel
 #
 # The same seed gives the same values, in the same order.
@@ -23,12 +23,12 @@ class Grammar
   KEYS = %w[totals handler kind group topics topic partition partitions held lag position end rate
             messages retries dead_letters skipped rebalances done left_out count sum buckets p50 p99
             node pid mold swarm event level time mono seq v name facts threads tasks thread status
-            backtrace message error reason seconds in_hand at work nodes work_bytes].freeze
-  TYPES = %w[ready warm leaving healthy became_mold event joined unhealthy work failed judged
-             backtraces unfit spare stepped_in ask loaded refused pong forked fork_failed
-             exited stop fork load answer measure unknown].freeze
-  FIELDS = %w[name level facts joined reason sentence backtrace refused suspects guilty threads node
-              seconds number slot pid exitstatus signal error options tasks events].freeze
+            backtrace message error reason seconds in_flight at work nodes work_bytes].freeze
+  TYPES = %w[ready warm leaving healthy became_mold event assigned unhealthy work failed
+             suspects_resolved backtraces unfit spare stepped_in ask loaded refused pong forked
+             fork_failed exited stop fork load answer measure unknown].freeze
+  FIELDS = %w[name level facts assigned reason sentence backtrace refused suspects blamed threads
+              node seconds number slot pid exitstatus signal error options tasks events].freeze
   NAMES = %i[odd huge node_died restart_started reload_failed].freeze
   LEVELS = ["debug", "info", "warn", "error", :warn, :loud, nil].freeze
   MOST = 200_000 # values in a frame
@@ -102,9 +102,9 @@ class Grammar
   # Nearly the fields of a message.
   def fields
     fields = { "name" => one_in(5) ? value : "odd", "level" => one_in(5) ? value : "info",
-               "facts" => one_in(2) ? work : facts, "joined" => one_in(5) ? value : one_in(2),
+               "facts" => one_in(2) ? work : facts, "assigned" => one_in(5) ? value : one_in(2),
                "reason" => one_in(5) ? value : "x", "sentence" => one_in(5) ? value : "x",
-               "refused" => false, "guilty" => one_in(5) ? value : one_in(2),
+               "refused" => false, "blamed" => one_in(5) ? value : one_in(2),
                "suspects" => one_in(3) ? value : [["x", nil], ["y", number]],
                "threads" => one_in(3) ? value : [{ "thread" => value, "backtrace" => ["x"] }],
                "node" => one_in(3) ? value : @random.rand(6), "seconds" => one_in(3) ? value : 0.5,

@@ -1,20 +1,21 @@
 # frozen_string_literal: true
 
+require_relative "../../support/patience"
 require "fileutils"
 require "rbconfig"
 require "socket"
 
-# A systemd of a scenario's own: pid 1 of namespaces, with nothing but the units it is given and
-# journald, and with this machine's files read-only under it. Takes root, Debian's package systemd
-# and a cgroup2 hierarchy.
+# A systemd for one scenario: pid 1 of its own namespaces, with journald and the given units only,
+# on this machine's files, which it can't write to. Needs root, Debian's package systemd and a
+# cgroup2 hierarchy.
 #
-#   systemd = OwnSystemd.new(directory, code:)   # the only one it may write to; there it is
+#   systemd = OwnSystemd.new(directory, code:)   # it can write to this directory only, as
 #                             # /run/ours. code: the folder with skep's exe and lib, for any user
 #   systemd.unit("billing.service", "[Service]\n…")
 #   systemd.start
-#   systemd.ctl("start", "billing.service")    # => [what it said, true if it was done]
+#   systemd.ctl("start", "billing.service")    # => [its output, true if it succeeded]
 #   systemd.show("billing.service", "StatusText")   # => "2 nodes ready"
-#   systemd.processes("billing.service")       # => pids, as this machine knows them
+#   systemd.processes("billing.service")       # => pids of this machine
 #   systemd.journal("SKEP_EVENT=node_died")    # => entries
 #   systemd.follow("its end") { … }            # waits until it is true
 #   systemd.stop
@@ -24,9 +25,9 @@ class OwnSystemd
   JOURNALD = %w[systemd-journald.service systemd-journald.socket].freeze
   TARGETS = %w[default sysinit basic shutdown network-online multi-user].freeze
   UNSHARE = %w[unshare --pid --fork --kill-child --mount --mount-proc --cgroup --ipc --uts].freeze
-  SECONDS = 30.0
+  SECONDS = Patience.of(30.0)
 
-  # What it finds is private: it sees no device but these, and can write nowhere else.
+  # It sees these devices only.
   MOUNTS = <<~'SH'
     set -e
     mount --make-rprivate /
@@ -103,7 +104,7 @@ class OwnSystemd
   def processes(unit)
     folder = Dir.glob("#{@cgroup}/system.slice/**/#{unit}").first
     folder ? File.read("#{folder}/cgroup.procs").split.map(&:to_i) : []
-  rescue SystemCallError # nothing is left of it
+  rescue SystemCallError # it has ended
     []
   end
 
@@ -136,7 +137,7 @@ class OwnSystemd
 
   private
 
-  # unshare(1) ends when pid 1 of its namespace has, and that when all of them have.
+  # unshare(1) ends after pid 1 of its namespace, which ends after all others.
   def end_all
     Skep.pidfd(init.to_i).then { |pidfd| pidfd.signal(:KILL).tap { pidfd.close } }
     @outer.wait(timeout: SECONDS)

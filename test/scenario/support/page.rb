@@ -1,21 +1,21 @@
 # frozen_string_literal: true
 
-# A page of the docs, followed to the letter: its programs, and what it tells to type.
+# A page of the docs, for a scenario that does what it says: its programs and its commands.
 #
 #   page = Page.new("README.md")
-#   page.programs           # => { "hello.rb" => "# hello.rb\nSkep.swarm …" }, blocks that begin so
-#   page.snippets           # => other Ruby of it
+#   page.programs           # => { "hello.rb" => "# hello.rb\nSkep.swarm …" }, a file each
 #   page.commands           # => ["gem build …", …], each line after a $
+#   page.output(/pattern/)  # => the block of output that matches
 class Page
-  BLOCK = /^```(\w+)\n(.*?)^```/m
+  BLOCK = /^```(\w*)\n(.*?)^```/m
 
   def initialize(path)
     @blocks = File.read(path, encoding: "UTF-8").scan(BLOCK)
   end
 
   def programs = ruby.grep(/\A# \w+\.rb\n/).to_h { |source| [source[/\w+\.rb/], source] }
-  def snippets = ruby.grep_v(/\A# \w+\.rb\n/)
   def commands = of("console").flat_map { |lines| lines.scan(/^\$ (.+)$/) }.flatten
+  def output(pattern) = of("").find { |text| text.match?(pattern) }
 
   private
 

@@ -3,12 +3,12 @@
 require "json"
 require "socket"
 
-# Clients of a status socket that mean no good, in a process of their own, until a moment.
+# Hostile clients of a control socket, in a process of their own, until a given time.
 #
 #   siege = Siege.new("/run/skep/a.sock", Skep::OS.now + 5.0, seed: 7)
-#   siege.wait      # => { "storm" => 20_000, … }: how often each got in and did its worst
+#   siege.wait      # => { "storm" => 20_000, … }: how often each kind got in
 #
-# None of them knows a command that it has the right to: what happens to the swarm is its failure.
+# None of them sends a valid command: whatever happens to the swarm is a bug.
 class Siege
   KINDS = %i[garbage wrong deep partial storm crowd flood slow deaf bytewise].freeze
   HELD = 24 # connections that one kind keeps open
@@ -58,7 +58,7 @@ class Siege
     count
   end
 
-  # Dropped, no room: as it should be.
+  # A refused connection is expected.
   def attempt
     yield
     true
@@ -66,7 +66,7 @@ class Siege
     false
   end
 
-  def connect = Skep::Watch::Connection.open(@path, 0.5)
+  def connect = Skep::Control::Connection.connect(@path, 0.5).to_io
 
   def say(bytes, socket = connect)
     socket.write(bytes)
@@ -92,21 +92,21 @@ class Siege
     say("#{'{"command":' if random.rand < 0.5}#{open * depth}1#{close * depth}\n")
   end
 
-  # A part of a request, and then nothing, or the rest of another.
+  # Half a request, and then nothing, or the rest of another.
   def partial(random, held)
     held << connect.tap { |one| one.write('{"v":1,"command":"sta') }
     held.sample(random:).write('tus"}') if random.rand < 0.5
   end
 
-  # As many as there are, none of which waits for its turn.
+  # As many connections as possible, without waiting.
   def crowd(_random, _held)
     crowd = []
-    1000.times { attempt { crowd << Skep::Watch::Connection.try(@path) } }
+    1000.times { attempt { crowd << Skep::Control::Connection.connect_nonblock(@path).to_io } }
   ensure
     crowd.each(&:close)
   end
 
-  # 100 MB, if it is let.
+  # 100 MB, unless the swarm closes the connection.
   def flood(_random, _held)
     socket = connect
     attempt { 1600.times { socket.write(PIECE) } }
@@ -114,10 +114,10 @@ class Siege
     socket&.close
   end
 
-  # An answer that isn't read.
+  # Never reads its answer.
   def slow(_random, held) = held << connect.tap { |one| one.write(%({"command":"status"}\n)) }
 
-  # Events that aren't read.
+  # Never reads its events.
   def deaf(_random, held)
     held << connect.tap { |one| one.write(%({"command":"follow"}\n)) }
     held.last.wait_readable(0.2)

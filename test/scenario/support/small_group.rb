@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# A control group with so much memory for the processes that enter it, of either version.
+# A control group, of either version, with a memory limit for the processes that enter it.
 class SmallGroup
   ROOTS = { "/sys/fs/cgroup" => "memory.max", "/sys/fs/cgroup/memory" => "memory.limit_in_bytes" }
           .freeze
@@ -10,11 +10,11 @@ class SmallGroup
   def self.make(bytes)
     root, file = ROOTS.find { |path, _| File.exist?("#{path}/cgroup.procs") && memory?(path) }
     root && new("#{root}/skep-scenario-#{Process.pid}", file, bytes)
-  rescue SystemCallError # not ours to make
+  rescue SystemCallError # no permission
     nil
   end
 
-  # Does it count the memory of groups below?
+  # Returns true if it counts the memory of the groups in it.
   def self.memory?(root)
     File.exist?("#{root}/memory.limit_in_bytes") ||
       File.read("#{root}/cgroup.subtree_control").split.include?("memory")
@@ -31,13 +31,13 @@ class SmallGroup
     raise
   end
 
-  # Its processes may still be ending.
+  # Its processes may still be exiting.
   def remove
     File.read("#{directory}/cgroup.procs").split.each { |pid| dismiss(pid) }
     Dir.rmdir(directory)
   end
 
-  # For the process that is to enter it: a line of Ruby.
+  # A line of Ruby for the process that enters it.
   def enter = "File.write(#{"#{directory}/cgroup.procs".inspect}, Process.pid.to_s)"
 
   private

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
+require_relative "../../support/patience"
 require "fileutils"
 
-# A shell in a real terminal, tmux's, seen as a person sees it.
+# A shell in a real terminal, tmux's.
 #
 #   terminal = Terminal.new(directory, rows: 24, columns: 80, env: { "SKEP_RUN_DIR" => directory })
 #   terminal.type("skep top", "Enter")
@@ -10,14 +11,14 @@ require "fileutils"
 #   terminal.resize(40, 120)
 #   terminal.close
 class Terminal
-  SECONDS = 20.0
+  SECONDS = Patience.of(20.0)
   PROMPT = "ready> "
   BASH = %w[bash --norc --noprofile -i].freeze
 
   class Late < StandardError
   end
 
-  # Why there is none here; nil if there is.
+  # Returns why there is none here, or nil.
   def self.lacking
     "it needs tmux: bin/setup scenario" unless system("tmux", "-V", out: File::NULL, err: File::NULL)
   rescue SystemCallError
@@ -27,24 +28,24 @@ class Terminal
   def initialize(directory, rows:, columns:, env:, shell: BASH)
     @socket = File.join(directory, "tmux")
     File.mkfifo(fifo = File.join(directory, "screen"))
-    @changes = File.open(fifo, File::RDWR | File::NONBLOCK) # no writer is no end
+    @changes = File.open(fifo, File::RDWR | File::NONBLOCK) # so that it has no end without a writer
     words = ["env", "PS1=#{PROMPT}", *env.map { |name, value| "#{name}=#{value}" }, *shell]
     tmux("-f", File::NULL, "new-session", "-d", "-x", columns.to_s, "-y", rows.to_s, *words)
     tmux("pipe-pane", "cat > #{fifo}")
     await("a prompt") { |lines| lines.include?(PROMPT.rstrip) }
   end
 
-  # Names of keys as tmux has them, or text.
+  # keys: tmux's names of keys, or text.
   def type(*keys) = tmux("send-keys", *keys)
 
   def resize(rows, columns) = tmux("resize-window", "-x", columns.to_s, "-y", rows.to_s)
 
   def lines = tmux("capture-pane", "-p").lines(chomp: true).map(&:rstrip)
 
-  # With its colours.
+  # The screen with its colours.
   def painted = tmux("capture-pane", "-e", "-p")
 
-  # Looks whenever something was written.
+  # Checks the screen whenever something was written.
   def await(what, seconds: SECONDS)
     deadline = Skep::OS.now + seconds
     until yield(shown = lines)
@@ -55,7 +56,7 @@ class Terminal
     shown
   end
 
-  # What a command prints, when the shell is back.
+  # What a command prints, once the shell is back.
   def run(command)
     over = "over #{@runs = @runs.to_i + 1}"
     type("clear; #{command}; echo #{over}", "Enter")

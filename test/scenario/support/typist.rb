@@ -6,10 +6,11 @@ require "open3"
 #
 #   typist = Typist.new(directory, "PATH" => path)
 #   typist.type("skep status")               # => what it prints; Typist::Refused if it fails
-#   run = typist.start("skep run hello.rb")  # goes on meanwhile
+#   run = typist.start("skep run hello.rb")  # runs in the background
 #   run.await(/node_ready/, times: 2)        # => the output up to there, or Typist::Late
+#   run.enter("text")                        # a line of its input
 #   run.interrupt                            # Ctrl-C, and its end: a Process::Status
-#   run.ended                                # its end, which something else has seen to
+#   run.ended                                # its Process::Status, if something else ends it
 #   typist.close
 class Typist
   SECONDS = 60.0
@@ -20,17 +21,18 @@ class Typist
   class Late < StandardError
   end
 
-  # A command that goes on.
+  # A command in the background.
   class Run
     attr_reader :said
 
     def initialize(env, directory, command)
       @said = +""
       @reader, writer = IO.pipe
-      pid = Process.spawn(env, "bash", "-c", command, chdir: directory, in: File::NULL,
+      input, @input = IO.pipe
+      pid = Process.spawn(env, "bash", "-c", command, chdir: directory, in: input,
                                                       %i[out err] => writer, pgroup: true,
                                                       unsetenv_others: true)
-      writer.close
+      [writer, input].each(&:close)
       @pidfd = Skep.pidfd(pid)
     end
 
@@ -44,6 +46,8 @@ class Typist
     rescue EOFError
       late(pattern)
     end
+
+    def enter(line) = @input.puts(line)
 
     def interrupt
       @pidfd.signal(:INT, group: true)
@@ -61,7 +65,7 @@ class Typist
       nil
     ensure
       @pidfd.wait(timeout: SECONDS)
-      [@pidfd, @reader].each(&:close)
+      [@pidfd, @reader, @input].each(&:close)
     end
 
     private

@@ -1,20 +1,21 @@
 # frozen_string_literal: true
 
-# A real swarm's page in a real browser: it follows what happens, steers for who has logged in, runs
-# nothing that nodes tell, does nothing that another site asks for, and fits a phone.
+# A real swarm's page in a real browser: it follows what happens, controls the swarm for a visitor
+# who has logged in, runs nothing that nodes report, does nothing that another site requests, and
+# fits a phone.
 require_relative "scenario"
 
 HOSTILE = "<img src=x onerror=hurt()><script>hurt()</script>"
 
 SWARM = <<~RUBY
   Skep.swarm "hive", nodes: 3, spares: 1 do |swarm|
-    swarm.work do |child|
-      child.work = { "kind" => "kafka", "group" => #{HOSTILE.inspect}, #{HOSTILE.inspect} => 1, "lag" => 1,
-                     "rate" => 1.5, "partitions" => [{ "topic" => #{HOSTILE.inspect}, "partition" => child.id,
+    swarm.work do |node|
+      node.work = { "kind" => "kafka", "group" => #{HOSTILE.inspect}, #{HOSTILE.inspect} => 1, "lag" => 1,
+                     "rate" => 1.5, "partitions" => [{ "topic" => #{HOSTILE.inspect}, "partition" => node.id,
                      "held" => true, "lag" => 7, "rate" => 1.5, "position" => 1 }] }
-      child.ready!
-      child.event(:odd, level: :warn, note: #{HOSTILE.inspect})
-      child.wait until child.stopping?
+      node.ready!
+      node.event(:odd, level: :warn, note: #{HOSTILE.inspect})
+      node.wait until node.stopping?
     end
   end
 RUBY
@@ -33,18 +34,18 @@ WebScenario.play do
   browse do |browser|
     page = browser.page
     page.visit(url)
-    must("show nothing but a way in") { page.evaluate("!document.querySelector('#swarm')") }
+    must("show nothing but the login form") { page.evaluate("!document.querySelector('#swarm')") }
     log_in(page, url)
     page.await("#{ROWS} == 4 && document.querySelector('#live').textContent == 'live'")
 
-    # What a node's death changes is there by itself.
+    # The page shows a node's death without a reload.
     killed = swarm.status("hive")["nodes"][1]["pid"]
     swarm.kill(killed)
     page.await("document.querySelector('#nodes').textContent.includes('SIGKILL')")
     page.await("document.querySelector('#events').textContent.includes('node died')")
     swarm.await("spare_ready")
 
-    # By keys alone, too: the first node's row opens. It tells what it likes.
+    # The details of a node open by the keyboard, too. The node reports HTML.
     page.evaluate("document.querySelector('#nodes .toggle').focus()")
     page.key("Enter")
     page.await("document.querySelector('.under dl').textContent.includes('onerror')")
@@ -52,43 +53,56 @@ WebScenario.play do
     images = page.evaluate("document.querySelectorAll('main img').length")
     must("show it as text only") { images.zero? }
 
-    # Buttons do what they say.
+    # The buttons.
     page.press("[data-step='1']")
-    page.press("[data-deed=scale]")
+    page.press("[data-action=scale]")
     swarm.await("swarm_scaled") { |event| event["to"] == 4 }
     page.await("#{ROWS} == 5")
-    page.press("[data-deed=stop]")
+    page.press("[data-action=stop]")
     page.await("document.querySelector('#ask').open")
     page.key("Escape")
     page.await("!document.querySelector('#ask').open")
-    page.press("[data-deed=restart]")
+    page.press("[data-action=restart]")
     page.await("document.querySelector('#ask').open")
     page.press("#ask-yes")
     swarm.await("restart_finished")
-    must("tell who did it") { web_log.include?("skep web: ada asked of hive: scale 4") }
+    must("report who did it") { web_log.include?("skep web: ada sent scale 4 to hive") }
+
+    # A chart bridges short gaps, and shows long ones.
+    runs = page.evaluate(<<~SCRIPT)
+      import("./assets/scripts/charts.js").then(({ Chart, History }) => {
+        const chart = new Chart([{ line: "lag", tone: "lag" }])
+        const lag = [1, null, null, 2, 3, ...Array(9).fill(null), 4, 5]
+        chart.show(new History({ step: 3, steps: lag.length, at: 0, lines: { lag } }))
+        return chart.svg.querySelector(".line").getAttribute("d").match(/M/g).length
+      })
+    SCRIPT
+    must("draw two runs, not #{runs}") { runs == 2 }
 
     # Another site's form, and a script without the page's token.
     refused = page.evaluate(<<~SCRIPT)
-      fetch("deeds", { method: "POST", headers: { "content-type": "application/json" },
+      fetch("actions", { method: "POST", headers: { "content-type": "application/json" },
                        body: JSON.stringify({ swarm: "hive", command: "stop" }) }).then((answer) => answer.status)
     SCRIPT
-    must("refuse what no page of ours asks, not #{refused}") { refused == 403 }
+    must("refuse a request without the page's token, not #{refused}") { refused == 403 }
     other = browser.page
-    other.visit("data:text/html,<form method=post action='#{url}deeds' enctype=text/plain>" \
+    other.visit("data:text/html,<form method=post action='#{url}actions' enctype=text/plain>" \
                 "<button name='{\"swarm\":\"hive\",\"command\":\"stop\",\"a\":\"' value='\"}'>")
     other.leave { other.press("button") }
     said = other.evaluate("document.body.textContent")
     must("refuse another site's form, not say #{said.inspect}") { said.include?("another site") }
 
-    # A phone, and the night.
+    # A phone, and the dark theme.
     phone = browser.page(width: 390, height: 844, dark: true)
     phone.visit(url)
     phone.await("#{ROWS} == 5")
     wide = phone.evaluate("document.documentElement.scrollWidth")
     must("fit a phone, not be #{wide} wide") { wide <= 390 }
-    must("be dark at night") { phone.evaluate(LUMINANCE) < 0.2 && page.evaluate(LUMINANCE) > 0.8 }
+    must("be dark in the dark theme only") do
+      phone.evaluate(LUMINANCE) < 0.2 && page.evaluate(LUMINANCE) > 0.8
+    end
 
-    # Away, and back by itself.
+    # The swarm goes away, and comes back.
     swarm.kill(swarm.pid)
     page.await("document.querySelector('#alarm').textContent.includes('away')")
     swarm.wait
@@ -100,9 +114,9 @@ WebScenario.play do
     must("load and run only what is its own: #{complaints}") { complaints.empty? }
     asked = [page, phone].flat_map(&:requests)
     foreign = asked.reject { |to| to.start_with?(url, "data:", "about:") }
-    must("ask nobody else: #{foreign}") { foreign.empty? }
+    must("send requests to no other host: #{foreign}") { foreign.empty? }
     again.await("node_ready", times: 3)
-    must("do nothing that wasn't asked for") { again.status("hive")["state"] == "running" }
+    must("stop nothing that nobody asked it to stop") { again.status("hive")["state"] == "running" }
   end
   stop_web
 end

@@ -3,7 +3,7 @@
 require_relative "../scenario"
 require_relative "../support/browser"
 
-# What scenarios of the page share: `skep web` on a real swarm, and a browser that looks at it.
+# What scenarios of the page share: `skep web` for a real swarm, and a browser that shows the page.
 #
 #   WebScenario.play do
 #     swarm = run_swarm(IDLE)
@@ -26,7 +26,8 @@ class WebScenario < Scenario
                                     RunningSwarm::SKEP, "web", "--port", "0", *arguments,
                                     out: writer, err: errors, pgroup: true))
     writer.close
-    at_end { end_web(out) }
+    web = @web
+    at_end { end_web(web, out) }
     out.wait_readable(SECONDS)
     out.gets.to_s[%r{http://\S+/}] or raise Failed, "skep web isn't there: #{File.read(errors)}"
   end
@@ -38,7 +39,10 @@ class WebScenario < Scenario
     "#{directory}/password".tap { |path| File.write(path, "open sesame\n", perm: 0o600) }
   end
 
-  def browse(&block) = Browser.open(directory, &block)
+  def browse(&block)
+    missing "a browser: apt-get install chromium-headless-shell" unless Browser.program
+    Browser.open(&block)
+  end
 
   def log_in(page, url)
     page.visit(url)
@@ -47,7 +51,7 @@ class WebScenario < Scenario
     page.leave { page.press("button.main") }
   end
 
-  # Ends it as a person would; a failure where it doesn't.
+  # Stops it with TERM; fails if it doesn't end.
   def stop_web
     @web.signal(:TERM)
     status = @web.wait(timeout: SECONDS) or raise Failed, "skep web doesn't end"
@@ -56,8 +60,8 @@ class WebScenario < Scenario
 
   private
 
-  def end_web(out)
-    Scenario.kill(@web)
-    [@web, out].each(&:close)
+  def end_web(web, out)
+    Scenario.kill(web)
+    [web, out].each(&:close)
   end
 end

@@ -1,15 +1,16 @@
 # frozen_string_literal: true
 
-# Whatever is sent to it, `skep web` goes on, grows by nothing and disturbs no swarm: requests that
-# mean nothing, connections that say half of one, browsers that read nothing of a stream and go.
+# `skep web` survives any input without growing or disturbing a swarm: invalid requests, half
+# requests, browsers that don't read their stream, browsers that leave.
 #
 #   SECONDS=300 SEED=42 ruby -Ilib -Itest test/scenario/web/whatever_comes_the_page_goes_on.rb
 require_relative "scenario"
 
 class Fuzz
-  PATHS = %w[/ /live /deeds /login /logout /threads /page.css /page.js /.. /%00 /%ff //x
-             /live/ *].freeze
-  HEADS = ["Host: localhost", "Host: evil", "Cookie: skep_web=a~b; =; ;",
+  PATHS = %w[/ /live /actions /login /logout /threads /assets/page.css /assets/scripts/page.js
+             /assets/.. /assets/%00 /.. /%00 /%ff //x /live/ *].freeze
+  HEADS = ["Host: localhost", "Host: evil", "Cookie: skep_web=YWJj; =; ;",
+           "Cookie: skep_web=\xFF%zz", "X-Forwarded-For: x, :::1,", "X-Forwarded-Host: \xFF",
            "Content-Length: 99999999", "Content-Length: -1", "Transfer-Encoding: chunked",
            "Origin: null", "X-Skep-Token: \xFF",
            "Content-Type: application/json", "Sec-Fetch-Site: cross-site", "Range: bytes=0-1",
@@ -26,11 +27,11 @@ class Fuzz
   end
 
   def turn
-    deed = %i[request request garbage half stream slow].sample(random: @random)
-    @done[deed] += 1
-    send(deed)
+    kind = %i[request request garbage half stream slow].sample(random: @random)
+    @done[kind] += 1
+    send(kind)
     @open.shift.close while @open.size > 40
-  rescue SystemCallError, EOFError # it was refused
+  rescue SystemCallError, EOFError # the server has closed the connection
     @done[:refused] += 1
   end
 
@@ -69,7 +70,7 @@ class Fuzz
     @open.last.write(text.byteslice(0, @random.rand(1..60)))
   end
 
-  # Reads the beginning, and goes.
+  # Reads the beginning, and leaves.
   def stream
     socket = connect
     socket.write("GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -100,7 +101,7 @@ WebScenario.play do
   random = Random.new(SEED)
   supervisor = fds(swarm.pid)
 
-  # What it has once all of its code has run.
+  # The state once all of its code has run.
   warm = Fuzz.new(url, random)
   deadline = Skep::OS.now + (SECONDS / 4)
   warm.turn while Skep::OS.now < deadline
@@ -112,24 +113,24 @@ WebScenario.play do
   fuzz.turn while Skep::OS.now < deadline
   fuzz.close
 
-  # It answers, to a page that opens now too.
+  # It still serves a page that opens now.
   page = TCPSocket.new("127.0.0.1", url[/:(\d+)/, 1].to_i)
   page.write("GET /live HTTP/1.1\r\nHost: localhost\r\n\r\n")
-  told = +""
-  told << page.readpartial(65_536) until told.include?("\"uptime\"") || !page.wait_readable(20)
-  must("tell a new page of the swarm, seed #{SEED}") { told.include?("\"uptime\"") }
+  text = +""
+  text << page.readpartial(65_536) until text.include?("\"uptime\"") || !page.wait_readable(20)
+  must("send a new page the swarm, seed #{SEED}") { text.include?("\"uptime\"") }
   page.close
 
-  swarm.follow("it lets go of all connections, seed #{SEED}") { fds(web_pid) <= 20 }
+  swarm.follow("it closes all connections, seed #{SEED}") { fds(web_pid) <= 20 }
   swarm.follow("the supervisor too, seed #{SEED}") { fds(swarm.pid) <= supervisor }
   grown = (private_bytes(web_pid) - before) / 1_048_576.0
   must("grow by little, not #{grown.round(1)} MiB, seed #{SEED}") { grown < 12 }
   restarts = swarm.status("idle")["nodes"].sum { |node| node["restarts"] }
   must("lose no node, seed #{SEED}") { restarts.zero? }
   must("have no error of its own: #{web_log.lines.grep(/Error|exception/i).first(3)}") do
-    web_log.lines.grep(/skep\/watch|NoMethod|TypeError/).empty?
+    web_log.lines.grep(%r{lib/skep/|NoMethod|TypeError}).empty?
   end
-  puts "#{SECONDS} s, seed #{SEED}: #{fuzz.done.sort.map { |deed| deed.join(" ") }.join(", ")}; " \
+  puts "#{SECONDS} s, seed #{SEED}: #{fuzz.done.sort.map { |kind| kind.join(" ") }.join(", ")}; " \
        "descriptors #{fds(web_pid)}, private memory +#{grown.round(1)} MiB"
   stop_web
 end

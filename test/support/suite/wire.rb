@@ -13,14 +13,12 @@ module TestSuite
     class << self
       def line(message) = "#{JSON.generate(message)}\n"
 
-      #: (Minitest::Result) -> Hash[Symbol, untyped]
       def dump(result)
         { klass: result.klass, name: text(result.name), assertions: result.assertions,
           time: result.time, source_location: result.source_location,
           failures: result.failures.map { |failure| dump_failure(failure) } }
       end
 
-      #: (Hash[String, untyped]) -> Minitest::Result
       def load(facts)
         result = Minitest::Result.new(facts["name"])
         %w[klass assertions time source_location].each { |key| result.send(:"#{key}=", facts[key]) }

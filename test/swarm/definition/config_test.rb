@@ -10,26 +10,27 @@ class ConfigTest < Skep::TestCase
     config = config({})
 
     assert_predicate config, :valid?
-    assert_equal [Skep::OS::Cgroup.processors] * 2, [config.nodes, config.boot_parallel]
+    assert_equal [Skep::OS::Cgroup.processors] * 2, [config.nodes, config.boot_concurrency]
     assert_equal [60.0, 30.0, 30.0, 5.0, 5.0],
                  config.to_h.values_at(:boot_timeout, :liveness_timeout, :stop_timeout,
                                        :kill_timeout, :orphan_timeout)
-    assert_equal [:always, 5, 60.0, :keep_trying],
-                 config.to_h.values_at(:restart, :restarts, :restarts_within, :on_crash_loop)
-    assert_equal [true, true, :warn], config.to_h.values_at(:huge_pages, :title, :fork_guard)
+    assert_equal [:always, 5, 60.0, :backoff],
+                 config.to_h.values_at(:restart, :max_restarts, :restart_window, :on_crash_loop)
+    assert_equal [true, true, :warn],
+                 config.to_h.values_at(:huge_pages, :process_titles, :fork_guard)
   end
 
   test "tells every error at once, each with what to do" do
-    config = config({ nodes: 0, stop_timeout: -1, restart: "sometimes", nods: 3, title: "maybe" })
+    config = config({ nodes: 0, stop_timeout: -1, restart: "sometimes", nods: 3, chaos: "maybe" })
 
     assert_equal 5, config.errors.size
-    assert_includes config.errors, "nodes: 0 can't be: give a whole number from 1 to 100000"
-    assert_includes config.errors, "nods: there is no such option: did you mean nodes?"
+    assert_includes config.errors, "nodes must be a whole number from 1 to 100000 (got 0)"
+    assert_includes config.errors, "unknown option: nods (did you mean nodes?)"
   end
 
   test "refuses a swarm without work, and a name that can't be a file's" do
-    assert_match(/no work/, Skep::Swarm::Definition::Config.new("a", {}).errors.join)
-    assert_match(/name "a\/b" can't be/,
+    assert_match(/has no work/, Skep::Swarm::Definition::Config.new("a", {}).errors.join)
+    assert_match(/invalid name "a\/b"/,
                  Skep::Swarm::Definition::Config.new("a/b", {}, tasks: [WORK]).errors.join)
   end
 
@@ -54,7 +55,7 @@ class ConfigTest < Skep::TestCase
       assert_empty config({ metrics: good }).errors
     end
     ["9394", "metrics.example.com:9394", "127.0.0.1:65536", "unix:relative", "", 1].each do |bad|
-      assert_match(/\Ametrics: #{Regexp.escape(bad.inspect)} can't be: give an address such as/,
+      assert_match(/\Ametrics must be an address such as .* \(got #{Regexp.escape(bad.inspect)}\)/,
                    config({ metrics: bad }).errors.join)
     end
   end
@@ -71,7 +72,19 @@ class ConfigTest < Skep::TestCase
     assert_equal 5, config.threads
   end
 
-  test "finds the place of the status socket" do
+  test "names what decided the number of nodes" do
+    default = Skep::OS::Cgroup.processors_from
+    own = { **WORK, "nodes" => 2 }
+    of_work = ->(*tasks) { Skep::Swarm::Definition::Config.new("a", {}, tasks:).nodes_from }
+
+    assert_equal default, config({}).nodes_from
+    assert_equal default, config({ nodes: nil }).nodes_from
+    assert_equal default, of_work.call(own, WORK)
+    assert_equal "option", config({ nodes: Skep::OS::Cgroup.processors }).nodes_from
+    assert_equal "option", of_work.call(own)
+  end
+
+  test "finds the place of the control socket" do
     path = ->(env, uid) { Skep::Swarm::Definition::RunDirectory.path(env:, uid:) }
 
     assert_equal "/run/skep", path.call({}, 0)
@@ -79,8 +92,8 @@ class ConfigTest < Skep::TestCase
     assert_equal "/tmp/skep-1", path.call({}, 1)
     assert_equal "/tmp/skep-1", path.call({ "XDG_RUNTIME_DIR" => "" }, 1)
     error = assert_raises(Skep::Swarm::Definition::RunDirectory::Missing) { path.call({ "SKEP_RUN_DIR" => "" }, 0) }
-    assert_equal "SKEP_RUN_DIR is empty: set it to the directory of the status socket, or unset it",
-                 error.message
+    assert_match(/SKEP_RUN_DIR is empty: set it to the directory of the control socket, or/,
+                 error.message)
   end
 
   private

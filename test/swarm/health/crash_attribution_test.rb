@@ -78,16 +78,17 @@ class CrashAttributionTest < Skep::TestCase
   test "lets who is forked meanwhile know at once, and all others when it is known how" do
     hold(0, "a job", at: 7)
     @crash_attribution.record_crash(@nodes[0])
+    known = @crash_attribution.to_plain
     assert_equal [["a job", 7, []]],
-                 @crash_attribution.to_plain.map { |one| one.values_at("in_hand", "at", "ends") }
+                 known.map { |one| one.values_at("in_flight", "current_item", "ends") }
     assert_empty @nodes[1].sent
     @nodes[0].reason = "oom"
     @crash_attribution.set_exit(@nodes[0], ExitStatus.new(nil, "KILL"))
     type, facts = @nodes[1].sent.first
     assert_equal ["suspects", ["SIGKILL, oom"], 1],
                  [type, *facts["added"].first.values_at("ends", "crashes")]
-    facts = { node: 0, in_hand: ["a job at 7"], crashes: 1, alone: true }
-    assert_equal [[:work_suspected, :warn, @nodes[0], facts]], @told.map(&:to_a)
+    facts = { node: 0, in_flight: ["a job at 7"], crashes: 1, alone: true }
+    assert_equal [[:work_isolated, :warn, @nodes[0], facts]], @told.map(&:to_a)
   end
 
   test "says nothing of who had nothing in hand" do
@@ -100,14 +101,14 @@ class CrashAttributionTest < Skep::TestCase
     hold(1, "a", thread: 1)
     hold(1, "b", thread: 2)
     2.times { @crash_attribution.set_exit(@nodes[1], ExitStatus.new(nil, "SEGV")) }
-    told = @crash_attribution.to_plain.map { |one| one.values_at("in_hand", "crashes", "alone") }
+    told = @crash_attribution.to_plain.map { |one| one.values_at("in_flight", "crashes", "alone") }
     assert_equal [["a", 2, 0], ["b", 2, 0]], told
   end
 
   test "forgets what was done, and tells so" do
     hold(0, "a")
     @crash_attribution.set_exit(@nodes[0], ExitStatus.new(nil, "SEGV"))
-    2.times { resolve([["a", nil]], guilty: false) }
+    2.times { resolve([["a", nil]], blamed: false) }
     assert_empty @crash_attribution.to_plain
     assert_equal [["suspects", { "dropped" => [["a", nil]] }]], @nodes[2].sent.drop(1)
   end
@@ -126,7 +127,7 @@ class CrashAttributionTest < Skep::TestCase
     @node_pool.slots.each { |slot| 3.times { |n| slot.deaths.add("work", n.to_f, within: 60.0) } }
     hold(0, "a")
     2.times { @crash_attribution.set_exit(@nodes[0], ExitStatus.new(nil, "SEGV")) }
-    2.times { resolve([["a", nil]], guilty: true) }
+    2.times { resolve([["a", nil]], blamed: true) }
     assert_equal [[0.0], [0.0, 1.0, 2.0], [0.0, 1.0, 2.0]],
                  (@node_pool.slots.map { |slot| slot.deaths.times })
     assert_equal 2, @crash_attribution.to_plain.first["crashes"]
@@ -156,10 +157,10 @@ class CrashAttributionTest < Skep::TestCase
   def hold(page_index, text, at: nil, thread: 0)
     heartbeat = Swarm::IPC::Scoreboard::Heartbeat.new(@page, @layout.of(page_index, thread:))
     heartbeat.hold(text)
-    heartbeat.at(at) if at
+    heartbeat.current_item(at) if at
   end
 
-  def resolve(keys, guilty:)
-    @crash_attribution.resolve({ "suspects" => keys, "guilty" => guilty })
+  def resolve(keys, blamed:)
+    @crash_attribution.resolve({ "suspects" => keys, "blamed" => blamed })
   end
 end

@@ -6,7 +6,7 @@ require "skep/swarm"
 # With a real loop and nodes that only note what is done to them.
 class HungNodeKillerTest < Skep::TestCase
   Swarm = Skep::Swarm
-  Config = Struct.new(:liveness_timeout, :kill_timeout, :core)
+  Config = Struct.new(:liveness_timeout, :kill_timeout, :core_dump)
   THREADS = [{ "thread" => "main", "backtrace" => ["a.rb:1"] }].freeze
   private_constant :Swarm, :Config, :THREADS
 
@@ -52,7 +52,7 @@ class HungNodeKillerTest < Skep::TestCase
     hung_node_killer.add_backtraces(@node, THREADS)
     name, facts = @told.first
     assert_equal [:node_hung, 2, ["a job"], THREADS],
-                 [name, *facts.values_at(:thread, :in_hand, :threads)]
+                 [name, *facts.values_at(:thread, :in_flight, :threads)]
     assert_equal ["backtraces", "hung", :TERM], @node.done
     turn_until { @node.done.include?(:KILL) }
     assert_equal ["backtraces", "hung", :TERM, :KILL], @node.done
@@ -92,8 +92,8 @@ class HungNodeKillerTest < Skep::TestCase
     hung_node_killer.add_backtraces(@node, THREADS)
     name, facts = @told.first
     assert_equal [:node_unhealthy, :lasting, "no database"],
-                 [name, *facts.values_at(:verdict, :reason)]
-    assert_equal "unhealthy", @node.slot.last_hang[:why]
+                 [name, *facts.values_at(:verdict, :error)]
+    assert_equal "unhealthy", @node.slot.last_hang[:reason]
     assert_equal ["unhealthy", :TERM], @node.done.last(2)
   end
 

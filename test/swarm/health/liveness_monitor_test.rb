@@ -87,7 +87,7 @@ class LivenessMonitorTest < Skep::TestCase
     assert_equal [[0, :hung, 0]], @failed_nodes
   end
 
-  test "tells of complaints, and ends who repeats them" do
+  test "reports an unhealthy node, and one that repeats its report fails" do
     node = node(0)
     @liveness_monitor.watch(node)
     3.times do |times|
@@ -100,7 +100,7 @@ class LivenessMonitorTest < Skep::TestCase
     assert_equal 3, @told.size
   end
 
-  test "forgets complaints that are taken back" do
+  test "clears the reports of a node that is healthy again" do
     node = node(0)
     @liveness_monitor.watch(node)
     2.times { @liveness_monitor.report_unhealthy(node, "no database") }

@@ -28,7 +28,7 @@ class LivenessPolicyTest < Skep::TestCase
     assert_equal 2, decide([0, 129.0], [1, 128.0], [2, 99.0], now: 130.0).thread
   end
 
-  test "excuses no thread by what another has declared" do
+  test "a busy thread extends no other thread's deadline" do
     assert_equal 1, decide([0, 100.0, 500.0], [1, 100.0], now: 130.0).thread
   end
 

@@ -9,7 +9,7 @@ class PauseCompensationTest < Skep::TestCase
 
   def setup = @pause_compensation = Skep::Swarm::Health::PauseCompensation.new
 
-  test "excuses nobody while there is none" do
+  test "extends no deadline without a pause" do
     unchanged = status(at: 10.0, busy: 20.0)
     assert_equal unchanged, @pause_compensation.apply(unchanged)
   end

@@ -16,7 +16,7 @@ class ConnectionTest < Skep::TestCase
              failed: ->(error, frame) { @failed << [frame.type, error] } }
     messages = Swarm::IPC::Messages::FROM_NODE
     @link = Swarm::IPC::Connection.new(@loop, ours, messages, **told) do |frame|
-      raise TypeError, "a bug of ours" if frame.type == "warm"
+      raise TypeError, "skep's own bug" if frame.type == "warm"
 
       @heard << frame.type
     end
@@ -29,12 +29,12 @@ class ConnectionTest < Skep::TestCase
     super
   end
 
-  test "an error of ours is not the other end's, which is heard on" do
+  test "skep's own error is not the other end's, which is read on" do
     @link.listen
     %w[ready warm healthy].each { |type| @theirs.post(type) }
     @loop.turn(5)
     assert_equal [%w[ready healthy], []], [@heard, @errors]
-    assert_equal [["warm", "a bug of ours"]], @failed.map { |type, error| [type, error.message] }
+    assert_equal [["warm", "skep's own bug"]], @failed.map { |type, error| [type, error.message] }
     assert_predicate @link, :open?
   end
 

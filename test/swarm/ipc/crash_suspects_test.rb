@@ -33,7 +33,7 @@ class CrashSuspectsTest < Skep::TestCase
     assert_equal [7, 7], @suspects.to_a.first.to_h.values_at(:crashes, :alone)
   end
 
-  test "forgets who was acquitted, once" do
+  test "forgets what was cleared, once" do
     record_crash([A, B])
 
     assert_equal [A], @suspects.clear([A]).map(&:key)
@@ -67,21 +67,21 @@ class CrashSuspectsTest < Skep::TestCase
     record_crash([A], slot: 3)
     record_crash([B], slot: 0)
 
-    assert_equal [3, 3], @suspects.forgive([A], 2.0)
-    assert_empty @suspects.forgive([A], 2.0)
-    assert_equal [0], @suspects.forgive([A, B], 2.0)
+    assert_equal [3, 3], @suspects.clear_crashes([A], 2.0)
+    assert_empty @suspects.clear_crashes([A], 2.0)
+    assert_equal [0], @suspects.clear_crashes([A, B], 2.0)
     assert_equal 2, @suspects.to_a.find { |suspect| suspect.key == A }.crashes
   end
 
-  test "forgives ten culprits an hour, no more" do
-    forgiven = (0...12).map do |n|
+  test "clears the crashes of ten culprits an hour, no more" do
+    cleared = (0...12).map do |n|
       record_crash([["job #{n}", nil]], now: n.to_f)
-      @suspects.forgive([["job #{n}", nil]], n.to_f)
+      @suspects.clear_crashes([["job #{n}", nil]], n.to_f)
     end
 
-    assert_equal [[0]] * 10 + [[]] * 2, forgiven
+    assert_equal [[0]] * 10 + [[]] * 2, cleared
     record_crash([A], now: 3600.5)
-    assert_equal [0], @suspects.forgive([A], 3600.5)
+    assert_equal [0], @suspects.clear_crashes([A], 3600.5)
   end
 
   test "is known elsewhere as plain data" do

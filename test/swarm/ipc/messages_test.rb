@@ -36,12 +36,13 @@ class MessagesTest < Skep::TestCase
     ["event", { "name" => "x" * 300, "level" => "info", "facts" => {} }],
     ["event", { "name" => "x", "level" => "loud", "facts" => {} }],
     ["event", { "name" => "x", "level" => "info", "facts" => [] }],
-    ["joined", { "joined" => 1, "facts" => {} }], ["unhealthy", {}],
+    ["assigned", { "assigned" => 1, "facts" => {} }], ["unhealthy", {}],
     ["failed", { "sentence" => 1 }], ["failed", { "sentence" => "x", "backtrace" => [1] }],
-    ["judged", { "suspects" => 1, "guilty" => true }],
-    ["judged", { "suspects" => [["x"]], "guilty" => true }],
-    ["judged", { "suspects" => [["x", -1]], "guilty" => true }],
-    ["judged", { "suspects" => [], "guilty" => nil }], ["backtraces", { "threads" => nil }],
+    ["suspects_resolved", { "suspects" => 1, "blamed" => true }],
+    ["suspects_resolved", { "suspects" => [["x"]], "blamed" => true }],
+    ["suspects_resolved", { "suspects" => [["x", -1]], "blamed" => true }],
+    ["suspects_resolved", { "suspects" => [], "blamed" => nil }],
+    ["backtraces", { "threads" => nil }],
     ["backtraces", { "threads" => [1] }], ["backtraces", { "threads" => [{}] }],
     ["ask", {}], ["ask", { "number" => 2**70 }],
     ["unknown", {}], ["exited", { "page_index" => 1, "pid" => 1 }]
@@ -53,10 +54,10 @@ class MessagesTest < Skep::TestCase
     "TO_MOLD" => [["load", { "mold" => 1 }], ["prepare", { "options" => [] }], ["exited", {}],
                   ["fork", { **FORK, "page_index" => -1 }], ["fork", { **FORK, "task" => "0" }],
                   ["fork", { **FORK, "spare" => 1 }], ["fork", { **FORK, "placed" => nil }],
-                  ["fork", { **FORK, "suspects" => [{ "in_hand" => "x" }] }]],
+                  ["fork", { **FORK, "suspects" => [{ "in_flight" => "x" }] }]],
     "FROM_MOLD" => [["loaded", { "name" => "a" }], ["ready", { "seconds" => "1" }],
                     ["forked", { "page_index" => 0, "pid" => nil }], ["fork", FORK],
-                    ["exited", { "page_index" => 0, "pid" => 1, "exitstatus" => "0" }]],
+                    ["exited", { "page_index" => 0, "pid" => 1, "exit_status" => "0" }]],
     "TO_NODE" => [["stop", {}], ["become_mold", { "mold" => "1" }],
                   ["suspects", { "added" => 1 }], ["suspects", { "dropped" => [["x"]] }],
                   ["step_in", { "node" => 0 }],
@@ -70,20 +71,20 @@ class MessagesTest < Skep::TestCase
     @layout = Swarm::IPC::Scoreboard::Layout.new(nodes: 1, threads: 2)
     @page = Skep::OS::SharedPage.create(@layout.total)
     @said = []
-    @child = Swarm::Child.new(id: 0, swarm: "test", mold: 0, page: @page, layout: @layout,
+    @node = Swarm::Node.new(id: 0, swarm: "test", mold: 0, page: @page, layout: @layout,
                               report: ->(type, facts) { @said << [type, facts] })
   end
 
   def teardown
-    @child.leave
+    @node.leave
     @page.close
     super
   end
 
   BAD_WORK.each do |what, facts|
     test "refuses a work that is #{what} in the caller's line" do
-      refused(/\Awork=: (?:facts|totals|handler)\b.* must/) { @child.work = facts }
-      refused(/\Awork=: /) { @child.lane(1).work = facts }
+      refused(/\Awork=: (?:facts|totals|handler)\b.* must/) { @node.work = facts }
+      refused(/\Awork=: /) { @node.thread(1).work = facts }
     end
   end
 
@@ -123,14 +124,14 @@ class MessagesTest < Skep::TestCase
 
   test "has every message that is sent, and no other" do
     lib = File.expand_path("../../../lib/skep", __dir__)
-    files = Dir.glob("#{lib}/{swarm,watch}/**/*.rb")
+    files = Dir.glob("#{lib}/{swarm,control,cli/chaos}/**/*.rb")
     code = files.map { |file| File.read(file, encoding: "UTF-8") }.join
     sent = code.gsub(/^\s*#.*/, "").scan(/\b(?:post|report(?:\.call)?)\(\s*"(\w+)"/).flatten
     assert_equal Messages::ALL.flat_map(&:types).uniq.sort, sent.uniq.sort
   end
 
   test "passes on what is fit, as plain data" do
-    @child.work = { totals: { jobs: 3, share: 0.5 }, handler: DURATIONS, at: Time,
+    @node.work = { totals: { jobs: 3, share: 0.5 }, handler: DURATIONS, at: Time,
                     size: Float::INFINITY, odd: 2**80 }
     facts = @said.last.last["facts"]
     assert_equal({ "jobs" => 3, "share" => 0.5 }, facts["totals"])
@@ -144,8 +145,8 @@ class MessagesTest < Skep::TestCase
   test "makes the text of an event valid UTF-8, whatever its encoding" do
     ["\xFF\xFE job".b, "é".encode("UTF-16LE"), "é".encode("ISO-8859-1"), "\xFF",
      "a".dup.force_encoding("UTF-7"), "\xA4\xFF".dup.force_encoding("EUC-JP"), "é".b].each do |text|
-      @child.unhealthy!(text)
-      @child.event(:odd, text => [text, { text => [text] }])
+      @node.unhealthy!(text)
+      @node.event(:odd, text => [text, { text => [text] }])
       refute_includes texts(@said.last(2)).map(&:valid_encoding?), false
       JSON.generate(@said.last(2))
     end
@@ -154,7 +155,7 @@ class MessagesTest < Skep::TestCase
 
   test "shows an object that can't be shown by its class" do
     odd = Class.new { def inspect = raise(IOError) }
-    @child.event(:odd, basic: BasicObject.new, odd: odd.new)
+    @node.event(:odd, basic: BasicObject.new, odd: odd.new)
     assert_equal ["#<BasicObject>", "#<#{odd}>"], @said.last.last["facts"].values
   end
 
@@ -163,43 +164,43 @@ class MessagesTest < Skep::TestCase
     endless = [].tap { |one| one << one }
     wide = 30.times.reduce("x" * 1_000) { |held, _| [held, held] }
     [nil, 3, "", [], "x" * 201, Object.new, BasicObject.new].each do |name|
-      refused(/\Aevent: name must be/) { @child.event(name) }
+      refused(/\Aevent: name must be/) { @node.event(name) }
     end
     [nil, 1, :loud, BasicObject.new].each do |level|
-      refused(/\Aevent: level must be debug, info, warn or error/) { @child.event(:x, level:) }
+      refused(/\Aevent: level must be debug, info, warn or error/) { @node.event(:x, level:) }
     end
     [deep, endless, wide, ["x" * 16_000] * 140].each do |facts|
-      refused(/\Aevent: facts must not be (?:nested|larger)/) { @child.event(:x, facts:) }
+      refused(/\Aevent: facts must not be (?:nested|larger)/) { @node.event(:x, facts:) }
     end
     assert_empty @said
   end
 
   test "refuses what isn't a reason, a flag, a number, a text or a duration" do
     [nil, 3, [], BasicObject.new].each do |odd|
-      refused(/\Aunhealthy!: reason must be a String/) { @child.unhealthy!(odd) }
-      refused(/\Ajoined!: joined must be true or false/) { @child.joined!(odd) }
+      refused(/\Aunhealthy!: reason must be a String/) { @node.unhealthy!(odd) }
+      refused(/\Aassigned!: assigned must be true or false/) { @node.assigned!(odd) }
     end
     [-1, 1.5, "1", 2**64, Float::NAN, [], BasicObject.new].each do |odd|
-      refused(/\Acount takes an Integer/) { @child.count(odd) }
-      refused(/\Aat takes nil or an Integer/) { @child.at(odd) }
-      refused(/\Ain_hand\(thread:\) takes/) { @child.in_hand("x", thread: odd) }
+      refused(/\Aprocessed takes an Integer/) { @node.processed(odd) }
+      refused(/\Acurrent_item takes nil or an Integer/) { @node.current_item(odd) }
+      refused(/\Ain_flight\(thread:\) takes/) { @node.in_flight("x", thread: odd) }
     end
     [[], {}, 1.5, BasicObject.new].each do |odd|
-      refused(/\Ain_hand takes a String/) { @child.in_hand(odd) }
+      refused(/\Ain_flight takes a String/) { @node.in_flight(odd) }
     end
     [nil, "1", Float::NAN, Float::INFINITY, 1i].each do |odd|
-      refused(/\Abusy\(for:\) takes a finite number/) { @child.busy(for: odd) }
+      refused(/\Abusy\(for:\) takes a finite number/) { @node.busy(for: odd) }
     end
-    refused(/\Alane takes an Integer from 0 to 2/) { @child.lane(3) }
+    refused(/\Athread takes an Integer from 0 to 2/) { @node.thread(3) }
   end
 
   test "shows what is in hand as valid UTF-8, whatever was written to the page" do
     node = Struct.new(:page_index).new(0)
     scoreboard = Swarm::IPC::Scoreboard::Reader.new(@page, @layout)
-    @child.in_hand("\xFF\xFE job".b)
-    @child.lane(1).in_hand("é".encode("UTF-16LE"))
+    @node.in_flight("\xFF\xFE job".b)
+    @node.thread(1).in_flight("é".encode("UTF-16LE"))
     @page.write(@layout.of(0, thread: 2), "raw \xFF")
-    assert_equal ["\uFFFD\uFFFD job", "é", "raw \uFFFD"], scoreboard.in_hand(node)
+    assert_equal ["\uFFFD\uFFFD job", "é", "raw \uFFFD"], scoreboard.in_flight(node)
   end
 
   test "takes no weight that no node can have" do

@@ -28,7 +28,7 @@ class CgroupMemoryTest < Skep::TestCase
     name, level, facts = @told.first
     assert_equal %i[memory_lowered warn], [name, level]
     assert_equal({ option: :memory_budget, bytes: 950, asked: 5000, cgroup: 1000 },
-                 facts.except(:message))
+                 facts.except(:error))
   end
 
   test "tells of pressure, and looks no more often than each ten seconds" do

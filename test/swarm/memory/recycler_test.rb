@@ -63,7 +63,7 @@ class RecyclerTest < Skep::TestCase
   end
 
   test "lets a slot wait that was renewed too often of late" do
-    node = swarm(1, restarts: 2).first
+    node = swarm(1, max_restarts: 2).first
     answers = Array.new(4) do
       asked = @recycler.recycle(node, "memory_limit")
       asked.tap { @node_pool.begun.last.last.call(true) if asked }

@@ -11,10 +11,10 @@ class MoldPoolTest < Skep::TestCase
     def stopping? = stopping
   end
   Launcher = Struct.new(:theirs, :failures) do
-    def start(_number, disown:)
+    def start(_number, close_in_child:)
       ours, socket = Swarm::IPC::Channel.pair
       theirs << Swarm::IPC::Channel.new(socket)
-      [disown.call, ours]
+      [close_in_child.call, ours]
     end
 
     def warmed(**) = nil
@@ -34,10 +34,10 @@ class MoldPoolTest < Skep::TestCase
     @events.subscribe(*FACTS) { |event| @heard << event }
     @lifecycle = Lifecycle.new(true, false)
     @launcher = Launcher.new([], 0)
+    close_in_child = -> { Process.spawn("sleep", "60") }
     @pool = Swarm::Molds::MoldPool.new(@launcher, loop: @loop, events: @events,
                                                   lifecycle: @lifecycle, boot_limit: -> { 60.0 },
-                                                  oom: ->(_) { false },
-                                                  disown: -> { Process.spawn("sleep", "60") })
+                                                  oom: ->(_) { false }, close_in_child:)
     @pool.configure(Swarm::Definition::Config.new("s", { "liveness_timeout" => 30 }, tasks: [{}]),
                     page = Skep::OS::SharedPage.create(4096), layout)
     @page = page
@@ -117,7 +117,7 @@ class MoldPoolTest < Skep::TestCase
     mold = @pool.start
     send_from(mold, "refused", "sentence" => "no", "exit_code" => 78)
     assert_equal %i[mold_booting mold_load_rejected], @heard.map(&:name)
-    assert_equal({ message: "no", exit_code: 78 }, @heard.last.facts)
+    assert_equal({ error: "no", exit_code: 78 }, @heard.last.facts)
     refute_predicate mold, :killed?
   end
 
@@ -202,7 +202,7 @@ class MoldPingsTest < Skep::TestCase
 
   test "gives all the time again when the supervisor itself was paused" do
     pinged([:a], 100.0)
-    @pings.excuse(200.0)
+    @pings.restart(200.0)
     assert_empty @pings.silent([:a], 229.0)
     assert_equal [:a], @pings.silent([:a], 230.0)
   end

@@ -51,8 +51,8 @@ class RestartPolicyTest < Skep::TestCase
   end
 
   test "doesn't start again after a status that says so" do
-    assert_equal :done, decide({ restart_never_status: 77 }, exitstatus: 77)
-    assert_equal 0.0, decide({ restart_never_status: [77, 78] }, exitstatus: 1)
+    assert_equal :done, decide({ never_restart_on: 77 }, exitstatus: 77)
+    assert_equal 0.0, decide({ never_restart_on: [77, 78] }, exitstatus: 1)
   end
 
   test "gives up on a crash loop when told to" do

@@ -85,7 +85,7 @@ class SlotTest < Skep::TestCase
   end
 
   test "tells no name twice, whatever its work tells: newer JSON libraries refuse that" do
-    plain = Struct.new(:state, :pid, :mold, :joined?, :work)
+    plain = Struct.new(:state, :pid, :mold, :assigned?, :work)
     @slot.launch(plain.new(:ready, 7, nil, true, { "done" => 3 }))
     work = @slot.to_plain(memory: nil, beat_age: 0.1, done: 5, unhealthy: nil)[:work]
     assert_equal [["done", 3]], work.map { |name, value| [name.to_s, value] }

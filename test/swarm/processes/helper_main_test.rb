@@ -4,8 +4,8 @@ require "test_helper"
 require "skep/swarm"
 
 class HelperMainTest < Skep::TestCase
-  # As a node's child: its stop comes once it has nothing more to hear.
-  class Child
+  # As a node's node: its stop comes once it has nothing more to hear.
+  class FakeNode
     attr_reader :told
 
     def initialize = @told = []
@@ -63,11 +63,11 @@ class HelperMainTest < Skep::TestCase
   def frame(type, facts, ios = []) = Skep::Swarm::IPC::Channel::Message.new(type, facts, ios)
 
   def run_with(blocks, service, *frames)
-    child = Child.new
-    listener = Skep::Swarm::Processes::HelperMain.new(blocks, child, query: nil, service:)
-    frames.each { |one| listener.hear(one) }
-    child.stop
+    node = FakeNode.new
+    listener = Skep::Swarm::Processes::HelperMain.new(blocks, node, query: nil, service:)
+    frames.each { |one| listener.receive(one) }
+    node.stop
     listener.run
-    child.told
+    node.told
   end
 end

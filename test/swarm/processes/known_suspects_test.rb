@@ -3,7 +3,7 @@
 require "test_helper"
 require "skep/swarm"
 
-# What a child knows of others' crashes, and how it hears of them.
+# What a node knows of others' crashes, and how it hears of them.
 class KnownSuspectsTest < Skep::TestCase
   Swarm = Skep::Swarm
   Message = Swarm::IPC::Channel::Message
@@ -14,44 +14,44 @@ class KnownSuspectsTest < Skep::TestCase
     layout = Swarm::IPC::Scoreboard::Layout.new(nodes: 1, threads: 1)
     @page = Skep::OS::SharedPage.create(layout.total)
     @said = []
-    @child = Swarm::Child.new(id: nil, page_index: 0, swarm: "a", mold: 0, page: @page, layout:,
+    @node = Swarm::Node.new(id: nil, page_index: 0, swarm: "a", mold: 0, page: @page, layout:,
                               suspects: [plain("a")],
                               report: ->(type, facts) { @said << [type, facts] })
-    @caution = @child.caution
+    @crash_suspects = @node.crash_suspects
   end
 
   def teardown
-    @child.leave
+    @node.leave
     @page.close
     super
   end
 
   test "knows what was known at the fork, and what is told later" do
-    assert_equal ["a"], @caution.suspects.map(&:to_s)
-    @caution.__hear(Message.new("suspects", { "added" => [plain("b", 3), plain("a")] }))
-    assert_equal ["a", "b at 3"], @caution.suspects.map(&:to_s)
-    @caution.__hear(Message.new("suspects", { "dropped" => [["a", nil], ["b", 3]] }))
-    refute_predicate @caution, :any?
+    assert_equal ["a"], @crash_suspects.map(&:to_s)
+    @crash_suspects.__receive(Message.new("suspects", { "added" => [plain("b", 3), plain("a")] }))
+    assert_equal ["a", "b at 3"], @crash_suspects.map(&:to_s)
+    @crash_suspects.__receive(Message.new("suspects", { "dropped" => [["a", nil], ["b", 3]] }))
+    refute_predicate @crash_suspects, :any?
   end
 
-  test "forgets whom it acquits at once, and tells the supervisor" do
-    @caution.acquit(@caution.suspects)
-    assert_empty @caution.suspects
-    assert_equal [["judged", { "suspects" => [["a", nil]], "guilty" => false }]], @said
+  test "forgets what it clears at once, and tells the supervisor" do
+    @crash_suspects.clear(@crash_suspects)
+    assert_empty @crash_suspects
+    assert_equal [["suspects_resolved", { "suspects" => [["a", nil]], "blamed" => false }]], @said
   end
 
-  test "keeps whom it convicts until it is acquitted" do
-    @caution.convict(@caution.suspects)
-    assert_predicate @caution, :any?
-    assert_equal [["judged", { "suspects" => [["a", nil]], "guilty" => true }]], @said
-    @caution.convict([])
+  test "keeps what it blames until it is cleared" do
+    @crash_suspects.blame(@crash_suspects)
+    assert_predicate @crash_suspects, :any?
+    assert_equal [["suspects_resolved", { "suspects" => [["a", nil]], "blamed" => true }]], @said
+    @crash_suspects.blame([])
     assert_equal 1, @said.size
   end
 
   private
 
-  def plain(in_hand, at = nil)
-    { "in_hand" => in_hand, "at" => at, "crashes" => 1, "alone" => 1, "ends" => [], "slots" => [],
-      "time" => 1.0 }
+  def plain(in_flight, at = nil)
+    { "in_flight" => in_flight, "current_item" => at, "crashes" => 1, "alone" => 1,
+      "ends" => [], "slots" => [], "time" => 1.0 }
   end
 end

@@ -15,13 +15,13 @@ class StandbyWaitTest < Skep::TestCase
     @page = Skep::OS::SharedPage.create(layout.total)
     @said = Queue.new
     report = ->(type, facts) { @said << [type, facts] }
-    @child = Swarm::Child.new(id: nil, page_index: 0, swarm: "a", mold: 0, page: @page, layout:,
+    @node = Swarm::Node.new(id: nil, page_index: 0, swarm: "a", mold: 0, page: @page, layout:,
                               placed: false, report:)
-    @standby = Swarm::Processes::NodeMain::StandbyWait.new(@child, report:)
+    @standby = Swarm::Processes::NodeMain::StandbyWait.new(@node, report:)
   end
 
   def teardown
-    @child.leave
+    @node.leave
     @page.close
     ENV["SKEP_NODE_ID"] = @id
     super
@@ -30,19 +30,19 @@ class StandbyWaitTest < Skep::TestCase
   test "waits, and takes the slot that it is given" do
     waiting = Thread.new { @standby.wait }
     assert_equal ["spare", {}], @said.pop
-    @standby.hear(Message.new("suspects", { "added" => [] }))
-    @standby.hear(Message.new("step_in", { "node" => 3, "task" => 1 }))
+    @standby.receive(Message.new("suspects", { "added" => [] }))
+    @standby.receive(Message.new("step_in", { "node" => 3, "task" => 1 }))
     assert_equal 1, waiting.value
     assert_equal ["stepped_in", {}], @said.pop
-    assert_equal 3, @child.id
+    assert_equal 3, @node.id
     assert_equal "3", ENV.fetch("SKEP_NODE_ID")
-    assert @child.take_place
+    assert @node.wait_for_predecessor
   end
 
   test "a spare that was ready in on_boot is ready once it has a slot" do
     assert @standby.hold_back?("ready")
     refute @standby.hold_back?("event")
-    @standby.hear(Message.new("step_in", { "node" => 3, "task" => 1 }))
+    @standby.receive(Message.new("step_in", { "node" => 3, "task" => 1 }))
     @standby.wait
     assert_equal %w[spare stepped_in ready], Array.new(3) { @said.pop.first }
     refute @standby.hold_back?("ready")
@@ -51,9 +51,9 @@ class StandbyWaitTest < Skep::TestCase
   test "ends its wait when it is to stop, and outlives a slot that it is given then" do
     waiting = Thread.new { @standby.wait }
     assert_equal ["spare", {}], @said.pop
-    @child.__stop
+    @node.__stop
     assert_nil waiting.value
-    @standby.hear(Message.new("step_in", { "node" => 3, "task" => 1 }))
-    assert_nil @child.id
+    @standby.receive(Message.new("step_in", { "node" => 3, "task" => 1 }))
+    assert_nil @node.id
   end
 end

@@ -34,7 +34,7 @@ class SupervisorQueryTest < Skep::TestCase
     line = nil
     line = Skep::Swarm::Processes::SupervisorQuery.new(lambda { |type, facts|
       assert_equal "ask", type
-      yield(facts["number"]).each { |frame| line.hear(frame) }
+      yield(facts["number"]).each { |frame| line.receive(frame) }
     })
   end
 end

@@ -171,7 +171,7 @@ class ReloadTest < Skep::TestCase
   end
 
   test "a mold that can't load the file is the end of it" do
-    events.announce(:mold_load_rejected, @mold, message: "syntax", exit_code: 78)
+    events.announce(:mold_load_rejected, @mold, error: "syntax", exit_code: 78)
     events.announce(:mold_exited, @mold, exit_status: "exit 1")
     assert_equal ["syntax"], @ended
   end
@@ -183,14 +183,14 @@ class ReloadTest < Skep::TestCase
 
   test "refuses a file that this swarm's processes can't run" do
     loaded("name" => "other")
-    assert_equal ["its name is other now: stop the swarm and start it anew"], @ended
+    assert_equal ["its name is other now: stop the swarm and start it again"], @ended
     assert_equal [[:retire, 1, false]], asked
   end
 
   test "names the options that take effect at the next start" do
     loaded("options" => { "nodes" => 2, "stop_timeout" => 9 })
     assert_equal [[:reload_ignored,
-                   { message: "stop_timeout changed: takes effect at the next start" }]], @heard
+                   { error: "stop_timeout changed: takes effect at the next start" }]], @heard
     assert_equal [[:prepare, 1]], asked
   end
 

@@ -33,6 +33,12 @@ class RolloutParts
 
   Request = Struct.new(:slot, :reason, :mold, :on_retire, :done)
 
+  # No node's memory is known.
+  module MemoryMonitor
+    def self.measure(_nodes) = nil
+    def self.answered?(_node, since:) = since && true
+  end
+
   # Settles replacements: `settle(true)` gives the slot a node of the mold that was asked for.
   class NodePool
     attr_accessor :mold, :stopping
@@ -54,6 +60,7 @@ class RolloutParts
     def replacing(slot) = @replacing[slot] = nil
     def replaced(slot) = @replacing.delete(slot)&.call
     def stopping? = stopping ? true : false
+    def memory_monitor = MemoryMonitor
     def load(slot) = slot.load
     def node_table = self
     def of(mold) = slots.filter_map(&:node).select { |node| node.mold == mold }

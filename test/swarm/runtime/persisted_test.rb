@@ -57,7 +57,7 @@ class PersistedTest < Skep::TestCase
     node = Swarm::Nodes::NodeProcess.new(9, slot, Struct.new(:number).new(2), 1.0)
     slot.launch(node)
     node.reason = "hung"
-    slot.last_hang = { at: 3.0, why: "hung" }
+    slot.last_hang = { at: 3.0, reason: "hung" }
     slot.leave(node, Swarm::IPC::ExitStatus.new(nil, "KILL"), 4.0, within: 60.0)
     facts = { memory: nil, beat_age: nil, done: 0, unhealthy: nil }
     claimant = Swarm::Nodes::Slot.new(3, 0).restore(passed_on(slot.dump(nil)), nil, node.mold)

@@ -68,7 +68,7 @@ class SelfPipeTest < Skep::TestCase
     in_child do |writer|
       raise_signal("USR1") # before the child has handlers of its own
       mine = SelfPipe.new(%w[USR1 USR2], inherited: @signals)
-      @signals.disown
+      @signals.close_in_child
       raise_signal("USR2")
       writer.puts(mine.take.join(" "))
     end

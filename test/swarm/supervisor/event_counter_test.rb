@@ -11,13 +11,13 @@ class TallyTest < Skep::TestCase
     again = Skep::Swarm::Supervisor::EventCounter.new
     again.event("upgrade_finished", :info, {})
     again.event("node_died", :warn, {})
-    again.resumed(nil, kept, nil)
+    again.on_resume(nil, kept, nil)
     assert_equal({ "upgrade_finished" => 1, "node_died" => 3 }, again.counts)
   end
 
   test "begins at nothing where the program before didn't count" do
     event_counter = Skep::Swarm::Supervisor::EventCounter.new
-    event_counter.resumed(nil, nil, nil)
+    event_counter.on_resume(nil, nil, nil)
     assert_empty event_counter.counts
   end
 

@@ -4,7 +4,7 @@ require "test_helper"
 require "skep/swarm"
 
 class OrphanReaperTest < Skep::TestCase
-  # In a program that became a supervisor: only what belongs to a group of ours is reaped.
+  # In a program that became a supervisor: only what belongs to a node's group is reaped.
   test "what a long-lived node leaves is known for ours after ten thousand others" do
     out, = run_program(<<~'RUBY')
       require "skep/swarm"

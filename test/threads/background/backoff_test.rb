@@ -30,7 +30,7 @@ class BackoffTest < Skep::TestCase
     assert_equal 3, seconds.uniq.size
   end
 
-  test "begins anew after a run that did some work" do
+  test "starts again after a run that did some work" do
     pauses(5)
     assert_equal [0.0, 0.1], [@backoff.after(taken: 2, ran: 0.0), *pauses(1)]
     pauses(5)

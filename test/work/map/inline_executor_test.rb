@@ -28,7 +28,7 @@ class MapInlineExecutorTest < Skep::TestCase
       assert_raises(error) { Skep.map(1..10, in_threads: 2) { raise error } }
     end
 
-    test "raises a hook's #{error.name || "Exception"}, and begins nothing after it" do
+    test "raises a hook's #{error.name || "Exception"}, and starts no item after it" do
       %i[start finish].each do |broken|
         told = []
         hooks = %i[start finish].to_h do |hook|
@@ -45,16 +45,16 @@ class MapInlineExecutorTest < Skep::TestCase
     end
   end
 
-  test "an error carries its item and place, whatever its class" do
+  test "an exception has its item and index, whatever its class" do
     error = assert_raises(NotImplementedError) do
       Skep.map(%w[a b], in_threads: 1) { |item| raise NotImplementedError if item == "b" }
     end
     assert_equal ["b", 1], [error.skep_item, error.skep_index]
   end
 
-  test "says so when the block ends its thread" do
+  test "raises if the block ends its thread" do
     error = assert_raises(Skep::Error) { Skep.map(1..10, in_threads: 2) { Thread.exit } }
-    assert_match(/the block ended its thread/, error.message)
+    assert_match(/The block ended its thread/, error.message)
   end
 
   test "an Interrupt for the caller reaches it, although a hook has raised" do

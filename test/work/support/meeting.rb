@@ -11,18 +11,16 @@ module Meeting
   LONG = 20
   private_constant :LONG
 
-  # Lines that processes told, in the order in which they came.
-  #: () { (^(untyped) -> void) -> void } -> Array[String]
+  # Returns the lines that processes wrote, in the order of their arrival.
   def telling
     IO.pipe do |reader, writer|
       within { yield ->(fact) { writer.syswrite("#{fact}\n") } }
       writer.close
-      wait_readable(reader).read.lines(chomp: true) # whoever else has it open has to end
+      wait_readable(reader).read.lines(chomp: true) # other processes that have it open must end
     end
   end
 
-  # Lets nobody pass before so many have come; returns what they said.
-  #: (Integer) { (^(untyped) -> void) -> void } -> Array[String]
+  # Lets no process pass before so many have arrived; returns what they wrote.
   def meeting(count)
     pipes = IO.pipe + IO.pipe
     told, tell, gate, open = pipes
@@ -36,15 +34,12 @@ module Meeting
   end
 
   # A wait that has no end but that of its process.
-  #: () { (^() -> void) -> void } -> void
   def never
     IO.pipe { |reader, _writer| within { yield -> { reader.read(1) } } }
   end
 
-  #: () { () -> T } -> T
-  def within(&block) = Timeout.timeout(LONG, &block)
+  def within(&block) = Timeout.timeout(Patience.of(LONG), &block)
 
-  #: () -> Array[Integer]
   def own_children
     Dir["/proc/self/task/*/children"].flat_map { |list| children_of(list) }
   end
@@ -52,13 +47,11 @@ module Meeting
   private
 
   # None of a thread that has ended since the folder was read.
-  #: (String) -> Array[Integer]
   def children_of(list)
     File.read(list).split.map(&:to_i)
   rescue Errno::ENOENT, Errno::ESRCH
     []
   end
 
-  #: (IO, Integer) -> Array[String]
   def lines(io, count) = Array.new(count) { wait_readable(io).gets.chomp }
 end

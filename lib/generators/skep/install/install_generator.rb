@@ -29,20 +29,20 @@ module Skep
       TEXT
       private_constant :RUN, :NEXT
 
-      def write_swarm #: () -> void
+      def write_swarm
         template "skep.rb.tt", "config/skep.rb", skip: true
       end
 
-      def write_initializer #: () -> void
+      def write_initializer
         template "initializer.rb.tt", "config/initializers/skep.rb", skip: true
       end
 
-      def write_binstub #: () -> void
+      def write_binstub
         template "bin.tt", "bin/skep", skip: true
         chmod "bin/skep", 0o755 & ~File.umask, verbose: false
       end
 
-      def add_to_procfile #: () -> void
+      def add_to_procfile
         procfile = File.join(destination_root, "Procfile.dev")
         return unless File.file?(procfile) && !File.read(procfile).include?("bin/skep")
 
@@ -50,7 +50,7 @@ module Skep
         append_to_file procfile, "#{"\n" unless text.empty? || text.end_with?("\n")}skep: #{RUN}\n"
       end
 
-      def say_what_is_next #: () -> void
+      def say_what_is_next
         say NEXT
       end
 

@@ -1,66 +1,67 @@
 # frozen_string_literal: true
 
-# What came of it: each kind of harm with how often it was done and answered, by what, how fast; and
-# what the supervisor had to pay.
+# The result: for each kind of fault how often it was injected and recovered from, through what and
+# how fast; and the supervisor's memory and descriptors.
 #
 #   report.lines; report.to_json
-#   report.faults       # => sentences; none: all was answered
+#   report.problems     # => sentences; none if the swarm recovered from all faults
 module Skep
   module CLI
-    class Chaos
-      Report = Struct.new(:swarm, :plan, :seconds, :deeds, :missed, :lost, :zombies, :samples,
-                          :sick, :ended, keyword_init: true)
+    module Chaos
+      Report = Struct.new(:swarm, :schedule, :seconds, :faults, :skipped, :lost_events, :zombies,
+                          :samples, :not_ready, :ended, keyword_init: true)
 
       class Report
-        COLUMNS = ["harm", "done", "answered", "median ms", "worst ms", "by"].freeze
+        COLUMNS = ["fault", "injected", "recovered", "median ms", "worst ms", "cause"].freeze
         private_constant :COLUMNS
 
-        def faults #: () -> Array[String]
-          [*ended, *deeds.select(&:owed?).map { |deed| "never answered: #{deed}" },
-           *("#{lost} events were lost" if lost.positive?),
-           *("left as zombies: #{zombies.join(", ")}" if zombies.any?),
-           *("not ready in the end: #{sick.join(", ")}" if sick.any?)]
+        def problems
+          [*ended, *faults.select(&:pending?).map { |fault| "not recovered: #{fault}" },
+           *("#{lost_events} events were lost" if lost_events.positive?),
+           *("zombies are left: #{zombies.join(", ")}" if zombies.any?),
+           *("not ready at the end: #{not_ready.join(", ")}" if not_ready.any?)]
         end
 
-        def lines #: () -> Array[String]
-          cells = [COLUMNS, *kinds.map { |kind, all| row(kind, all) }]
-          widths = cells.transpose.map { |column| column.map(&:size).max }
-          ["swarm #{swarm}, #{seconds.round} s, seed #{plan.seed}",
-           *cells.map { |line| line.zip(widths).map { |cell, width| cell.ljust(width) } }
-                 .map { |line| line.join("  ").rstrip },
-           *([missed_line] if missed.any?), vitals]
+        def lines
+          table = UI::TextTable.new(COLUMNS, kinds.map { |kind, all| row(kind, all) })
+          ["swarm #{swarm}, #{seconds.round} s, seed #{schedule.seed}",
+           *table.to_s.lines(chomp: true),
+           *([skipped_line] if skipped.any?), supervisor_line]
         end
 
-        def to_json(*) #: () -> String
-          JSON.generate({ swarm:, seconds: seconds.round(1), seed: plan.seed,
-                          harm: kinds.to_h { |kind, all| [kind, figures(all)] }, missed:, lost:,
-                          zombies: zombies.size, samples: samples.map(&:to_h), faults: })
+        def to_json(*)
+          JSON.generate({ swarm:, seconds: seconds.round(1), seed: schedule.seed,
+                          faults: kinds.to_h { |kind, all| [kind, figures(all)] }, skipped:,
+                          lost_events:, zombies: zombies.size, samples: samples.map(&:to_h),
+                          problems: })
         end
 
         private
 
-        def kinds = deeds.group_by(&:kind)
+        def kinds = faults.group_by(&:kind)
 
         def row(kind, all)
           facts = figures(all)
-          by = facts[:by].map { |what, count| "#{what} #{count}" }.join(", ")
-          [kind, facts[:done], facts[:answered], facts[:median_ms] || "-", facts[:worst_ms] || "-",
-           by].map(&:to_s)
+          causes = facts[:causes].map { |cause, count| "#{cause} #{count}" }.join(", ")
+          [kind, *facts.values_at(:injected, :recovered, :median_ms, :worst_ms), causes]
         end
 
         def figures(all)
-          times = all.filter_map(&:milliseconds)
-          median = Bench::Statistics.median(times) if times.any?
-          { done: all.size, answered: times.size, median_ms: median&.round(1),
-            worst_ms: times.max&.round(1), by: all.filter_map(&:by).tally }
+          times = all.filter_map(&:milliseconds).sort
+          { injected: all.size, recovered: times.size, median_ms: median(times)&.round(1),
+            worst_ms: times.last&.round(1), causes: all.filter_map(&:cause).tally }
         end
 
-        def missed_line
-          counts = missed.map { |kind, count| "#{count} #{kind}" }.join(", ")
-          "not done, for nobody was there to do it to: #{counts}"
+        def median(sorted)
+          (sorted[(sorted.size - 1) / 2] + sorted[sorted.size / 2]) / 2.0 if sorted.any?
         end
 
-        def vitals
+        def skipped_line
+          counts = skipped.map { |kind, count| "#{count} #{kind}" }.join(", ")
+          "skipped, because there was no process for them: #{counts}"
+        end
+
+        def supervisor_line
           return "the supervisor's memory can't be read" if samples.empty?
 
           first, last, most = [samples.first, samples.last, samples.max_by(&:bytes)]
@@ -69,12 +70,11 @@ module Skep
             "(at most #{mib(most)})"
         end
 
-        # When its code has run for the first time: a Ruby process grows until then.
+        # Once its code has run for the first time: a Ruby process grows until then.
         def warm = samples.find { |sample| sample.seconds >= samples.last.seconds / 10 }
 
         def mib(sample) = (sample.bytes / 1_048_576.0).round(1)
       end
-      private_constant :Report
     end
   end
 end

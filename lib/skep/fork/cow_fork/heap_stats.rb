@@ -13,7 +13,7 @@ module Skep
       # the slots that they free. A minor collection right before the fork avoids most of these
       # writes and costs 3 to 30 ms for a million objects. A warmup costs ten times as much; it also
       # makes the remaining objects old and moves new memory into huge pages, which earlier children
-      # then no longer share. Figures: docs/memory.md.
+      # then no longer share. Figures: docs/articles/memory.md.
       HeapStats = Struct.new(:live, :young, :pages, keyword_init: true)
 
       class HeapStats
@@ -28,14 +28,12 @@ module Skep
         GROWN = 1.5
         private_constant :YOUNG, :FEW, :GROWN
 
-        #: (?Hash[Symbol, Integer]) -> HeapStats
         def self.now(stat = GC.stat)
           live = stat.fetch(:heap_live_slots)
           old = stat.fetch(:old_objects) + stat.fetch(:remembered_wb_unprotected_objects)
           new(live:, young: live - old, pages: stat.fetch(:heap_allocated_pages)).freeze
         end
 
-        #: (HeapStats? warmed) -> Symbol?
         def need(warmed)
           return :warmup if warmed.nil? || pages >= warmed.pages * GROWN
 

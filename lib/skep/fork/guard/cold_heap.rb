@@ -14,12 +14,10 @@ module Skep
         KEYS = %i[heap_allocated_pages heap_live_slots heap_free_slots old_objects].freeze
         private_constant :BIG, :UNSETTLED, :PAGE, :ADVICE, :KEYS
 
-        #: (ProcessInventory?, ?stat: Hash[Symbol, Integer]) -> void
         def initialize(_inventory, stat: GC.stat)
           @stat = stat
         end
 
-        #: () -> Array[Finding]
         def findings
           return [] unless KEYS.all? { |key| @stat.key?(key) } # Another collector than Ruby's own.
           return [] if bytes < BIG || unsettled < UNSETTLED
@@ -31,15 +29,11 @@ module Skep
 
         private
 
-        #: () -> Integer
         def bytes = @stat.fetch(:heap_allocated_pages) * PAGE
 
-        #: (Numeric share) -> Integer
         def megabytes(share) = (bytes * share / 1e6).round
 
         # The share of slots that a child writes to: young objects, which age, and free slots.
-        #
-        #: () -> Float
         def unsettled
           live, free, old = @stat.values_at(:heap_live_slots, :heap_free_slots, :old_objects)
           (live + free - old).clamp(0..).fdiv(live + free)

@@ -16,12 +16,10 @@ module Skep
                 "see that a child doesn't use it"
         private_constant :STREAM, :WHOLE, :PAIR, :STRAY
 
-        #: (ProcessInventory) -> void
         def initialize(inventory)
           @inventory = inventory
         end
 
-        #: () -> Array[Finding]
         def findings
           return ruby_sockets unless @inventory.sees_descriptors?
 
@@ -33,8 +31,6 @@ module Skep
         private
 
         # A note only: mostly both ends are in this process, but the kernel does not tell.
-        #
-        #: (Array[Array[FileDescriptor]]) -> Array[Finding]
         def pair(pairs)
           return [] if pairs.empty?
 
@@ -42,7 +38,6 @@ module Skep
                        where: pairs.flatten.join(", "))]
         end
 
-        #: (SocketPeer, Array[FileDescriptor]) -> Finding
         def find(peer, held)
           io = held.filter_map { |one| @inventory.io(one.fd) }.first
           kind, severity, advice = judge(peer, io, held.first)
@@ -51,7 +46,6 @@ module Skep
                       what: "a #{peer.family} socket connected to #{address}")
         end
 
-        #: (SocketPeer, IO?, FileDescriptor) -> [Symbol, Symbol, String]
         def judge(peer, io, descriptor)
           return [:datagram, :note, WHOLE] unless peer.stream?
           return [:socket, :note, STRAY] unless io || descriptor.close_on_exec?
@@ -59,15 +53,12 @@ module Skep
           [:socket, :breaks, STREAM]
         end
 
-        #: (IO?, Array[FileDescriptor]) -> String
         def where(io, held)
           maker = io ? @inventory.place(io) || "a #{io.class}" : "not opened by Ruby"
           [maker, *held].join(", ")
         end
 
         # Ruby's own sockets, if the system lists no descriptors.
-        #
-        #: () -> Array[Finding]
         def ruby_sockets
           @inventory.objects("BasicSocket").filter_map do |socket|
             peer = socket.remote_address.inspect_sockaddr

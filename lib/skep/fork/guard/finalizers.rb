@@ -10,14 +10,12 @@ module Skep
       #   finalizers = Guard::Finalizers.new     # before the fork: finds the clients, once
       #   fork { finalizers.disarm; … }
       class Finalizers
-        #: () -> void
         def initialize
           objects = HeapObjects.new
           types = KnownClients::ALL.select(&:finalized?)
           @clients = types.flat_map { |type| objects.of(type.name) }
         end
 
-        #: () -> void
         def disarm = @clients.each { |client| ObjectSpace.undefine_finalizer(client) }
       end
     end

@@ -13,22 +13,17 @@ module Skep
       # the kernel first and search only for what can be there, once. After a second Ractor was
       # started Ruby shows only objects that Ractors share.
       class HeapObjects
-        #: () -> void
         def initialize
           @found = {}
         end
 
         # Returns the live instances of a class, without loading it.
-        #
-        #: (String name) -> Array[Object]
         def of(name)
           @found[name] ||= (type = constant(name)) ? ObjectSpace.each_object(type).to_a : []
         end
 
         # Returns the open IO that owns the fd; not one that borrows it from a C library
         # (`autoclose: false`).
-        #
-        #: (Integer fd) -> IO?
         def io(fd)
           @ios ||= of("IO").each_with_object({}) do |io, ios|
             ios[io.fileno] = io if io.autoclose?
@@ -38,7 +33,6 @@ module Skep
           @ios[fd]
         end
 
-        #: (Object) -> String?
         def place(object)
           return unless ObjectSpace.respond_to?(:allocation_sourcefile)
 
@@ -49,8 +43,6 @@ module Skep
         private
 
         # Returns the constant of that name if it is loaded; triggers no autoload.
-        #
-        #: (String name) -> Module?
         def constant(name)
           found = name.split("::").inject(Object) do |scope, part|
             break if scope.autoload?(part) || !scope.const_defined?(part, false)

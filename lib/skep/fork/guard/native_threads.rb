@@ -12,12 +12,10 @@ module Skep
                  "make that library's clients after the fork, or close them before it"
         private_constant :ADVICE
 
-        #: (ProcessInventory) -> void
         def initialize(inventory)
           @inventory = inventory
         end
 
-        #: () -> Array[Finding]
         def findings
           @inventory.native_threads.map do |task|
             Finding.new(kind: :native_thread, what: "the native thread #{task.name.inspect}",
@@ -44,12 +42,10 @@ module Skep
           RUBY_NAME = /\Askep\.|.:\d+\z|\*\z/ # File and line; a star if cut short.
           private_constant :FOLDER, :RUBY_NAME
 
-          attr_reader :tid  #: Integer
-          attr_reader :name #: String
+          attr_reader :tid
+          attr_reader :name
 
           # Returns those that aren't Ruby's. Asks Ruby before and after, as threads come and go.
-          #
-          #: () -> Array[Task]
           def self.foreign
             before = Thread.list.map(&:native_thread_id)
             tasks = all
@@ -63,8 +59,6 @@ module Skep
           end
 
           # Returns all of this process; [] without /proc.
-          #
-          #: () -> Array[Task]
           def self.all
             Dir.children(FOLDER).map(&:to_i).sort.filter_map do |tid|
               new(tid)
@@ -75,7 +69,6 @@ module Skep
             [] # Not Linux.
           end
 
-          #: (Integer tid) -> void
           def initialize(tid)
             @tid = tid
             @name = File.read("#{FOLDER}/#{tid}/comm").chomp.scrub
@@ -83,20 +76,15 @@ module Skep
           end
 
           # Returns true if Ruby keeps it for itself. `names` are those of Ruby's threads.
-          #
-          #: (Array[String] names) -> bool
           def ruby?(names)
             name.match?(RUBY_NAME) || (@wait ? @wait.kept? || @wait.timer? : named_as?(names))
           end
 
           # Returns true if it has the name of a Ruby thread. Linux keeps 15 bytes of a name.
-          #
-          #: (Array[String] names) -> bool
           def named_as?(names)
             name.match?(RUBY_NAME) || names.any? { |one| one.byteslice(0, 15).scrub == name }
           end
 
-          #: () -> String
           def inspect = "#<#{self.class} #{tid} #{name}>"
         end
 
@@ -115,7 +103,6 @@ module Skep
           INNERMOST = 4096 # Bytes of stack that hold a kept thread's last few frames.
           private_constant :X86, :FUTEX, :EPOLL, :KEPT, :INNERMOST
 
-          #: (Integer tid) -> BlockedOn?
           def self.of(tid)
             call, *numbers = File.read("/proc/self/task/#{tid}/syscall").split
             new(Integer(call), numbers.map(&:hex)) if call.match?(/\A\d/)
@@ -125,8 +112,6 @@ module Skep
 
           # Returns the memory of Ruby itself: its program, its library, and the zeroed pages that
           # follow each.
-          #
-          #: () -> Array[Range[Integer]]
           def self.ruby_memory
             files = [File.readlink("/proc/self/exe").b, RbConfig::CONFIG["LIBRUBY_SO"]]
             edge = nil
@@ -139,16 +124,12 @@ module Skep
           end
 
           # `numbers` are the call's six arguments, the stack pointer and the program counter.
-          #
-          #: (Integer call, Array[Integer] numbers) -> void
           def initialize(call, numbers)
             @call = call
             @numbers = numbers
           end
 
           # Returns true if it waits for a condition on its own stack, with a deadline there, too.
-          #
-          #: () -> bool
           def kept?
             word, _, _, deadline, _, _, stack = @numbers
             innermost = stack..(stack + INNERMOST)
@@ -157,8 +138,6 @@ module Skep
 
           # Returns true if it waits for events to be written to Ruby's own memory, or for a lock
           # there.
-          #
-          #: () -> bool
           def timer?
             word, events = @numbers
             address = word if FUTEX.include?(@call)

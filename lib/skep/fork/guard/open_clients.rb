@@ -7,7 +7,6 @@ module Skep
       class OpenClients
         WHAT = "clients"
 
-        #: (ProcessInventory) -> void
         def initialize(inventory)
           @inventory = inventory
           @seen = {}.compare_by_identity
@@ -15,7 +14,6 @@ module Skep
           @pools = ActiveRecordPools.new(inventory)
         end
 
-        #: () -> Array[Finding]
         def findings
           KnownClients::ALL.flat_map do |type|
             next [] unless @inventory.any?(type.needs)
@@ -30,8 +28,6 @@ module Skep
 
         # Returns true if it is open and not reported yet, neither as an instance of a superclass
         # nor as a part of a client that has the same descriptor.
-        #
-        #: (Object, ClientType) -> bool
         def new?(object, type)
           return false if @seen.key?(object) || !type.open?(object)
 
@@ -43,7 +39,6 @@ module Skep
           true
         end
 
-        #: (Object, ClientType, Array[NativeThreads::Task]) -> Finding?
         def find(object, type, threads)
           held = descriptors(object, type)
           @inventory.claim(held)
@@ -55,13 +50,11 @@ module Skep
                       advice: pooled ? ActiveRecordPools::ADVICE : type.advice)
         end
 
-        #: (Object, ClientType) -> String
         def what(object, type)
           peer = type.peer(object)
           "an open #{type.name}#{" of #{peer}" if peer}"
         end
 
-        #: (Object, Array[FileDescriptor], Array[NativeThreads::Task]) -> String
         def where(object, held, threads)
           parts = [@inventory.place(object), *held.map(&:to_s)]
           parts << "native threads #{threads.map(&:name).join(" ")}" if threads.any?
@@ -69,7 +62,6 @@ module Skep
           parts.any? ? parts.join(", ") : "made in Ruby"
         end
 
-        #: (Object, ClientType) -> Array[FileDescriptor]
         def descriptors(object, type)
           return foreign_sockets if type.threads
 
@@ -78,8 +70,6 @@ module Skep
         end
 
         # A database's file, its journal, its shared memory.
-        #
-        #: (String?) -> Array[FileDescriptor]
         def files(path)
           return [] unless path
 
@@ -88,8 +78,6 @@ module Skep
         end
 
         # A socket of a C library whose peer's address has this end.
-        #
-        #: (String?) -> Array[FileDescriptor]
         def sockets_to(ending)
           return [] unless ending
 
@@ -99,13 +87,9 @@ module Skep
         end
 
         # Connected sockets that a C library opened: no Ruby object owns them.
-        #
-        #: () -> Array[FileDescriptor]
         def foreign_sockets = @inventory.connected.reject { |one| @inventory.io(one.fd) }
 
         # Claims the native threads of a client's library.
-        #
-        #: (ClientType) -> Array[NativeThreads::Task]
         def native_threads(type)
           return [] unless type.threads
 
@@ -119,23 +103,19 @@ module Skep
         class ActiveRecordPools
           ADAPTER = "ActiveRecord::ConnectionAdapters::AbstractAdapter"
           RAW = %i[@raw_connection @connection].freeze # From Rails 7.1 on; before.
-          ADVICE = "Active Record gives it up in a child, where it must connect anew: " \
+          ADVICE = "Active Record gives it up in a child, where it must connect again: " \
                    "disconnect before the fork all the same, by clear_all_connections! for one"
           private_constant :ADAPTER, :RAW
 
-          #: (ProcessInventory) -> void
           def initialize(inventory)
             @inventory = inventory
           end
 
           # Returns true if a pool holds this connection.
-          #
-          #: (Object) -> bool
           def own?(object) = raw.key?(object)
 
           private
 
-          #: () -> Hash[Object, true]
           def raw
             adapters = @inventory.objects(ADAPTER)
             @raw ||= adapters.each_with_object({}.compare_by_identity) do |one, raw|

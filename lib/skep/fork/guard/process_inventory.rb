@@ -14,7 +14,6 @@ module Skep
       #   inventory.io(7)                        # the IO object of fd 7, or nil
       #   inventory.place(object)                # "made at app.rb:12", if Ruby traces allocations
       class ProcessInventory
-        #: (?except: Array[IO | _ToIO], ?root: String) -> void
         def initialize(except: [], root: "/proc")
           @root = root
           @claimed = {}.compare_by_identity
@@ -24,34 +23,24 @@ module Skep
         end
 
         # Returns true if this system lists descriptors.
-        #
-        #: () -> bool
         def sees_descriptors? = all.any?
 
-        #: (*String types) -> Array[FileDescriptor]
         def descriptors(*types)
           all.reject { |one| @claimed.key?(one) || (types.any? && !types.include?(one.type)) }
         end
 
-        #: (Array[FileDescriptor]) -> void
         def claim(descriptors) = descriptors.each { |one| @claimed[one] = true }
 
         # Returns the descriptor of a number and its copies; [] if it is unknown or claimed.
-        #
-        #: (Integer? fd) -> Array[FileDescriptor]
         def numbered(fd)
           target = descriptors.find { |one| one.fd == fd }&.target
           descriptors.select { |one| one.target == target && (one.inode || one.fd == fd) }
         end
 
         # Returns the unclaimed descriptors of connected sockets.
-        #
-        #: () -> Array[FileDescriptor]
         def connected = descriptors("socket").select { |one| peer(one) }
 
         # Returns the other end of a socket, or nil if it is not connected.
-        #
-        #: (FileDescriptor) -> SocketPeer?
         def peer(descriptor)
           return @peers[descriptor] if @peers.key?(descriptor)
 
@@ -60,8 +49,6 @@ module Skep
 
         # Returns true if an unclaimed :connection or :file is left, if the system does not list
         # descriptors, and for nil.
-        #
-        #: (Symbol? need) -> bool
         def any?(need)
           return true unless need && sees_descriptors?
 
@@ -69,27 +56,19 @@ module Skep
         end
 
         # Returns the unclaimed native threads that are not Ruby's.
-        #
-        #: () -> Array[NativeThreads::Task]
         def native_threads = @native_threads ||= NativeThreads::Task.foreign
 
-        #: (Array[NativeThreads::Task]) -> void
         def claim_threads(threads) = @native_threads = native_threads - threads
 
-        #: (String name) -> Array[Object]
         def objects(name) = @objects.of(name)
 
-        #: (Integer fd) -> IO?
         def io(fd) = @objects.io(fd)
 
-        #: (Object) -> String?
         def place(object) = @objects.place(object)
 
         private
 
         # Listed at the first use, so that a failure is that of the inspector in progress.
-        #
-        #: () -> Array[FileDescriptor]
         def all
           return @all if @all
 
@@ -101,8 +80,6 @@ module Skep
         end
 
         # The standard streams, the exceptions, and their copies: meant to be shared.
-        #
-        #: () -> Array[FileDescriptor]
         def shared
           fds = [0, 1, 2] + @except.map(&:to_io).reject(&:closed?).map(&:fileno)
           targets = all.select { |one| fds.include?(one.fd) && one.inode }.map(&:target)

@@ -15,17 +15,15 @@ module Skep
 
         # The pools of concurrent-ruby compare their pid at each job, and restart in a child.
         POOL = %r{/concurrent/executor/ruby_thread_pool_executor\.rb:\d+\z}
-        POOL_ADVICE = "concurrent-ruby starts its pool anew in a child, without the jobs in " \
+        POOL_ADVICE = "concurrent-ruby starts its pool again in a child, without the jobs in " \
                       "progress and in the queue: see that none is needed there"
 
         # Thread's own methods: a subclass may override them.
         INSPECT, NAME = %i[inspect name].map { |name| Thread.instance_method(name) }
         private_constant :SAFE, :ADVICE, :POOL, :POOL_ADVICE, :INSPECT, :NAME
 
-        #: (ProcessInventory) -> void
         def initialize(_inventory); end
 
-        #: () -> Array[Finding]
         def findings
           lost = Thread.list.reject { |thread| thread == Thread.current || safe?(thread) }
           lost.map do |thread|
@@ -38,21 +36,16 @@ module Skep
 
         private
 
-        #: (Thread) -> bool
         def safe?(thread) = SAFE.any? { |mark| thread.thread_variable_get(mark) }
 
         # Returns true if the thread belongs to a pool that restarts in a child, as those of
         # concurrent-ruby do since it detects forks.
-        #
-        #: (String where) -> bool
         def restarted?(where)
           where.match?(POOL) &&
             ::Concurrent::RubyThreadPoolExecutor.private_method_defined?(:ns_reset_if_forked)
         end
 
         # Only Thread#inspect has the place: "#<Thread:0x1f@name app.rb:12 run>".
-        #
-        #: (Thread) -> String
         def origin(thread)
           return "the main thread" if thread == Thread.main
 
@@ -61,12 +54,9 @@ module Skep
           place ? "started at #{place}" : "started in C"
         end
 
-        #: (Thread) -> String?
         def name(thread) = (name = NAME.bind_call(thread)) && text(name)
 
         # Names and paths may have any encoding.
-        #
-        #: (String) -> String
         def text(string) = string.dup.force_encoding(Encoding::UTF_8).scrub
       end
       private_constant :RubyThreads

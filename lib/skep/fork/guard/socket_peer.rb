@@ -16,7 +16,6 @@ module Skep
         alias pair? pair
 
         class << self
-          #: (Integer fd) -> SocketPeer?
           def of(fd)
             require "socket" # Not before a socket is there.
             socket = BasicSocket.for_fd(fd)
@@ -32,15 +31,12 @@ module Skep
 
           private
 
-          #: (Addrinfo, bool stream) -> SocketPeer
           def internet(address, stream)
             new(family: stream ? "TCP" : "UDP", address: address.inspect_sockaddr, stream:,
                 pair: false)
           end
 
           # Only the sockets of a pair are nameless at both ends.
-          #
-          #: (BasicSocket, Addrinfo, bool stream) -> SocketPeer
           def unix(socket, address, stream)
             path = path(address)
             new(family: "UNIX", address: path, pid: pid(socket), stream:,
@@ -48,14 +44,11 @@ module Skep
           end
 
           # An abstract name begins with a zero byte, by convention shown as "@".
-          #
-          #: (Addrinfo) -> String?
           def path(address)
             path = address.unix_path.sub(/\A\0/, "@").scrub
             path unless path.empty?
           end
 
-          #: (BasicSocket) -> Integer?
           def pid(socket)
             pid = socket.getsockopt(:SOCKET, :PEERCRED).unpack("i").first
             pid if pid.positive?

@@ -17,14 +17,12 @@ module Skep
         MAPPINGS_A_PAGE = 3    # Two at worst, and one in reserve.
         private_constant :GAPS, :MAPPINGS, :MAPPINGS_A_PAGE
 
-        #: (?stat: Hash[Symbol, Integer], ?able: bool, ?mappings: Integer) -> void
         def initialize(stat: GC.stat, able: GC.respond_to?(:compact), mappings: granted)
           @stat = stat
           @able = able
           @mappings = mappings
         end
 
-        #: () -> String?
         def needless
           return "this Ruby can't compact" unless @able
           return "only #{(gaps * 100).floor}% of the slots are free" if gaps < GAPS
@@ -35,16 +33,13 @@ module Skep
 
         private
 
-        #: () -> Integer
         def pages = @stat.fetch(:heap_allocated_pages)
 
-        #: () -> Float
         def gaps
           free, live = @stat.values_at(:heap_free_slots, :heap_live_slots)
           free.fdiv(free + live)
         end
 
-        #: () -> Integer
         def granted
           Integer(File.read("/proc/sys/vm/max_map_count"))
         rescue SystemCallError # Not Linux, or hidden.

@@ -11,13 +11,11 @@ module Skep
       #   report.steps            # => [Step], in order
       #   puts report             # a table
       Report = Struct.new(:seconds, :bytes_before, :bytes_after, :steps, keyword_init: true) do
-        #: (**untyped) -> void
         def initialize(**)
           super
           freeze
         end
 
-        #: () -> String
         def to_s
           head = format("warmed up in %.2f s, resident memory %s before, %s after",
                         seconds, megabytes(bytes_before), megabytes(bytes_after))
@@ -25,13 +23,10 @@ module Skep
         end
 
         # Returns each step's outcome by its name.
-        #
-        #: () -> Hash[String, String]
         def to_plain = steps.to_h { |step| [step.name.to_s, step.outcome] }
 
         private
 
-        #: (Integer?) -> String
         def megabytes(bytes) = bytes ? format("%.1f MB", bytes / 1e6) : "unknown"
       end
 
@@ -42,20 +37,16 @@ module Skep
       #   step.skipped    # => why it was skipped, or nil
       #   step.note       # => what it did
       Report::Step = Struct.new(:name, :seconds, :skipped, :note, keyword_init: true) do
-        #: (**untyped) -> void
         def initialize(**)
           super
           freeze
         end
 
-        #: () -> String
         def to_s
           format("%<name>-10s  %<seconds>7.3f s  %<outcome>s", name:, seconds:, outcome:)
         end
 
         # Returns what the step did, or why it was skipped.
-        #
-        #: () -> String
         def outcome = skipped ? "skipped: #{skipped}" : note
       end
     end

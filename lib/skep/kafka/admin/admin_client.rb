@@ -17,7 +17,6 @@ module Skep
         PAUSE = 0.2 # seconds before a request is repeated
         private_constant :PAUSE
 
-        #: (String, Config::ClientConfig, seconds: Numeric) -> void
         def initialize(group, settings, seconds:)
           @group = group
           @settings = settings
@@ -25,7 +24,7 @@ module Skep
         end
 
         # Returns when a broker has answered.
-        def connect #: () -> void
+        def connect
           @deadline = OS.now + @seconds
           @client = Librdkafka::Client.new(@settings.admin(@group), type: Librdkafka::Bindings::CONSUMER)
           @answers = @client.queue
@@ -39,8 +38,6 @@ module Skep
         # Sends a request and returns its answer. The block returns the error code and the answer
         # that it reads from the event. Repeats the request while the group has no coordinator, as
         # when it moves to another broker.
-        #: (^(Librdkafka::Client, Librdkafka::EventQueue, Float) -> void) { (Librdkafka::EventQueue::Event)
-        #:   -> [Integer, untyped] } -> untyped
         def request(request)
           Kernel.loop do
             code, answer = answer_to(request) { |event| yield event }
@@ -52,12 +49,12 @@ module Skep
 
         # A request without an answer would delay the client's end, so that client is abandoned: the
         # process should exit soon.
-        def close #: () -> void
+        def close
           @answers&.close
           @awaiting ? @client.abandon : @client&.close
         end
 
-        def inspect = "#<Skep::Kafka::Admin::AdminClient #{@settings.brokers}>" #: () -> String
+        def inspect = "#<Skep::Kafka::Admin::AdminClient #{@settings.brokers}>"
 
         private
 

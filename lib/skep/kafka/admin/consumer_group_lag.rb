@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The lag of a consumer group, as the cluster tells it; no swarm needs to run.
+# The lag of a consumer group, as the cluster reports it; no swarm needs to run.
 #
 #   Skep::Kafka.lag("billing", { "bootstrap.servers": "kafka-1:9092" }, seconds: 15)
 #   # => { group:, state:, assignor:, lag:, unknown:,
@@ -12,6 +12,9 @@
 # A partition's `lag` is nil without a committed offset or an end offset; `unknown` counts those,
 # and the group's `lag` is the sum of the others.
 #
+# It isn't the lag that `skep status` and the metrics page show: a node counts that from what it has
+# done, committed or not (Metrics::PartitionMetrics).
+#
 # Sends four requests: for the group's coordinator, its members, its committed offsets, and the end
 # offsets (to each broker that leads one of the partitions).
 module Skep
@@ -19,7 +22,6 @@ module Skep
     # Requests of a program that is no member of a group.
     module Admin
       class ConsumerGroupLag
-        #: (String, Config::ClientConfig, AdminClient) -> void
         def initialize(group, settings, admin_client)
           @group = group
           @settings = settings
@@ -27,7 +29,7 @@ module Skep
         end
 
         # Sends the requests, and returns the Hash above. Raises UnknownGroup.
-        def to_h #: () -> Hash[Symbol, untyped]
+        def to_h
           group = description || Librdkafka::AdminRequests::GroupDescription::NONE
           committed = committed_offsets
           raise UnknownGroup.new(group: @group, brokers:) if committed.empty? && group.dead?
@@ -99,7 +101,7 @@ module Skep
             host: member&.host, error: error(code, committed, offset) }
         end
 
-        BEYOND = "what is committed lies beyond the end: was the topic made again?"
+        BEYOND = "the committed offset is beyond the end: the topic may have been recreated"
         private_constant :BEYOND
 
         def error(code, committed, offset)
@@ -126,7 +128,6 @@ module Skep
 
     # Returns ConsumerGroupLag#to_h. Raises ConfigurationError, BrokerUnreachable,
     # AuthorizationError, UnknownGroup or RequestFailed.
-    #: (String, Hash[untyped, untyped], ?seconds: Numeric) -> Hash[Symbol, untyped]
     def self.lag(group, kafka, seconds: 15)
       settings = Config::ClientConfig.new(kafka)
       raise ConfigurationError.new(sentences: settings.errors) if settings.errors.any?

@@ -1,29 +1,29 @@
 # frozen_string_literal: true
 
-require "skep/secrets"
+require "skep/redaction"
 
 # The librdkafka settings of the user, checked, and with skep's defaults for each kind of client.
 #
 #   settings = ClientConfig.new({ "bootstrap.servers": "kafka-1:9092", "sasl.password": "…" })
-#   settings.errors      # => sentences; librdkafka checks names and values, if it is installed
+#   settings.errors      # => Strings; librdkafka checks names and values, if it is installed
 #   settings.brokers     # => "kafka-1:9092", without secrets
-#   settings.consumer("billing-host", 3, group: "readers", commit_every: 5.0)
+#   settings.consumer("billing-host", 3, group: "readers", commit_interval: 5.0)
 #
-# skep sets a few itself, since it commits what handlers have processed: those are refused.
+# skep sets a few settings, since it commits what handlers have processed: the user can't set them.
 module Skep
   module Kafka
     module Config
       class ClientConfig
         OWNED = {
-          "group.id" => "give group: to the source",
-          "auto.commit.interval.ms" => "give commit_every: to the source",
-          "enable.auto.commit" => "skep commits what the handler has done",
+          "group.id" => "Set the source's group instead",
+          "auto.commit.interval.ms" => "Set the source's commit_interval instead",
+          "enable.auto.commit" => "skep commits what the handler has processed",
           "enable.auto.offset.store" => "skep stores an offset when the handler has returned",
-          "enable.partition.eof" => "skep knows of the end without it, and librdkafka before " \
-                                    "2.13.2 may go on a message too far after a rebalance",
-          "transactional.id" => "give transactional: to a source",
-          "log.queue" => "skep reads librdkafka's log itself",
-          "enabled_events" => "skep reads librdkafka's events itself"
+          "enable.partition.eof" => "skep finds the end without it, and librdkafka before " \
+                                    "2.13.2 may continue a message too far after a rebalance",
+          "transactional.id" => "Set the source's transactional option instead",
+          "log.queue" => "skep reads librdkafka's log",
+          "enabled_events" => "skep reads librdkafka's events"
         }.freeze
 
         REFRESH = "topic.metadata.refresh.interval.ms"
@@ -55,7 +55,7 @@ module Skep
         private_constant :OWNED, :REFRESH, :DEFAULTS, :POLL_MS, :SESSION_MS, :CONSUMER_SETTINGS,
                          :HIDDEN, :LOGIN_IN_URL
 
-        def initialize(given) #: (untyped) -> void
+        def initialize(given)
           @given = given
           @settings = plain(given).freeze
           @secrets = secret_values.freeze
@@ -63,34 +63,34 @@ module Skep
         end
 
         # Returns the bootstrap servers without secrets.
-        def brokers = redact(bootstrap.to_s) #: () -> String
+        def brokers = redact(bootstrap.to_s)
 
         # Returns the text as valid UTF-8 without the values of secret settings, logins in URLs, and
-        # whatever else looks like a secret (Skep::Secrets).
-        def redact(text) #: (String) -> String
+        # whatever else looks like a secret (Skep::Redaction).
+        def redact(text)
           clean = text.dup.force_encoding(Encoding::UTF_8).scrub("?")
           @secrets.each { |secret| clean = clean.gsub(secret, HIDDEN) }
-          Secrets.hide(clean, HIDDEN).gsub(LOGIN_IN_URL, "#{HIDDEN}@")
+          Redaction.text(clean, HIDDEN).gsub(LOGIN_IN_URL, "#{HIDDEN}@")
         end
 
-        def [](name) = @settings[name] #: (String) -> String?
+        def [](name) = @settings[name]
 
         # Returns where a group without a committed offset starts (:beginning for `error`).
-        def reset_place #: () -> Symbol, :beginning or :end
+        def reset_place # :beginning or :end
           %w[latest largest end].include?(self["auto.offset.reset"]) ? :end : :beginning
         end
 
         # Returns max.poll.interval.ms in seconds.
-        def max_poll_interval = seconds("max.poll.interval.ms", POLL_MS) #: () -> Float
+        def max_poll_interval = seconds("max.poll.interval.ms", POLL_MS)
 
         # Returns the session timeout in seconds. With KIP-848 the broker has that setting, at least
         # 45 s by default.
-        def session_timeout = seconds("session.timeout.ms", SESSION_MS) #: () -> Float
+        def session_timeout = seconds("session.timeout.ms", SESSION_MS)
 
-        def to_h = @settings #: () -> Hash[String, String]
+        def to_h = @settings
 
-        # Returns a sentence for each mistake.
-        def errors #: () -> Array[String]
+        # Returns an error message for each mistake.
+        def errors
           return [NOT_A_HASH] unless @given.is_a?(Hash)
 
           [*missing_brokers, *owned, *rejected, *@protocol.errors]
@@ -100,45 +100,42 @@ module Skep
         # member gets the same partitions back at once after a restart. `"group.instance.id": nil`
         # in the settings, or nameless: true, makes it a dynamic member. patterns: true if it
         # subscribes to a pattern.
-        #
-        #: (String, Integer, group: String, commit_every: Numeric, ?nameless: bool, ?patterns: bool)
-        #:   -> Hash[String, String]
-        def consumer(name, id, group:, commit_every:, nameless: false, patterns: false)
+        def consumer(name, id, group:, commit_interval:, nameless: false, patterns: false)
           own = @protocol.instance_name(name) unless nameless
           defaults = patterns ? DEFAULTS.except(REFRESH) : DEFAULTS
           { "client.id" => "#{name}-#{id}" }.merge(defaults, @protocol.defaults, @settings).merge(
             "group.id" => group, "group.instance.id" => ("#{own}-#{id}" if own),
             "enable.auto.offset.store" => "false", "enable.auto.commit" => "true",
-            "auto.commit.interval.ms" => (commit_every * 1000).to_i.to_s
+            "auto.commit.interval.ms" => (commit_interval * 1000).to_i.to_s
           ).compact
         end
 
         # Returns the settings of a client that queries a group without joining it. (A client
         # without a group.id crashes in librdkafka 2.11 if the coordinator has moved.)
-        def admin(group) #: (String) -> Hash[String, String]
+        def admin(group)
           own = @settings.reject { |name, _| name.start_with?("group.") }
           own.merge("group.id" => group, "enable.auto.commit" => "false")
         end
 
         # Returns the settings of a producer for the same cluster.
-        def producer #: () -> Hash[String, String]
+        def producer
           @settings.reject { |name, _| name.match?(CONSUMER_SETTINGS) }
         end
 
         # Returns these settings merged with others, which take precedence.
-        def with(more) = ClientConfig.new(@settings.merge(plain(more))) #: (Hash) -> ClientConfig
+        def with(more) = ClientConfig.new(@settings.merge(plain(more)))
 
-        def inspect = "#<Skep::Kafka::Config::ClientConfig #{brokers}>" #: () -> String
+        def inspect = "#<Skep::Kafka::Config::ClientConfig #{brokers}>"
 
-        NOT_A_HASH = "kafka: takes librdkafka's settings as a hash, such as " \
-                  "{ \"bootstrap.servers\": \"kafka-1:9092\" }"
+        NOT_A_HASH = "kafka must be a hash of librdkafka's settings, such as " \
+                     "{ \"bootstrap.servers\": \"kafka-1:9092\" }"
         private_constant :NOT_A_HASH
 
         private
 
         # The longest first: a secret may contain another.
         def secret_values
-          @settings.select { |name, value| Secrets.name?(name) && !value.empty? }
+          @settings.select { |name, value| Redaction.secret_name?(name) && !value.empty? }
                    .values.sort_by { |value| -value.size }
         end
 
@@ -156,16 +153,16 @@ module Skep
         def missing_brokers
           return [] unless bootstrap.to_s.strip.empty?
 
-          ["kafka: lacks bootstrap.servers: name the brokers to begin with, " \
-           "such as \"kafka-1:9092,kafka-2:9092\""]
+          ["kafka: bootstrap.servers is missing. Name the first brokers to connect to, such as " \
+           "\"kafka-1:9092,kafka-2:9092\"."]
         end
 
         def owned
-          OWNED.slice(*@settings.keys).map { |name, why| "kafka: #{name} can't be set: #{why}" }
+          OWNED.slice(*@settings.keys).map { |name, why| "kafka: #{name} can't be set. #{why}." }
         end
 
         # librdkafka checks names and values, without connecting. Without librdkafka there is one
-        # sentence, about the missing gem.
+        # message, about the missing gem.
         def rejected
           missing = Librdkafka::Bindings.missing_library
           return [missing] if missing
@@ -189,7 +186,7 @@ module Skep
       # (`group.protocol: consumer`), in which the broker assigns partitions.
       #
       #   protocol = GroupProtocol.new({ "group.protocol" => "consumer", **settings })
-      #   protocol.errors   # => ["kafka: session.timeout.ms can't be set with group.protocol: …"]
+      #   protocol.errors   # => ["kafka: session.timeout.ms can't be set with group.protocol …"]
       #   protocol.instance_name("billing-host")   # => nil: dynamic, unless the user set a name
       #
       # In the classic protocol members are static by default: a node that was killed gets its
@@ -198,13 +195,13 @@ module Skep
       # ended, so members are dynamic unless the settings have a group.instance.id.
       class GroupProtocol
         BROKER_SETTINGS = {
-          "session.timeout.ms" => "the broker's group.consumer.session.timeout.ms, or the " \
-                                  "group's consumer.session.timeout.ms, says it",
-          "heartbeat.interval.ms" => "the broker's group.consumer.heartbeat.interval.ms, or the " \
-                                     "group's consumer.heartbeat.interval.ms, says it",
-          "partition.assignment.strategy" => "the broker assigns: group.remote.assignor chooses " \
-                                             "how",
-          "group.protocol.type" => "that protocol has no types"
+          "session.timeout.ms" => "Set the broker's group.consumer.session.timeout.ms, or the " \
+                                  "group's consumer.session.timeout.ms",
+          "heartbeat.interval.ms" => "Set the broker's group.consumer.heartbeat.interval.ms, or " \
+                                     "the group's consumer.heartbeat.interval.ms",
+          "partition.assignment.strategy" => "The broker assigns partitions. Set " \
+                                             "group.remote.assignor",
+          "group.protocol.type" => "That protocol has no types"
         }.freeze
         COOPERATIVE = "cooperative-sticky"
         STRATEGIES = ["range", "roundrobin", COOPERATIVE].freeze
@@ -217,10 +214,10 @@ module Skep
         private_constant :BROKER_SETTINGS, :COOPERATIVE, :STRATEGIES, :CLASSIC_DEFAULTS,
                          :SESSION_MS, :POLL_MS
 
-        def initialize(settings) = @settings = settings #: (Hash[String, String]) -> void
+        def initialize(settings) = @settings = settings
 
-        # Returns a sentence for each setting that contradicts another.
-        def errors #: () -> Array[String]
+        # Returns an error message for each setting that contradicts another.
+        def errors
           return settings_of_the_broker if broker_assigned?
 
           [*assignment_strategies, *poll_interval_below_session_timeout,
@@ -228,39 +225,40 @@ module Skep
         end
 
         # Returns the settings of a member unless the user sets them.
-        def defaults = broker_assigned? ? {} : CLASSIC_DEFAULTS #: () -> Hash[String, String]
+        def defaults = broker_assigned? ? {} : CLASSIC_DEFAULTS
 
         # Returns what the group.instance.id of each member begins with; nil: members are dynamic.
-        def instance_name(default) #: (String) -> String?
+        def instance_name(default)
           name = @settings.fetch("group.instance.id") { broker_assigned? ? "" : default }
           name unless name.empty?
         end
 
         # Returns true for the protocol of KIP-848.
-        def broker_assigned? = @settings["group.protocol"]&.downcase == "consumer" #: () -> bool
+        def broker_assigned? = @settings["group.protocol"]&.downcase == "consumer"
 
         private
 
         def settings_of_the_broker
           BROKER_SETTINGS.slice(*@settings.keys).map do |name, why|
-            "kafka: #{name} can't be set with group.protocol: consumer: #{why}"
+            "kafka: #{name} can't be set with group.protocol consumer. #{why}."
           end
         end
 
         def remote_assignor_in_classic_protocol
           return [] unless @settings.key?("group.remote.assignor")
 
-          ["kafka: group.remote.assignor needs group.protocol: consumer; " \
-           "partition.assignment.strategy is what the classic protocol has"]
+          ["kafka: group.remote.assignor needs group.protocol consumer. In the classic protocol, " \
+           "set partition.assignment.strategy."]
         end
 
         def assignment_strategies
           given = @settings.fetch("partition.assignment.strategy", "").split(",").map(&:strip).uniq
-          [*("kafka: partition.assignment.strategy can't have #{COOPERATIVE} beside others: " \
-             "members would revoke in different ways" if given.include?(COOPERATIVE) && given[1]),
+          [*("kafka: partition.assignment.strategy can't have #{COOPERATIVE} beside others " \
+             "(members would revoke in different ways). Choose one." \
+             if given.include?(COOPERATIVE) && given[1]),
            *(given - STRATEGIES).map do |name|
-             "kafka: partition.assignment.strategy #{name.inspect} isn't one of librdkafka's: " \
-               "take #{STRATEGIES.join(", ")}"
+             "kafka: partition.assignment.strategy must be one of #{STRATEGIES.join(", ")} " \
+               "(got #{name.inspect})"
            end]
         end
 
@@ -269,8 +267,8 @@ module Skep
                           milliseconds("max.poll.interval.ms", POLL_MS)
           return [] if session.nil? || poll.nil? || poll >= session
 
-          ["kafka: max.poll.interval.ms, #{poll}, must not be less than session.timeout.ms, " \
-           "#{session}"]
+          ["kafka: max.poll.interval.ms must be at least session.timeout.ms, #{session} " \
+           "(got #{poll})"]
         end
 
         # Returns nil for a value that librdkafka rejects itself.

@@ -22,15 +22,13 @@ module Skep
         SETTLE = 3.0 # seconds
         private_constant :SETTLE
 
-        #: (settings: Config::ClientConfig, consumer: Consumer, report: Metrics::EventReporter)
-        #:   -> void
         def initialize(settings:, consumer:, report:)
           @settings = settings
           @consumer = consumer
           @report = report
         end
 
-        def network_error?(event) #: (Librdkafka::EventQueue::Event) -> bool
+        def network_error?(event)
           return false unless Librdkafka::ErrorCode::CONNECTION.include?(event.code)
 
           if event.code == Librdkafka::ErrorCode::ALL_BROKERS_DOWN
@@ -41,41 +39,41 @@ module Skep
           suspected?
         end
 
-        def io = @query&.io #: () -> IO?
+        def io = @query&.io
 
-        def broker_answered #: () -> void
+        def broker_answered
           close
-          seconds = (OS.now - @since).round(3)
-          @report.event(:kafka_back, brokers:, seconds:) if @certain
+          duration = (OS.now - @since).round(3)
+          @report.event(:kafka_reconnected, brokers:, duration:) if @certain
           @since = nil
           @certain = false
         end
 
-        def report_when_certain #: () -> void
+        def report_when_certain
           return if !suspected? || @certain || seconds_left.positive?
 
           @certain = true
-          @report.event(:kafka_lost, level: :warn, brokers:, error: @cause,
-                                     note: "waits for a broker to come back")
+          @report.event(:kafka_disconnected, level: :warn, brokers:, error: @cause,
+                                     hint: "skep waits for a broker")
         end
 
-        def seconds_left #: () -> Float?
+        def seconds_left
           [@certain_at - OS.now, 0].max if suspected? && !@certain
         end
 
         # Returns true if all brokers seem to be down.
-        def suspected? = !@since.nil? #: () -> bool
+        def suspected? = !@since.nil?
 
         # Returns true if no broker has answered for a while, so that the outage was reported.
-        def certain? = @certain ? true : false #: () -> bool
+        def certain? = @certain ? true : false
 
         # Ends the metadata request.
-        def close #: () -> void
+        def close
           @query&.close
           @query = nil
         end
 
-        def inspect #: () -> String
+        def inspect
           "#<Skep::Kafka::Consumer::BrokerOutage#{" certain" if certain?}>"
         end
 

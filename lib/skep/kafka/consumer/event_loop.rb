@@ -5,12 +5,15 @@
 # notices that a topic was deleted and created again (TopicRecreation, below), and ends the
 # membership: at the stop, or shortly before the node is killed (LeaveBeforeKill).
 #
-#   event_loop = EventLoop.new(options:, child:, report:, consumer:, scheduler:, metrics:, lease:)
+#   event_loop = EventLoop.new(options:, node:, report:, consumer:, scheduler:, metrics:, lease:)
 #   event_loop.start
 #   event_loop.failure      # the error that ended the thread, or nil
 #   event_loop.await_other_nodes   # where the whole swarm stops: commits, and waits a moment
 #   event_loop.stop         # ends the thread
 #   event_loop.leave        # commits what is done and leaves the group
+#
+# librdkafka commits every commit_interval seconds on a thread of its own. All commits are listed
+# above Completion (processing/worker.rb).
 #
 # A handler that hangs is found by the supervisor, from its missing heartbeats.
 module Skep
@@ -25,37 +28,35 @@ module Skep
                      *(Librdkafka::ErrorCode::UNAVAILABLE - Librdkafka::ErrorCode::CONNECTION)].freeze
         # Commits that end so leave no group to leave.
         GONE = [*Librdkafka::ErrorCode::CONNECTION, Librdkafka::ErrorCode::UNKNOWN_MEMBER_ID].freeze
-        EARLY = "a handler is still running: the group gets this node's partitions before the " \
-                "node is killed"
+        STILL_RUNNING = "a handler still runs shortly before stop_timeout"
+        EARLY = "Other members get this node's partitions now. Raise stop_timeout, or let the " \
+                "handler end sooner"
         private_constant :LEAVE_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS, :OTHERS_SECONDS,
-                         :UNSETTLED, :GONE, :EARLY
+                         :UNSETTLED, :GONE, :STILL_RUNNING, :EARLY
 
-        attr_reader :failure #: Exception?
+        attr_reader :failure
 
-        #: (options: Config::SourceOptions, child: Child, report: Metrics::EventReporter,
-        #:   consumer: Consumer, scheduler: Processing::Scheduler, metrics: Metrics::ConsumerMetrics,
-        #:   lease: Processing::MembershipLease) -> void
-        def initialize(options:, child:, report:, consumer:, scheduler:, metrics:, lease:)
-          @options, @child, @report = options, child, report
+        def initialize(options:, node:, report:, consumer:, scheduler:, metrics:, lease:)
+          @options, @node, @report = options, node, report
           @consumer, @scheduler, @lease = consumer, scheduler, lease
           @fetch_wait = consumer.fetch_wait
           @broker_outage = BrokerOutage.new(settings: options.settings, consumer:, report:)
           @topic_recreation = TopicRecreation.new(consumer)
           @fetch_errors = FetchErrors.new(settings: options.settings, consumer:, report:)
-          @leave_before_kill = LeaveBeforeKill.new(child:, consumer:)
+          @leave_before_kill = LeaveBeforeKill.new(node:, consumer:)
           @rebalance_listener = RebalanceListener.new(
-            options:, child:, report:, consumer:, scheduler:, metrics:, lease:,
+            options:, node:, report:, consumer:, scheduler:, metrics:, lease:,
             broker_outage: @broker_outage, leave_before_kill: @leave_before_kill,
             fetch_errors: @fetch_errors
           )
           @wake, @waker = OS.pipe
         end
 
-        def start #: () -> void
+        def start
           @thread = Threads::Background.new("kafka.event_loop") { run }
         end
 
-        def stop #: () -> void
+        def stop
           @waker.close
           @thread.close
           @wake.close
@@ -66,30 +67,30 @@ module Skep
         # Before `stop`, where the whole swarm stops: commits what is done and waits a moment for
         # the other nodes to do the same. The first member that leaves begins a rebalance, in which
         # a broker may refuse the commits of the others.
-        def await_other_nodes #: () -> void
-          return if !@child.__all_stop? || @consumer.static_member? || @failure
+        def await_other_nodes
+          return if !@node.__all_stop? || @consumer.static_member? || @failure
           return if @broker_outage.suspected? || @leave_before_kill.done?
 
           commit_early unless @options.transactional # its transactions have committed
-          @child.__await_other_nodes(seconds_for_others) unless GONE.include?(@early_code)
+          @node.__await_other_nodes(seconds_for_others) unless GONE.include?(@early_code)
         end
 
         # Commits what is done and ends the membership, after `stop`. Returns false if the consumer
         # must be abandoned: without a broker, or after a fatal error, librdkafka would need a
         # session timeout to close.
-        def leave #: () -> bool
+        def leave
           return false unless @consumer.fatal.nil? && commit_last && @consumer.fatal.nil?
 
-          leave_for_good(LEAVE_SECONDS) if @child.for_good? && @consumer.static_member?
+          leave_for_good(LEAVE_SECONDS) if @node.scaling_down? && @consumer.static_member?
           @leaving = true
           @consumer.leave(LEAVE_SECONDS) { |event| handle(event) }
         end
 
         # Commits what is done, after `stop`. Returns true if there is a group to leave: not if
-        # nobody answered, or if the group doesn't know this member any more, as librdkafka may
+        # no broker answered, or if the group doesn't know this member any more, as librdkafka may
         # never finish leaving while it joins again. An outage counts once it is certain:
         # librdkafka may report that all brokers are down after one is back.
-        def commit_last #: () -> bool
+        def commit_last
           code = last_code
           @rebalance_listener.committed(code)
           !GONE.include?(code)
@@ -99,14 +100,14 @@ module Skep
 
         # No worker is left: what is done doesn't change any more.
         def commit_early
-          seconds = [COMMIT_SECONDS, *@child.time_left&./(3)].min
-          @early_code = @child.busy(for: seconds + 1) do
+          seconds = [COMMIT_SECONDS, *@node.time_left&./(3)].min
+          @early_code = @node.busy(for: seconds + 1) do
             @consumer.commit(@scheduler.done, seconds)
           end
         end
 
         def seconds_for_others
-          [OTHERS_SECONDS, *@child.time_left&./(2), *@leave_before_kill.seconds_left].min
+          [OTHERS_SECONDS, *@node.time_left&./(2), *@leave_before_kill.seconds_left].min
         end
 
         # The code of the early commit if that is final, or of another one.
@@ -188,7 +189,7 @@ module Skep
         # What is in progress is processed again by another node, as it would be after the kill.
         def leave_early
           seconds = @leave_before_kill.begin_leave
-          @report.event(:kafka_farewell, level: :warn, note: EARLY)
+          @report.event(:kafka_left_group, level: :warn, error: STILL_RUNNING, hint: EARLY)
           @rebalance_listener.abandon
           leave_for_good(seconds)
         end
@@ -203,7 +204,7 @@ module Skep
           raise refused(event) if refused && !@rebalance_listener.joined?
 
           advice = AuthorizationError.advice(event.code)
-          return @report.error(event, name: :kafka_refused, note: advice) if advice
+          return @report.error(event, name: :kafka_unauthorized, hint: advice) if advice
 
           @broker_outage.network_error?(event) || @report.error(event)
         end
@@ -217,7 +218,7 @@ module Skep
 
           # The group had removed this member before. The member that has its group.instance.id now
           # is most likely this one, after it joined again.
-          raise SelfFenced.new(name: error.name, group: @options.group, cause: error.why)
+          raise MemberFenced.new(name: error.name, group: @options.group, cause: error.why)
         end
 
         # A group that rebalances refuses commits, and so does a broker that is no longer its
@@ -259,16 +260,16 @@ module Skep
         ZERO = "AAAAAAAAAAAAAAAAAAAAAA"
         private_constant :ZERO
 
-        def initialize(consumer) #: (Consumer) -> void
+        def initialize(consumer)
           @consumer = consumer
           @answers = consumer.queue
           @ids = {}
           @unconfirmed = {}
         end
 
-        def io = @answers.io #: () -> IO
+        def io = @answers.io
 
-        def query(topics) #: (Array[String]) -> void
+        def query(topics)
           return if @querying || topics.empty?
 
           Librdkafka::AdminRequests.describe_topics(
@@ -278,7 +279,7 @@ module Skep
         end
 
         # Reads the answer.
-        def recreated #: () -> Array[String]
+        def recreated
           answer = {}
           @answers.drain { |event| answer.update(Librdkafka::AdminRequests.topic_ids_in(event)) }
           @querying = false
@@ -288,12 +289,12 @@ module Skep
         end
 
         # Sends no further request.
-        def close #: () -> void
+        def close
           @querying = true
           @answers.close
         end
 
-        def inspect #: () -> String
+        def inspect
           "#<Skep::Kafka::Consumer::TopicRecreation topics=#{@ids.size}>"
         end
 

@@ -18,12 +18,10 @@ module Skep
       class FetchErrors
         SEEK_SECONDS = 5.0
         RETRY_SECONDS = 1.0
-        STAYS = "its partition waits here and tries again; restore the broker's copy, or stop " \
-                "the swarm and set the group's offset behind it with kafka-consumer-groups"
+        STAYS = "The partition waits here and retries. Restore the broker's copy, or stop the " \
+                "swarm and set the group's offset behind it with kafka-consumer-groups"
         private_constant :SEEK_SECONDS, :RETRY_SECONDS, :STAYS
 
-        #: (settings: Config::ClientConfig, consumer: Consumer, report: Metrics::EventReporter,
-        #:   ?clock: ^() -> Float) -> void
         def initialize(settings:, consumer:, report:, clock: OS.method(:now))
           @clock = clock
           @settings, @consumer, @report = settings, consumer, report
@@ -35,46 +33,44 @@ module Skep
         end
 
         # Reports that reading continues at `first`, since `offset` isn't in the log; low: the first
-        # offset of the log, where that was the cause. What lies between is lost then: up to there,
-        # or up to `first` where the reset was to the log's end.
-        #: (Processing::PartitionReader, Integer, Integer, Integer?) -> void
+        # offset of the log, if messages before it were deleted. The messages up to there are lost,
+        # or up to `first` if the reset was to the end of the log.
         def reset(reader, offset, first, low)
           to = @settings.reset_place
-          cause = Librdkafka::Bindings.err2str(Librdkafka::ErrorCode::OFFSET_OUT_OF_RANGE)
+          error = Librdkafka::Bindings.err2str(Librdkafka::ErrorCode::OFFSET_OUT_OF_RANGE)
           @report.event(:kafka_offset_reset, level: :warn, **place(reader), offset:,
-                                             to: to.to_s, cause:)
+                                             to: to.to_s, error:)
           lost(reader, offset, to == :end ? first : low) if low
         end
 
-        #: (Processing::PartitionReader, Integer, Integer, String) -> void
         def stuck(reader, offset, code, text)
           again(reader, offset)
           @report.problem(Librdkafka::Bindings.err2name(code), text,
-                          name: :kafka_unreadable, note: STAYS, **place(reader), offset:)
+                          name: :kafka_unreadable, hint: STAYS, **place(reader), offset:)
         end
 
         # Reading from the offset is retried after a backoff.
-        def again(reader, offset) #: (Processing::PartitionReader, Integer) -> void
+        def again(reader, offset)
           @lock.synchronize do
             @due[reader] = @clock.call + @backoff.seconds(count(reader.key, offset))
           end
           @wakeup_pipe.wake
         end
 
-        def readable(reader, offset) #: (Processing::PartitionReader, Integer) -> void
+        def readable(reader, offset)
           @report.event(:kafka_readable, **place(reader), offset:)
         end
 
-        def io = @wakeup_pipe.io #: () -> IO
+        def io = @wakeup_pipe.io
 
         # Until `retry_due` has something to retry; nil if there is nothing.
-        def seconds_left #: () -> Float?
+        def seconds_left
           @lock.synchronize { @due.values.min&.then { |moment| [moment - @clock.call, 0].max } }
         end
 
         # Retries those that are due. A reader that isn't among these is of a partition that was
         # revoked meanwhile.
-        def retry_due(readers) #: (Array[Processing::PartitionReader]) -> void
+        def retry_due(readers)
           @wakeup_pipe.drain
           now = @clock.call
           due = @lock.synchronize do
@@ -84,7 +80,7 @@ module Skep
           due.each { |reader| resume(reader) }
         end
 
-        def close = @wakeup_pipe.close #: () -> void
+        def close = @wakeup_pipe.close
 
         private
 

@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
 # One membership of a node in its consumer group: checks the cluster, joins, processes messages
-# until the child is to stop, finishes what is in progress, commits, waits for the other nodes where
+# until the node is to stop, finishes what is in progress, commits, waits for the other nodes where
 # the whole swarm stops (EventLoop#await_other_nodes), and leaves.
 #
-#   GroupMember.run(options, child, handler)
+#   GroupMember.run(options, node, handler)
 #
 # If another member takes its group.instance.id (InstanceIdTaken), it joins again without one.
 #
@@ -18,38 +18,33 @@ module Skep
         Pipeline = Struct.new(:scheduler, :metrics, :workers, keyword_init: true)
 
         class << self
-          # Returns when the child is to stop and what was in progress is done. A node whose
+          # Returns when the node is to stop and what was in progress is done. A node whose
           # group.instance.id another member has taken continues as a dynamic member: taking it back
           # would make two members fence each other for ever.
-          #: (Config::SourceOptions, Child, Proc) -> void
-          def run(options, child, handler)
-            report = Metrics::EventReporter.new(child, options.settings)
+          def run(options, node, handler)
+            report = Metrics::EventReporter.new(node, options.settings)
             membership = :configured
             while membership
-              member = new(options:, child:, handler:, report:, dynamic: membership == :dynamic)
+              member = new(options:, node:, handler:, report:, dynamic: membership == :dynamic)
               membership = member.run
-              membership = nil if child.stopping?
+              membership = nil if node.stopping?
             end
           end
 
           # Connects the objects that process messages. Testing gives it a consumer, outputs and a
           # dead letter queue that need no cluster, and has one worker whatever the options say.
-          #: (options: Config::SourceOptions, child: Child, report: Metrics::EventReporter,
-          #:   consumer: Consumer, lease: Processing::MembershipLease,
-          #:   outputs: Producer::HandlerProducers, dead_letter: Failure::DeadLetterQueue?,
-          #:   handler: Proc, ?threads: Integer) -> Pipeline
-          def build(options:, child:, report:, consumer:, lease:, outputs:, dead_letter:, handler:,
-                    threads: options.threads)
+          def build(options:, node:, report:, consumer:, lease:, outputs:, dead_letter_queue:,
+                    handler:, threads: options.threads)
             # A transaction commits the offsets of a transactional source.
             offset_store = consumer unless options.transactional
             scheduler = Processing::Scheduler.new(offset_store:, report:)
-            metrics = Metrics::ConsumerMetrics.new(child:, scheduler:, consumer:,
+            metrics = Metrics::ConsumerMetrics.new(node:, scheduler:, consumer:,
                                                    group: options.group)
             exclusive_lock = Threads::SharedExclusiveLock.new
             numbers = threads == 1 ? [0] : (1..threads) # 0 is the node's own thread
             workers = numbers.map do |thread|
-              Processing::Worker.new(handler, thread:, options:, child:, report:, consumer:, lease:,
-                                              scheduler:, metrics:, outputs:, dead_letter:,
+              Processing::Worker.new(handler, thread:, options:, node:, report:, consumer:, lease:,
+                                              scheduler:, metrics:, outputs:, dead_letter_queue:,
                                               exclusive_lock:)
             end
             Pipeline.new(scheduler:, metrics:, workers:)
@@ -57,38 +52,36 @@ module Skep
         end
 
         # dynamic: joins without a group.instance.id, whatever its settings say.
-        #: (options: Config::SourceOptions, child: Child, handler: Proc,
-        #:   report: Metrics::EventReporter, dynamic: bool) -> void
-        def initialize(options:, child:, handler:, report:, dynamic:)
-          @options, @child, @handler, @report, @dynamic = options, child, handler, report, dynamic
+        def initialize(options:, node:, handler:, report:, dynamic:)
+          @options, @node, @handler, @report, @dynamic = options, node, handler, report, dynamic
           @threads = []
         end
 
         # Returns nil at the stop, or how the node is to join again: as a :dynamic member, or as
         # :configured.
-        def run #: () -> Symbol?
+        def run
           take_part
           nil
         rescue InstanceIdTaken => e
-          @report.event(:kafka_name_taken, level: :error, group: @options.group, name: e.name,
-                                           error: e.message)
+          @report.event(:kafka_instance_id_taken, level: :error, group: @options.group,
+                                                  name: e.name, error: e.message)
           :dynamic
-        rescue SelfFenced => e
-          @report.event(:kafka_fenced_itself, level: :warn, group: @options.group, name: e.name,
+        rescue MemberFenced => e
+          @report.event(:kafka_member_fenced, level: :warn, group: @options.group, name: e.name,
                                               error: e.message)
           :configured
         end
 
-        def inspect = "#<Skep::Kafka::Consumer::GroupMember of #{@options.group}>" #: () -> String
+        def inspect = "#<Skep::Kafka::Consumer::GroupMember of #{@options.group}>"
 
         private
 
         def take_part
           @consumer = Consumer.new(settings)
-          return unless StartupCheck.new(@options, @child, @consumer, @report).call
+          return unless StartupCheck.new(@options, @node, @consumer, @report).call
 
-          @child.ready!
-          return unless @child.take_place
+          @node.ready!
+          return unless @node.wait_for_predecessor
 
           set_up
           join
@@ -99,18 +92,21 @@ module Skep
         end
 
         def settings
-          @options.settings.consumer("#{@child.swarm}-#{Socket.gethostname}", @child.id,
-                                       group: @options.group, commit_every: @options.commit_every,
-                                       nameless: @dynamic, patterns: @options.patterns?)
+          @options.settings.consumer("#{@node.swarm}-#{Socket.gethostname}", @node.id,
+                                       group: @options.group, nameless: @dynamic,
+                                       commit_interval: @options.commit_interval,
+                                       patterns: @options.patterns?)
         end
 
         def set_up
-          common = { options: @options, child: @child, report: @report, consumer: @consumer }
+          common = { options: @options, node: @node, report: @report, consumer: @consumer }
           lease = Processing::MembershipLease.new(@options.settings.session_timeout / 2)
           @outputs = Producer::HandlerProducers.new(**common)
-          @dead_letter = Failure::DeadLetterQueue.new(@options, @child) if @options.dead_letter
-          pipeline = GroupMember.build(**common, lease:, outputs: @outputs,
-                                                 dead_letter: @dead_letter, handler: @handler)
+          if @options.dead_letter_topic
+            @dead_letter_queue = Failure::DeadLetterQueue.new(@options, @node)
+          end
+          pipeline = GroupMember.build(**common, lease:, outputs: @outputs, handler: @handler,
+                                                 dead_letter_queue: @dead_letter_queue)
           @scheduler, @metrics, @workers = *pipeline
           @event_loop = EventLoop.new(**common, lease:, scheduler: @scheduler, metrics: @metrics)
         end
@@ -138,10 +134,10 @@ module Skep
         # A quiet node stays in the group and begins no further batch.
         def process
           failure = -> { @failure || @event_loop.failure }
-          @workers.first.run_until_quiet(@child, failure:) if @threads.empty?
-          @scheduler.supply(@child, failure:) until @child.quiet?
+          @workers.first.run_until_quiet(@node, failure:) if @threads.empty?
+          @scheduler.supply(@node, failure:) until @node.quiet?
           @scheduler.close
-          @scheduler.supply(@child, failure:) until @child.stopping?
+          @scheduler.supply(@node, failure:) until @node.stopping?
         end
 
         # A consumer that can't be closed in time is abandoned to the end of the process. After its
@@ -156,7 +152,7 @@ module Skep
           end
           left = @event_loop.leave
         ensure
-          @dead_letter&.close
+          @dead_letter_queue&.close
           @metrics.clear
           @scheduler.clear
           @consumer.abandon unless left || @consumer.fatal.is_a?(InstanceIdTaken)

@@ -5,7 +5,7 @@
 # end of its session. A static member doesn't leave, as it keeps its partitions over a restart,
 # unless it stops for good.
 #
-#   leave_before_kill = LeaveBeforeKill.new(child:, consumer:)
+#   leave_before_kill = LeaveBeforeKill.new(node:, consumer:)
 #   leave_before_kill.io; leave_before_kill.seconds_left   # readable, or over: ask due?
 #   leave_before_kill.due?
 #   leave_before_kill.begin_leave   # => seconds that leaving may take; not due any more
@@ -17,41 +17,41 @@ module Skep
         MARGIN = 3.0 # seconds before the kill; of a short stop_timeout a quarter
         private_constant :MARGIN
 
-        def initialize(child:, consumer:) #: (child: Child, consumer: Consumer) -> void
-          @child, @consumer = child, consumer
+        def initialize(node:, consumer:)
+          @node, @consumer = node, consumer
           @wakeup_pipe = Librdkafka::WakeupPipe.new
-          @child.on_stop { wake }
+          @node.on_stop { wake }
         end
 
-        def io = @wakeup_pipe.io #: () -> IO, readable at the stop
+        def io = @wakeup_pipe.io # readable at the stop
 
         # Until it is due; nil if it won't be.
-        def seconds_left #: () -> Float?
-          left = @child.time_left
-          return if left.nil? || @done || (@consumer.static_member? && !@child.for_good?)
+        def seconds_left
+          left = @node.time_left
+          return if left.nil? || @done || (@consumer.static_member? && !@node.scaling_down?)
 
           @margin ||= [MARGIN, left / 4].min
           [left - @margin, 0].max
         end
 
-        def due? #: () -> bool
+        def due?
           @wakeup_pipe.drain
           seconds_left&.zero? || false
         end
 
-        def done? = @done ? true : false #: () -> bool, true once the node has left so
+        def done? = @done ? true : false # true once the node has left so
 
-        def begin_leave #: () -> Float
+        def begin_leave
           @done = true
           @margin
         end
 
-        def close #: () -> void
+        def close
           @done = @closed = true
           @wakeup_pipe.close
         end
 
-        def inspect #: () -> String
+        def inspect
           "#<Skep::Kafka::Consumer::LeaveBeforeKill#{" done" if @done}>"
         end
 

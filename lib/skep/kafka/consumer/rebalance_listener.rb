@@ -23,9 +23,9 @@ module Skep
         COMMITTED_SECONDS = 2.0
         private_constant :WARN_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS, :COMMITTED_SECONDS
 
-        def initialize(options:, child:, report:, consumer:, scheduler:, metrics:, lease:,
+        def initialize(options:, node:, report:, consumer:, scheduler:, metrics:, lease:,
                        broker_outage:, leave_before_kill:, fetch_errors:)
-          @options, @child, @report = options, child, report
+          @options, @node, @report = options, node, report
           @consumer, @scheduler, @metrics, @lease = consumer, scheduler, metrics, lease
           @broker_outage, @leave_before_kill = broker_outage, leave_before_kill
           @fetch_errors = fetch_errors
@@ -34,17 +34,17 @@ module Skep
         end
 
         # Returns true once this member had an assignment.
-        def joined? = @joined ? true : false #: () -> bool
+        def joined? = @joined ? true : false
 
         # Returns true if this member lost its partitions, and had no assignment since.
-        def lost? = @lost ? true : false #: () -> bool
+        def lost? = @lost ? true : false
 
         # Connects each partition's queue to the scheduler before the assignment, so that no message
         # goes to the consumer's own queue. A partition begins at the group's committed offset, also
         # one that this node had before: another member may have processed messages after that
         # offset without committing them, so messages that this node has already processed are
         # redelivered in their order.
-        def partitions_assigned(list) #: (Librdkafka::TopicPartitionList) -> void
+        def partitions_assigned(list)
           @consumer.fetch_wait&.shorten # a fetch request in flight would delay the new partitions
           commit
           add(list.keys)
@@ -55,7 +55,7 @@ module Skep
         end
 
         # Kafka waits for this member for max.poll.interval.ms, in each of its rebalance protocols.
-        def partitions_revoked(list) #: (Librdkafka::TopicPartitionList) -> void
+        def partitions_revoked(list)
           @lost = lost = @consumer.lost?
           deadline = OS.now + @options.rebalance_wait
           leaving = @scheduler.ask_back(list.keys)
@@ -67,7 +67,7 @@ module Skep
         end
 
         # What is done was committed before.
-        def partitions_released(list) #: (Librdkafka::TopicPartitionList) -> void
+        def partitions_released(list)
           held = @scheduler.keys
           @scheduler.revoke(held)
           @consumer.unassign(list)
@@ -75,19 +75,19 @@ module Skep
         end
 
         # Nothing more will be committed.
-        def partitions_lost #: () -> void
+        def partitions_lost
           lost = @scheduler.keys
           @scheduler.revoke(lost)
           report_rebalance("lost", lost) if lost.any?
         end
 
         # Takes all partitions back without waiting for handlers, and commits what is done.
-        def abandon #: () -> void
+        def abandon
           committed(@consumer.commit(@scheduler.revoke(@scheduler.keys), COMMIT_SECONDS))
         end
 
         # The old topic's offsets mean nothing in the new topic, which has no committed ones yet.
-        def topics_recreated(topics) #: (Array[String]) -> void
+        def topics_recreated(topics)
           keys = @scheduler.keys.select { |topic, _| topics.include?(topic) }
           return if keys.empty?
 
@@ -99,26 +99,27 @@ module Skep
             new.seek(place)
             @scheduler.add(new)
           end
-          @report.event(:kafka_topic_remade, level: :error, note: RECREATED,
+          @report.event(:kafka_topic_recreated, level: :error, error: RECREATED, hint: RESET,
                                              partitions: Librdkafka::TopicPartitionList.by_topic(keys))
         end
 
-        RECREATED = "deleted and made again: read from where auto.offset.reset says"
-        private_constant :RECREATED
+        RECREATED = "the topic was deleted and created again"
+        RESET = "skep reads it from where auto.offset.reset says"
+        private_constant :RECREATED, :RESET
 
         # Commits what is done of the assigned partitions, before new ones come and after an outage.
         # Returns true if an offset was committed: the group knows this member then.
-        def commit #: () -> bool
+        def commit
           done = @scheduler.certain
           done.any? && committed(commit_while_away(done)) && !@consumer.lost?
         end
 
-        def try_commit #: () -> Integer
+        def try_commit
           @consumer.commit(@scheduler.certain, COMMIT_SECONDS)
         end
 
         # Returns true if the code is that of a successful commit; reports any other.
-        def committed(code) #: (Integer) -> bool
+        def committed(code)
           return code.zero? if [0, Librdkafka::ErrorCode::NO_OFFSET].include?(code)
 
           @report.problem(Librdkafka::Bindings.err2name(code), Librdkafka::Bindings.err2str(code),
@@ -126,12 +127,11 @@ module Skep
           false
         end
 
-        #: () -> String
         def inspect = "#<Skep::Kafka::Consumer::RebalanceListener #{@scheduler.inspect}>"
 
         private
 
-        # Tells each reader the committed offset, so that it notices if the first read is elsewhere
+        # Gives each reader the committed offset, so that it notices if the first read is elsewhere
         # (an offset reset). The assignment goes to librdkafka without offsets: it would take given
         # ones for positions, not for committed offsets, and might not commit lower ones later.
         def add(keys)
@@ -165,7 +165,7 @@ module Skep
         end
 
         def await_release(seconds)
-          stop = @leave_before_kill.io unless @child.stopping?
+          stop = @leave_before_kill.io unless @node.stopping?
           IO.select([@scheduler.released.io, stop].compact, nil, nil, seconds)
           @scheduler.released.drain
           @lease.renew unless @broker_outage.suspected?
@@ -173,15 +173,16 @@ module Skep
 
         def warn_of_overlap(partition, deadline)
           topic, number = partition.key
-          seconds = [deadline - OS.now, 0].max.round(1)
-          @report.event(:kafka_revoked_in_hand, level: :warn, topic:, partition: number,
-                                                offset: partition.position, seconds:, note: OVERLAP)
+          timeout_in = [deadline - OS.now, 0].max.round(1)
+          @report.event(:kafka_revoked_in_flight, level: :warn, error: OVERLAP, hint: REVOKED,
+                                                   timeout_in:, topic:, partition: number,
+                                                   offset: partition.position)
         end
 
-        OVERLAP = "a handler still processes messages of this revoked partition; after `seconds` " \
-                  "another node processes the same messages: let handlers look at " \
-                  "batch.revoked?, or raise max.poll.interval.ms"
-        private_constant :OVERLAP
+        OVERLAP = "a handler still processes messages of this revoked partition"
+        REVOKED = "After `timeout_in` seconds another node processes the same messages. Check " \
+                  "batch.revoked? in the handler, or raise max.poll.interval.ms"
+        private_constant :OVERLAP, :REVOKED
 
         # Commits, and tries again while there is no coordinator, until the deadline, or as long as
         # a stopping node has. Gives up once the membership is lost. Returns the error code.
@@ -197,13 +198,13 @@ module Skep
         end
 
         def stop_at
-          return unless @child.stopping?
+          return unless @node.stopping?
 
-          @stop_at ||= OS.now + [COMMIT_SECONDS, (@child.time_left || COMMIT_SECONDS) / 3].min
+          @stop_at ||= OS.now + [COMMIT_SECONDS, (@node.time_left || COMMIT_SECONDS) / 3].min
         end
 
         def partition(key)
-          reader = @consumer.reader(*key, limit: @options.batch, fetch_errors: @fetch_errors)
+          reader = @consumer.reader(*key, limit: @options.max_messages, fetch_errors: @fetch_errors)
           Processing::AssignedPartition.new(
             reader, id: @last_id += 1, wakeup_pipe: @scheduler.wakeup_pipe, options: @options,
                     seeking: method(:seek)
@@ -222,7 +223,7 @@ module Skep
           partitions = Librdkafka::TopicPartitionList.by_topic(keys)
           @metrics.rebalanced(keys, @scheduler.keys)
           @report.event(:kafka_rebalance, change:, partitions:, held:)
-          @child.joined!(change == "assigned" || !held.empty?, partitions: held)
+          @node.assigned!(change == "assigned" || !held.empty?, partitions: held)
         end
       end
     end

@@ -3,7 +3,7 @@
 # Checks, before a node is ready, that a broker answers and that this user may read the topics as
 # this group.
 #
-#   StartupCheck.new(options, child, consumer, report).call   # => true; false at a stop
+#   StartupCheck.new(options, node, consumer, report).call   # => true; false at a stop
 #
 # Raises BrokerUnreachable if no broker answers in time, AuthorizationError if one refuses. With
 # connect_timeout: nil a node that finds no broker is ready without one and waits for ever, as it
@@ -18,17 +18,16 @@ module Skep
         SILENT_SECONDS = 15.0
         private_constant :GROUP_SECONDS, :SILENT_SECONDS
 
-        #: (Config::SourceOptions, Child, Consumer, Metrics::EventReporter) -> void
-        def initialize(options, child, consumer, report)
+        def initialize(options, node, consumer, report)
           @options = options
-          @child = child
+          @node = node
           @consumer = consumer
           @report = report
           @answers = consumer.queue
           @query = Librdkafka::MetadataQuery.new(consumer, options.topics)
         end
 
-        def call #: () -> bool
+        def call
           topics = query_topics or return false
           topics.each { |name, (code, _)| check_topic(name, code) }
           readable, = topics.find { |_, (code, partitions)| code.zero? && partitions.positive? }
@@ -44,10 +43,10 @@ module Skep
         def query_topics
           @query.start
           answer = await(@query.io, @options.connect_timeout || SILENT_SECONDS) { @query.answer }
-          return answer if answer || @child.stopping?
+          return answer if answer || @node.stopping?
           raise unreachable if @options.connect_timeout
 
-          @child.ready!
+          @node.ready!
           await(@query.io, nil) { @query.answer }
         end
 
@@ -57,7 +56,7 @@ module Skep
             raise refused(:topic, name, code)
           when Librdkafka::ErrorCode::UNKNOWN_TOPIC_OR_PART
             @report.event(:kafka_topic_missing, level: :warn, topic: name,
-                                               note: "waits until this topic is created")
+                                               hint: "skep waits until the topic is created")
           end
         end
 
@@ -67,7 +66,7 @@ module Skep
           code = await(@answers.io, GROUP_SECONDS) { group_answer }
           raise refused(:group, @options.group, code) if code == Librdkafka::ErrorCode::GROUP_AUTHORIZATION_FAILED
 
-          !@child.stopping?
+          !@node.stopping?
         end
 
         def group_answer
@@ -80,13 +79,13 @@ module Skep
         # (nil: never), or if the node is to stop.
         def await(io, seconds)
           deadline = seconds && (OS.now + seconds)
-          until @child.stopping?
+          until @node.stopping?
             @consumer.control.drain { |event| handle(event) }
             answer = yield
             left = deadline && (deadline - OS.now)
             return answer if answer || left&.negative?
 
-            @child.wait_for([@consumer.control.io, io], left)
+            @node.wait_for([@consumer.control.io, io], left)
           end
         end
 
@@ -104,19 +103,19 @@ module Skep
         # Reports the first failure, and keeps the last specific cause for the final error.
         def unreachable_broker(event)
           all_down = event.code == Librdkafka::ErrorCode::ALL_BROKERS_DOWN
-          @child.ready! if all_down && !@options.connect_timeout
+          @node.ready! if all_down && !@options.connect_timeout
           text = @report.clean(event.text)
           @cause = text unless @cause && all_down
           return if @reported
 
           @reported = true
           @report.event(:kafka_unreachable, level: :warn, brokers:, error: text,
-                                           note: patience)
+                                           hint: patience)
         end
 
         def patience
           limit = @options.connect_timeout
-          limit ? "keeps trying for #{limit} s" : "waits until a broker answers"
+          limit ? "skep keeps trying for #{limit} s" : "skep waits until a broker answers"
         end
 
         def unreachable

@@ -24,16 +24,14 @@ module Skep
         ERROR_BYTES = 1_000
         private_constant :SECONDS, :OWN, :REPLACED, :SLICE, :STOP_SECONDS, :ORIGIN, :ERROR_BYTES
 
-        def initialize(options, child) #: (Config::SourceOptions, Child) -> void
-          @topic, @settings = options.dead_letter, options.settings
-          @child = child
+        def initialize(options, node)
+          @topic, @settings = options.dead_letter_topic, options.settings
+          @node = node
           @lock = Mutex.new
         end
 
         # through: the producer of the handler. If it is transactional, the dead letter is part of
         # its transaction.
-        #: (Message, Exception, attempts: Integer, ?crashes: Integer?,
-        #:   ?through: Producer::HandlerProducer?) -> void
         def put(message, error, attempts:, crashes: nil, through: nil)
           headers = headers(message, error, "skep.attempts" => attempts.to_s,
                                             "skep.crashes" => crashes&.to_s)
@@ -43,7 +41,7 @@ module Skep
           through.produce(@topic, message.payload, key: message.key, headers:)
         end
 
-        def close = @lock.synchronize { @producer&.close(timeout: 0) } #: () -> void
+        def close = @lock.synchronize { @producer&.close(timeout: 0) }
 
         private
 
@@ -63,13 +61,13 @@ module Skep
         def await(handle)
           deadline = OS.now + SECONDS + 1
           until handle.__await(SLICE) || OS.now >= deadline
-            break if @child.stopping? && OS.now >= stop_at
+            break if @node.stopping? && OS.now >= stop_at
           end
         end
 
         # The message is delivered again after the node has stopped.
         def stop_at
-          @stop_at ||= OS.now + [STOP_SECONDS, (@child.time_left || STOP_SECONDS) / 3].min
+          @stop_at ||= OS.now + [STOP_SECONDS, (@node.time_left || STOP_SECONDS) / 3].min
         end
 
         # Made at its first use: most nodes never write a dead letter. A Producer has a thread,
@@ -82,7 +80,7 @@ module Skep
               @producer = nil
             end
             @producer ||= Producer.__for_node(producer_settings,
-                                              Metrics::EventReporter.new(@child, @settings))
+                                              Metrics::EventReporter.new(@node, @settings))
           end
         end
 

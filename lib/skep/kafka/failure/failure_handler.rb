@@ -1,58 +1,62 @@
 # frozen_string_literal: true
 
 # Decides what happens to a batch that isn't done. A batch whose handler raised is retried after a
-# backoff; after `attempts:` its messages are tried one by one, and one that still fails goes to the
-# dead letter topic. A message that has crashed its node too often isn't tried again.
+# backoff; after max_attempts its messages are tried one by one, and one that still fails goes to
+# the dead letter topic, but only if other messages of the partition have succeeded meanwhile, or it
+# has failed for retry_for seconds. NonRetryable goes there at once, an error of the cluster never.
+# A message that has crashed its node too often isn't tried again.
 #
 #   failure_handler.handler_raised(item, error, at: 41)   # at: the message's offset, if it is known
 #   failure_handler.pause_or_seek(item, [:pause, 30, :info])   # seconds, and the log's level
 #   failure_handler.poison(item)             # its one message is poison, see PoisonDetector
 #   failure_handler.dead_letter(item, error) # without another try
 #
-# FailureCount counts a batch's failures, RetryBackoff says how long to wait; both are below.
+# FailureCount (below) counts a batch's failures. RetryBackoff (below) says how long to wait.
 module Skep
   module Kafka
     module Failure
       class FailureHandler
-        HELD = "what is unfinished keeps the rest from being read: it is `ahead:` messages behind"
-        KEPT = "it came from the dead letter topic, which `topics:` matches, and isn't written " \
-               "there again: mend the code, or choose a dead_letter: that this source doesn't read"
-        MARKED = "all of it was marked as done before"
-        POISON_NOTES = {
-          dead_letter: "it isn't tried again: the partition moves on",
-          pause: "its partition rests: mend the code and reload, or begin anew with dead_letter: " \
-                 "or poison: :skip",
-          skip: "it isn't tried again: the partition moves on without it"
+        HELD = "the partition isn't read further: max_out_of_order messages beyond it are read"
+        FINISH = "Fix what keeps this message from being done, or raise max_out_of_order"
+        KEPT = "the message comes from the dead letter topic, which this source reads"
+        RETRIED = "It is retried, not written there again. Fix the handler, or choose a " \
+                  "dead_letter_topic that this source doesn't read"
+        MARKED = "All messages of the batch had been marked"
+        ONE_BY_ONE = "The messages of the batch are retried one by one"
+        POISON_HINTS = {
+          dead_letter: "It isn't retried; the partition continues",
+          pause: "The partition is paused. Fix the handler and reload, or restart with " \
+                 "dead_letter_topic or on_poison: :skip",
+          skip: "It isn't retried; the partition continues without it"
         }.freeze
-        private_constant :HELD, :KEPT, :MARKED, :POISON_NOTES
+        private_constant :HELD, :FINISH, :KEPT, :RETRIED, :MARKED, :ONE_BY_ONE, :POISON_HINTS
 
-        #: (child: Child, completion: Processing::Completion, outputs: Producer::HandlerProducer,
-        #:   poison: PoisonDetector, options: Config::SourceOptions,
-        #:   report: Metrics::EventReporter, scheduler: Processing::Scheduler,
-        #:   metrics: Metrics::ConsumerMetrics, dead_letter: DeadLetterQueue?) -> void
-        def initialize(child:, completion:, outputs:, poison:, options:, report:, scheduler:,
-                       metrics:, dead_letter:)
-          @child, @completion, @outputs, @poison = child, completion, outputs, poison
-          @options, @report, @dead_letter = options, report, dead_letter
+        def initialize(node:, completion:, outputs:, poison:, options:, report:, scheduler:,
+                       metrics:, dead_letter_queue:)
+          @node, @completion, @outputs, @poison = node, completion, outputs, poison
+          @options, @report, @dead_letter_queue = options, report, dead_letter_queue
           @scheduler, @metrics = scheduler, metrics
           @backoff = RetryBackoff.new(@options.retry_backoff)
         end
 
-        #: (Processing::WorkItem, Exception, ?at: Integer?) -> void
         def handler_raised(item, error, at: nil)
           batch = item.batch
           all_marked = item.marked == batch.last_offset
           undo(item)
-          return report_failure(batch, error, 0, note: MARKED) if all_marked
+          if all_marked
+            @node.__failed(error, **place(batch, at), attempt: 0)
+            return report_failure(batch, error, 0, hint: MARKED)
+          end
 
           item.failed(at)
+          @node.__failed(error, **place(batch, at), attempt: item.failures.number)
           failures = item.failures # before split_failed_key, which may begin a new FailureCount
           item.split_failed_key(at, wait: batch.first_offset == at)
           last?(item, error) ? give_up(item, error, failures) : try_again(item, error, failures)
         end
 
         # requested: what Batch#pause or Batch#seek asked for.
-        def pause_or_seek(item, requested) #: (Processing::WorkItem, [Symbol, *untyped]) -> void
+        def pause_or_seek(item, requested)
           last = item.batch.last_offset
           undo(item)
           case requested
@@ -61,14 +65,14 @@ module Skep
           end
         end
 
-        # Does with a poison message what `poison:` says.
-        def poison(item) #: (Processing::WorkItem) -> void
+        # Does with a poison message what `on_poison:` says.
+        def poison(item)
           batch = item.batch
           crashes = @poison.crashes(batch)
           error = CrashedNode.new(crashes:, ends: @poison.ends(batch))
           item.failed(batch.first_offset) # from the second time on: it couldn't be dead-lettered
           report_poison(batch, error, crashes) if item.failures.count == 1
-          case @options.poison
+          case @options.on_poison
           when :dead_letter then dead_letter(item, error, attempts: crashes, crashes:)
           when :pause then item.pause
           when :skip then skip(item)
@@ -76,19 +80,19 @@ module Skep
         end
 
         # attempts, crashes: for the dead letter's headers.
-        #: (Processing::WorkItem, Exception, ?attempts: Integer, **Integer) -> void
         def dead_letter(item, error, attempts: item.failures.count, **crashes)
           batch = item.batch
-          return keep(item, error, **crashes) if batch.topic == @options.dead_letter
+          return keep(item, error, **crashes) if batch.topic == @options.dead_letter_topic
 
-          @child.busy(for: DeadLetterQueue::LONGEST * @options.threads) do
-            @dead_letter.put(batch.messages.first, error, attempts:, through: @outputs, **crashes)
+          @node.busy(for: DeadLetterQueue::LONGEST * @options.threads) do
+            @dead_letter_queue.put(batch.messages.first, error, attempts:, **crashes,
+                                                                through: @outputs)
           end
           @completion.batch_done(item) or return
 
           @metrics.count(batch, :dead_letters)
           @report.failed(:dead_lettered, batch, error, attempt: attempts, **crashes,
-                                                       to: @options.dead_letter)
+                                                       to: @options.dead_letter_topic)
         rescue OutputFailed => e # the message stays in its partition, and is tried again
           @outputs.abort_batch
           try_again(item, e)
@@ -108,16 +112,20 @@ module Skep
         # The message came from the dead letter topic, and would be read from there again.
         def keep(item, error, crashes: nil)
           place = item.batch.place.except(:last_offset)
-          @report.problem("DEAD_LETTER", KEPT, name: :not_dead_lettered, level: :warn, **place)
+          @report.problem("DEAD_LETTER", KEPT, name: :not_dead_lettered, level: :warn,
+                                               hint: RETRIED, **place)
           crashes ? item.pause : try_again(item, error)
         end
 
         def report_poison(batch, error, crashes)
           @poison.report_poison(batch)
-          @report.failed(:message_convicted, batch, error,
-                         crashes:, verdict: @options.poison,
-                         note: POISON_NOTES.fetch(@options.poison))
+          @report.failed(:message_quarantined, batch, error,
+                         crashes:, verdict: @options.on_poison,
+                         hint: POISON_HINTS.fetch(@options.on_poison))
         end
+
+        # offset: of the message that failed, if it is known.
+        def place(batch, offset) = offset ? { **batch.place, offset: } : batch.place
 
         # Marked messages are done; output messages since the mark are discarded.
         def undo(item)
@@ -130,9 +138,9 @@ module Skep
         # causes is retried forever.
         def last?(item, error)
           return false if error.is_a?(OutputFailed) && error.passing?
-          return false unless @options.attempts
+          return false unless @options.max_attempts
           return true if error.is_a?(NonRetryable)
-          return false if item.failures.count < @options.attempts
+          return false if item.failures.count < @options.max_attempts
 
           item.batch.size > 1 || spent?(item.failures)
         end
@@ -140,20 +148,20 @@ module Skep
         # Returns true if the message is bad: others succeeded meanwhile, or it failed for
         # `retry_for:` seconds.
         def spent?(failures)
-          failures.alone >= [@options.attempts - 1, 1].max ||
+          failures.alone >= [@options.max_attempts - 1, 1].max ||
             OS.now - failures.since >= @options.retry_for.to_f
         end
 
         def seek(item, place, last)
           offset = @scheduler.seek(item, place, last) or return
           topic, partition = item.partition.key
-          @report.event(:kafka_seek_waits, topic:, partition:, to: place.to_s, offset:)
+          @report.event(:kafka_seek_waiting, topic:, partition:, to: place.to_s, offset:)
         end
 
         def pause(item, seconds, level)
           item.back_off(seconds)
           topic, partition = item.partition.key
-          @report.event(:kafka_paused, topic:, partition:, seconds:, level:,
+          @report.event(:kafka_paused, topic:, partition:, retry_in: seconds, level:,
                                       offset: item.batch&.first_offset)
         end
 
@@ -194,17 +202,18 @@ module Skep
           return dead_letter(item, error) if item.batch.size == 1
 
           report_failure(item.batch, error, 0, attempt: failures.number,
-                                               note: "from now on one by one")
+                                               hint: ONE_BY_ONE)
           item.split
         end
 
-        def report_failure(batch, error, seconds, **facts)
+        def report_failure(batch, error, retry_in, **facts)
           @metrics.count(batch, :retries)
-          @report.failed(:handler_failed, batch, error, seconds:, **facts)
+          @report.failed(:handler_failed, batch, error, retry_in:, **facts)
         end
 
         def report_held(partition)
-          @report.problem("HELD", HELD, name: :kafka_held, level: :warn, topic: partition.topic,
+          @report.problem("HELD", HELD, name: :kafka_backpressure, level: :warn, hint: FINISH,
+                                        topic: partition.topic,
                                         partition: partition.number, offset: partition.position)
         end
       end
@@ -230,14 +239,13 @@ module Skep
       # Parts of a batch inherit `outage_since`, even those that have not failed themselves: how
       # long a dependency is unavailable doesn't depend on how a batch is split.
       class FailureCount
-        attr_reader :count #: Integer, of the batch
-        attr_reader :number #: Integer, in a row of the message that failed last
-        attr_reader :alone #: Integer, failures after others of the partition had succeeded
-        attr_reader :since #: Float?, monotonic seconds
-        attr_reader :outage_since #: Float?, monotonic seconds
+        attr_reader :count # of the batch
+        attr_reader :number # in a row of the message that failed last
+        attr_reader :alone # failures after others of the partition had succeeded
+        attr_reader :since # monotonic seconds
+        attr_reader :outage_since # monotonic seconds
 
         # since: when the batch failed first of which this one is a part.
-        #: (?since: Float?, ?outage_since: Float?) -> void
         def initialize(since: nil, outage_since: nil)
           @count = @number = @alone = 0
           @since = since
@@ -245,12 +253,12 @@ module Skep
         end
 
         # A try begins. success: when the last successful try of the partition began; nil: none was.
-        def begin_try(success) #: (Float?) -> void
+        def begin_try(success)
           @others = since && success ? success > since : false
           @outage_since = nil if outage_since && success && success > outage_since
         end
 
-        def add(offset, now) #: (Integer?, Float) -> void
+        def add(offset, now)
           @since ||= now
           @outage_since ||= now
           @count += 1
@@ -259,17 +267,19 @@ module Skep
           @offset = offset
         end
 
-        def inspect #: () -> String
+        def inspect
           "#<Skep::Kafka::Failure::FailureCount count=#{count} alone=#{alone}>"
         end
       end
 
-      # How long to wait before a failed batch is retried: twice as long each time, up to a limit,
-      # with jitter, so that nodes don't retry at the same time.
+      # Says how long to wait before a failed batch is retried: twice as long each time, up to a
+      # limit. Jitter keeps nodes from retrying at the same time.
       #
       #   RetryBackoff.new(0.1).seconds(1)    # => 0.1 s ±20%, after the first failure
       #   RetryBackoff.new(0.1).seconds(20)   # => 30 s at most
       #   RetryBackoff.new(0.1).seconds(20, limit: 1.5)   # => 1.5 s at most, or the first backoff
+      #
+      # FailureHandler chooses the limit; Processing::BackoffQueue (work_item.rb) holds what waits.
       class RetryBackoff
         LIMIT = 30.0
         # Maximum seconds between two tries of a partition of which nothing succeeds, so that the
@@ -278,14 +288,13 @@ module Skep
         SPREAD = 0.2
         private_constant :SPREAD
 
-        def initialize(base, random: Random) #: (Numeric, ?random: untyped) -> void
+        def initialize(base, random: Random)
           @base = base
           @random = random
         end
 
         # The seconds after so many failures of the same message. limit: the maximum, unless the
         # first backoff is longer; least: the minimum, up to the limit.
-        #: (Integer, ?limit: Float, ?least: Numeric) -> Float
         def seconds(failures, limit: LIMIT, least: 0)
           spread = 1 + @random.rand(-SPREAD..SPREAD)
           plain = [@base * (2.0**[failures - 1, 60].min), least].max

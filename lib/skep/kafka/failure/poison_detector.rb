@@ -1,9 +1,9 @@
 # frozen_string_literal: true
 
-# Tells which messages are suspected to crash their nodes, by what was in progress in nodes that
+# Says which messages are suspected to crash their nodes, by what was in progress in nodes that
 # crashed, and which one is poison: it crashes each node that processes it.
 #
-#   poison = PoisonDetector.new(child.caution)
+#   poison = PoisonDetector.new(node.crash_suspects)
 #   poison.any?                     # true if anything is suspected
 #   poison.ranges(batch)            # => [17..42], suspected offsets: they get batches of their own
 #   poison.alone?(batch)            # true if the batch must run with nothing else in the node
@@ -17,8 +17,12 @@
 # | a batch, and `each` was at a message | that message alone; the others one at a time |
 # | one message, alone in its node | this crash counts; after CRASHES such crashes it is poison |
 #
-# Processing::Worker acts on it. A message that was alone in its node caused the crash. One that
-# only was near a crash is cleared once it has been processed.
+# A message that was alone in its node caused the crash. A message that only was near a crash is
+# cleared once it has been processed.
+#
+# PoisonDetector only decides. Processing::Worker (process_with_suspects) runs suspects alone in the
+# node. FailureHandler#poison does with a poison message what `on_poison:` says. The supervisor
+# records the crashes (swarm/ipc/crash_suspects.rb) and sends them to the nodes.
 module Skep
   module Kafka
     module Failure
@@ -32,56 +36,52 @@ module Skep
           def covers?(offset) = offset.between?(first, last)
 
           # The message that was in progress; nil if that isn't known.
-          def offset = suspect.at || (first if first == last)
+          def offset = suspect.current_item || (first if first == last)
         end
         private_constant :LABEL, :Case
 
-        def initialize(caution) #: (Swarm::Processes::KnownSuspects) -> void
-          @caution = caution
+        def initialize(crash_suspects)
+          @crash_suspects = crash_suspects
         end
 
-        def any? = @caution.any? #: () -> bool
+        def any? = @crash_suspects.any?
 
         # Returns the batch's offsets that are suspected.
-        #: (Batch) -> Array[Range[Integer]]
         def ranges(batch)
           near = cases(batch).reject { |one| one.last < batch.first_offset }
           near.map { |one| one.first..one.last }.reject { |range| range.min > batch.last_offset }
         end
 
         # Returns true if nothing else may run in the node beside the batch.
-        def alone?(batch) #: (Batch) -> bool
+        def alone?(batch)
           any? && batch.size == 1 && about(batch).any? do |one|
             one.offset.nil? || one.offset == batch.first_offset
           end
         end
 
-        def poison?(batch) = any? && crashes(batch) >= CRASHES #: (Batch) -> bool
+        def poison?(batch) = any? && crashes(batch) >= CRASHES
 
         # Returns how many nodes crashed while they processed this message and nothing else.
-        #: (Batch) -> Integer
         def crashes(batch) = accusations(batch).sum { |one| one.suspect.alone }
 
         # Returns how these nodes died.
-        #: (Batch) -> Array[String]
         def ends(batch) = accusations(batch).flat_map { |one| one.suspect.ends }
 
         # Reports the message as the cause of all crashes near it.
-        #: (Batch) -> void
-        def report_poison(batch) = @caution.convict(about(batch).map(&:suspect))
+        def report_poison(batch) = @crash_suspects.blame(about(batch).map(&:suspect))
 
-        # Clears what lies before the partition's position.
-        def clear(partition) #: (Processing::AssignedPartition) -> void
+        # Clears suspects before the partition's position.
+        def clear(partition)
           position = partition.position or return
           done = all.select do |one|
             [one.topic, one.partition] == partition.key && one.last < position
           end
-          @caution.acquit(done.map(&:suspect)) if done.any?
+          @crash_suspects.clear(done.map(&:suspect)) if done.any?
         end
 
         private
 
-        def all = @caution.suspects.filter_map { |suspect| parse(suspect) }
+        def all = @crash_suspects.filter_map { |suspect| parse(suspect) }
         def cases(batch) = all.select { |one| one.of?(batch) }
 
         # Those about a batch that had this batch's one message.
@@ -95,7 +95,7 @@ module Skep
         end
 
         def parse(suspect)
-          _, topic, *numbers = *LABEL.match(suspect.in_hand)
+          _, topic, *numbers = *LABEL.match(suspect.in_flight)
           Case.new(suspect, topic, *numbers.map(&:to_i)) if topic
         end
       end

@@ -35,11 +35,11 @@ module Skep
           NONE = Struct.new(:state, :assignor, :members) { def dead? = true }
                        .new("Unknown", nil, [])
 
-          attr_reader :state #: String, such as "Stable"
-          attr_reader :assignor #: String?
-          attr_reader :members #: Array[Member]
+          attr_reader :state # such as "Stable"
+          attr_reader :assignor
+          attr_reader :members
 
-          def initialize(pointer) #: (FFI::Pointer) -> void
+          def initialize(pointer)
             state = Bindings.ConsumerGroupDescription_state(pointer)
             @state = Bindings.consumer_group_state_name(state)
             @assignor = text(Bindings.ConsumerGroupDescription_partition_assignor(pointer))
@@ -50,9 +50,9 @@ module Skep
           end
 
           # Returns true if the group neither has members nor has committed anything.
-          def dead? = state == "Dead" #: () -> bool
+          def dead? = state == "Dead"
 
-          def inspect #: () -> String
+          def inspect
             "#<Skep::Kafka::Librdkafka::AdminRequests::GroupDescription #{state} " \
               "members=#{members.size}>"
           end
@@ -83,7 +83,7 @@ module Skep
           end
 
           # Returns the error code of the answer, 0 if this user may read the group.
-          def group_offsets_error(event) #: (Event) -> Integer
+          def group_offsets_error(event)
             return event.code unless event.code.zero?
 
             group, = list(:ListConsumerGroupOffsets_result_groups, event)
@@ -91,7 +91,6 @@ module Skep
             error.nil? || error.null? ? 0 : Bindings.error_code(error)
           end
 
-          #: (Event) -> Array[[String, Integer, Integer, Integer]]
           def group_offsets_in(event)
             group, = list(:ListConsumerGroupOffsets_result_groups, event)
             group ? TopicPartitionList.new(Bindings.group_result_partitions(group)).to_a : []
@@ -105,7 +104,6 @@ module Skep
             end
           end
 
-          #: (Event) -> [Integer, GroupDescription?]
           def group_description_in(event)
             return [event.code, nil] unless event.code.zero?
 
@@ -125,7 +123,6 @@ module Skep
             end
           end
 
-          #: (Event) -> Array[[String, Integer, Integer, Integer]]
           def end_offsets_in(event)
             list(:ListOffsets_result_infos, event).map do |info|
               TopicPartitionList.entry(Bindings.ListOffsetsResultInfo_topic_partition(info))
@@ -145,7 +142,6 @@ module Skep
             Bindings.NewTopic_destroy(topic)
           end
 
-          #: (Event) -> [Integer, String?]
           def created_in(event) = topic_result(:CreateTopics_result_topics, event)
 
           def delete_topic(client, queue, name, seconds)
@@ -157,7 +153,6 @@ module Skep
             Bindings.DeleteTopic_destroy(topic)
           end
 
-          #: (Event) -> [Integer, String?]
           def deleted_in(event) = topic_result(:DeleteTopics_result_topics, event)
 
           def describe_topics(client, queue, names, seconds)
@@ -171,7 +166,7 @@ module Skep
           end
 
           # Returns the topic ids of those topics that exist.
-          def topic_ids_in(event) #: (Event) -> Hash[String, String]
+          def topic_ids_in(event)
             topics = list(:DescribeTopics_result_topics, event).select do |topic|
               Bindings.error_code(Bindings.TopicDescription_error(topic)).zero?
             end

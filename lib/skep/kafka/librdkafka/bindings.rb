@@ -29,41 +29,40 @@ module Skep
         @lock = Mutex.new
 
         class << self
-          # Opens the library; raises GemMissing. Starts no thread, so that the mold may call it.
-          def load #: () -> void
+          # Opens the library; raises MissingGem. Starts no thread, so that the mold may call it.
+          def load
             @lock.synchronize { @bound ||= bind(library) }
           end
 
-          # Returns the library's path; raises GemMissing.
-          def library #: () -> String
+          # Returns the library's path; raises MissingGem.
+          def library
             require "ffi"
             @library ||= File.expand_path("../../ext/librdkafka.#{suffix}", version_file)
           rescue ::LoadError => e # Gem::LoadError is one too: the gem, or ffi under it, is missing
-            raise GemMissing.new(gem: GEM, cause: e.message.lines.first.to_s.chomp)
+            raise MissingGem.new(gem: GEM, cause: e.message.lines.first.to_s.chomp)
           end
 
-          # Returns the message of GemMissing, or nil if the library is there.
-          def missing_library #: () -> String?
+          # Returns the message of MissingGem, or nil if the library is there.
+          def missing_library
             library && nil
-          rescue GemMissing => e # the caller reports it beside other errors
+          rescue MissingGem => e # the caller reports it beside other errors
             e.message
           end
 
           # Returns the C string at a pointer, nil for a null pointer.
-          def text(pointer) #: (FFI::Pointer) -> String?
+          def text(pointer)
             pointer.read_string.force_encoding(Encoding::UTF_8) unless pointer.null?
           end
 
           # Calls the block with a buffer for an error message and its size; returns what the block
           # returns, and the message.
-          #: () { (FFI::MemoryPointer, Integer) -> untyped } -> [untyped, String]
           def with_error_buffer
             buffer = FFI::MemoryPointer.new(:char, 512)
             [yield(buffer, 512), buffer.read_string]
           end
 
           # Returns a C array of ints.
-          def integers(numbers) #: (Array[Integer]) -> FFI::MemoryPointer
+          def integers(numbers)
             FFI::MemoryPointer.new(:int, numbers.size).write_array_of_int(numbers)
           end
 

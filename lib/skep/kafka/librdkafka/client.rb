@@ -15,7 +15,7 @@ module Skep
 
         # Returns an rd_kafka_conf_t with these settings. Raises LibrdkafkaError if librdkafka
         # rejects one.
-        def self.configure(settings) #: (Hash[String, String]) -> FFI::Pointer
+        def self.configure(settings)
           Bindings.load
           conf = Bindings.conf_new
           settings.each do |name, value|
@@ -30,10 +30,10 @@ module Skep
           raise
         end
 
-        attr_reader :handle #: FFI::Pointer
-        attr_reader :control #: EventQueue
+        attr_reader :handle
+        attr_reader :control
 
-        def initialize(settings, type:) #: (Hash[String, String], type: Integer) -> void
+        def initialize(settings, type:)
           conf = Client.configure(settings.merge("log.queue" => "true"))
           Bindings.conf_set_events(conf, EventQueue::Event::ALL)
           @handle, text = Bindings.with_error_buffer do |buffer, size|
@@ -47,11 +47,11 @@ module Skep
         end
 
         # Returns a new queue, for the responses to requests.
-        def queue = EventQueue.new(Bindings.queue_new(handle)) #: () -> EventQueue
+        def queue = EventQueue.new(Bindings.queue_new(handle))
 
         # Returns librdkafka's fatal error, after which the client is of no use; nil without one,
         # and once the client is closed.
-        def fatal #: () -> Error?
+        def fatal
           return if closed?
 
           code, text = Bindings.with_error_buffer do |buffer, size|
@@ -61,7 +61,7 @@ module Skep
         end
 
         # Destroys the client. What isn't committed or delivered yet is lost.
-        def close #: () -> void
+        def close
           return if closed?
 
           control.close
@@ -71,13 +71,13 @@ module Skep
 
         # Forgets the client without destroying it, which would wait for its threads: for a process
         # that is about to exit.
-        def abandon #: () -> void
+        def abandon
           control.close
           @handle = nil
         end
 
-        def closed? = handle.nil? #: () -> bool
-        def inspect = "#<#{self.class} #{closed? ? "closed" : "open"}>" #: () -> String
+        def closed? = handle.nil?
+        def inspect = "#<#{self.class} #{closed? ? "closed" : "open"}>"
 
         private
 
@@ -122,19 +122,16 @@ module Skep
         PLACES = { beginning: BEGINNING, end: END_ }.freeze
         private_constant :BEGINNING, :END_, :RESETS, :PLACES
 
-        def end_of(topic, number) #: (String, Integer) -> Integer?
+        def end_of(topic, number)
           words = FFI::MemoryPointer.new(:int64, 2)
           Bindings.get_watermark_offsets(handle, topic, number, words, words + 8)
           words.get_int64(8).then { |offset| offset unless offset.negative? }
         end
 
-        #: (Array[[String, Integer]], Numeric) -> Hash[[String, Integer], Integer]?
         def ends(keys, seconds) = look_up(:offsets_for_times, keys, END_, seconds)
 
-        #: (Array[[String, Integer]], Numeric) -> Hash[[String, Integer], Integer]?
         def committed(keys, seconds) = look_up(:committed, keys, nil, seconds)
 
-        #: (Array[[String, Integer]], Numeric) -> Hash[[String, Integer], [Integer, Integer?]]?
         def committed_epochs(keys, seconds)
           TopicPartitionList.make(keys) do |list|
             next unless Bindings.committed(handle, list.pointer, (seconds * 1000).to_i).zero?
@@ -145,7 +142,6 @@ module Skep
           end
         end
 
-        #: (Array[[String, Integer]], Numeric) -> Hash[[String, Integer], Integer]?
         def starts(keys, seconds)
           where = RESETS[@reset] or return {}
           look_up(:offsets_for_times, keys, where, seconds)
@@ -153,7 +149,6 @@ module Skep
 
         # Returns the offset of a place. A Time is the first message of then or later, or the end if
         # there is none.
-        #: ([String, Integer], Symbol | Time, Numeric) -> Integer
         def find(key, place, seconds)
           where = PLACES.fetch(place) { (place.to_r * 1000).to_i }
           offset = TopicPartitionList.make([[*key, where]]) do |list|

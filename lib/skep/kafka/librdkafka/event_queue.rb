@@ -4,7 +4,7 @@
 # queue.
 #
 #   queue = EventQueue.new(Bindings.queue_new(handle))
-#   child.wait_for([queue.io], 5.0)
+#   node.wait_for([queue.io], 5.0)
 #   queue.drain { |event| … }      # yields every queued event; never waits
 #   queue.drain { |event| assign(event.list) if event.kind == :rebalance }
 #
@@ -25,7 +25,7 @@ module Skep
           private_constant :KINDS, :REPORTS
 
           # Where a delivery report's fields lie in its message.
-          def self.report_offsets #: () -> Array[Integer]
+          def self.report_offsets
             @report_offsets ||= %i[err partition offset _private].map do |field|
               Bindings::Structs::Message.offset_of(field)
             end
@@ -33,17 +33,16 @@ module Skep
 
           attr_reader :pointer
 
-          def initialize(pointer) = @pointer = pointer #: (FFI::Pointer) -> void
+          def initialize(pointer) = @pointer = pointer
 
-          def kind = KINDS[Bindings.event_type(pointer)] #: () -> Symbol?
-          def code = Bindings.event_error(pointer) #: () -> Integer
-          def name = Bindings.err2name(code) #: () -> String
-          #: () -> String
+          def kind = KINDS[Bindings.event_type(pointer)]
+          def code = Bindings.event_error(pointer)
+          def name = Bindings.err2name(code)
           def text = Bindings.event_error_string(pointer) || Bindings.err2str(code)
-          def fatal? = !Bindings.event_error_is_fatal(pointer).zero? #: () -> bool
+          def fatal? = !Bindings.event_error_is_fatal(pointer).zero?
 
           # Returns the level (syslog's, 0 to 7), facility and text of a log line.
-          def log #: () -> [Integer, String?, String?]
+          def log
             facility, text = Array.new(2) { FFI::MemoryPointer.new(:pointer) }
             level = FFI::MemoryPointer.new(:int)
             Bindings.event_log(pointer, facility, text, level)
@@ -51,12 +50,11 @@ module Skep
           end
 
           # Returns the partitions of a rebalance or commit. The event owns the list.
-          #: () -> TopicPartitionList
           def list = TopicPartitionList.new(Bindings.event_topic_partition_list(pointer))
 
           # Returns the delivery reports, each as [error code (0: delivered), partition, offset,
           # opaque].
-          def deliveries #: () -> Array[[Integer, Integer, Integer, Integer]]
+          def deliveries
             found = []
             messages = FFI::MemoryPointer.new(:pointer, REPORTS)
             until (count = Bindings.event_message_array(pointer, messages, REPORTS)).zero?
@@ -65,7 +63,7 @@ module Skep
             found
           end
 
-          def destroy = Bindings.event_destroy(pointer) #: () -> void
+          def destroy = Bindings.event_destroy(pointer)
 
           private
 
@@ -78,9 +76,9 @@ module Skep
         end
 
         attr_reader :pointer
-        attr_reader :io #: IO
+        attr_reader :io
 
-        def initialize(pointer) #: (FFI::Pointer) -> void
+        def initialize(pointer)
           @pointer = pointer
           @io, @writer = OS.pipe
           @writer.nonblock = true
@@ -88,7 +86,7 @@ module Skep
         end
 
         # Yields every queued event.
-        def drain #: () { (Event) -> void } -> void
+        def drain
           @io.read_nonblock(64, exception: false)
           until (found = Bindings.queue_poll(pointer, 0)).null?
             use(Event.new(found)) { |event| yield event }
@@ -97,12 +95,12 @@ module Skep
 
         # Waits up to `seconds` for one event and returns what the block returns for it; nil if none
         # arrives.
-        def wait(seconds) #: (Numeric) { (Event) -> untyped } -> untyped
+        def wait(seconds)
           found = Bindings.queue_wait(pointer, (seconds * 1000).ceil)
           use(Event.new(found)) { |event| yield event } unless found.null?
         end
 
-        def close #: () -> void
+        def close
           Bindings.queue_io_event_enable(pointer, -1, nil, 0)
           Bindings.queue_destroy(pointer)
           [@io, @writer].each(&:close)
@@ -122,10 +120,10 @@ module Skep
       #
       #   wakeup_pipe.attach(queue, 7)    # librdkafka writes 7 when the empty queue gets a message
       #   wakeup_pipe.wake                # from any thread
-      #   child.wait_for([wakeup_pipe.io])
+      #   node.wait_for([wakeup_pipe.io])
       #   wakeup_pipe.drain               # => [0, 7]
       class WakeupPipe
-        attr_reader :io #: IO
+        attr_reader :io
 
         def initialize
           @io, @writer = OS.pipe
@@ -133,13 +131,13 @@ module Skep
           @buffer = +"" # reused: read_nonblock would allocate 64 KiB each time
         end
 
-        def attach(queue, number) #: (FFI::Pointer, Integer) -> void
+        def attach(queue, number)
           Bindings.queue_io_event_enable(queue, @writer.fileno, [number].pack("L"), 4)
         end
 
         # Writes 0 at most once until the next `drain`: many zeros would fill the pipe, and what
         # librdkafka writes after that would be lost.
-        def wake(number = 0) #: (?Integer) -> void
+        def wake(number = 0)
           return if number.zero? && @woken
 
           @woken = true if number.zero?
@@ -147,13 +145,13 @@ module Skep
         end
 
         # Returns the numbers written since the last call, each once.
-        def drain #: () -> Array[Integer]
+        def drain
           bytes = @io.read_nonblock(65_536, @buffer, exception: false)
           @woken = false # after the read: a 0 that is written in between is handled now
           bytes.is_a?(String) ? bytes.unpack("L*").uniq : []
         end
 
-        def close = [@io, @writer].each(&:close) #: () -> void
+        def close = [@io, @writer].each(&:close)
       end
     end
   end

@@ -4,7 +4,7 @@
 #
 #   query = MetadataQuery.new(consumer, ["orders"])
 #   query.start
-#   child.wait_for([query.io], 15)
+#   node.wait_for([query.io], 15)
 #   query.answer     # => { "orders" => [error code, number of partitions] }, nil without a broker
 #   query.close
 #
@@ -16,7 +16,7 @@ module Skep
         SECONDS = 1.0 # that one request may take, and `close`
         private_constant :SECONDS
 
-        attr_reader :io #: IO, readable when there is an answer
+        attr_reader :io # readable when there is an answer
 
         def initialize(client, names)
           @client = client
@@ -24,14 +24,13 @@ module Skep
           @io, @done = OS.pipe
         end
 
-        def start #: () -> void
+        def start
           @thread = Threads::Background.new("kafka.metadata") { run }
         end
 
-        #: () -> Hash[String, [Integer, Integer]]?
         def answer = @failure ? raise(@failure) : @answer
 
-        def close #: () -> void
+        def close
           @closing = true
           @thread&.close
           [@io, @done].each { |end_| end_.close unless end_.closed? }

@@ -13,6 +13,9 @@ require "skep/kafka/librdkafka/partition_queue/fallback"
 #   queue.low_watermark      # => 17
 #   queue.close
 #
+# `read` is written in C, in ext/skep/kafka/partition_queue.c, and again in Ruby, in
+# partition_queue/fallback.rb.
+#
 # MessageSet (below) is what a read returns, a copy: it outlives the queue, its client and a fork.
 # The queue also holds the partition's errors: `read` returns them as [code, text, offset].
 # Not thread-safe.
@@ -26,9 +29,8 @@ module Skep
         include Fallback
 
         # Returns true if the C extension reads, false if the Ruby fallback does.
-        def self.native? = instance_method(:attach).owner == self #: () -> bool
+        def self.native? = instance_method(:attach).owner == self
 
-        #: (FFI::Pointer, String, Integer, Integer) -> void
         def initialize(handle, topic, partition, limit)
           @handle = handle
           @topic = -topic # frozen: handlers see it
@@ -44,7 +46,7 @@ module Skep
 
         # From here on librdkafka writes `number` into the pipe when a message arrives in the empty
         # queue. A later queue of the same partition shares the native one: `close` silences both.
-        def notify(wakeup_pipe, number) #: (WakeupPipe, Integer) -> void
+        def notify(wakeup_pipe, number)
           wakeup_pipe.attach(@pointer, number)
         end
 
@@ -52,7 +54,7 @@ module Skep
         # after an assignment or a seek. Records that aren't messages (the marker that ends each
         # transaction) pass through the queue too but are never returned: only the position shows
         # that they were passed.
-        def position #: () -> Integer?
+        def position
           return unless @pointer
 
           Bindings.position(@handle, @list)
@@ -61,22 +63,22 @@ module Skep
         end
 
         # Returns the leader epoch of what lies before the offset that `position` returned last.
-        def leader_epoch = TopicPartitionList.epoch(@entry) #: () -> Integer?
+        def leader_epoch = TopicPartitionList.epoch(@entry)
 
         # Returns true if the partition had more messages after the position at the last fetch.
-        def behind? #: () -> bool
+        def behind?
           _, high = watermarks
           (position || high) < high
         end
 
         # Returns the offset of the first message that retention has left, as of the last fetch; nil
         # before that.
-        def low_watermark #: () -> Integer?
+        def low_watermark
           low, = watermarks
           low unless low.negative?
         end
 
-        def close #: () -> void
+        def close
           return unless @pointer
 
           detach
@@ -86,7 +88,6 @@ module Skep
           @pointer = nil
         end
 
-        #: () -> String
         def inspect = "#<Skep::Kafka::Librdkafka::PartitionQueue #{@topic}/#{@partition}>"
 
         private
@@ -103,7 +104,7 @@ module Skep
       #   message_set = MessageSet.new([message, message])
       #   message_set.each { |message| … }
       #   message_set.tracked = 1
-      #   message_set.each_tracked(child, 1) { |message| … }; message_set.last_yielded_offset
+      #   message_set.each_tracked(node, 1) { |message| … }; message_set.last_yielded_offset
       #   message_set.end_early                 # each_tracked ends after the current message
       #   message_set.size; message_set.first_offset; message_set.last_offset; message_set.payloads
       class MessageSet
@@ -117,33 +118,32 @@ module Skep
           message_sets.one? ? message_sets.first : new(message_sets.flat_map(&:to_a))
         end
 
-        def initialize(messages) = @messages = messages #: (Array[Message]) -> void
+        def initialize(messages) = @messages = messages
 
-        def each(&block) #: () { (Message) -> void } -> untyped
+        def each(&block)
           return enum_for(:each) { size } unless block
 
           @messages.each(&block)
           self
         end
 
-        # Like `each`, but reports each message to the child first (`at`), so that the supervisor
-        # knows which message was being processed if the node dies. Only the loop whose number is
-        # `tracked` does that; any other loop only beats.
+        # Like `each`, but reports each message to the node first (`current_item`), so that the
+        # supervisor knows which message was being processed if the node dies. Only the loop whose
+        # number is `tracked` does that; any other loop only beats.
         #
         # With an ownership the loop ends early when the partition is revoked, or when the group
         # doesn't confirm after a long pause that it is still this member's. It returns nil, or the
         # offset of the last message yielded if it has ended early (-1: none). The first message is
         # yielded unless the partition is lost, since handlers rely on it.
-        #: (Child, Integer, ?Processing::PartitionOwnership?) { (Message) -> void } -> Integer?
-        def each_tracked(child, number, ownership = nil)
+        def each_tracked(node, number, ownership = nil)
           last = -1
           at = now
           each do |message|
             at, before = now, at
             return last if ownership && ended?(ownership, at - before, last.negative?)
 
-            if tracked == number then child.at(@last_yielded_offset = message.offset)
-            else child.beat
+            if tracked == number then node.current_item(@last_yielded_offset = message.offset)
+            else node.beat
             end
             last = message.offset
             yield message
@@ -152,27 +152,27 @@ module Skep
         end
 
         # at_once: even before the first message.
-        def end_early(at_once = false) #: (?bool) -> void
+        def end_early(at_once = false)
           @ended = at_once ? :at_once : true
         end
 
-        attr_accessor :tracked #: Integer?, the number of the tracked loop
-        attr_reader :last_yielded_offset #: Integer?, by the tracked loop
+        attr_accessor :tracked # the number of the tracked loop
+        attr_reader :last_yielded_offset # by the tracked loop
 
-        def size = @messages.size #: () -> Integer
-        def first_offset = @messages.first&.offset #: () -> Integer?
-        def last_offset = @messages.last&.offset #: () -> Integer?
-        def payloads = @messages.map(&:payload) #: () -> Array[String?]
+        def size = @messages.size
+        def first_offset = @messages.first&.offset
+        def last_offset = @messages.last&.offset
+        def payloads = @messages.map(&:payload)
 
         # Returns about how much memory it holds.
-        def bytes #: () -> Integer
+        def bytes
           @messages.sum do |message|
             (message.payload&.bytesize || 0) + (message.key&.bytesize || 0)
           end
         end
 
-        def empty? = size.zero? #: () -> bool
-        def inspect = "#<Skep::Kafka::Librdkafka::MessageSet size=#{size}>" #: () -> String
+        def empty? = size.zero?
+        def inspect = "#<Skep::Kafka::Librdkafka::MessageSet size=#{size}>"
 
         private
 

@@ -22,7 +22,7 @@ module Skep
         private_constant :ANY_PARTITION, :COPY, :EVERYTHING, :VU, :VU_BYTES
         private_constant :TOPIC, :PARTITION, :VALUE, :KEY, :TAG, :FLAGS, :TIMESTAMP, :HEADERS
 
-        def initialize(settings) #: (Hash[String, String]) -> void
+        def initialize(settings)
           super(settings, type: Bindings::PRODUCER)
           @topics = {}
           @topics_lock = Mutex.new
@@ -30,9 +30,6 @@ module Skep
 
         # headers: an Array is written as a repeated header; timestamp: milliseconds since 1970;
         # tag: the delivery report has it. The arguments must be checked before.
-        #
-        #: (String, String?, String?, ?headers: Hash[untyped, untyped]?, ?partition: Integer?,
-        #:   ?timestamp: Integer?, ?tag: Integer) -> Integer
         def put(topic, key, payload, headers: nil, partition: nil, timestamp: nil, tag: 0)
           partition ||= ANY_PARTITION
           return put_plain(topic, key, payload, partition, tag) unless headers || timestamp
@@ -43,18 +40,18 @@ module Skep
         end
 
         # Returns how many messages are not acknowledged.
-        def waiting = Bindings.outq_len(handle) #: () -> Integer
+        def waiting = Bindings.outq_len(handle)
 
         # Sends messages without waiting for linger.ms, until none is left or the time is up.
         # Releases the GVL, but can't be interrupted.
-        def flush(milliseconds) #: (Integer) -> void
+        def flush(milliseconds)
           Bindings.flush(handle, milliseconds)
         end
 
         # Drops all messages, queued or in flight: their delivery reports say that they failed.
-        def purge = Bindings.purge(handle, EVERYTHING) #: () -> void
+        def purge = Bindings.purge(handle, EVERYTHING)
 
-        def close #: () -> void
+        def close
           return if closed?
 
           @topics.each_value { |topic| Bindings.topic_destroy(topic) }

@@ -18,8 +18,6 @@ module Skep
 
         # Yields a list and destroys it after the block; returns what the block returns. Lists for
         # subscribing or assigning have no offsets.
-        #: (Array[[String, Integer, Integer?, Integer?]]) { (TopicPartitionList) -> untyped }
-        #:   -> untyped
         def self.make(entries)
           pointer = Bindings.topic_partition_list_new(entries.size)
           entries.each do |topic, partition, offset, epoch|
@@ -33,33 +31,32 @@ module Skep
         end
 
         # Returns { "orders" => [0, 1] } for [["orders", 0], ["orders", 1]], sorted.
-        def self.by_topic(pairs) #: (Array[[String, Integer]]) -> Hash[String, Array[Integer]]
+        def self.by_topic(pairs)
           pairs.sort.group_by(&:first).transform_values { |found| found.map(&:last) }
         end
 
-        def initialize(pointer) = @pointer = pointer #: (FFI::Pointer) -> void
+        def initialize(pointer) = @pointer = pointer
 
         # Returns [topic, partition, offset, error code] of each entry.
-        def to_a #: () -> Array[[String, Integer, Integer, Integer]]
+        def to_a
           entries.map { |entry| TopicPartitionList.entry(entry) }
         end
 
         # Returns the leader epoch of each entry, nil where it has none.
-        def epochs #: () -> Array[Integer?]
+        def epochs
           entries.map { |entry| TopicPartitionList.epoch(entry) }
         end
 
         # Returns [topic, partition] of each entry.
-        def keys = to_a.map { |entry| entry.first(2) } #: () -> Array[[String, Integer]]
+        def keys = to_a.map { |entry| entry.first(2) }
 
         # Returns the same as `to_a` of a single entry.
-        #: (FFI::Pointer) -> [String, Integer, Integer, Integer]
         def self.entry(pointer)
           fields = Bindings::Structs::TopicPartition.new(pointer)
           [Bindings.text(fields[:topic]), fields[:partition], fields[:offset], fields[:err]]
         end
 
-        def self.epoch(pointer) #: (FFI::Pointer) -> Integer?
+        def self.epoch(pointer)
           epoch = Bindings.topic_partition_get_leader_epoch(pointer)
           epoch unless epoch.negative?
         end

@@ -4,16 +4,16 @@
 # page show them. A background thread publishes them to the supervisor when they have changed, once
 # a second at most; it sleeps while nothing changes.
 #
-#   metrics = ConsumerMetrics.new(child:, scheduler:, consumer:, group: "billing")
+#   metrics = ConsumerMetrics.new(node:, scheduler:, consumer:, group: "billing")
 #   metrics.start
-#   metrics.time(batch) { handler.call(batch, child) }
+#   metrics.time(batch) { handler.call(batch, node) }
 #   metrics.count(batch, :messages, batch.size)    # one of PartitionMetrics::COUNTS
 #   metrics.rebalanced(changed, held)
 #   metrics.close                                  # publishes for the last time
 #   metrics.clear                                  # once no thread counts any more
 #
-# PartitionMetrics (below) has one partition's counts and lag. Publishing takes at most a hundredth
-# of the time, so with a thousand partitions it is rarer.
+# PartitionMetrics (below) has one partition's counts and computes its lag. Publishing takes at most
+# a hundredth of the time, so with a thousand partitions it is rarer.
 module Skep
   module Kafka
     module Metrics
@@ -23,11 +23,9 @@ module Skep
         URGENT = %i[dead_letters skipped].freeze # published at once, lest a crash loses them
         private_constant :INTERVAL, :SHARE, :URGENT
 
-        #: (child: Child, scheduler: Processing::Scheduler, consumer: Consumer, group: String,
-        #:   ?clock: ^() -> Float) -> void
-        def initialize(child:, scheduler:, consumer:, group:, clock: OS.method(:now))
-          @child, @scheduler, @group = child, scheduler, group
-          @lag_estimator = LagEstimator.new(consumer)
+        def initialize(node:, scheduler:, consumer:, group:, clock: OS.method(:now))
+          @node, @scheduler, @group = node, scheduler, group
+          @lag_offsets = LagOffsets.new(consumer)
           @clock = clock
           @partitions = {}
           @rebalances = 0
@@ -37,23 +35,27 @@ module Skep
           @waker.nonblock = true
         end
 
-        def start #: () -> void
+        def start
           @thread = Threads::Background.new("kafka.metrics") { run }
         end
 
         # Sends the brokers no further request.
-        def close #: () -> void
+        def close
           @stopping = true
           wake
           @thread&.close
           publish
         end
 
-        def clear = [@io, @waker].each(&:close) #: () -> void
+        def clear = [@io, @waker].each(&:close)
 
-        def time(batch, &) = of(batch.topic, batch.partition).time(batch.first_offset, &)
+        # Measures the block, which handles the batch. That may take long: its lag is published at
+        # the beginning.
+        def time(batch, &)
+          changed
+          of(batch.topic, batch.partition).time(batch.first_offset, &)
+        end
 
-        #: (Batch, Symbol, ?Integer) -> void
         def count(batch, name, number = 1)
           of(batch.topic, batch.partition).count(name, number)
           @urgent ||= URGENT.include?(name)
@@ -61,10 +63,9 @@ module Skep
         end
 
         # A position moved, and there is nothing to count.
-        def moved = changed #: () -> void
+        def moved = changed
 
         # keys: the partitions that were assigned or revoked; held: those that the node has now.
-        #: (Array[[String, Integer]], Array[[String, Integer]]) -> void
         def rebalanced(keys, held)
           @rebalances += 1
           keys.each do |key|
@@ -75,31 +76,31 @@ module Skep
         end
 
         # Forgets the positions in these partitions, of a topic that was created again.
-        def begin_again(keys) #: (Array[[String, Integer]]) -> void
+        def begin_again(keys)
           keys.each { |key| of(*key).held = true }
           changed
         end
 
         # Sends the facts to the supervisor, unless it has the same ones.
-        def publish #: () -> void
+        def publish
           began = cpu_time
           now = @clock.call
           @changed = @urgent = false
           facts = update(now)
-          @child.work = @published = facts unless facts == @published
+          @node.work = @published = facts unless facts == @published
           @free_at = now + ((cpu_time - began) * SHARE)
           @next_at = [now + INTERVAL, @free_at].max
         end
 
         # When to publish again, in monotonic seconds; nil: when something changes.
-        def due #: () -> Float?
+        def due
           return @free_at if @urgent
           return @next_at if @changed
 
-          [*all.values.filter_map(&:rate_zero_at).max, *@lag_estimator.due].min
+          [*all.values.filter_map(&:rate_zero_at).max, *@lag_offsets.due].min
         end
 
-        def inspect = "#<Skep::Kafka::Metrics::ConsumerMetrics #{@group}>" #: () -> String
+        def inspect = "#<Skep::Kafka::Metrics::ConsumerMetrics #{@group}>"
 
         private
 
@@ -144,14 +145,14 @@ module Skep
         def update(now)
           held = all.select { |_, metrics| metrics.held }
           epochs = held.transform_values(&:assignment_epoch)
-          @lag_estimator.update(held, now)
+          @lag_offsets.update(held, now)
           done = @scheduler.done.to_h { |topic, number, offset| [[topic, number], offset] }
           held.each do |key, metrics|
-            metrics.update(epochs[key], done[key], @lag_estimator.start_of(key),
-                           @lag_estimator.end_of(key))
+            metrics.update(epochs[key], done[key], @lag_offsets.start_of(key),
+                           @lag_offsets.end_of(key))
           end
           all.each_value { |metrics| metrics.sample(now) }
-          @lag_estimator.schedule(held, now)
+          @lag_offsets.schedule(held, now)
           facts
         end
 
@@ -173,27 +174,30 @@ module Skep
       end
 
       # One partition's metrics since the node started: counts that only grow, handler times, rate
-      # and lag. It is kept when the partition is revoked.
+      # and lag. It is kept when the partition is revoked. Thread-safe.
       #
-      #   metrics.time(first_offset) { handler.call(batch, child) }
+      #   metrics.time(first_offset) { handler.call(batch, node) }
       #   metrics.count(:messages, 500)
       #   metrics.update(assignment_epoch, position, start, end_)
       #   metrics.sample(now)                    # for the rate
       #   metrics.to_plain                       # => a row of `skep status --json`
       #
-      # Thread-safe.
+      # `update` computes the lag of `skep status` and the metrics page. It counts from the offset
+      # after what is done, committed or not, to the end of the partition. LagOffsets finds the end,
+      # and the start before anything is done. `skep kafka lag` counts from the committed offset
+      # instead (Admin::ConsumerGroupLag).
       class PartitionMetrics
         COUNTS = %i[messages batches retries dead_letters skipped filtered rebalances].freeze
         WINDOW = 10.0 # seconds over which a rate is measured
         SAMPLE = 0.5 # seconds between two samples
         private_constant :WINDOW, :SAMPLE
 
-        attr_reader :held #: bool, is the partition assigned to this node?
-        attr_reader :assignment_epoch #: Integer, how often it was assigned or revoked
-        attr_reader :lag #: Integer?, unfinished messages; nil: not assigned, or not known yet
-        attr_reader :rate #: Float, messages a second
+        attr_reader :held # is the partition assigned to this node?
+        attr_reader :assignment_epoch # how often it was assigned or revoked
+        attr_reader :lag # unfinished messages; nil: not assigned, or not known yet
+        attr_reader :rate # messages a second
 
-        def initialize(topic, number, now) #: (String, Integer, Float) -> void
+        def initialize(topic, number, now)
           @topic, @number = topic, number
           @counts = COUNTS.to_h { |name| [name, 0] }
           @durations = Swarm::Stats::Histogram.new
@@ -203,12 +207,12 @@ module Skep
           @lock = Mutex.new
         end
 
-        def count(name, number = 1) #: (Symbol, ?Integer) -> void
+        def count(name, number = 1)
           @lock.synchronize { @counts[name] += number }
         end
 
         # Measures the block, which handles a batch that begins at the offset.
-        def time(offset) #: (Integer) { () -> untyped } -> untyped
+        def time(offset)
           @begun ||= offset
           began = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
           yield
@@ -221,7 +225,7 @@ module Skep
         end
 
         # The partition was assigned to this node, or revoked.
-        def held=(held) #: (bool) -> void
+        def held=(held)
           @lock.synchronize do
             @held = held
             @assignment_epoch += 1
@@ -230,12 +234,11 @@ module Skep
         end
 
         # Returns true once a handler was called since the assignment.
-        def begun? = !@begun.nil? #: () -> bool
+        def begun? = !@begun.nil?
 
         # Updates the lag; ignored if the partition was revoked since that epoch. position: the
         # offset after what is done, nil if nothing is; start: where processing begins; end_: the
         # offset after the last message. Each may be unknown (nil).
-        #: (Integer, Integer?, Integer?, Integer?) -> void
         def update(epoch, position, start, end_)
           @lock.synchronize do
             next unless held && epoch == @assignment_epoch
@@ -247,7 +250,7 @@ module Skep
         end
 
         # Updates the rate, also of a revoked partition, where it falls to zero.
-        def sample(now) #: (Float) -> void
+        def sample(now)
           messages = @lock.synchronize { @counts[:messages] }
           @samples << [now, messages] if now - @samples.last.first >= SAMPLE
           @samples.shift while @samples.size > 2 && @samples[1].first <= now - WINDOW
@@ -256,15 +259,14 @@ module Skep
         end
 
         # When the rate will be zero if nothing more is done, in monotonic seconds.
-        #: () -> Float?
         def rate_zero_at = rate.zero? ? nil : @samples.last.first + WINDOW + SAMPLE
 
         # Returns false for a partition that was revoked before its first batch.
-        def worth_showing? = held || @counts[:batches].positive? #: () -> bool
+        def worth_showing? = held || @counts[:batches].positive?
 
-        def counts = @lock.synchronize { @counts.dup } #: () -> Hash[Symbol, Integer]
+        def counts = @lock.synchronize { @counts.dup }
 
-        def durations #: () -> Hash[String, untyped]
+        def durations
           @lock.synchronize do
             next @plain if @plain && @plain["count"] == @durations.count
 
@@ -272,7 +274,7 @@ module Skep
           end
         end
 
-        def to_plain #: () -> Hash[String, untyped]
+        def to_plain
           { "topic" => @topic, "partition" => @number, "held" => held ? true : false,
             "position" => @position, "end" => @end, "lag" => lag, "rate" => rate,
             **counts.transform_keys(&:to_s), "handler" => durations }
@@ -280,7 +282,7 @@ module Skep
 
         def inspect
           "#<Skep::Kafka::Metrics::PartitionMetrics #{@topic}/#{@number} lag=#{lag.inspect}>"
-        end #: () -> String
+        end
       end
     end
   end

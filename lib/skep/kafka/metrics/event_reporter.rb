@@ -3,10 +3,10 @@
 # Reports librdkafka's log lines and errors, and skep's own Kafka events, to the supervisor. Removes
 # secrets. A repeated error is reported once a minute at most, with the number of repetitions.
 #
-#   report = EventReporter.new(child, settings)
+#   report = EventReporter.new(node, settings)
 #   report.log(event)       # a librdkafka event of kind :log
 #   report.error(event)     # one of kind :error
-#   report.event(:kafka_lost, level: :warn, brokers: "…")
+#   report.event(:kafka_disconnected, level: :warn, brokers: "…")
 module Skep
   module Kafka
     module Metrics
@@ -19,7 +19,6 @@ module Skep
 
         # Returns the class and message of an exception in UTF-8. The user's exception may have a
         # message in any encoding, or raise in `message`.
-        #: (Exception) -> String
         def self.describe(error)
           text = error.message.to_s
           text = text.encode(Encoding::UTF_8) unless text.encoding.ascii_compatible?
@@ -28,55 +27,50 @@ module Skep
           "#{error.class}, whose message raised #{e.class}"
         end
 
-        #: (Child, Config::ClientConfig, ?clock: ^() -> Float) -> void
-        def initialize(child, settings, clock: OS.method(:now))
+        def initialize(node, settings, clock: OS.method(:now))
           @clock = clock
-          @child = child
+          @node = node
           @settings = settings
           @seen = {}
           @lock = Mutex.new
         end
 
-        def log(event) #: (Librdkafka::EventQueue::Event) -> void
+        def log(event)
           level, facility, text = event.log
           return if ALSO_ERRORS.include?(facility)
 
           repeated = rate_limited([facility, text.to_s.gsub(/\d+/, "#")]) or return
           event(:kafka_log, level: LEVELS.fetch(level, :debug), facility:,
-                            message: clean(text.to_s), **repeated)
+                            text: clean(text.to_s), **repeated)
         end
 
-        def error(event, **facts) #: (Librdkafka::EventQueue::Event, **untyped) -> void
+        def error(event, **facts)
           problem(event.name, event.text, **facts)
         end
 
-        #: (String, String, **untyped) -> void
         def problem(code, text, name: :kafka_error, level: :error, **facts)
           repeated = rate_limited([name, code, text.gsub(/\d+/, "#")]) or return
-          event(name, level:, code:, message: clean(text), **facts, **repeated)
+          event(name, level:, code:, error: clean(text), **facts, **repeated)
         end
 
-        #: (Symbol, ?level: Symbol, **untyped) -> void
-        def event(name, level: :info, **facts) = @child.event(name, level:, **facts)
+        def event(name, level: :info, **facts) = @node.event(name, level:, **facts)
 
         # Reports an error that reading a partition met.
-        #: (Processing::AssignedPartition, Integer, String) -> void
         def unreadable(partition, code, text)
           advice = AuthorizationError.advice(code)
-          facts = advice ? { name: :kafka_refused, note: advice } : {}
+          facts = advice ? { name: :kafka_unauthorized, hint: advice } : {}
           problem(Librdkafka::Bindings.err2name(code), text, topic: partition.topic,
                                                              partition: partition.number, **facts)
         end
 
         # Reports an exception that a batch's handler raised.
-        #: (Symbol, Batch, Exception, **untyped) -> void
         def failed(name, batch, error, **facts)
           text = clean(EventReporter.describe(error))
           event(name, level: :error, **batch.place, error: text, **facts)
         end
 
         # Returns the text without secrets.
-        def clean(text) = @settings.redact(text) #: (String) -> String
+        def clean(text) = @settings.redact(text)
 
         private
 

@@ -4,7 +4,7 @@
 # tracks which of them are done. The scheduler calls it under its lock, all but `epoch`, which is
 # thread-safe, and `read`, which one thread at a time calls without the lock. PartitionOrder (below)
 # or KeyOrder decides which messages may be processed now, and how many are read: one batch, or by
-# key `ahead:` messages and 16 MiB.
+# key `max_out_of_order:` messages and 16 MiB.
 #
 #   partition = AssignedPartition.new(reader, id: 7, wakeup_pipe:, options:, seeking:)
 #   partition.begin_reading
@@ -20,38 +20,34 @@ module Skep
   module Kafka
     module Processing
       class AssignedPartition
-        # Messages of which the user's callable has to tell the keys (`ordered_by:`).
+        # Messages whose keys the user's callable returns (`ordered_by:`).
         Unsorted = Struct.new(:partition, :batch, :bytes) do
           def needs_keys? = true
         end
         RETRY_SECONDS = 1.0
         private_constant :RETRY_SECONDS
 
-        attr_reader :id #: Integer
-        attr_reader :reader #: PartitionReader
-        attr_reader :topic #: String
-        attr_reader :number #: Integer
-        attr_reader :key #: [String, Integer], topic and number
-        attr_reader :errors #: Array[[Integer, String]], of the last read
-        attr_reader :in_flight #: Integer, the number of work items that workers hold
-        attr_reader :state #: Symbol, :idle, :ready, :backoff or :reading
-        attr_reader :retry_at #: Float?, monotonic seconds: when to read it again
-        attr_reader :unsorted #: Unsorted?, what was read and waits for its keys
-        #: Symbol?, :asked while a batch may still be completed, :lost after that
+        attr_reader :id
+        attr_reader :reader
+        attr_reader :topic
+        attr_reader :number
+        attr_reader :key # topic and number
+        attr_reader :errors # of the last read
+        attr_reader :in_flight # the number of work items that workers hold
+        attr_reader :state # :idle, :ready, :backoff or :reading
+        attr_reader :retry_at # monotonic seconds: when to read it again
+        attr_reader :unsorted # what was read and waits for its keys
         attr_reader :revoked
-        attr_writer :in_doubt #: bool
-        attr_reader :last_success #: Float?, when the last try that succeeded began
+        attr_writer :in_doubt
+        attr_reader :last_success # when the last try that succeeded began
 
         # seeking: called with topic, number and place, seeks there and returns the offset.
-        #: (PartitionReader, id: Integer, wakeup_pipe: Librdkafka::WakeupPipe,
-        #:   options: Config::SourceOptions,
-        #:   seeking: ^(String, Integer, Integer | Symbol | Time) -> Integer) -> void
         def initialize(reader, id:, wakeup_pipe:, options:, seeking:)
           @reader, @id, @wakeup_pipe, @seeking = reader, id, wakeup_pipe, seeking
           @key = reader.key
           @topic, @number = @key
           @options = options
-          @limit, @max_wait = options.batch, options.max_wait
+          @limit, @max_wait = options.max_messages, options.max_wait
           @state = :idle
           @in_flight = 0
           @given = [] # batches that handlers process now
@@ -60,21 +56,21 @@ module Skep
         end
 
         # The scheduler makes it ready to be read: it isn't in backoff any more.
-        def ready #: () -> void
+        def ready
           @state = :ready
           @retry_at = nil
         end
 
-        def idle = @state = :idle #: () -> void
-        def back_off = @state = :backoff #: () -> void
-        def item_taken = @in_flight += 1 #: () -> void
-        def item_released = @in_flight -= 1 #: () -> void
+        def idle = @state = :idle
+        def back_off = @state = :backoff
+        def item_taken = @in_flight += 1
+        def item_released = @in_flight -= 1
 
         # librdkafka has put messages into the empty queue. It doesn't say so again before they are
         # read, which may be later: there may be no room for them yet.
-        def data_available = @data_available = true #: () -> void
+        def data_available = @data_available = true
 
-        def begin_reading #: () -> true
+        def begin_reading
           @state = :reading
           enable_wakeups if @new
           @more ||= @data_available
@@ -86,14 +82,14 @@ module Skep
 
         # Reads what has come in, or seeks. If fewer messages have come than a batch may have,
         # retry_at says how long to wait for more. `unsorted` is what needs keys before `draw`.
-        def read #: () -> void
+        def read
           return seek_now if seek_now?
 
           gather if @room.positive? && !seeking? && unsorted.nil?
         end
 
         # The keys of `unsorted`'s messages, one for each.
-        def sort(keys) #: (Array[untyped]) -> void
+        def sort(keys)
           @unpacked = [@unsorted.batch.messages, keys, @unsorted.bytes]
           @unsorted = nil
         end
@@ -101,7 +97,7 @@ module Skep
         # A work item of messages to process, or nil. The item has no messages if nothing is
         # unfinished and only records follow that aren't delivered (transaction markers, aborted
         # messages): the position has to move past those.
-        def draw #: () -> WorkItem?
+        def draw
           put if @unpacked && !seeking?
           messages, keys = @order.take
           return item([Batch.new(topic, number, messages)], keys) if messages
@@ -110,10 +106,9 @@ module Skep
         end
 
         # Returns true if it waits for more messages for a batch.
-        def gathering? = !@gathered.empty? #: () -> bool
+        def gathering? = !@gathered.empty?
 
         # The messages of the item's batch up to that offset are done.
-        #: (WorkItem, Integer) -> void
         def done(item, offset)
           if item.batch then @order.done(item.batch, offset, after: item.marked)
           else @order.skip_to(offset + 1)
@@ -121,15 +116,15 @@ module Skep
           @in_doubt = false
         end
 
-        def release(item) = @order.release(item) #: (WorkItem) -> void
+        def release(item) = @order.release(item)
 
         # A handler has processed messages. began: when that try began, in monotonic seconds.
-        def succeeded(began) #: (Float) -> void
+        def succeeded(began)
           @last_success = [@last_success, began].compact.max
         end
 
         # Returns true if a success began after that time.
-        def succeeded_since?(time) #: (Float?) -> bool
+        def succeeded_since?(time)
           time && last_success ? last_success > time : false
         end
 
@@ -137,7 +132,6 @@ module Skep
         # item asks for it, whose batch ended with the offset `last`, unfinished messages before
         # both places are processed first, but not those of the work item. If two work items ask,
         # the earlier place counts.
-        #: (Integer | Symbol | Time, ?WorkItem?, ?Integer?) -> void
         def seek(place, item = nil, last = nil)
           unless seeking? && (rank(place) <=> rank(@place)) == 1
             @place = place
@@ -147,20 +141,20 @@ module Skep
         end
 
         # The lowest offset for which a seek waits; nil if there is none.
-        def waits_for = seeking? && @before ? @order.unfinished(@before) : nil #: () -> Integer?
+        def waits_for = seeking? && @before ? @order.unfinished(@before) : nil
 
         # Returns true if a seek waits for messages of the work item.
-        def waits_for?(item) #: (WorkItem) -> bool
+        def waits_for?(item)
           item.offsets.any? { |offset| offset < @before.to_i }
         end
 
-        def seeking? = !@place.nil? #: () -> bool
+        def seeking? = !@place.nil?
 
         # Returns true if the work item was drawn before a seek.
-        def stale?(item) = !item.order.equal?(@order) #: (WorkItem) -> bool
+        def stale?(item) = !item.order.equal?(@order)
 
         # Returns true if there may be something to read or to draw now.
-        def more? #: () -> bool
+        def more?
           return seek_now? || @order.any? if seeking?
 
           @order.any? || !unsorted.nil? || gap_ahead? ||
@@ -168,31 +162,31 @@ module Skep
         end
 
         # Returns true if it is to be read at retry_at, and not before that.
-        def wait? = !retry_at.nil? && (seeking? || !more?) #: () -> bool
+        def wait? = !retry_at.nil? && (seeking? || !more?)
 
         # Returns true if unfinished messages prevent reading others.
-        def held? = @order.held? #: () -> bool
+        def held? = @order.held?
 
-        def partition = self #: () -> AssignedPartition, as WorkItem has it
-        def position = @order.position || @start #: () -> Integer?
+        def partition = self # as WorkItem has it
+        def position = @order.position || @start
 
         # Returns true if a worker reads it or holds a work item of it.
-        def in_flight? = in_flight.positive? || state == :reading #: () -> bool
+        def in_flight? = in_flight.positive? || state == :reading
 
         # Returns true if a transaction, or a seek in progress, may have committed another offset
         # than the position.
-        def in_doubt? = @in_doubt || (seeking? && state == :reading) ? true : false #: () -> bool
+        def in_doubt? = @in_doubt || (seeking? && state == :reading) ? true : false
 
         # how: :asked or :lost. Handlers that process one of its batches learn of it: Batch#each
         # ends early.
-        def revoke(how) #: (Symbol) -> void
+        def revoke(how)
           @reader.shut
           @revoked = how
           @given.dup.each { |batch| batch.__end_early(at_once: how == :lost) }
         end
 
         # A handler processes that batch during the block.
-        def give(batch) #: (Batch) { () -> untyped } -> untyped
+        def give(batch)
           @given << batch
           batch.__end_early if revoked
           yield
@@ -202,25 +196,23 @@ module Skep
 
         # Where its next owner begins if nothing more is committed: `progress`, or, before anything
         # is done, the first offset that was read; nil before that.
-        #: () -> [String, Integer, Integer, Integer?]?
         def restart
           (position || @first)&.then { |offset| [topic, number, offset, *epoch(offset)] }
         end
 
         # [topic, number, offset] to commit, with the leader epoch if it is known; nil if nothing is
         # done.
-        #: () -> [String, Integer, Integer, Integer?]?
         def progress = position&.then { |offset| [topic, number, offset, *epoch(offset)] }
 
         # The leader epoch of the message before that offset, to commit with it; nil if unknown.
-        def epoch(offset) = @reader.epochs.at(offset) #: (Integer) -> Integer?
+        def epoch(offset) = @reader.epochs.at(offset)
 
-        def close = @reader.close #: () -> void
-        def to_s = "#{topic}/#{number}" #: () -> String
+        def close = @reader.close
+        def to_s = "#{topic}/#{number}"
 
         def inspect
           "#<Skep::Kafka::Processing::AssignedPartition #{self} #{state}>"
-        end #: () -> String
+        end
 
         private
 
@@ -270,8 +262,8 @@ module Skep
           by = @options.ordered_by
           return PartitionOrder.new(limit: @limit) if by == :partition
 
-          KeyOrder.new(limit: @limit, threads: @options.threads, ahead: @options.ahead,
-                       message_keys: by == :key)
+          KeyOrder.new(limit: @limit, threads: @options.threads, message_keys: by == :key,
+                       max_out_of_order: @options.max_out_of_order)
         end
 
         # An earlier assignment has the same queue, and disables its wake-ups when it is closed:
@@ -333,23 +325,22 @@ module Skep
       #
       # KeyOrder orders messages by key.
       class PartitionOrder
-        attr_reader :position #: Integer?, the offset after the last message done
+        attr_reader :position # the offset after the last message done
 
-        def initialize(limit:) #: (limit: Integer) -> void
+        def initialize(limit:)
           @limit = limit
         end
 
-        def room = @in_flight || @message_set ? 0 : @limit #: () -> Integer
-        def any? = !@in_flight && !@message_set.nil? #: () -> bool, true if take returns messages
-        def held? = false #: () -> bool, true if unfinished messages prevent reading others
-        def clear? = !@in_flight && @message_set.nil? #: () -> bool, true if nothing is unfinished
-        def unpack(message_set) = message_set #: (Librdkafka::MessageSet) -> Librdkafka::MessageSet
-        def needs_keys? = false #: () -> bool
-        def keys(_message_set) = nil #: (Librdkafka::MessageSet) -> nil
-        #: (Librdkafka::MessageSet, nil, **Integer) -> void
+        def room = @in_flight || @message_set ? 0 : @limit
+        def any? = !@in_flight && !@message_set.nil? # true if take returns messages
+        def held? = false # true if unfinished messages prevent reading others
+        def clear? = !@in_flight && @message_set.nil? # true if nothing is unfinished
+        def unpack(message_set) = message_set
+        def needs_keys? = false
+        def keys(_message_set) = nil
         def put(message_set, _keys, **) = @message_set = message_set
 
-        def take #: () -> [Librdkafka::MessageSet, nil]?
+        def take
           return unless any?
 
           @in_flight = true
@@ -358,21 +349,20 @@ module Skep
         end
 
         # For a work item without messages: nothing is taken before its release.
-        def take_nothing = @in_flight = true #: () -> void
+        def take_nothing = @in_flight = true
 
-        #: (Batch, Integer, **untyped) -> void
         def done(_batch, offset, **) = @position = offset + 1
 
         # There are no messages before that offset which aren't done.
-        def skip_to(offset) = @position = [@position, offset].compact.max #: (Integer) -> void
+        def skip_to(offset) = @position = [@position, offset].compact.max
 
-        def release(_item) = @in_flight = false #: (WorkItem) -> void
+        def release(_item) = @in_flight = false
 
         # Nothing waits beside a work item.
-        def take_until(_offset, _item) = nil #: (Integer, WorkItem) -> void
-        def unfinished(_before) = nil #: (Integer) -> Integer?
+        def take_until(_offset, _item) = nil
+        def unfinished(_before) = nil
 
-        def inspect = "#<Skep::Kafka::Processing::PartitionOrder #{position}>" #: () -> String
+        def inspect = "#<Skep::Kafka::Processing::PartitionOrder #{position}>"
       end
     end
   end

@@ -4,7 +4,7 @@
 # message while the callable has it, so a message that crashes its node there is found like one that
 # crashes it in the handler.
 #
-#   key_extractor = KeyExtractor.new(options, child, poison, exclusive_lock)
+#   key_extractor = KeyExtractor.new(options, node, poison, exclusive_lock)
 #   key_extractor.call(batch)              # => the keys, one for each message
 #   key_extractor.raise_again(item, batch) # raises what the callable raised
 #
@@ -14,21 +14,19 @@ module Skep
   module Kafka
     module Processing
       class KeyExtractor
-        #: (Config::SourceOptions, Child | Lane, Failure::PoisonDetector, SharedExclusiveLock)
-        #:   -> void
-        def initialize(options, child, poison, exclusive_lock)
+        def initialize(options, node, poison, exclusive_lock)
           @key_of = options.key_of
-          @child, @poison, @lock = child, poison, exclusive_lock
+          @node, @poison, @lock = node, poison, exclusive_lock
         end
 
         # The key of a message without one, or for which the callable raises, is the message itself.
-        def call(batch) #: (Batch) -> Array[untyped]
+        def call(batch)
           parts(batch).flat_map { |part| keys(part) }
         end
 
         # Calls the callable again for messages that are their own keys: an exception counts as one
         # of the handler then.
-        def raise_again(item, batch) #: (WorkItem, Batch) -> void
+        def raise_again(item, batch)
           return unless item.keys.each_value.any?(Message)
 
           batch.each do |message|
@@ -36,8 +34,8 @@ module Skep
           end
         end
 
-        def inspect #: () -> String
-          "#<Skep::Kafka::Processing::KeyExtractor for #{@child.inspect}>"
+        def inspect
+          "#<Skep::Kafka::Processing::KeyExtractor for #{@node.inspect}>"
         end
 
         private
@@ -57,11 +55,11 @@ module Skep
         end
 
         def extract(batch)
-          @child.in_hand(batch.label)
-          batch.__attach(@child)
+          @node.in_flight(batch.label)
+          batch.__attach(@node)
           keys = []
           batch.each { |message| keys << key_of(message) }
-          @child.in_hand(nil)
+          @node.in_flight(nil)
           keys
         end
 

@@ -2,11 +2,12 @@
 
 # Keeps the messages of each key in order: decides which of a partition's messages may be processed
 # now. A key that is being processed or in backoff delays its own messages and no others, until the
-# partition has read `ahead` messages, or BYTES, beyond the lowest unfinished message.
+# partition has read `max_out_of_order` messages, or BYTES, beyond the lowest unfinished message.
 #
-#   order = KeyOrder.new(limit: 500, threads: 5, ahead: 5_000)
+#   order = KeyOrder.new(limit: 500, threads: 5, max_out_of_order: 5_000)
 #
-# It has the methods of PartitionOrder. A message without a key waits for no other. Not thread-safe.
+# A key has no thread of its own: any free worker takes the next item (Scheduler#next_item). A
+# message without a key waits for no other. It has the methods of PartitionOrder. Not thread-safe.
 module Skep
   module Kafka
     module Processing
@@ -16,45 +17,45 @@ module Skep
 
         # limit: maximum messages of a work item; threads: among how many workers to divide what
         # waits; message_keys: false if the user's callable gives the keys.
-        #: (limit: Integer, threads: Integer, ahead: Integer, ?message_keys: bool) -> void
-        def initialize(limit:, threads:, ahead:, message_keys: true)
-          @limit, @threads, @ahead, @message_keys = limit, threads, ahead, message_keys
-          @tracker = OffsetTracker.new
+        def initialize(limit:, threads:, max_out_of_order:, message_keys: true)
+          @limit, @threads, @message_keys = limit, threads, message_keys
+          @max_out_of_order = max_out_of_order
+          @tracker = KeyOffsetTracker.new
           @fresh = {}     # key => messages, of keys that no work item has
           @waited = {}    # the same, of keys whose messages have waited for a work item
           @in_flight = {} # key => messages that wait for the work item with that key
           @count = 0      # of messages in the first two
         end
 
-        def position = @tracker.position #: () -> Integer?
-        def any? = @count.positive? #: () -> bool
-        def held? = !any? && full? #: () -> bool
-        def clear? = @tracker.clear? #: () -> bool
+        def position = @tracker.position
+        def any? = @count.positive?
+        def held? = !any? && full?
+        def clear? = @tracker.clear?
 
-        def room #: () -> Integer
+        def room
           return 0 if @count >= @limit || full?
 
-          [@limit, @ahead - @tracker.ahead].min
+          [@limit, @max_out_of_order - @tracker.ahead].min
         end
 
         # As an array: the messages are compared by identity.
-        def unpack(message_set) = message_set.to_a #: (Librdkafka::MessageSet) -> Array[Message]
+        def unpack(message_set) = message_set.to_a
 
         # Returns true if `keys` doesn't know the keys: the worker asks the user's callable.
-        def needs_keys? = !@message_keys #: () -> bool
+        def needs_keys? = !@message_keys
 
         # The messages' own keys; of a message without one its offset.
-        def keys(messages) #: (Array[Message]) -> Array[untyped]
+        def keys(messages)
           messages.map { |message| message.key || message.offset }
         end
 
-        def put(messages, keys, bytes:) #: (Array[Message], Array[untyped], bytes: Integer) -> void
+        def put(messages, keys, bytes:)
           @tracker.open(messages.map(&:offset), bytes:)
           messages.zip(keys) { |message, key| wait(key, message) }
         end
 
         # A worker's share of the messages that may be processed, in order.
-        def take #: () -> [Array[Message], Hash[Integer, untyped]]?
+        def take
           return unless any?
 
           share = [(@count + @threads - 1) / @threads, @limit].min
@@ -64,9 +65,9 @@ module Skep
           [messages, messages.to_h { |message| [message.offset, taken[message]] }]
         end
 
-        def take_nothing = nil #: () -> void, other work items may be taken meanwhile
+        def take_nothing = nil # other work items may be taken meanwhile
 
-        def done(batch, offset, after: nil) #: (Batch, Integer, ?after: Integer?) -> void
+        def done(batch, offset, after: nil)
           messages = batch.messages
           from = after ? messages.bsearch_index { |message| message.offset > after } : 0
           messages.drop(from || messages.size).each do |message|
@@ -76,9 +77,9 @@ module Skep
           end
         end
 
-        def skip_to(offset) = @tracker.skip_to(offset) #: (Integer) -> void
+        def skip_to(offset) = @tracker.skip_to(offset)
 
-        def release(item) #: (WorkItem) -> void
+        def release(item)
           item.keys.each_value do |key|
             waiting = @in_flight.delete(key) or next
             next if waiting.empty?
@@ -90,7 +91,7 @@ module Skep
 
         # A seek waits for the messages before that offset, without those of the work item: only
         # they are taken from here on.
-        def take_until(offset, item) #: (Integer, WorkItem) -> void
+        def take_until(offset, item)
           @tracker.ignore(item.offsets)
           @in_flight.each_value { |all| all.reject! { |message| message.offset >= offset } }
           [@fresh, @waited].each { |waiting| drop_from(waiting, offset) }
@@ -98,7 +99,7 @@ module Skep
         end
 
         # The lowest offset below that one for which a seek waits.
-        def unfinished(before) = @tracker.unfinished(before) #: (Integer) -> Integer?
+        def unfinished(before) = @tracker.unfinished(before)
 
         def inspect
           "#<Skep::Kafka::Processing::KeyOrder #{position} waiting=#{@count} " \
@@ -112,7 +113,7 @@ module Skep
           waiting.delete_if { |_, all| all.empty? }
         end
 
-        def full? = @tracker.ahead >= @ahead || @tracker.bytes >= BYTES
+        def full? = @tracker.ahead >= @max_out_of_order || @tracker.bytes >= BYTES
 
         def wait(key, message)
           return @in_flight[key] << message if @in_flight.key?(key)

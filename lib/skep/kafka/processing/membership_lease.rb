@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Tells whether this process may have lost its partitions without noticing: for half of the
+# Says whether this process may have lost its partitions without noticing: for half of the
 # session timeout it was stopped (SIGSTOP, a debugger, a frozen container), its event loop
 # didn't run, or no broker answered. Another member may process the same messages then, or
 # will soon.
@@ -15,22 +15,22 @@ module Skep
   module Kafka
     module Processing
       class MembershipLease
-        attr_reader :limit #: Float, seconds
+        attr_reader :limit # seconds
 
-        def initialize(limit, clock: OS.method(:now)) #: (Float, ?clock: ^() -> Float) -> void
+        def initialize(limit, clock: OS.method(:now))
           @limit, @clock = limit, clock
           confirm
         end
 
-        def confirm = @at = @clock.call #: () -> void
+        def confirm = @at = @clock.call
 
-        def renew #: () -> void
+        def renew
           confirm unless doubtful?
         end
 
-        def doubtful? = @clock.call - @at > @limit #: () -> bool
+        def doubtful? = @clock.call - @at > @limit
 
-        def inspect = "#<Skep::Kafka::Processing::MembershipLease limit=#{limit}>" #: () -> String
+        def inspect = "#<Skep::Kafka::Processing::MembershipLease limit=#{limit}>"
       end
     end
   end

@@ -34,13 +34,12 @@ module Skep
           def initialize = @offsets = []
 
           # A lower one than before belongs to another log: the topic was recreated.
-          def add(offset) #: (Integer) -> void
+          def add(offset)
             @offsets.pop while @offsets.any? && @offsets.last >= offset
             @offsets << offset
           end
 
           # Returns the highest one in (expected, first], if there is one. Forgets those before.
-          #: (Integer, Integer) -> Integer?
           def between(expected, first)
             @offsets.shift while @offsets.any? && @offsets.first <= expected
             @offsets.reverse_each.find { |offset| offset <= first }
@@ -67,13 +66,12 @@ module Skep
           Span = Struct.new(:epoch, :from, :to)
           private_constant :Span
 
-          def initialize(offset = nil, epoch = nil) #: (?Integer?, ?Integer?) -> void
+          def initialize(offset = nil, epoch = nil)
             @lock = Mutex.new
             @highest = epoch || 0
             @spans = offset && epoch ? [Span.new(epoch, offset, offset)] : []
           end
 
-          #: (Integer?, Integer, Integer?) -> void
           def read(from, to, epoch)
             @lock.synchronize do
               next if epoch.nil? || epoch < @highest
@@ -89,16 +87,16 @@ module Skep
           end
 
           # Returns the offset's epoch, if it is known, and forgets those of lower offsets.
-          def at(offset) #: (Integer) -> Integer?
+          def at(offset)
             @lock.synchronize do
               @spans.shift while @spans.size > 1 && @spans.first.to < offset
               @spans.find { |one| offset.between?(one.from, one.to) }&.epoch
             end
           end
 
-          def reset = @lock.synchronize { @spans.clear } #: () -> void
+          def reset = @lock.synchronize { @spans.clear }
 
-          def inspect #: () -> String
+          def inspect
             "#<Skep::Kafka::Processing::PartitionReader::LeaderEpochs #{@spans.map(&:to_a)}>"
           end
         end
@@ -106,11 +104,9 @@ module Skep
         NONE = [Librdkafka::MessageSet.new([]), [].freeze].freeze
         private_constant :LowWatermarks, :NONE
 
-        attr_reader :key #: [String, Integer], topic and partition
-        attr_reader :epochs #: LeaderEpochs
+        attr_reader :key # topic and partition
+        attr_reader :epochs
 
-        #: (Librdkafka::PartitionQueue, String, Integer, ?fetch_errors: Consumer::FetchErrors?,
-        #:   ?fetch_wait: Consumer::FetchWait?) -> void
         def initialize(queue, topic, number, fetch_errors: nil, fetch_wait: nil)
           @queue, @fetch_errors, @fetch_wait = queue, fetch_errors, fetch_wait
           @key = [-topic, number].freeze # frozen: handlers see the topic
@@ -123,13 +119,11 @@ module Skep
 
         # Before the first read: the offset where reading begins unless that is reset, and its
         # leader epoch. Both may be unknown.
-        def begin_at(offset = nil, epoch = nil) #: (?Integer?, ?Integer?) -> void
+        def begin_at(offset = nil, epoch = nil)
           @expected = offset
           @epochs = LeaderEpochs.new(offset, epoch)
         end
 
-        #: (Integer) -> [Librdkafka::MessageSet, Array[[Integer, String, Integer]], Integer,
-        #:   Integer?]
         def read(limit)
           @lock.synchronize do
             before = @queue.position
@@ -150,12 +144,12 @@ module Skep
 
         # Messages that come from here on are for the next assignment, which has the same queue.
         # Waits only for a read in progress.
-        def shut #: () -> void
+        def shut
           @reading.synchronize { @shut = true }
         end
 
         # Yields the offset at which it has stopped, for a seek to it.
-        def resume #: () { (Integer) -> void } -> void
+        def resume
           @lock.synchronize do
             next unless @stuck
 
@@ -166,7 +160,6 @@ module Skep
         end
 
         # The block seeks, and returns the offset at which reading begins again.
-        #: () { () -> Integer } -> Integer
         def restart
           @lock.synchronize do
             begin_at(yield)
@@ -176,12 +169,12 @@ module Skep
         end
 
         # librdkafka writes that number into the pipe when messages come into the empty queue.
-        def notify(wakeup_pipe, number) #: (Librdkafka::WakeupPipe, Integer) -> void
+        def notify(wakeup_pipe, number)
           @queue.notify(wakeup_pipe, number)
         end
 
-        def close = @queue.close #: () -> void
-        def inspect = "#<Skep::Kafka::Processing::PartitionReader #{key.join("/")}>" #: () -> String
+        def close = @queue.close
+        def inspect = "#<Skep::Kafka::Processing::PartitionReader #{key.join("/")}>"
 
         private
 

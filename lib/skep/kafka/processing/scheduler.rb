@@ -38,23 +38,23 @@ module Skep
             @by_key = {} # a partition and its earlier assignments, oldest first
           end
 
-          def add(partition) #: (AssignedPartition) -> void
+          def add(partition)
             @by_id[partition.id] = partition
             (@by_key[partition.key] ||= []) << partition
           end
 
-          def [](id) = @by_id[id] #: (Integer) -> AssignedPartition?
-          def size = @by_id.size #: () -> Integer
-          def assigned = @by_id.values.reject(&:revoked) #: () -> Array[AssignedPartition]
+          def [](id) = @by_id[id]
+          def size = @by_id.size
+          def assigned = @by_id.values.reject(&:revoked)
 
           # Returns true if a worker holds messages of another assignment of the same partition.
-          def previous_in_flight?(partition) #: (AssignedPartition) -> bool
+          def previous_in_flight?(partition)
             @by_key[partition.key].any? { |other| other.in_flight? && !other.equal?(partition) }
           end
 
           # Forgets a revoked partition of which nothing is in flight. Returns the other assignments
           # of the same partition.
-          def released(partition) #: (AssignedPartition) -> Array[AssignedPartition]
+          def released(partition)
             @by_id.delete(partition.id)
             others = @by_key[partition.key]
             others.delete(partition)
@@ -63,22 +63,19 @@ module Skep
           end
 
           # Closes and forgets all partitions.
-          def clear #: () -> void
+          def clear
             @by_id.each_value(&:close).clear
             @by_key.clear
           end
 
-          #: () -> String
           def inspect = "#<Skep::Kafka::Processing::Scheduler::Assignment partitions=#{size}>"
         end
 
-        attr_reader :wakeup_pipe #: Librdkafka::WakeupPipe, rings when wake_ready has work to do
-        attr_reader :released #: Librdkafka::WakeupPipe, rings when `processing` may have changed
+        attr_reader :wakeup_pipe # rings when wake_ready has work to do
+        attr_reader :released # rings when `processing` may have changed
 
         # offset_store: where offsets to commit are stored, a Consumer; nil if a transaction commits
         # them. report: where partitions that can't be read are reported.
-        #: (?offset_store: untyped, ?report: Metrics::EventReporter?,
-        #:   ?wakeup_pipe: Librdkafka::WakeupPipe) -> void
         def initialize(offset_store: nil, report: nil, wakeup_pipe: Librdkafka::WakeupPipe.new)
           @offset_store, @report, @wakeup_pipe = offset_store, report, wakeup_pipe
           @released = Librdkafka::WakeupPipe.new
@@ -88,7 +85,7 @@ module Skep
           @ready = Thread::Queue.new # partitions to read from and work items to process, in order
         end
 
-        def add(partition) #: (AssignedPartition) -> void
+        def add(partition)
           @lock.synchronize do
             @assignment.add(partition)
             make_ready(partition)
@@ -99,7 +96,6 @@ module Skep
         # Returns the next work item, or nil once the scheduler is closed. If item.needs_keys?,
         # pass its keys to submit_keys instead of processing it. wait: false returns nil if nothing
         # is ready.
-        #: (?wait: bool) -> (WorkItem | AssignedPartition::Unsorted)?
         def next_item(wait: true)
           while wait || !@ready.empty?
             entry = @ready.pop or return
@@ -109,7 +105,6 @@ module Skep
         end
 
         # Returns a work item to process, or nil if none of these messages may be processed yet.
-        #: (AssignedPartition::Unsorted, Array[untyped]) -> WorkItem?
         def submit_keys(unsorted, keys)
           @lock.synchronize do
             partition = unsorted.partition
@@ -122,7 +117,7 @@ module Skep
 
         # Call this once for each item of next_item, except after submit_keys. A work item with
         # retry_at is in backoff from here on.
-        def release(item) #: (WorkItem | AssignedPartition::Unsorted) -> void
+        def release(item)
           @lock.synchronize do
             partition = item.partition
             next end_reading(partition) if item.needs_keys?
@@ -138,7 +133,7 @@ module Skep
 
         # A handler has processed messages of the partition. began: when it began with them, in
         # monotonic seconds.
-        def succeeded(partition, began) #: (AssignedPartition, Float) -> void
+        def succeeded(partition, began)
           @lock.synchronize do
             partition.succeeded(began)
             @backoff.succeeded(partition, began).each { |item| make_ready(item) }
@@ -147,17 +142,17 @@ module Skep
 
         # Lets one of the partition's work items that wait for a success be tried within
         # RetryBackoff::OUTAGE_LIMIT. Returns false if none waits for one.
-        #: (AssignedPartition) -> bool
         def probe(partition) = @lock.synchronize { probe_soon(partition) }
 
-        # The item's batch is done: stores the partition's new offset and goes on to the item's next
-        # batch. Returns :stored, or :partition_lost if the offset may not be committed any more.
-        def complete(item) #: (WorkItem) -> Symbol
+        # The item's batch is done: stores the partition's new offset and continues with the item's
+        # next batch. Returns :stored, or :partition_lost if the offset may not be committed any
+        # more.
+        def complete(item)
           @lock.synchronize { store(item, item.last_offset).tap { item.next_batch } }
         end
 
         # The same for the batch's messages up to that offset.
-        def mark(item, offset) #: (WorkItem, Integer) -> Symbol
+        def mark(item, offset)
           @lock.synchronize do
             if item.marked && offset <= item.marked
               next item.partition.revoked == :lost ? :partition_lost : :stored
@@ -170,7 +165,6 @@ module Skep
         # The partition continues at that place once none of its messages is in flight and those
         # before the work item are done. last: the last offset of the work item's batch. Returns the
         # lowest offset for which the seek waits, or nil.
-        #: (WorkItem, Integer | Symbol | Time, ?Integer?) -> Integer?
         def seek(item, place, last = item.batch&.last_offset)
           @lock.synchronize do
             partition = item.partition
@@ -184,7 +178,7 @@ module Skep
         end
 
         # Makes ready the partitions with new messages and what has been in backoff long enough.
-        def wake_ready(now = OS.now) #: (?Float) -> void
+        def wake_ready(now = OS.now)
           ids = wakeup_pipe.drain
           @lock.synchronize do
             ids.each { |id| data_available(id) }
@@ -194,67 +188,59 @@ module Skep
 
         # Makes ready what is due, for workers on other threads, and waits for more. Raises the
         # error that `failure` returns, if any.
-        def supply(child, failure:) #: (Child, failure: ^() -> Exception?) -> void
+        def supply(node, failure:)
           wake_ready
           failure.call&.then { |error| raise error }
-          wait(child)
+          wait(node)
         end
 
         # Waits until wake_ready has something to do.
-        def wait(child) #: (Child) -> void
+        def wait(node)
           deadline = next_deadline
-          child.wait_for([wakeup_pipe.io], deadline && [deadline - OS.now, 0].max)
+          node.wait_for([wakeup_pipe.io], deadline && [deadline - OS.now, 0].max)
         end
 
         # When the first backoff ends, in monotonic seconds.
-        def next_deadline = @lock.synchronize { @backoff.deadline } #: () -> Float?
+        def next_deadline = @lock.synchronize { @backoff.deadline }
 
         # Begins a revocation: none of these partitions' messages is handed out any more, and
         # Batch#each ends after the current message. They remain assigned until take_back.
-        #: (Array[[String, Integer]]) -> Array[AssignedPartition]
         def ask_back(keys) = @lock.synchronize { begin_revocation(keys) }
 
         # Returns those of which a worker still processes a batch.
-        #: (Array[AssignedPartition]) -> Array[AssignedPartition]
         def processing(partitions) = @lock.synchronize { partitions.select(&:in_flight?) }
 
         # Ends a revocation: what is still in flight is lost. Returns [topic, number, offset, epoch]
         # to commit, without partitions of which a transaction is in doubt.
-        #: (Array[AssignedPartition]) -> Array[[String, Integer, Integer, Integer?]]
         def take_back(partitions) = @lock.synchronize { end_revocation(partitions) }
 
         # Revokes partitions without waiting for what is in flight. Returns what take_back returns.
-        #: (Array[[String, Integer]]) -> Array[[String, Integer, Integer, Integer?]]
         def revoke(keys) = @lock.synchronize { end_revocation(begin_revocation(keys)) }
 
         # Returns [topic, number, offset, epoch] of all partitions of which something is done.
-        #: () -> Array[[String, Integer, Integer, Integer?]]
         def done = @lock.synchronize { @assignment.assigned.filter_map(&:progress) }
 
         # The same to commit: without partitions of which a transaction is in doubt.
-        #: () -> Array[[String, Integer, Integer, Integer?]]
         def certain = @lock.synchronize { committable(@assignment.assigned) }
 
         # Returns [topic, number] of the assigned partitions.
-        #: () -> Array[[String, Integer]]
         def keys = @lock.synchronize { @assignment.assigned.map(&:key) }
 
         # Returns the readers of the assigned partitions.
-        #: () -> Array[PartitionReader]
         def readers = @lock.synchronize { @assignment.assigned.map(&:reader) }
 
         # Hands out nothing more; threads that wait in next_item return.
-        def close #: () -> void
+        def close
           @lock.synchronize { @ready.close.clear }
         end
 
         # Closes all partitions. Call it after `close`, when the workers have ended.
-        def clear #: () -> void
+        def clear
           @assignment.clear
           [wakeup_pipe, @released].each(&:close)
         end
 
-        def inspect #: () -> String
+        def inspect
           "#<Skep::Kafka::Processing::Scheduler partitions=#{@assignment.size}>"
         end
 

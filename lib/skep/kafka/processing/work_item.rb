@@ -10,23 +10,22 @@
 #   item.back_off(0.2)        # it is retried after so many seconds; other items go on
 #   item.back_off(9, awaiting: OS.now)   # or when others succeed that began after that time
 #
-# It holds what is to be tried and how often that failed, and decides nothing.
+# It holds what is to be tried and how often that failed, and decides nothing. BackoffQueue
+# (below) has the items that wait.
 module Skep
   module Kafka
     module Processing
       class WorkItem
-        attr_reader :partition #: AssignedPartition
-        attr_reader :keys #: Hash[Integer, untyped]?, by offset, if the partition is ordered by key
-        attr_reader :order #: (PartitionOrder | KeyOrder)?, the partition's, when it was drawn
-        attr_reader :end_offset #: Integer?, the next offset that may have a message, after its own
-        attr_accessor :marked #: Integer?, the offset up to which the batch is done
-        attr_accessor :retry_at #: Float?, monotonic seconds
-        #: Float?, monotonic seconds: a success that began after that ends its backoff
+        attr_reader :partition
+        attr_reader :keys # by offset, if the partition is ordered by key
+        attr_reader :order # the partition's, when it was drawn
+        attr_reader :end_offset # the next offset that may have a message, after its own
+        attr_accessor :marked # the offset up to which the batch is done
+        attr_accessor :retry_at # monotonic seconds
         attr_reader :awaiting
 
         # since: when a batch failed first of which these batches are parts; outage_since: see
         # Failure::FailureCount.
-        #: (AssignedPartition, Array[Batch], ?Hash[Integer, untyped]?, **untyped) -> void
         def initialize(partition, batches, keys = nil, order: nil, end_offset: nil, since: nil,
                        outage_since: nil)
           @partition = partition
@@ -37,22 +36,21 @@ module Skep
           @split_off = []
         end
 
-        def needs_keys? = false #: () -> bool, as AssignedPartition::Unsorted has it
-        def ready = @retry_at = nil #: () -> void, the scheduler ends its backoff
-        def batch = @batches.first #: () -> Batch?
-        def done? = @batches.empty? #: () -> bool
+        def needs_keys? = false # as AssignedPartition::Unsorted has it
+        def ready = @retry_at = nil # the scheduler ends its backoff
+        def batch = @batches.first
+        def done? = @batches.empty?
 
         # The offsets of all its messages.
-        #: () -> Array[Integer]
         def offsets = @batches.flat_map { |batch| batch.messages.map(&:offset) }
 
         # The partition is done up to that offset once the batch is, or once the item is that has no
         # messages.
-        def last_offset #: () -> Integer
+        def last_offset
           @end_offset && @batches.size < 2 ? @end_offset - 1 : batch.last_offset
         end
 
-        def next_batch #: () -> void
+        def next_batch
           @batches.shift
           forget_failures
           @marked = nil
@@ -60,22 +58,22 @@ module Skep
         end
 
         # The failures of the batch.
-        def failures #: () -> Failure::FailureCount
+        def failures
           @failures ||= Failure::FailureCount.new(since: @since, outage_since: @outage_since)
         end
 
         # A try begins. success: when the partition's last try that succeeded began.
-        def begin_try(success) #: (Float?) -> void
+        def begin_try(success)
           failures.begin_try(success) if @failures || @since || @outage_since
         end
 
         # The handler raised at that offset, if that is known.
-        def failed(offset, now = OS.now) #: (Integer?, ?Float) -> void
+        def failed(offset, now = OS.now)
           failures.add(batch.size == 1 ? batch.first_offset : offset, now)
         end
 
         # Marked messages aren't tried again. Returns their number.
-        def drop_marked #: () -> Integer
+        def drop_marked
           return 0 unless @marked
 
           before, rest = batch.size, batch.__after(@marked)
@@ -85,14 +83,14 @@ module Skep
         end
 
         # The batch's messages are tried one by one.
-        def split #: () -> void
+        def split
           @batches[0, 1] = batch.split
           restart_count
           @back_off_together = nil
         end
 
         # Messages for which the block is true get batches of their own.
-        def isolate(&) #: () { (Message) -> bool } -> void
+        def isolate(&)
           @batches[0, 1] = batch.isolate(&)
         end
 
@@ -100,7 +98,7 @@ module Skep
         # half of them if it isn't known which one failed. wait: false lets them be tried at once,
         # because the batch got further than its first message; otherwise they back off like the
         # rest. Of two halves neither has a failure counted.
-        def split_failed_key(offset, wait: true) #: (Integer?, ?wait: bool) -> void
+        def split_failed_key(offset, wait: true)
           @back_off_together = nil
           others = keys && @batches.one? ? other_keys(offset) : []
           return if others.empty?
@@ -111,7 +109,6 @@ module Skep
         end
 
         # awaiting: a success that began after that time ends the backoff early.
-        #: (Numeric, ?awaiting: Float?) -> void
         def back_off(seconds, awaiting: nil)
           (@back_off_together || [self]).each do |item|
             item.retry_at = OS.now + seconds
@@ -121,23 +118,23 @@ module Skep
         end
 
         # The item, and those that were split off since the last call.
-        def parts = [self, *@split_off.slice!(0..)] #: () -> Array[WorkItem]
+        def parts = [self, *@split_off.slice!(0..)]
 
         # It isn't tried any more before the node ends. Keys other than that of its batch of one
         # message are.
-        def pause #: () -> void
+        def pause
           split_off(keys.values.uniq - [keys[batch.first_offset]]) if keys
           @retry_at = Float::INFINITY
           @awaiting = nil
         end
 
         # None of its messages is tried any more.
-        def drop #: () -> void
+        def drop
           @batches.clear
           @end_offset = nil
         end
 
-        def inspect #: () -> String
+        def inspect
           "#<Skep::Kafka::Processing::WorkItem #{batch&.label || partition} " \
             "failures=#{@failures&.count.to_i}>"
         end
@@ -187,8 +184,15 @@ module Skep
         end
       end
 
-      # Partitions and work items in backoff, each until its retry_at. Work items may also wait
-      # for a success of their partition. Not thread-safe.
+      # Partitions and work items in backoff, each until its retry_at. Work items may also wait for
+      # a success of their partition. The scheduler calls it under its lock: it is not thread-safe.
+      #
+      #   backoff = BackoffQueue.new
+      #   backoff.add(item)                   # until item.retry_at (RetryBackoff)
+      #   backoff.add(item, OS.now)           # or until a success that began after that time
+      #   backoff.deadline                    # when the first backoff ends
+      #   backoff.due(OS.now)                 # => [item], removed: its backoff is over
+      #   backoff.succeeded(partition, began) # => [item], removed: it waited for that success
       class BackoffQueue
         def initialize
           @retry_at = {}.compare_by_identity # by partition or work item
@@ -196,13 +200,12 @@ module Skep
         end
 
         # awaiting: a success that began after that time ends the backoff early.
-        #: (AssignedPartition | WorkItem, ?Float?) -> void
         def add(entry, awaiting = nil)
           @retry_at[entry] = entry.retry_at
           (@awaiting[entry.partition] ||= {}.compare_by_identity)[entry] = awaiting if awaiting
         end
 
-        def delete(entry) #: (AssignedPartition | WorkItem) -> void
+        def delete(entry)
           @retry_at.delete(entry)
           return if @awaiting.empty?
 
@@ -212,7 +215,6 @@ module Skep
         end
 
         # Removes the partition and its work items, or those for which the block is true.
-        #: (AssignedPartition) ?{ (AssignedPartition | WorkItem) -> bool } -> void
         def drop(partition)
           @retry_at.keys.each do |entry|
             same = entry.partition.equal?(partition)
@@ -222,7 +224,7 @@ module Skep
 
         # Ends the backoff of the first work item that waits for a success of the partition by
         # that time. Returns false if there is none.
-        def probe(partition, time) #: (AssignedPartition, Float) -> bool
+        def probe(partition, time)
           items = @awaiting[partition] or return false
           first = items.each_key.min_by(&:retry_at)
           @retry_at[first] = first.retry_at = time if first.retry_at > time
@@ -230,7 +232,6 @@ module Skep
         end
 
         # Removes and returns what a success ends that began then.
-        #: (AssignedPartition, Float) -> Array[WorkItem]
         def succeeded(partition, began)
           items = @awaiting[partition] or return []
           over = items.filter_map { |item, awaiting| item if awaiting < began }
@@ -238,15 +239,15 @@ module Skep
         end
 
         # When the first backoff ends, in monotonic seconds; nil if none does.
-        def deadline = @retry_at.each_value.reject(&:infinite?).min #: () -> Float?
+        def deadline = @retry_at.each_value.reject(&:infinite?).min
 
         # Removes and returns what is over. (Hash#select by identity leaks memory in Ruby 3.1.)
-        def due(now) #: (Float) -> Array[AssignedPartition | WorkItem]
+        def due(now)
           over = @retry_at.filter_map { |entry, time| entry if time <= now }
           over.each { |entry| delete(entry) }
         end
 
-        def inspect = "#<#{self.class} size=#{@retry_at.size}>" #: () -> String
+        def inspect = "#<#{self.class} size=#{@retry_at.size}>"
       end
     end
   end

@@ -6,60 +6,61 @@
 #   worker = Worker.new(handler, thread: 1, **others)
 #   worker.run                 # on a thread of its own, until the scheduler is closed; waits in
 #                              # Scheduler#next_item until the main thread makes something ready
-#   worker.run_until_quiet(child, failure: -> { nil })   # on the node's main thread
+#   worker.run_until_quiet(node, failure: -> { nil })   # on the node's main thread
 #
 # A batch is done when the handler has returned, not before: Completion (below) waits for its output
-# and stores its offset. PartitionOwnership (below) tells the handler whether the partition is still
-# this node's. After a crash a batch's messages are processed again, one at a time; a message that
-# crashes each node isn't processed any more (Failure::PoisonDetector).
+# and stores its offset; its comment lists when offsets are committed. PartitionOwnership (below)
+# tells the handler whether the partition is still this node's. After a crash a batch's messages are
+# processed again, one at a time; a message that crashes each node isn't processed any more
+# (Failure::PoisonDetector).
 module Skep
   module Kafka
     module Processing
       class Worker
-        ISOLATED = "a node has crashed with it in hand: its messages come one at a time"
+        CRASHED = "a node crashed while it processed one of these messages"
+        ISOLATED = "skep processes them one at a time"
         private_constant :ISOLATED
 
         # thread: the worker's place on the node's status page; 0 for the node's main thread. The
         # others: see Consumer::GroupMember.build.
-        def initialize(handler, thread:, options:, child:, report:, consumer:, lease:, scheduler:,
-                       metrics:, outputs:, dead_letter:, exclusive_lock:)
-          @handler, @child, @filter = handler, child.lane(thread), options.filter
+        def initialize(handler, thread:, options:, node:, report:, consumer:, lease:, scheduler:,
+                       metrics:, outputs:, dead_letter_queue:, exclusive_lock:)
+          @handler, @node, @filter = handler, node.thread(thread), options.filter
           @report, @consumer, @lease, @lock = report, consumer, lease, exclusive_lock
           @transactional = options.transactional
-          @scheduler, @metrics, @outputs = scheduler, metrics, outputs.for_thread(@child, thread)
-          @caution = @child.caution
-          @poison = Failure::PoisonDetector.new(@caution)
-          common = { child: @child, outputs: @outputs, poison: @poison, report:, scheduler:,
+          @scheduler, @metrics, @outputs = scheduler, metrics, outputs.for_thread(@node, thread)
+          @crash_suspects = @node.crash_suspects
+          @poison = Failure::PoisonDetector.new(@crash_suspects)
+          common = { node: @node, outputs: @outputs, poison: @poison, report:, scheduler:,
                      metrics: }
           @completion = Completion.new(**common, consumer:)
           @failure_handler = Failure::FailureHandler.new(**common, completion: @completion,
-                                                                   options:, dead_letter:)
+                                                                   options:, dead_letter_queue:)
           return unless options.ordered_by.respond_to?(:call)
 
-          @key_extractor = KeyExtractor.new(options, @child, @poison, @lock)
+          @key_extractor = KeyExtractor.new(options, @node, @poison, @lock)
         end
 
         # Processes work items until the scheduler is closed.
-        def run #: () -> void
+        def run
           while (item = next_item)
             work(item)
           end
         end
 
         # Processes work items until the node is quiet. failure: returns an error that is to end it.
-        #: (Child, failure: ^() -> Exception?) -> void
-        def run_until_quiet(child, failure:)
-          until child.quiet?
+        def run_until_quiet(node, failure:)
+          until node.quiet?
             @scheduler.wake_ready
             failure.call&.then { |error| raise error }
             item = next_item(wait: false)
-            item ? work(item) : @scheduler.wait(child)
+            item ? work(item) : @scheduler.wait(node)
           end
         end
 
         # Waits for a work item, unless wait is false. Returns nil if there is none, or once the
         # scheduler is closed.
-        def next_item(wait: true) #: (?wait: bool) -> WorkItem?
+        def next_item(wait: true)
           while (item = @scheduler.next_item(wait:))
             return item unless item.needs_keys?
 
@@ -69,7 +70,7 @@ module Skep
         end
 
         # Processes a work item of next_item and releases it.
-        def work(item) #: (WorkItem) -> void
+        def work(item)
           if item.batch then suspects? ? process_with_suspects(item) : process(item)
           elsif item.end_offset then @completion.skip_to(item)
           end
@@ -94,12 +95,13 @@ module Skep
           ranges = @poison.ranges(item.batch)
           return if ranges.empty?
 
-          @report.event(:message_suspected, level: :warn, **item.batch.place, note: ISOLATED)
+          @report.event(:message_isolated, level: :warn, **item.batch.place, error: CRASHED,
+                                            hint: ISOLATED)
           item.isolate { |message| ranges.any? { |range| range.cover?(message.offset) } }
         end
 
         # Returns true if messages are suspected of having crashed a node.
-        def suspects? = @caution.any?
+        def suspects? = @crash_suspects.any?
 
         def process(item) = @lock.synchronize { try(item) }
 
@@ -117,16 +119,16 @@ module Skep
 
         # An exception that ends the node leaves the batch on the status page.
         def try(item)
-          @child.in_hand(item.batch.label)
-          @child.beat
+          @node.in_flight(item.batch.label)
+          @node.beat
           batch = attach(item, item.batch)
           @completion.begin_try(item)
           batch = filter(item, batch)
           call_handler(item, batch) if batch.size.positive?
           conclude(item, batch)
-          @child.in_hand(nil)
+          @node.in_flight(nil)
         rescue StandardError, ScriptError => e # the user's: the batch is retried
-          @child.in_hand(nil)
+          @node.in_flight(nil)
           @failure_handler.handler_raised(item, e, at: batch.__failed_at(e))
         end
 
@@ -141,16 +143,16 @@ module Skep
         end
 
         def attach(item, batch)
-          batch.__attach(@child, @completion.marker(item))
+          batch.__attach(@node, @completion.marker(item))
           batch
         end
 
         def call_handler(item, batch)
-          ownership = PartitionOwnership.new(child: @child, partition: item.partition,
+          ownership = PartitionOwnership.new(node: @node, partition: item.partition,
                                              consumer: @consumer, lease: @lease,
                                              asks: !@transactional)
           item.partition.give(batch) do
-            @metrics.time(batch) { @handler.call(batch, @child) } if batch.__owned(ownership)
+            @metrics.time(batch) { @handler.call(batch, @node) } if batch.__owned(ownership)
           end
         ensure
           batch.__detach
@@ -178,6 +180,53 @@ module Skep
         end
       end
 
+      # Says whether the partition of its batch is still assigned to this node.
+      #
+      #   ownership = PartitionOwnership.new(node:, partition:, consumer:, lease:, asks: true)
+      #   ownership.revoked?      # true: the group has asked for it back, or has taken it
+      #   ownership.confirmed?  # false: it is revoked, or the group doesn't confirm the membership
+      #
+      # If the membership is doubtful (MembershipLease), a commit of what is done asks the group:
+      # the broker refuses commits of members that it doesn't know. In a transactional source the
+      # transaction's own commit does that.
+      class PartitionOwnership
+        SECONDS = 5.0
+        RETRY_SECONDS = 0.25
+        private_constant :SECONDS, :RETRY_SECONDS
+
+        attr_reader :limit # nanoseconds between two messages after which to ask again
+
+        # asks: false in a transactional source.
+        def initialize(node:, partition:, consumer:, lease:, asks:)
+          @consumer, @lease, @node, @partition = consumer, lease, node, partition
+          @asks = asks
+          @limit = (@lease.limit * 1e9).to_i
+        end
+
+        def revoked? = !@partition.revoked.nil?
+
+        def confirmed?
+          ask while @asks && @lease.doubtful? && !revoked? && !@node.stopping?
+          !revoked? && !(@asks && @lease.doubtful?)
+        end
+
+        def inspect
+          "#<Skep::Kafka::Processing::PartitionOwnership of #{@partition}>"
+        end
+
+        private
+
+        # Without an answer, or if the commit is refused, this waits a moment: if the partition is
+        # lost, the event loop hears of it soon.
+        def ask
+          place = @partition.restart or return @lease.confirm # nothing was read yet
+          code = @node.busy(for: SECONDS + 1) { @consumer.commit([place], SECONDS) }
+          return @lease.confirm if code.zero? && !@consumer.lost?
+
+          (@pause ||= Threads::Inbox.new).pop(timeout: RETRY_SECONDS) # it remains empty
+        end
+      end
+
       # Completes a batch: waits for its output messages, stores its offset for the next commit,
       # updates the counters, and clears any poison suspicion. Each worker has its own.
       #
@@ -188,51 +237,70 @@ module Skep
       #   completion.skip_to(item)               # it has no messages, only records to move past
       #   completion.keep_rest(item)             # what the handler hasn't marked is tried again
       #   completion.commit                      # commits all that is done; waits for the broker
+      #
+      # A commit has two steps. When a batch is done or marked, Scheduler#complete or #mark moves
+      # the partition's position. If it has moved, Consumer#store stores it in librdkafka.
+      # librdkafka's own thread commits what is stored every `commit_interval` seconds
+      # (auto.commit.interval.ms).
+      #
+      # skep also commits at once, by Consumer#commit:
+      #
+      # | when | where |
+      # |---|---|
+      # | partitions are revoked; before others are assigned | RebalanceListener |
+      # | the node stops | EventLoop#leave; before it #await_other_nodes, if the whole swarm stops |
+      # | the node leaves before its kill, or an outage ends | EventLoop, by RebalanceListener |
+      # | a partition seeks | Consumer#commit_and_seek |
+      # | before and after a suspect message; after a poison message | #commit, below |
+      # | it is doubtful whether the group still knows this node | PartitionOwnership |
+      #
+      # In a transactional source a batch's offset isn't stored:
+      # TransactionalProducer#await_deliveries commits it with the output, and #commit does nothing.
+      # A commit at a revocation or at the stop only repeats offsets that transactions have
+      # committed. It leaves out a partition whose transaction has no answer yet
+      # (AssignedPartition#in_doubt?).
       class Completion
         # Marks messages of one work item as done.
         Marker = Struct.new(:completion, :item) do
           # Returns false if the partition is lost. Raises OutputFailed.
-          def mark(offset) = completion.mark(item, offset) #: (Integer) -> bool
+          def mark(offset) = completion.mark(item, offset)
         end
 
         COMMIT_SECONDS = 5.0
-        LATE = "processed, but the partition was lost before that: its owner processes these " \
-               "messages again"
-        UNDONE = "given up: the partition was lost before that; its owner processes these messages"
-        private_constant :Marker, :COMMIT_SECONDS, :LATE, :UNDONE
+        LATE = "the partition was lost before these messages were done"
+        UNDONE = "the partition was lost before these messages were processed"
+        REVOKED = "Its new owner processes them"
+        private_constant :Marker, :COMMIT_SECONDS, :LATE, :UNDONE, :REVOKED
 
-        #: (child: Child, poison: Failure::PoisonDetector, outputs: Producer::HandlerProducer,
-        #:   report: Metrics::EventReporter, consumer: Consumer, scheduler: Scheduler,
-        #:   metrics: Metrics::ConsumerMetrics) -> void
-        def initialize(child:, poison:, outputs:, report:, consumer:, scheduler:, metrics:)
-          @child, @poison, @outputs = child, poison, outputs
-          @caution = child.caution
+        def initialize(node:, poison:, outputs:, report:, consumer:, scheduler:, metrics:)
+          @node, @poison, @outputs = node, poison, outputs
+          @crash_suspects = node.crash_suspects
           @report, @consumer, @scheduler, @metrics = report, consumer, scheduler, metrics
           @generation = OS::Generation.count
         end
 
-        def begin_try(item) #: (WorkItem) -> void
+        def begin_try(item)
           item.begin_try(item.partition.last_success)
           @began = OS.now
           @outputs.begin_batch
         end
 
-        def marker(item) = Marker.new(self, item) #: (WorkItem) -> Marker
+        def marker(item) = Marker.new(self, item)
 
         # The handler has processed messages; it begins with the next ones now.
-        def succeeded(item) #: (WorkItem) -> void
+        def succeeded(item)
           @scheduler.succeeded(item.partition, @began)
           @began = OS.now
         end
 
         # Returns false if the partition was lost before the batch's transaction was committed.
         # Raises OutputFailed if output messages weren't delivered.
-        def batch_done(item) #: (WorkItem) -> bool
+        def batch_done(item)
           batch = item.batch
           delivered = @outputs.await_deliveries(item.partition, item.last_offset)
           return report_undone(batch) unless delivered
 
-          suspects = @caution.any?
+          suspects = @crash_suspects.any?
           poison = suspects && @poison.poison?(batch)
           stored = @scheduler.complete(item)
           count(batch, batch.size)
@@ -243,7 +311,7 @@ module Skep
         end
 
         # The partition is revoked: the messages up to that offset are done, and the rest isn't.
-        def batch_ended_early(item, offset) #: (WorkItem, Integer) -> void
+        def batch_ended_early(item, offset)
           batch = item.batch
           return @outputs.abort_batch if offset < batch.first_offset
           return report_undone(batch) unless @outputs.await_deliveries(item.partition, offset)
@@ -255,7 +323,7 @@ module Skep
 
         # The item has no messages: its partition's position moves past offsets without any. If that
         # fails, the next message moves it.
-        def skip_to(item) #: (WorkItem) -> void
+        def skip_to(item)
           partition = item.partition
           return unless @outputs.await_deliveries(partition, item.last_offset)
 
@@ -270,7 +338,7 @@ module Skep
 
         # Messages up to that offset are done, once the messages that the handler has produced so
         # far are delivered. Returns false if the partition is lost. Raises OutputFailed.
-        def mark(item, offset) #: (WorkItem, Integer) -> bool
+        def mark(item, offset)
           raise ForkedBatch unless @generation == OS::Generation.count
 
           store_mark(item, offset) unless item.marked && offset <= item.marked
@@ -279,14 +347,14 @@ module Skep
         end
 
         # The messages after the mark are tried again, and have no failures yet if there is a mark.
-        def keep_rest(item) = count(item.batch, item.drop_marked) #: (WorkItem) -> void
+        def keep_rest(item) = count(item.batch, item.drop_marked)
 
         # What is committed isn't delivered again, even if the node crashes.
-        def commit #: () -> void
+        def commit
           done = @scheduler.done
           return if done == @committed || @outputs.transactional?
 
-          code = @child.busy(for: COMMIT_SECONDS + 1) { @consumer.commit(done, COMMIT_SECONDS) }
+          code = @node.busy(for: COMMIT_SECONDS + 1) { @consumer.commit(done, COMMIT_SECONDS) }
           @committed = done if code.zero?
         end
 
@@ -303,7 +371,7 @@ module Skep
         def count(batch, number)
           return if number.zero?
 
-          @child.count(number)
+          @node.processed(number)
           @metrics.count(batch, :messages, number)
         end
 
@@ -317,57 +385,9 @@ module Skep
           false
         end
 
-        def report_revoked(note, batch, **facts)
-          @report.event(:kafka_revoked_in_hand, level: :warn, **batch.place, **facts, note:)
-        end
-      end
-
-      # Tells a handler whether the partition of its batch is still assigned to this node.
-      #
-      #   ownership = PartitionOwnership.new(child:, partition:, consumer:, lease:, asks: true)
-      #   ownership.revoked?      # true: the group has asked for it back, or has taken it
-      #   ownership.confirmed?  # false: it is revoked, or the group doesn't confirm the membership
-      #
-      # If the membership is doubtful (MembershipLease), a commit of what is done asks the group:
-      # the broker refuses commits of members that it doesn't know. In a transactional source the
-      # transaction's own commit does that.
-      class PartitionOwnership
-        SECONDS = 5.0
-        RETRY_SECONDS = 0.25
-        private_constant :SECONDS, :RETRY_SECONDS
-
-        attr_reader :limit #: Integer, nanoseconds between two messages after which to ask again
-
-        # asks: false in a transactional source.
-        #: (child: Child | Lane, partition: AssignedPartition, consumer: Consumer,
-        #:   lease: MembershipLease, asks: bool) -> void
-        def initialize(child:, partition:, consumer:, lease:, asks:)
-          @consumer, @lease, @child, @partition = consumer, lease, child, partition
-          @asks = asks
-          @limit = (@lease.limit * 1e9).to_i
-        end
-
-        def revoked? = !@partition.revoked.nil? #: () -> bool
-
-        def confirmed? #: () -> bool
-          ask while @asks && @lease.doubtful? && !revoked? && !@child.stopping?
-          !revoked? && !(@asks && @lease.doubtful?)
-        end
-
-        def inspect #: () -> String
-          "#<Skep::Kafka::Processing::PartitionOwnership of #{@partition}>"
-        end
-
-        private
-
-        # Without an answer, or if the commit is refused, this waits a moment: if the partition is
-        # lost, the event loop hears of it soon.
-        def ask
-          place = @partition.restart or return @lease.confirm # nothing was read yet
-          code = @child.busy(for: SECONDS + 1) { @consumer.commit([place], SECONDS) }
-          return @lease.confirm if code.zero? && !@consumer.lost?
-
-          (@pause ||= Threads::Inbox.new).pop(timeout: RETRY_SECONDS) # it remains empty
+        def report_revoked(error, batch, **facts)
+          @report.event(:kafka_revoked_in_flight, level: :warn, **batch.place, **facts,
+                                                  error:, hint: REVOKED)
         end
       end
     end

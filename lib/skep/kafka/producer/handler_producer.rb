@@ -1,18 +1,18 @@
 # frozen_string_literal: true
 
-# The `child.producer` of one thread of a node. Its messages belong to the batch that the thread
+# The `node.producer` of one thread of a node. Its messages belong to the batch that the thread
 # processes: the batch isn't done before the brokers have acknowledged all of them. The producer
 # under it is shared with the node's other threads.
 #
-#   handler_producer = HandlerProducer.new(renewable_producer, child)
+#   handler_producer = HandlerProducer.new(renewable_producer, node)
 #   handler_producer.begin_batch                           # the handler is called now
 #   handler_producer.produce("out", "payload")
 #   handler_producer.await_deliveries(partition, offset)   # raises DeliveryFailed for failures
 #   handler_producer.abort_batch                           # the handler raised
 #
 # A failure that the handler has seen itself (its `wait` raised) doesn't fail the batch.
-# RenewableProducer (below) replaces a producer after a fatal error; HandlerProducers has those of
-# all threads.
+# RenewableProducer (below) replaces a producer after a fatal error; HandlerProducers (below) has
+# those of all threads, and flushes them at the node's stop.
 module Skep
   module Kafka
     class Producer
@@ -23,16 +23,15 @@ module Skep
         STOP_SECONDS = 10.0 # that a stopping node waits for deliveries
         private_constant :SLICE, :STOP_SECONDS
 
-        def initialize(renewable_producer, child) #: (RenewableProducer, Child) -> void
+        def initialize(renewable_producer, node)
           @renewable_producer = renewable_producer
-          @child = child
+          @node = node
           @lock = Mutex.new
         end
 
         # See Producer#produce. Threads that the handler has started may call it, too.
-        #: (String, String?, **untyped) -> DeliveryHandle
         def produce(topic, payload = nil, key: nil, headers: nil, partition: nil, timestamp: nil)
-          more = { key:, headers:, partition:, timestamp:, claimed: true, child: @child }
+          more = { key:, headers:, partition:, timestamp:, claimed: true, node: @node }
           handle = @renewable_producer.producer.__produce(topic, payload, **more)
           @lock.synchronize { @handles&.push(handle) } || handle.__release
           handle
@@ -40,7 +39,7 @@ module Skep
 
         # Waits up to `seconds` for what the handler has produced so far. Returns how many messages
         # are not acknowledged.
-        def flush(seconds) #: (Numeric) -> Integer
+        def flush(seconds)
           deadline = OS.now + seconds
           waiting = @lock.synchronize { @handles.to_a.reject(&:done?) }
           waiting.count { |handle| !handle.__await([deadline - OS.now, 0].max) }
@@ -49,16 +48,15 @@ module Skep
         # Called by the worker.
 
         # Returns true if await_deliveries commits the offset of the batch, too.
-        def transactional? = false #: () -> bool
+        def transactional? = false
 
-        def begin_batch #: () -> void
+        def begin_batch
           @batch_error = nil
           @handles = []
         end
 
         # Waits for the messages of the batch up to that offset; returns true. Once it has raised,
         # it raises the same error until the next begin_batch.
-        #: (Processing::AssignedPartition, Integer) -> bool
         def await_deliveries(_partition, _offset)
           raise @batch_error if @batch_error
 
@@ -74,13 +72,13 @@ module Skep
         end
 
         # Messages in flight are still sent; their failures are reported.
-        def abort_batch #: () -> void
+        def abort_batch
           @batch_error = nil
           take_handles.each(&:__release)
         end
 
-        def inspect #: () -> String
-          "#<Skep::Kafka::Producer::HandlerProducer of #{@child.inspect}>"
+        def inspect
+          "#<Skep::Kafka::Producer::HandlerProducer of #{@node.inspect}>"
         end
 
         private
@@ -91,19 +89,19 @@ module Skep
         end
 
         # Waiting for a broker does not count as a hang.
-        def waiting_for_broker(&) = @child.busy(for: SLICE * 5, &)
+        def waiting_for_broker(&) = @node.busy(for: SLICE * 5, &)
 
         def await(handle)
           return if handle.done?
 
           until waiting_for_broker { handle.__await(SLICE) }
-            check_stop(handle.topic) if @child.stopping?
+            check_stop(handle.topic) if @node.stopping?
           end
         end
 
         # A stopping node doesn't wait for ever: the batch isn't done then, and is delivered again.
         def check_stop(topic)
-          @stop_at ||= OS.now + [STOP_SECONDS, (@child.time_left || STOP_SECONDS) / 2].min
+          @stop_at ||= OS.now + [STOP_SECONDS, (@node.time_left || STOP_SECONDS) / 2].min
           return if OS.now < @stop_at
 
           raise DeliveryFailed.new(topic:, cause: "no answer, and the node is stopping")
@@ -131,7 +129,6 @@ module Skep
         private_constant :MAX_IDLE
 
         # transactional_id: nil for a producer without transactions.
-        #: (Config::SourceOptions, Metrics::EventReporter, ?transactional_id: String?) -> void
         def initialize(options, report, transactional_id: nil)
           @settings = options.producer
           @report = report
@@ -139,21 +136,21 @@ module Skep
           @lock = Mutex.new
         end
 
-        def producer #: () -> Producer
+        def producer
           @producer || @lock.synchronize { @producer ||= make }
         end
 
         # The next producer uses another transactional.id.
-        def rename(transactional_id) #: (String) -> void
+        def rename(transactional_id)
           @transactional_id = transactional_id
         end
 
         # Closes the producer if it has a fatal error.
-        def renew = discard(&:fatal) #: () -> void
+        def renew = discard(&:fatal)
 
         # Closes the producer, if the block returns true for it, without waiting for messages in
         # flight.
-        def discard #: () ?{ (Producer) -> untyped } -> void
+        def discard
           discarded = @lock.synchronize do
             next unless @producer && (!block_given? || yield(@producer))
 
@@ -162,7 +159,7 @@ module Skep
           discarded&.close(timeout: 0)
         end
 
-        def close(seconds) #: (Numeric) -> void
+        def close(seconds)
           @lock.synchronize { @producer&.close(timeout: seconds) }
         end
 
@@ -182,48 +179,52 @@ module Skep
       end
 
       # The producers of a node's handlers: all threads share one Producer, or, in a transactional
-      # source, each thread has its own.
+      # source, each thread has its own. Consumer::GroupMember makes them and closes them at the
+      # node's stop.
       #
-      #   producers = HandlerProducers.new(options:, child:, consumer:, report:)
-      #   producers.for_thread(child, 1)  # => a HandlerProducer or TransactionalProducer; it is the
-      #                                    #    `producer` of that child from now on
-      #   producers.init_transactions      # when the node starts; false if the node is stopping
-      #   producers.close                  # waits some seconds for messages in flight
+      #   producers = HandlerProducers.new(options:, node:, consumer:, report:)
+      #   producers.for_thread(node, 1)  # => a HandlerProducer or TransactionalProducer; it is the
+      #                                  #    `producer` of that node from now on
+      #   producers.init_transactions    # when the node starts; false if the node is stopping
+      #   producers.close                # waits some seconds for messages in flight
       class HandlerProducers
         CLOSE_SECONDS = 10.0
         private_constant :CLOSE_SECONDS
 
-        #: (options: Config::SourceOptions, child: Child, consumer: Consumer,
-        #:   report: Metrics::EventReporter) -> void
-        def initialize(options:, child:, consumer:, report:)
-          @options, @child, @consumer, @report = options, child, consumer, report
-          @producer_report = Metrics::EventReporter.new(child, options.producer)
+        def initialize(options:, node:, consumer:, report:)
+          @options, @node, @consumer, @report = options, node, consumer, report
+          @producer_report = Metrics::EventReporter.new(node, options.producer)
           @renewable_producers = []
           @handler_producers = []
         end
 
-        # child: the node's, or the one of a single thread; thread: its number.
-        #: (Child | Lane, Integer) -> HandlerProducer
-        def for_thread(child, thread)
+        # node: the node's, or the one of a single thread; thread: its number.
+        def for_thread(node, thread)
           own = @options.transactional
-          producer = own ? transactional(child, thread) : HandlerProducer.new(shared, child)
-          child.__lend(producer)
+          producer = own ? transactional(node, thread) : HandlerProducer.new(shared, node)
+          node.__lend(producer)
           @handler_producers << producer
           producer
         end
 
         # Ends the transactions that a previous node has left open.
-        def init_transactions #: () -> bool
+        def init_transactions
           @handler_producers.each(&:init_transactions) if @options.transactional
           true
         rescue TransactionFailed
-          raise unless @child.stopping?
+          raise unless @node.stopping?
 
           false
         end
 
-        def close #: () -> void
-          seconds = [CLOSE_SECONDS, (@child.time_left || CLOSE_SECONDS) / 3].min
+        # Call it when no batch is in progress any more. Flushes, then closes the clients: messages
+        # of aborted batches, or that other threads produced, may still be in flight.
+        #
+        # A transactional producer isn't flushed. Its messages all belong to a transaction: a commit
+        # has waited for them, and a transaction that is still open isn't committed any more. The
+        # next producer with this transactional.id aborts it.
+        def close
+          seconds = [CLOSE_SECONDS, (@node.time_left || CLOSE_SECONDS) / 3].min
           seconds = @options.transactional ? 0 : [seconds, 0].max
           @renewable_producers.each { |producer| producer.close(seconds) }
         end
@@ -238,11 +239,11 @@ module Skep
         end
 
         # The node that replaces this one has the same id, and no other node.
-        def transactional(child, thread)
+        def transactional(node, thread)
           prefix = @options.transactional
-          prefix = "#{@child.swarm}-#{Socket.gethostname}" if prefix == true
-          id = "#{prefix}-#{@child.id}-#{thread}"
-          TransactionalProducer.new(renewable_producer(transactional_id: id), child,
+          prefix = "#{@node.swarm}-#{Socket.gethostname}" if prefix == true
+          id = "#{prefix}-#{@node.id}-#{thread}"
+          TransactionalProducer.new(renewable_producer(transactional_id: id), node,
                                     consumer: @consumer, report: @report, options: @options, id:)
         end
       end

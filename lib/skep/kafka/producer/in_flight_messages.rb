@@ -17,11 +17,10 @@ module Skep
         SLICE = 0.02 # seconds
         private_constant :SLICE
 
-        attr_reader :delivered #: Integer, since the producer was made
-        attr_reader :failed #: Integer, since the producer was made
+        attr_reader :delivered # since the producer was made
+        attr_reader :failed # since the producer was made
 
         # client: flushed while a thread waits; nil if linger.ms is so short that it isn't needed.
-        #: (?Librdkafka::ProducerClient?) { (DeliveryHandle) -> void } -> void
         def initialize(client = nil, &on_failure)
           @client = client
           @on_failure = on_failure
@@ -34,7 +33,6 @@ module Skep
         end
 
         # Calls the block with a tag for the message. Returns its error code, or nil after #close.
-        #: (DeliveryHandle) { (Integer) -> Integer } -> Integer?
         def add(handle)
           @lock.synchronize do
             next if @closed
@@ -46,9 +44,8 @@ module Skep
         end
 
         # Accepts no more messages.
-        def close = @lock.synchronize { @closed = true } #: () -> void
+        def close = @lock.synchronize { @closed = true }
 
-        #: (Array[[Integer, Integer, Integer, Integer]]) -> void
         def acknowledge(reports)
           failures = @lock.synchronize do
             @changed.broadcast
@@ -59,7 +56,6 @@ module Skep
 
         # Waits up to `seconds` (nil: no limit) until the block returns true; calls it after each
         # acknowledgement. Raises ForkedProducer in a forked child, where none arrives.
-        #: (Numeric?) { () -> bool } -> bool
         def wait(seconds)
           deadline = seconds && OS.now + seconds
           @lock.synchronize do
@@ -73,7 +69,6 @@ module Skep
         end
 
         # Waits like #wait; meanwhile librdkafka sends what linger.ms would hold back.
-        #: (Numeric) { () -> bool } -> bool
         def flush_until(seconds, &done)
           deadline = OS.now + seconds
           until (finished = wait(0, &done)) || (left = deadline - OS.now) <= 0
@@ -84,18 +79,18 @@ module Skep
 
         # Waits until no thread is in rd_kafka_flush, and lets none enter it again: call it before
         # the client is destroyed.
-        def release_client = @flush_lock.synchronize { @client = nil } #: () -> void
+        def release_client = @flush_lock.synchronize { @client = nil }
 
         # Flushes what is in flight now, not what other threads add meanwhile. Returns how many of
         # these messages are not acknowledged after `seconds`.
-        def flush(seconds) #: (Numeric) -> Integer
+        def flush(seconds)
           last = @lock.synchronize { @last_tag } # waits for a thread that is adding a message
           flush_until(seconds) { (@handles.first&.first || last + 1) > last } unless empty?
           @lock.synchronize { @handles.each_key.take_while { |tag| tag <= last }.size }
         end
 
-        # Nobody claims the handle any more, once the block has run: a failure is reported.
-        def release(handle) #: (DeliveryHandle) { () -> void } -> void
+        # No caller claims the handle any more, once the block has run: a failure is reported.
+        def release(handle)
           failed = @lock.synchronize do
             yield
             handle.error && !handle.heard?
@@ -103,9 +98,9 @@ module Skep
           @on_failure.call(handle) if failed
         end
 
-        def acknowledged = delivered + failed #: () -> Integer
-        def size = @handles.size #: () -> Integer
-        def empty? = @handles.empty? #: () -> bool
+        def acknowledged = delivered + failed
+        def size = @handles.size
+        def empty? = @handles.empty?
 
         private
 
@@ -119,7 +114,7 @@ module Skep
           @flush_lock.unlock if flushing
         end
 
-        # Returns the handle if its message failed and nobody claims it.
+        # Returns the handle if its message failed and no caller claims it.
         def resolve(code, partition, offset, tag)
           handle = @handles.delete(tag) or return
           if code.zero?

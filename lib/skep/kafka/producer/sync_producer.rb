@@ -16,17 +16,16 @@ module Skep
         FULL_SECONDS = 1.0
         private_constant :FULL_SECONDS
 
-        attr_reader :delivered #: Integer
-        attr_reader :failed #: Integer
-        attr_reader :cause #: String?, of the last failure or error
+        attr_reader :delivered
+        attr_reader :failed
+        attr_reader :cause # of the last failure or error
 
-        def initialize(settings) #: (Hash[String, String]) -> void
+        def initialize(settings)
           super
           @delivered = @failed = 0
         end
 
         # Adds a message to the buffer. Raises DeliveryFailed if librdkafka rejects it.
-        #: (String, String?, String?, ?Hash[String, String]?, ?partition: Integer?) -> void
         def put(topic, key, payload, headers = nil, partition: nil)
           ProduceMethods.check(topic, payload, key, partition, headers)
           Kernel.loop do
@@ -39,7 +38,7 @@ module Skep
         end
 
         # Waits up to `seconds` until every message is acknowledged. Returns how many are not.
-        def flush(seconds) #: (Numeric) -> Integer
+        def flush(seconds)
           deadline = OS.now + seconds
           while waiting.positive? && (left = deadline - OS.now).positive?
             wait_for_events(left)
@@ -48,7 +47,7 @@ module Skep
         end
 
         # Handles the delivery reports that have arrived, without waiting.
-        def poll = control.drain { |event| handle_event(event) } #: () -> void
+        def poll = control.drain { |event| handle_event(event) }
 
         private
 

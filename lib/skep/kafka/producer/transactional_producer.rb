@@ -1,10 +1,10 @@
 # frozen_string_literal: true
 
-# The `child.producer` of one thread of a transactional source: a producer of its own, with a
+# The `node.producer` of one thread of a transactional source: a producer of its own, with a
 # transaction for each batch. The transaction contains what the handler produced and the offset of
 # the batch, so that both are committed, or neither.
 #
-#   producer = TransactionalProducer.new(renewable_producer, child, consumer:, report:, options:,
+#   producer = TransactionalProducer.new(renewable_producer, node, consumer:, report:, options:,
 #                                        id: "billing-host-3-1")
 #   producer.init_transactions                     # fences the previous producer with this id
 #   producer.begin_batch                           # the handler is called now
@@ -22,14 +22,14 @@ module Skep
         TIMEOUT_MS = 60_000 # librdkafka's default of transaction.timeout.ms
         CLOSE_SECONDS = 60 # that librdkafka may take to close a client
         GENERATED_ID = /\A.*-\d+-\d+/
-        TAKEN = "another process uses this transactional.id: check that no two swarms on this " \
-                "host have the same name, or the same transactional:"
-        private_constant :REPORT_AFTER, :TIMEOUT_MS, :CLOSE_SECONDS, :GENERATED_ID, :TAKEN
+        TAKEN = "another process uses this transactional.id"
+        CHECK_NAMES = "Check that no two swarms on this host have the same name, or the same " \
+                      "transactional option"
+        private_constant :REPORT_AFTER, :TIMEOUT_MS, :CLOSE_SECONDS, :GENERATED_ID, :TAKEN,
+                         :CHECK_NAMES
 
-        #: (RenewableProducer, Child, consumer: Consumer, report: Metrics::EventReporter,
-        #:   options: Config::SourceOptions, id: String) -> void
-        def initialize(renewable_producer, child, consumer:, report:, options:, id:)
-          super(renewable_producer, child)
+        def initialize(renewable_producer, node, consumer:, report:, options:, id:)
+          super(renewable_producer, node)
           @id = id
           @consumer, @report, @options = consumer, report, options
           @limit = (options.producer["transaction.timeout.ms"] || TIMEOUT_MS).to_i / 1000.0
@@ -37,9 +37,9 @@ module Skep
 
         # Raises AuthorizationError if the broker refuses the transactional.id, and
         # TransactionFailed while the node stops.
-        def init_transactions #: () -> void
+        def init_transactions
           since = OS.now
-          calls = TransactionCalls.new(@renewable_producer.producer, @consumer, @child)
+          calls = TransactionCalls.new(@renewable_producer.producer, @consumer, @node)
           calls.init_transactions { |failure| report_wait(failure, since) }
           @calls = calls
         rescue TransactionFailed => e
@@ -47,13 +47,13 @@ module Skep
           e.refused? ? raise(refusal(e)) : raise
         end
 
-        def produce(...) #: (String, String?, **untyped) -> DeliveryHandle
+        def produce(...)
           @in_transaction ? super : raise(NoTransaction)
         end
 
-        def transactional? = true #: () -> bool
+        def transactional? = true
 
-        def begin_batch #: () -> void
+        def begin_batch
           @committing = false
           init_transactions unless @calls
           @began_at = OS.now
@@ -65,7 +65,6 @@ module Skep
         end
 
         # Commits the transaction, with the offset. Returns false if the partition was lost.
-        #: (Processing::AssignedPartition, Integer) -> bool
         def await_deliveries(partition, offset)
           raise @batch_error if @batch_error
 
@@ -73,7 +72,7 @@ module Skep
           end_transaction(partition, offset)
         end
 
-        def abort_batch #: () -> void
+        def abort_batch
           @batch_error = nil
           return unless @in_transaction
 
@@ -81,7 +80,7 @@ module Skep
           roll_back
         end
 
-        def inspect #: () -> String
+        def inspect
           "#<Skep::Kafka::Producer::TransactionalProducer #{@id}#{" open" if @in_transaction}>"
         end
 
@@ -161,7 +160,7 @@ module Skep
 
         def discard
           @calls = nil
-          @child.busy(for: CLOSE_SECONDS) { @renewable_producer.discard }
+          @node.busy(for: CLOSE_SECONDS) { @renewable_producer.discard }
         end
 
         # Returns the error to raise for the batch.
@@ -185,7 +184,7 @@ module Skep
           discard
           @renewable_producer.rename(@id)
           @report.event(:kafka_transactional_id_taken, level: :warn, transactional_id: taken,
-                                                      now: @id, note: TAKEN)
+                                                      now: @id, error: TAKEN, hint: CHECK_NAMES)
           error
         end
 
@@ -193,7 +192,7 @@ module Skep
           return if @wait_reported || OS.now - since < REPORT_AFTER
 
           @wait_reported = true
-          @report.event(:kafka_transaction_waits, level: :warn, transactional_id: @id,
+          @report.event(:kafka_transaction_waiting, level: :warn, transactional_id: @id,
                                                  error: @report.clean(error.text))
         end
 
@@ -206,12 +205,12 @@ module Skep
       # librdkafka's transaction calls on one producer. Each is repeated while its error is
       # retriable.
       #
-      #   calls = TransactionCalls.new(producer, consumer, child)
+      #   calls = TransactionCalls.new(producer, consumer, node)
       #   calls.init_transactions  # once; fences older producers with this transactional.id
       #   calls.begin_transaction
       #   calls.send_offsets(list, metadata)
       #   calls.commit_transaction             # or abort_transaction
-      #   calls.committed?(partition, 41)  # was it committed, after a commit whose answer was lost?
+      #   calls.committed?(partition, 41)  # true if a commit without an answer has succeeded
       #
       # They raise TransactionFailed. None of them blocks the other threads of the process. While
       # the node stops they give up after some seconds, an abort after its first try: the next
@@ -225,26 +224,25 @@ module Skep
         QUERY_PAUSE = 0.5 # seconds, after an error
         private_constant :TRY_MS, :LONGEST, :STOP_SECONDS, :QUERY_SECONDS, :QUERY_PAUSE
 
-        def initialize(producer, consumer, child) #: (Producer, Consumer, Child) -> void
+        def initialize(producer, consumer, node)
           @handle = producer.__client.handle
           @consumer = consumer
-          @child = child
+          @node = node
           @pause = Threads::Inbox.new # stays empty: a timed wait
         end
 
         # Yields each error after which it tries again.
-        def init_transactions(&on_retry) #: () { (TransactionFailed) -> void } -> void
+        def init_transactions(&on_retry)
           call("init_transactions", on_retry:) do
             Librdkafka::Bindings.init_transactions(@handle, TRY_MS)
           end
         end
 
-        def begin_transaction #: () -> void
+        def begin_transaction
           call("begin_transaction") { Librdkafka::Bindings.begin_transaction(@handle) }
         end
 
         # metadata: librdkafka's, of the consumer's group.
-        #: (Librdkafka::TopicPartitionList, untyped) -> void
         def send_offsets(list, metadata)
           call("send_offsets_to_transaction") do
             Librdkafka::Bindings.send_offsets_to_transaction(@handle, list.pointer, metadata,
@@ -252,11 +250,11 @@ module Skep
           end
         end
 
-        def commit_transaction #: () -> void
+        def commit_transaction
           call("commit_transaction") { Librdkafka::Bindings.commit_transaction(@handle, TRY_MS) }
         end
 
-        def abort_transaction #: () -> void
+        def abort_transaction
           call("abort_transaction", stop_seconds: 0) do
             Librdkafka::Bindings.abort_transaction(@handle, TRY_MS)
           end
@@ -267,12 +265,11 @@ module Skep
         # until they do, since a batch that was committed and is processed again has its output
         # twice. Returns false without an answer if the node stops or has lost the partition:
         # nothing is processed again here then.
-        #: (Processing::AssignedPartition, Integer) -> bool
         def committed?(partition, offset)
           Kernel.loop do
-            committed = @child.busy(for: QUERY_SECONDS) { committed_offset(partition.key) }
+            committed = @node.busy(for: QUERY_SECONDS) { committed_offset(partition.key) }
             return committed > offset if committed
-            return false if @child.stopping? || partition.revoked == :lost || @consumer.fatal
+            return false if @node.stopping? || partition.revoked == :lost || @consumer.fatal
 
             @pause.pop(timeout: QUERY_PAUSE)
           end
@@ -283,7 +280,7 @@ module Skep
         # stop_seconds: how long it repeats the call once the node is stopping.
         def call(name, on_retry: nil, stop_seconds: STOP_SECONDS)
           Kernel.loop do
-            error = @child.busy(for: LONGEST) { yield }
+            error = @node.busy(for: LONGEST) { yield }
             return if error.null?
 
             failure = failure(name, error)
@@ -305,10 +302,10 @@ module Skep
         end
 
         def too_late?(stop_seconds)
-          return false unless @child.stopping?
+          return false unless @node.stopping?
 
           @stopping_since ||= OS.now
-          OS.now - @stopping_since >= [stop_seconds, (@child.time_left || 0) / 3].min
+          OS.now - @stopping_since >= [stop_seconds, (@node.time_left || 0) / 3].min
         end
 
         # Returns the committed offset, negative if there is none, or nil without an answer.

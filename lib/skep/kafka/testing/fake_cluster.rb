@@ -7,7 +7,7 @@ module Skep
     module Testing
       # The messages of one partition, read as from a Librdkafka::PartitionQueue.
       class FakeLog
-        def initialize(messages) #: (Array[Message]) -> void
+        def initialize(messages)
           @all = messages.sort_by(&:offset)
           @next = 0
         end
@@ -24,12 +24,12 @@ module Skep
           @next < @all.size ? @all[@next].offset : self.end
         end
 
-        def end = @all.last.offset + 1 #: () -> Integer
+        def end = @all.last.offset + 1
         def notify(_wakeup_pipe, _number) = nil
         def position = nil
         def leader_epoch = nil
         def low_watermark = nil
-        def behind? = @next < @all.size #: () -> bool
+        def behind? = @next < @all.size
         def close = nil
         def inspect = "#<Skep::Kafka::Testing::FakeLog messages=#{@all.size}>"
 
@@ -47,9 +47,9 @@ module Skep
 
       # Keeps the offsets that a worker stores.
       class FakeConsumer
-        attr_reader :stored #: Hash[[String, Integer], Integer]
+        attr_reader :stored
 
-        def initialize(logs) #: (Hash[[String, Integer], FakeLog]) -> void
+        def initialize(logs)
           @logs = logs
           @stored = {}
         end
@@ -75,7 +75,7 @@ module Skep
       # A message that a handler has produced.
       ProducedMessage = Struct.new(:topic, :payload, :key, :headers, :partition, :timestamp)
 
-      # Replaces `child.producer` in tests. Each message is delivered at once.
+      # Replaces `node.producer` in tests. Each message is delivered at once.
       #
       #   producer.produce("out", "payload", key: "k").wait    # => its DeliveryReport
       class FakeProducer
@@ -97,15 +97,12 @@ module Skep
         end
         private_constant :Place, :Delivery
 
-        #: (Array[ProducedMessage], ?transactional: bool) -> void
         def initialize(produced, transactional: false)
           @produced = produced
           @transactional = transactional
           @offsets = Hash.new(-1)
         end
 
-        #: (String, String?, ?key: String?, ?headers: Hash?, ?partition: Integer?,
-        #:   ?timestamp: untyped) -> Delivery
         def produce(topic, payload = nil, key: nil, headers: nil, partition: nil, timestamp: nil)
           Producer::ProduceMethods.check(topic.to_s, payload, key, partition, headers)
           headers ||= {}
@@ -142,17 +139,17 @@ module Skep
 
       # Makes a producer for each worker of a test run.
       FakeProducers = Struct.new(:produced, :transactional) do
-        def for_thread(child, _thread)
-          FakeProducer.new(produced, transactional:).tap { |producer| child.__lend(producer) }
+        def for_thread(node, _thread)
+          FakeProducer.new(produced, transactional:).tap { |producer| node.__lend(producer) }
         end
       end
 
       # Keeps the messages that would be written to the dead letter topic, with their headers.
       class FakeDeadLetterQueue < Failure::DeadLetterQueue
-        attr_reader :messages #: Array[Message], the original messages
-        attr_reader :written #: Array[ProducedMessage]
+        attr_reader :messages # the original messages
+        attr_reader :written
 
-        def initialize(options, child) #: (Config::SourceOptions, FakeChild) -> void
+        def initialize(options, node)
           super
           @messages = []
           @written = []

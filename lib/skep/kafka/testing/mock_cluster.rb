@@ -12,13 +12,12 @@ module Skep
   module Kafka
     module Testing
       class MockCluster
-        def self.serve(owner:) #: (owner: Integer) -> void
+        def self.serve(owner:)
           plan = JSON.parse(ARGV.fetch(0))
           new(**plan.transform_keys(&:to_sym)).serve($stdin, $stdout, owner)
         end
 
         # rebalance_delay: seconds that an empty group waits for more members.
-        #: (topics: Hash[String, Integer], nodes: Integer, rebalance_delay: Numeric) -> void
         def initialize(topics:, nodes:, rebalance_delay:)
           @nodes = nodes
           settings = { "bootstrap.servers" => "127.0.0.1:1", "log_level" => "2" }
@@ -31,12 +30,12 @@ module Skep
         end
 
         # Leaves without ado: there is nothing to keep.
-        def serve(input, output, owner) #: (IO, IO, Integer) -> void
+        def serve(input, output, owner)
           output.sync = true
           output.puts(Librdkafka::Bindings.mock_cluster_bootstraps(@cluster))
           while ready(input, owner) == input && (line = input.gets)
             command, *facts = JSON.parse(line)
-            obey(command, *facts)
+            handle(command, *facts)
             output.puts("done")
             break if command == "stop"
           end
@@ -53,7 +52,7 @@ module Skep
           IO.select(watched).first.then { |found| found.size > 1 ? @owner.to_io : found.first }
         end
 
-        def obey(command, *facts)
+        def handle(command, *facts)
           case command
           when "topic" then topic(*facts)
           when "refuse" then Librdkafka::Bindings.mock_topic_set_error(@cluster, facts.first, Librdkafka::ErrorCode::TOPIC_AUTHORIZATION_FAILED)

@@ -11,48 +11,54 @@ module Skep
       #   app.work("orders")            # => the work that reads this topic, or as this group
       #   app.work("orders").run([…])   # => TestResult
       class SwarmFile
-        # A source and its handler.
+        # A source and its handler, with the swarm's around_handler and on_error blocks.
         #
         #   work.source     # => Source
-        #   work.handler    # => Proc, the block that swarm.work was given
-        Work = Struct.new(:source, :handler) do
+        #   work.handler    # => the block that swarm.work was given
+        #   work.on_error   # => [Proc]
+        Work = Struct.new(:source, :handler, :on_error) do
           # See Testing.run.
-          def run(messages, **how) = Testing.run(source, messages, **how, &handler)
+          def run(messages, node: Testing.node(on_error:), **how)
+            Testing.run(source, messages, node:, **how, &handler)
+          end
 
           # Calls the handler once with the batch and returns its result.
-          #: (Batch, ?FakeChild) -> untyped
-          def call(batch, child = Testing.child) = handler.call(batch, child)
+          def call(batch, node = Testing.node) = handler.call(batch, node)
 
-          def topics = source.facts[:topics] #: () -> Array[String], which it reads
-          def group = source.facts[:group] #: () -> String, the consumer group
+          def topics = source.facts[:topics] # which it reads
+          def group = source.facts[:group] # the consumer group
 
           def inspect = "#<Skep::Kafka::Testing::Work #{topics.join(",")} group=#{group}>"
         end
 
-        attr_reader :swarm #: Swarm, the definition in the file
-        attr_reader :works #: Array[Work], each with `call` and `run`
+        attr_reader :swarm # the definition in the file
+        attr_reader :works # each with `call` and `run`
 
-        def initialize(path) #: (String) -> void
+        def initialize(path)
           @path = path
           @swarm = Swarm::Definition::Loader.new(path).swarm
           tasks = @swarm.tasks.select { |task| task.source.is_a?(Source) }
-          @works = tasks.map { |task| Work.new(task.source, task.handler) }
+          around, on_error = %i[around_handler on_error].map { |name| @swarm.__hooks(name) }
+          @works = tasks.map do |task|
+            handler = Swarm::Processes::AroundHandler.wrap(task.handler, around)
+            Work.new(task.source, handler, on_error)
+          end
         end
 
         # Runs what a mold and then a node run before the work.
-        def boot(child = Testing.child) #: (?FakeChild) -> FakeChild
+        def boot(node = Testing.node)
           %i[preload warm].each { |name| @swarm.__hooks(name).each(&:call) }
-          @swarm.__hooks(:on_boot).each { |hook| hook.call(child) }
-          child
+          @swarm.__hooks(:on_boot).each { |hook| hook.call(node) }
+          node
         end
 
         # Without a name the only work. Raises ArgumentError if there is none or more than one.
-        def work(name = nil) #: (?String?) -> Work
+        def work(name = nil)
           found = works.select { |one| name.nil? || one.topics.include?(name) || one.group == name }
           return found.first if found.one?
 
-          raise ArgumentError, "#{@path} has #{found.size} works that read " \
-                               "#{name || "from Kafka"}, of #{works.inspect}"
+          raise ArgumentError, "#{@path} must have one work that reads #{name || "from Kafka"} " \
+                               "(got #{found.size}, of #{works.inspect})"
         end
 
         def inspect = "#<Skep::Kafka::Testing::SwarmFile #{@path} works=#{works.size}>"

@@ -2,7 +2,7 @@
 
 # Runs a source's handler over messages without a broker (TestRun), and says what became of them
 # (TestResult). The worker, the scheduler and the partitions are those of a node
-# (GroupMember.build); the consumer, the producer and the child are fakes.
+# (GroupMember.build); the consumer, the producer and the node are fakes.
 module Skep
   module Kafka
     module Testing
@@ -11,19 +11,19 @@ module Skep
       #   result.done           # => [Message], the handler returned, or marked them
       #   result.retried        # => [{ offset:, error:, attempt:, … }], each time it raised
       #   result.dead_letters   # => [ProducedMessage], written to the dead letter topic
-      #   result.buried         # => [Message], the originals of these
+      #   result.dead_lettered  # => [Message], the originals of these
       #   result.filtered       # => [Message], which `filter:` kept from the handler
-      #   result.left           # => [Message], which would be delivered again
+      #   result.pending        # => [Message], which would be delivered again
       #   result.committed      # => { ["orders", 0] => 42 }, where another node would continue
-      #   result.child          # => the FakeChild
+      #   result.node          # => the FakeNode
       #   result.clean?         # is everything done, at the first attempt?
-      TestResult = Struct.new(:done, :retried, :dead_letters, :buried, :filtered, :left, :committed,
-                              :child, keyword_init: true) do
+      TestResult = Struct.new(:done, :retried, :dead_letters, :dead_lettered, :filtered, :pending,
+                              :committed, :node, keyword_init: true) do
         # Returns true if everything is done, at the first attempt.
-        def clean? = [retried, dead_letters, left].all?(&:empty?) #: () -> bool
+        def clean? = [retried, dead_letters, pending].all?(&:empty?)
 
-        def inspect #: () -> String
-          counts = %i[done retried dead_letters filtered left].map do |name|
+        def inspect
+          counts = %i[done retried dead_letters filtered pending].map do |name|
             "#{name}=#{self[name].size}"
           end
           "#<Skep::Kafka::Testing::TestResult #{counts.join(" ")}>"
@@ -33,24 +33,24 @@ module Skep
       # Processes messages on the calling thread, with the worker, scheduler and partitions of a
       # node. Backoffs are over at once.
       #
-      #   TestRun.new(source, messages, child:, retries: 10, handler:).run   # => TestResult
+      #   TestRun.new(source, messages, node:, retries: 10, handler:).run   # => TestResult
       class TestRun
-        def initialize(source, messages, child:, retries:, handler:)
+        def initialize(source, messages, node:, retries:, handler:)
           @options = source.__options.timeless
           wrong = source.errors - [*Librdkafka::Bindings.missing_library]
           raise ConfigurationError.new(sentences: wrong) if wrong.any?
 
-          @child, @handler = child, handler
-          @limit = retries + (2 * @options.attempts.to_i) # as batches, then message by message
+          @node, @handler = node, handler
+          @limit = retries + (2 * @options.max_attempts.to_i) # as batches, then message by message
           @messages = make(messages)
           @handed, @returned = {}, {}
           @tries = Hash.new(0)
         end
 
         # Processes until everything is done, or nothing moves any more.
-        def run #: () -> TestResult
+        def run
           set_up
-          step until @child.quiet? || @over || stuck?
+          step until @node.quiet? || @over || stuck?
           result
         ensure
           @scheduler&.close
@@ -78,12 +78,12 @@ module Skep
         # Connects the same objects as a node does, with a consumer, outputs and a dead letter queue
         # that need no cluster.
         def build
-          @dead_letters = FakeDeadLetterQueue.new(@options, @child)
+          @dead_letters = FakeDeadLetterQueue.new(@options, @node)
           pipeline = Consumer::GroupMember.build(
-            options: @options, child: @child, consumer: @consumer, dead_letter: @dead_letters,
-            report: Metrics::EventReporter.new(@child, @options.settings),
+            options: @options, node: @node, consumer: @consumer, dead_letter_queue: @dead_letters,
+            report: Metrics::EventReporter.new(@node, @options.settings),
             lease: Processing::MembershipLease.new(Float::MAX / 1e10),
-            outputs: FakeProducers.new(@child.produced, @options.transactional),
+            outputs: FakeProducers.new(@node.produced, @options.transactional),
             handler: method(:handle), threads: 1
           )
           @scheduler, @metrics = pipeline.scheduler, pipeline.metrics
@@ -107,10 +107,10 @@ module Skep
           deadline ? @scheduler.wake_ready(deadline) : @over = true
         end
 
-        def handle(batch, child)
+        def handle(batch, node)
           @tries[place(batch.messages.first)] += 1
           record(batch, @handed)
-          @handler.call(batch, child)
+          @handler.call(batch, node)
           record(batch, @returned) unless batch.__requested
         end
 
@@ -124,13 +124,14 @@ module Skep
 
         def result
           positions = @scheduler.done.to_h { |topic, number, offset| [[topic, number], offset] }
-          buried = @dead_letters.messages
-          dead = buried.to_h { |one| [place(one), true] }
-          past, left = (@messages - buried).partition { |one| past?(one, positions) }
+          dead_lettered = @dead_letters.messages
+          dead = dead_lettered.to_h { |one| [place(one), true] }
+          past, pending = (@messages - dead_lettered).partition { |one| past?(one, positions) }
           done, filtered = past.partition { |one| @handed.key?(place(one)) }
-          TestResult.new(done:, filtered:, left: left.reject { |one| dead.key?(place(one)) },
-                         retried: @child.told(:handler_failed), dead_letters: @dead_letters.written,
-                         buried:, committed: positions, child: @child)
+          TestResult.new(done:, filtered:, pending: pending.reject { |one| dead.key?(place(one)) },
+                         retried: @node.events_named(:handler_failed),
+                         dead_letters: @dead_letters.written,
+                         dead_lettered:, committed: positions, node: @node)
         end
 
         def past?(message, positions)

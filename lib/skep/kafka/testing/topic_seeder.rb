@@ -14,38 +14,38 @@ module Skep
     module Testing
       class TopicSeeder
         PACE = 1_000 # messages between two calls of the block
-        SECONDS = 30
-        LATE = "no answer within #{SECONDS} s"
-        private_constant :PACE, :SECONDS, :LATE
+        private_constant :PACE
 
-        def initialize(bootstrap, topic, kafka: {}) #: (String, String, ?kafka: Hash) -> void
+        # timeout: seconds that each call waits for the broker's answer.
+        def initialize(bootstrap, topic, kafka: {}, timeout: 30)
           settings = Config::ClientConfig.new({ "linger.ms" => 5, **kafka,
             "bootstrap.servers" => bootstrap })
           raise ConfigurationError.new(sentences: settings.errors) unless settings.errors.empty?
 
           @topic = topic
+          @timeout = timeout
           @brokers = settings.brokers
           @writer = Producer::SyncProducer.new(settings.producer)
         end
 
         # Makes the topic unless it is there. Was it made?
-        def create_topic(partitions, copies: 1) #: (Integer, ?copies: Integer) -> bool
+        def create_topic(partitions, copies: 1)
           answers = @writer.queue
           requests = Librdkafka::AdminRequests
-          requests.create_topic(@writer, answers, @topic, partitions, copies, SECONDS)
-          code, text = answers.wait(SECONDS + 1) { |event| requests.created_in(event) }
+          requests.create_topic(@writer, answers, @topic, partitions, copies, @timeout)
+          code, text = answers.wait(@timeout + 1) { |event| requests.created_in(event) }
           return code.zero? if [0, Librdkafka::ErrorCode::TOPIC_ALREADY_EXISTS].include?(code)
 
-          raise LibrdkafkaError.new(call: "the new topic #{@topic}", text: text || LATE)
+          raise LibrdkafkaError.new(call: "the new topic #{@topic}", text: text || late)
         ensure
           answers&.close
         end
 
         # Deletes the topic and all that is in it; false where the brokers wouldn't.
-        def delete_topic #: () -> bool
+        def delete_topic
           answers = @writer.queue
-          Librdkafka::AdminRequests.delete_topic(@writer, answers, @topic, SECONDS)
-          deleted = answers.wait(SECONDS + 1) do |event|
+          Librdkafka::AdminRequests.delete_topic(@writer, answers, @topic, @timeout)
+          deleted = answers.wait(@timeout + 1) do |event|
             Librdkafka::AdminRequests.deleted_in(event).first.zero?
           end
           deleted || false
@@ -55,7 +55,7 @@ module Skep
 
         # Writes the items and waits until all have arrived. How many those were; raises
         # DeliveryFailed if one got lost.
-        def publish(items) #: (Enumerable[[String?, String?]]) ?{ (Integer) -> void } -> Integer
+        def publish(items)
           before = @writer.delivered
           sent = 0
           items.each do |key, payload, partition|
@@ -68,17 +68,19 @@ module Skep
           arrived(before)
         end
 
-        def close = @writer.close #: () -> void, once what is on its way has gone
+        def close = @writer.close # once what is on its way has gone
 
         def inspect
           "#<Skep::Kafka::Testing::TopicSeeder #{@topic} brokers=#{@brokers}>"
-        end #: () -> String
+        end
 
         private
 
+        def late = "no answer within #{@timeout} s"
+
         def arrived(before)
-          missing = @writer.flush(SECONDS) + @writer.failed
-          raise DeliveryFailed.new(topic: @topic, cause: @writer.cause || LATE) if missing.positive?
+          missing = @writer.flush(@timeout) + @writer.failed
+          raise DeliveryFailed.new(topic: @topic, cause: @writer.cause || late) if missing.positive?
 
           @writer.delivered - before
         end

@@ -8,9 +8,8 @@ module Skep
       # What groups of both versions have in common; V1 and V2 name the files. Not every group
       # counts memory: it stands for the nearest ancestor that does.
       class Group
-        attr_reader :directory #: String
+        attr_reader :directory
 
-        #: (String? directory, String? top) -> Group?
         def self.at(directory, top)
           return unless directory
 
@@ -19,8 +18,6 @@ module Skep
         end
 
         # Returns the quota, in processors, of each group from this directory up that has one.
-        #
-        #: (String? directory, String? top) -> Array[Float]
         def self.cpu_quotas(directory, top)
           return [] unless directory
 
@@ -30,19 +27,16 @@ module Skep
           end
         end
 
-        #: (String directory, String top) -> void
         def initialize(directory, top)
           @directory = directory
           @top = top
         end
 
-        #: () -> Integer?
         def current
           used = Paths.number("#{directory}/#{self.class::USED}") or return
           used - (Paths.field("#{directory}/memory.stat", self.class::CACHE) || 0)
         end
 
-        #: () -> Integer?
         def oom_kills = Paths.field("#{directory}/#{self.class::KILLS}", "oom_kill")
 
         private

@@ -8,30 +8,22 @@ module Skep
       module Paths
         class << self
           # Returns the directory and its ancestors, up to the top.
-          #
-          #: (String directory, String top) -> Array[String]
           def upwards(directory, top)
             found = [directory]
             found << File.dirname(found.last) while found.last.start_with?("#{top}/")
             found
           end
 
-          #: (String path) -> Integer?
           def number(path) = read(path)&.then { |text| Integer(text, 10, exception: false) }
 
           # Returns the numbers of a file that has several in a line; nil for other words.
-          #
-          #: (String path) -> Array[Integer?]
           def numbers(path)
             read(path).to_s.split.map { |text| Integer(text, 10, exception: false) }
           end
 
-          #: (String path, String name) -> Integer?
           def field(path, name) = read(path)&.slice(/^#{name} (\d+)$/, 1)&.to_i
 
           # Returns the seconds in a pressure file: some avg10=0.00 … total=microseconds.
-          #
-          #: (String path) -> Float?
           def stalled(path)
             total = read(path)&.slice(/^some .*total=(\d+)/, 1)
             total && (total.to_i / 1e6)

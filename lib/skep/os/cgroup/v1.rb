@@ -12,19 +12,14 @@ module Skep
         private_constant :NONE
 
         # Returns the quota and its period in microseconds; a quota of -1 is none.
-        #
-        #: (String path) -> [Integer?, Integer?]
         def self.cpu_bandwidth(path)
           %w[cpu.cfs_quota_us cpu.cfs_period_us].map { |file| Paths.number("#{path}/#{file}") }
         end
 
-        #: () -> Integer?
         def limit = numbers("memory.limit_in_bytes").select { |bytes| bytes < NONE }.min
 
-        #: () -> nil
         def high = nil
 
-        #: () -> nil
         def stalled = nil
       end
     end

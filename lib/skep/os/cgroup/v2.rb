@@ -10,17 +10,12 @@ module Skep
         USED, CACHE, KILLS = "memory.current", "inactive_file", "memory.events"
 
         # Returns the quota and its period in microseconds; nil for "max".
-        #
-        #: (String path) -> [Integer?, Integer?]
         def self.cpu_bandwidth(path) = Paths.numbers("#{path}/cpu.max")
 
-        #: () -> Integer?
         def limit = numbers("memory.max").min
 
-        #: () -> Integer?
         def high = numbers("memory.high").min
 
-        #: () -> Float?
         def stalled = Paths.stalled("#{directory}/memory.pressure")
       end
     end

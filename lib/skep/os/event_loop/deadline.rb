@@ -14,7 +14,6 @@ module Skep
         FACTOR = 10
         private_constant :FACTOR
 
-        #: (EventLoop, Numeric seconds, Proc) -> void
         def initialize(loop, seconds, block)
           @loop = loop
           @seconds = seconds
@@ -22,13 +21,10 @@ module Skep
           start(seconds)
         end
 
-        #: () -> nil
         def cancel = @timer.cancel
 
-        #: () -> bool
         def pending? = @timer.pending?
 
-        #: () -> String
         def inspect = "#<#{self.class} #{@timer.inspect}>"
 
         private

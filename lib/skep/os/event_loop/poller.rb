@@ -20,14 +20,12 @@ module Skep
     class EventLoop
       class Poller
         Entry = Struct.new(:io, :token, :read, :write, :serial) do
-          #: () -> bool
           def interested? = read || write
         end
         private_constant :Entry
 
         include Fallback
 
-        #: () -> void
         def initialize
           @entries = {}.compare_by_identity
           @serials = {}
@@ -37,8 +35,6 @@ module Skep
         end
 
         # Watches an IO, or the `to_io` of another object.
-        #
-        #: (IO, untyped token, ?read: bool, ?write: bool) -> self
         def add(io, token, read: true, write: false)
           assert_open
           raise ArgumentError, "#{io.inspect} is in the poller already" if @entries.key?(io)
@@ -53,7 +49,6 @@ module Skep
           raise
         end
 
-        #: (IO, untyped token, read: bool, write: bool) -> self
         def modify(io, token, read:, write:)
           assert_open
           entry = @entries.fetch(io) { raise ArgumentError, "#{io.inspect} isn't in the poller" }
@@ -66,8 +61,6 @@ module Skep
         end
 
         # Stops watching the io, if it is in the poller.
-        #
-        #: (IO) -> self
         def remove(io)
           assert_open
           entry = @entries.delete(io) or return self
@@ -77,14 +70,11 @@ module Skep
         end
 
         # Waits for at most so many seconds (nil: for ever); other threads run meanwhile.
-        #
-        #: (?Numeric? seconds) -> Array[[untyped token, bool readable, bool writable]]
         def wait(seconds = nil)
           assert_open
           ready(seconds && [seconds, 0].max)
         end
 
-        #: () -> nil
         def close
           return if @closed
 
@@ -95,23 +85,18 @@ module Skep
           nil
         end
 
-        #: () -> bool
         def closed? = @closed
 
-        #: () -> Integer
         def size = @entries.size
 
-        #: () -> String
         def inspect = "#<#{self.class} #{@closed ? "closed" : "ios=#{size}"}>"
 
         private
 
-        #: () -> void
         def assert_open
           raise IOError, "closed poller" if @closed
         end
 
-        #: (Entry, bool was) -> void
         def change(entry, was)
           return entry.interested? ? enter(entry) : nil unless was
 
@@ -119,8 +104,6 @@ module Skep
         end
 
         # Removes IOs that were closed before they were removed.
-        #
-        #: () -> void
         def forget_closed
           @entries.delete_if { |_io, entry| entry.io.closed? && @serials.delete(entry.serial) }
         end

@@ -16,15 +16,12 @@ module Skep
 
         # Signals that arrive without a pause may keep the fallback from its look.
         module Fallback
-          #: (IO) -> bool
           def writable?(io) = !ReadyNow.again { |seconds| io.wait_writable(seconds) }.nil?
         end
         private_constant :Fallback
         extend Fallback
 
         # Calls the block, which waits for at most the given seconds, until it returns a value.
-        #
-        #: [T] () { (Numeric seconds) -> T? } -> T?
         def self.again
           SECONDS.each { |seconds| (found = yield(seconds)) and return found }
           nil

@@ -10,10 +10,9 @@ module Skep
       #   timer.from       # => the earliest time: the deadline less `early:`
       #   timer.cancel
       class Timer
-        attr_reader :deadline #: Float
-        attr_reader :from #: Float
+        attr_reader :deadline
+        attr_reader :from
 
-        #: (TimerQueue, Float deadline, Proc, ?from: Float) -> void
         def initialize(timers, deadline, block, from: deadline)
           @timers = timers
           @deadline = deadline
@@ -22,31 +21,23 @@ module Skep
         end
 
         # Discards the block. Does nothing after it has run.
-        #
-        #: () -> nil
         def cancel
           @timers&.delete(self)
           @timers = @block = nil
         end
 
         # Returns true until it has run or is cancelled.
-        #
-        #: () -> bool
         def pending? = !@block.nil?
 
         # Takes it from the queue, to be run before its deadline.
-        #
-        #: () -> void
         def __leave = @timers.delete(self)
 
-        #: () -> void
         def __call
           block = @block
           @timers = @block = nil
           block.call
         end
 
-        #: () -> String
         def inspect = "#<#{self.class} deadline=#{deadline}#{" done" unless pending?}>"
       end
     end

@@ -12,13 +12,11 @@ module Skep
       #   timers.take(OS.now)   # => the first Timer due, or nil
       #   timers.early(OS.now)  # => those not due that may run early now
       class TimerQueue
-        #: () -> void
         def initialize
           @sorted = []
           @patient = []
         end
 
-        #: (Float deadline, Proc, ?early: Numeric) -> Timer
         def add(deadline, block, early: 0)
           timer = Timer.new(self, deadline, block, from: deadline - early)
           @patient << timer if early.positive?
@@ -27,32 +25,26 @@ module Skep
           timer
         end
 
-        #: (Timer) -> void
         def delete(timer)
           [@sorted, @patient].each { |all| all.delete_if { |other| other.equal?(timer) } }
         end
 
-        #: (Float now) -> Timer?
         def take(now)
           return unless @sorted.any? && @sorted.last.deadline <= now
 
           @sorted.pop.tap { |timer| @patient.delete(timer) }
         end
 
-        #: (Float now) -> Array[Timer]
         def early(now)
           return [] if @patient.empty?
 
           @patient.select { |timer| timer.from <= now && timer.deadline > now }.sort_by(&:deadline)
         end
 
-        #: () -> Float?
         def deadline = @sorted.last&.deadline
 
-        #: () -> Integer
         def size = @sorted.size
 
-        #: () -> void
         def clear = [@sorted, @patient].each(&:clear)
       end
       private_constant :TimerQueue

@@ -10,7 +10,6 @@ module Skep
       #   watch.read = false    # no longer if it is readable
       #   watch.cancel          # before socket.close
       class Watch
-        #: (Poller, IO, bool write, Proc) -> void
         def initialize(poller, io, write, block)
           @poller = poller
           @io = io
@@ -20,36 +19,28 @@ module Skep
           poller.add(io, self, read: true, write: write)
         end
 
-        #: (bool) -> void
         def write=(wanted)
           interest(@read, wanted)
         end
 
-        #: (bool) -> void
         def read=(wanted)
           interest(wanted, @write)
         end
 
         # Stops watching. May be called again.
-        #
-        #: () -> nil
         def cancel
           @poller.remove(@io) unless cancelled? || @poller.closed?
           @block = nil
         end
 
-        #: () -> bool
         def cancelled? = @block.nil?
 
-        #: (bool readable, bool writable) -> void
         def __call(readable, writable) = @block&.call(readable, writable)
 
-        #: () -> String
         def inspect = "#<#{self.class} #{cancelled? ? "cancelled" : @io.inspect}>"
 
         private
 
-        #: (bool, bool) -> void
         def interest(read, write)
           return if cancelled? || (read == @read && write == @write)
 

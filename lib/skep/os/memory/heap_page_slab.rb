@@ -23,27 +23,20 @@ module Skep
       module HeapPageSlab
         # Ruby code can't intercept Ruby's allocations: the fallback does nothing.
         module Fallback
-          #: () -> bool
           def installed? = false
 
-          #: () -> Integer
           def records = 0
 
-          #: () -> Integer
           def bytes = 0
 
-          #: () -> Integer
           def shared_bytes = 0
 
-          #: () -> Integer
           def given_back = 0
 
           private
 
-          #: () -> void
           def unwatch = nil
 
-          #: () -> String?
           def set_up = "it needs skep's C extension"
         end
         private_constant :Fallback
@@ -51,14 +44,10 @@ module Skep
         extend Fallback
 
         # Starts to allocate records in the slab. May be called again.
-        #
-        #: () -> String?
         def self.install = @refusal = set_up
 
         # Moves the slab into a file that children forked from now on share. May be called again;
         # children forked before keep what they share.
-        #
-        #: () -> String?
         def self.share
           return @refusal if @refusal
           return "skep/reshare wasn't required" unless installed?
@@ -68,8 +57,6 @@ module Skep
         end
 
         # Stops sharing pages again in this process; later calls of #share return the reason.
-        #
-        #: (String reason) -> void
         def self.stop(reason)
           @refusal ||= reason
           unwatch

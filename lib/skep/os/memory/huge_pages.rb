@@ -26,20 +26,16 @@ module Skep
         module Fallback
           private
 
-          #: () { () -> String? } -> String?
           def allowed = yield
 
-          #: () -> String?
           def unsupported = "huge pages need skep's C extension and Linux 6.1"
         end
         private_constant :Fallback
 
         extend Fallback
 
-        #: () -> bool
         def self.supported? = allowed { unsupported }.nil?
 
-        #: () -> Report
         def self.collapse
           before = Memory.huge_bytes || 0
           why = allowed do
@@ -51,8 +47,6 @@ module Skep
 
         # Returns the ranges that may be collapsed, as [address, bytes]. Read as bytes, because a
         # path need not be text in this locale.
-        #
-        #: () -> Array[[Integer, Integer]]
         def self.areas
           File.foreach("/proc/self/maps", mode: "rb").filter_map do |line|
             range, rights, _offset, _device, inode, name = line.split

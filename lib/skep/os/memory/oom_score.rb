@@ -16,7 +16,6 @@ module Skep
         FILE = "/proc/self/oom_score_adj"
         private_constant :HIGHEST, :FILE
 
-        #: () -> Integer?
         def self.adjustment
           Integer(File.read(FILE))
         rescue SystemCallError, ArgumentError # no Linux, or a /proc that hides it
@@ -24,8 +23,6 @@ module Skep
         end
 
         # Values above 1000 count as 1000. Without permission nothing changes.
-        #
-        #: (Integer) -> void
         def self.adjustment=(score)
           File.write(FILE, [score, HIGHEST].min.to_s)
         rescue SystemCallError # no Linux, or not root's own: where it was is where it stays

@@ -20,11 +20,8 @@ module Skep
         private_constant :PAGE
 
         # Returns true if this system has these counters.
-        #
-        #: () -> bool
         def self.known? = OS.machine.exist?("/proc/self/statm")
 
-        #: (?Integer pid) -> Statm?
         def self.of(pid = Process.pid)
           _size, resident, shared = OS.machine.read("/proc/#{pid}/statm").split.first(3).map(&:to_i)
           new(rss: resident * PAGE, anonymous: (resident - shared) * PAGE) if resident&.positive?

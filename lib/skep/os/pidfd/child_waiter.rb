@@ -11,9 +11,8 @@ module Skep
       #
       # It writes a byte instead of closing the pipe: forked siblings may have copies of its end.
       class ChildWaiter
-        attr_reader :to_io #: IO
+        attr_reader :to_io
 
-        #: (Integer pid) -> void
         def initialize(pid)
           @to_io, @witness = OS.pipe
           @owner = Process.pid
@@ -22,8 +21,6 @@ module Skep
 
         # A class method, so that the thread's block doesn't keep the waiter from being collected.
         # Only the wait may be interrupted.
-        #
-        #: (Integer pid, IO witness) -> Thread
         def self.watch(pid, witness)
           Thread.new do
             Thread.current.name = "skep.waiter"
@@ -33,15 +30,13 @@ module Skep
             nil # Other code reaped it: the status is lost.
           ensure
             # A kill between Ruby's close of the IO and the system's would leave the fd open.
-            Thread.handle_interrupt(Object => :never) { tell(witness) }
+            Thread.handle_interrupt(Object => :never) { report(witness) }
           end
         end
 
-        #: () { () -> untyped } -> untyped
         def self.interruptible(&) = Thread.handle_interrupt(Object => :immediate, &)
 
-        #: (IO witness) -> void
-        def self.tell(witness)
+        def self.report(witness)
           Thread.current[:over] = true
           witness.write(".")
         rescue Errno::EPIPE
@@ -49,24 +44,17 @@ module Skep
         ensure
           witness.close
         end
-        private_class_method :interruptible, :tell
+        private_class_method :interruptible, :report
 
-        #: () -> Process::Status?
         def status = @thread[:status]
 
         # Returns true once the pipe is readable, or is about to be.
-        #
-        #: () -> bool
         def over? = @thread.key?(:over)
 
         # Returns false in a forked child, which doesn't have the thread.
-        #
-        #: () -> bool
         def ours? = @owner == Process.pid
 
         # The kill may arrive between the thread's last write and its close of the pipe.
-        #
-        #: () -> void
         def close
           @thread.kill.join if ours?
           [@to_io, @witness].each(&:close)

@@ -23,14 +23,11 @@ module Skep
         # Methods of the class.
         module Many
           # Closes many pidfds in a forked child, after #hold in the parent.
-          #
-          #: (Array[Pidfd]) -> void
           def abandon(pidfds) = pidfds.each(&:close)
         end
 
         private
 
-        #: () -> void
         def attach
           @waiter = nil
           @beginning = Mutex.new # one of several waiting threads starts the waiter
@@ -40,37 +37,31 @@ module Skep
           raise Errno::ESRCH, "process #{pid}" unless @io || @identity
         end
 
-        #: () -> bool
         def running?
           return EventLoop::ReadyNow.again { |seconds| @io.wait_readable(seconds) }.nil? if @io
 
           @identity.running?
         end
 
-        #: (Numeric? timeout) -> bool
         def gone?(timeout)
           io = witness
           return vanished?(timeout) unless io
 
-          ready = io.wait_readable(timeout) || told?
+          ready = io.wait_readable(timeout) || exited?
           raise IOError, "closed meanwhile" if @closed
 
           ready ? true : false
         end
 
         # Returns true if it has exited, also when signals interrupt the wait.
-        #
-        #: () -> boolish
-        def told?
+        def exited?
           @waiter ? @waiter.over? : EventLoop::ReadyNow.again { |seconds| @io.wait_readable(seconds) }
         end
 
-        #: (Numeric settle) -> void
         def reap(_settle)
           @status = @waiter&.status
         end
 
-        #: (Integer, bool) -> void
         def deliver(number, group)
           raise Errno::ESRCH, "process #{pid}" unless @identity&.same?
 
@@ -78,8 +69,6 @@ module Skep
         end
 
         # Returns the adopted io, or that of a child's waiter.
-        #
-        #: () -> IO?
         def witness
           return @io if @io
 
@@ -90,20 +79,16 @@ module Skep
         end
 
         # Not interruptible: the status would be lost with the waiter.
-        #
-        #: () -> void
         def begin_wait
           Thread.handle_interrupt(Object => :never) do
             @beginning.synchronize { @waiter ||= (ChildWaiter.new(pid) if @identity.child?) }
           end
         end
 
-        #: () -> void
         def release
           [@io, @waiter, @identity].each { |own| own&.close }
         end
 
-        #: (Numeric? timeout) -> bool
         def vanished?(timeout)
           deadline = timeout && (OS.now + timeout)
           pause = 0.001

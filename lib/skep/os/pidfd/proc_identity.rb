@@ -14,7 +14,6 @@ module Skep
       # even if the pid is reused. Without /proc the start time from ps is compared, in seconds.
       # Source: proc(5), /proc/[pid]/stat.
       class ProcIdentity
-        #: (Integer pid) -> ProcIdentity?
         def self.of(pid)
           identity = new(pid, File.directory?("/proc/self") ? File.open("/proc/#{pid}/stat") : nil)
           identity.same? ? identity : identity.close
@@ -22,44 +21,34 @@ module Skep
           nil # There is no such process.
         end
 
-        #: (Integer pid, File? stat) -> void
         def initialize(pid, stat)
           @pid = pid
           @stat = stat
           @started = look&.last
         end
 
-        #: () -> bool
         def same? = !held.nil?
 
-        #: () -> bool
         def running?
           _parent, state, = held
           !state.nil? && !state.start_with?("Z", "X")
         end
 
-        #: () -> bool
         def child? = held&.first == Process.pid
 
-        #: () -> nil
         def close = @stat&.close
 
         private
 
         # Returns the facts while the process has the pid.
-        #
-        #: () -> [Integer, String, String]?
         def held
           facts = look
           facts if facts && facts.last == @started
         end
 
         # Returns the parent's pid, the state and the start time of the process with this pid.
-        #
-        #: () -> [Integer, String, String]?
         def look = @stat ? from_proc : from_ps
 
-        #: () -> [Integer, String, String]?
         def from_proc
           # The command is in parentheses and may contain any byte: the last ")" ends it.
           fields = @stat.pread(4096, 0).b.rpartition(")").last.split
@@ -68,7 +57,6 @@ module Skep
           nil # Reaped.
         end
 
-        #: () -> [Integer, String, String]?
         def from_ps
           line = IO.popen(["ps", "-o", "ppid=,stat=,lstart=", "-p", @pid.to_s], &:read)
           parent, state, started = line.strip.split(/\s+/, 3)

@@ -9,48 +9,33 @@ module Skep
       #   status = pidfd.wait
       #   status.exitstatus || status.termsig || "unknown"
       class UnknownStatus
-        attr_reader :pid #: Integer?, of the process that has exited
+        attr_reader :pid # of the process that has exited
 
-        #: (?Integer? pid) -> void
         def initialize(pid = nil)
           @pid = pid
           freeze
         end
 
         # Returns nil, as it isn't known.
-        #
-        #: () -> nil
         def exitstatus = nil
 
         # Returns nil, as it isn't known.
-        #
-        #: () -> nil
         def termsig = nil
 
         # Returns nil, as it isn't known.
-        #
-        #: () -> nil
         def success? = nil
 
         # Returns false: it isn't known to have exited by itself.
-        #
-        #: () -> false
         def exited? = false
 
         # Returns false: it isn't known to have ended by a signal.
-        #
-        #: () -> false
         def signaled? = false
 
-        #: () -> String
         def to_s = "pid #{pid || "?"} ended, status unknown"
 
-        #: () -> String
         def inspect = "#<#{self.class} #{self}>"
 
         # Returns true for the status of the same pid.
-        #
-        #: (untyped) -> bool
         def ==(other) = other.is_a?(UnknownStatus) && other.pid == pid
       end
     end

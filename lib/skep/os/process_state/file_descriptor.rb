@@ -20,13 +20,11 @@ module Skep
         LOCK = /^lock:\s+\d+: (\w+)\s+\w+\s+(\w+)/
         private_constant :CLOSE_ON_EXEC, :LOCK
 
-        attr_reader :fd #: Integer
-        attr_reader :target #: String
+        attr_reader :fd
+        attr_reader :target
 
         # Returns [] without /proc. Raises Errno::EACCES for another user's process and
         # Errno::ENOENT for one that is gone.
-        #
-        #: (?Integer? pid, ?root: String) -> Array[FileDescriptor]
         def self.all(pid = nil, root: "/proc")
           folder = "#{root}/#{pid || "self"}"
           return [] unless pid || File.directory?("#{folder}/fd")
@@ -34,7 +32,6 @@ module Skep
           Dir.children("#{folder}/fd").map(&:to_i).sort.filter_map { |fd| at(folder, fd) }
         end
 
-        #: (String folder, Integer fd) -> FileDescriptor?
         def self.at(folder, fd)
           new(folder, fd, File.readlink("#{folder}/fd/#{fd}").scrub)
         rescue Errno::ENOENT
@@ -42,41 +39,30 @@ module Skep
         end
         private_class_method :at
 
-        #: (String folder, Integer fd, String target) -> void
         def initialize(folder, fd, target)
           @folder = folder
           @fd = fd
           @target = target
         end
 
-        #: () -> String
         def type = target.start_with?("/") ? "file" : target[/\A(?:anon_inode:)?\[?(\w+)/, 1].to_s
 
-        #: () -> Integer?
         def inode = target[/:\[(\d+)\]\z/, 1]&.to_i
 
-        #: () -> bool
         def close_on_exec? = (flags & CLOSE_ON_EXEC).positive?
 
         # Returns the kind and the mode of each file lock.
-        #
-        #: () -> Array[[String, String]]
         def locks = info.scan(LOCK)
 
         # Counts the lines of fdinfo that begin so: "tfd:" for each descriptor in an epoll set.
-        #
-        #: (String) -> Integer
         def count(line) = info.scan(/^#{Regexp.escape(line)}/).size
 
-        #: () -> String
         def to_s = "fd #{fd}"
 
         private
 
-        #: () -> Integer
         def flags = info[/^flags:\s*(\d+)/, 1].to_s.to_i(8)
 
-        #: () -> String
         def info
           @info ||= File.read("#{@folder}/fdinfo/#{fd}")
         rescue Errno::ENOENT, Errno::EACCES

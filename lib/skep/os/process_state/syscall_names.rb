@@ -36,7 +36,6 @@ module Skep
         private_constant :ON_FILES, :OTHERS, :MACHINE
 
         class << self
-          #: (Integer pid, String directory) -> String?
           def of(pid, directory)
             text = ProcessState.read("#{directory}/syscall") or return
             number, argument = text.split
@@ -48,7 +47,6 @@ module Skep
 
           private
 
-          #: (Integer pid, Integer number, Integer argument) -> String
           def name(pid, number, argument)
             name = ON_FILES.fetch(MACHINE, {})[number]
             return OTHERS.fetch(MACHINE, {}).fetch(number) { "system call #{number}" } unless name
@@ -57,8 +55,6 @@ module Skep
           end
 
           # Reads the link, which opens nothing.
-          #
-          #: (Integer pid, Integer descriptor) -> String?
           def file(pid, descriptor)
             File.readlink("/proc/#{pid}/fd/#{descriptor}")
           rescue SystemCallError

@@ -21,7 +21,6 @@ module Skep
         private_constant :STATES, :UTIME, :HERTZ
 
         class << self
-          #: (Integer pid, Integer tid) -> ThreadState?
           def of(pid, tid)
             directory = "/proc/#{pid}/task/#{tid}"
             stat = ProcessState.read("#{directory}/stat") or return
@@ -33,22 +32,18 @@ module Skep
 
           private
 
-          #: (Array[String] fields) -> Float
           def cpu(fields) = fields[UTIME - 1, 2].sum(&:to_i).fdiv(HERTZ)
 
-          #: (String directory) -> String?
           def wchan(directory)
             channel = ProcessState.read("#{directory}/wchan")
             channel unless ["0", ""].include?(channel)
           end
 
-          #: (String directory) -> Array[String]?
           def stack(directory)
             ProcessState.read("#{directory}/stack")&.scan(/\] (\S+?)\+/)&.flatten
           end
         end
 
-        #: () -> Hash[Symbol, untyped]
         def to_plain = to_h.compact
       end
     end

@@ -14,7 +14,6 @@ module Skep
       module ForkProbe
         # Ruby has no way to ask without forking: the fallback always returns true.
         module Fallback
-          #: () -> bool
           def check = true
         end
         private_constant :Fallback

@@ -20,18 +20,13 @@ module Skep
         # Other systems have no such signal: nothing is watched.
         module Fallback
           # Returns true if this process, not one it was forked from, is watched.
-          #
-          #: () -> bool
           def watching? = false
 
           # Restores a watch that a change of user or a trap("CONT") has removed.
-          #
-          #: () -> bool
           def renew = false
 
           private
 
-          #: (Integer, Integer, Integer, IO?) -> bool
           def hold(_parent, _subreaper, _nanoseconds, _mold_group) = false
         end
         private_constant :Fallback
@@ -42,8 +37,6 @@ module Skep
         # 0 is at once. Also kills the group led by the process of the pidfd `mold_group`. Replaces
         # an earlier watch; an orphan then has `seconds` left from now. Returns false if the system
         # has no such thing. Call it in the main thread: the watch ends with the thread.
-        #
-        #: (Integer parent, ?Integer subreaper, seconds: Numeric, ?mold_group: Pidfd?) -> bool
         def self.watch(parent, subreaper = parent, seconds:, mold_group: nil)
           hold(parent, subreaper, (seconds * 1e9).round, mold_group&.to_io)
         end

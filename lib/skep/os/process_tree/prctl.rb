@@ -13,31 +13,22 @@ module Skep
       module Prctl
         # Other systems have none of these: each setter returns false and does nothing.
         module Fallback
-          #: () -> bool
           def supported? = false
 
           # Makes orphaned descendants our children.
-          #
-          #: () -> bool
           def subreaper! = false
 
-          #: () -> bool
           def subreaper? = false
 
           # Allows a core dump of this process although it changed user.
-          #
-          #: () -> bool
           def dumpable! = false
 
-          #: () -> bool
           def dumpable? = false
 
-          #: () -> Integer?
           def parent_death_signal = nil
 
           private
 
-          #: (Integer) -> bool
           def send_at_parents_death(_number) = false
         end
         private_constant :Fallback
@@ -45,8 +36,6 @@ module Skep
         extend Fallback
 
         # Sets the signal that the end of our parent's forking thread sends us; nil for none.
-        #
-        #: ((Integer | String | Symbol)?) -> bool
         def self.parent_death_signal=(signal)
           send_at_parents_death(signal ? OS.signal_number(signal) : 0)
         end

@@ -13,8 +13,6 @@ module Skep
         module Fallback
           # Kills every other process of the group that this process leads. Returns false, and does
           # nothing, if it leads none.
-          #
-          #: () -> bool
           def kill_others = false
         end
         private_constant :Fallback

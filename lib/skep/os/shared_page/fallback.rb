@@ -16,33 +16,24 @@ module Skep
         private_constant :MASK
 
         # Records the time: the cell's writer has made progress.
-        #
-        #: (Integer cell) -> nil
         def beat(cell)
           set(cell, BEAT, Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond))
         end
 
-        #: (Integer cell, Integer word) -> Integer
         def get(cell, word) = fetch(place(cell, word))
 
         # Negative numbers wrap to 64 bits.
-        #
-        #: (Integer cell, Integer word, Integer) -> nil
         def set(cell, word, integer)
           store(writable(cell, word), integer)
         end
 
         # Sets the word and beats.
-        #
-        #: (Integer cell, Integer word, Integer) -> nil
         def mark(cell, word, integer)
           set(cell, word, integer)
           beat(cell)
         end
 
         # Returns the sum.
-        #
-        #: (Integer cell, Integer word, Integer) -> Integer
         def add(cell, word, integer)
           place = writable(cell, word)
           @mutex.synchronize do
@@ -52,8 +43,6 @@ module Skep
         end
 
         # Publishes a blob. Raises ArgumentError for more than BLOB bytes.
-        #
-        #: (Integer cell, String) -> nil
         def write(cell, string)
           bytes = string.b
           if bytes.size > BLOB
@@ -64,8 +53,6 @@ module Skep
         end
 
         # Returns the last complete blob, as UTF-8; nil before the first and after #clear.
-        #
-        #: (Integer cell) -> String?
         def read(cell)
           place = place(cell, 0)
           Kernel.loop do
@@ -80,8 +67,6 @@ module Skep
         end
 
         # Removes the blob and the beat and zeroes all words but the sequence, for the next writer.
-        #
-        #: (Integer cell) -> nil
         def clear(cell)
           publish(place(cell, 0), [NONE].pack("S"))
           (1...WORDS).each { |word| set(cell, word, 0) }
@@ -89,18 +74,13 @@ module Skep
         end
 
         # Returns the cell's address, for C code that writes there; nil in the fallback.
-        #
-        #: (Integer cell) -> Integer?
         def address(_cell) = nil
 
         private
 
-        #: (Integer bytes) -> IO
         def backing(bytes) = nameless.tap { |file| file.truncate(bytes) }
 
         # Not interruptible: an exception from another thread (Timeout) would leave the file's name.
-        #
-        #: () -> File
         def nameless
           Thread.handle_interrupt(Object => :never) do
             file = Tempfile.create("skep", File.writable?("/dev/shm") ? "/dev/shm" : Dir.tmpdir)
@@ -108,15 +88,12 @@ module Skep
           end
         end
 
-        #: () -> void
         def attach
           @mutex = Mutex.new
         end
 
-        #: () -> void
         def release; end
 
-        #: (Integer cell, Integer word) -> Integer
         def place(cell, word)
           closed! if @io.closed?
           raise IndexError, "no cell #{cell} among #{cells}" unless (0...cells).cover?(cell)
@@ -125,23 +102,19 @@ module Skep
           (cell * CELL) + (word * 8)
         end
 
-        #: (Integer cell, Integer word) -> Integer
         def writable(cell, word)
           raise IndexError, "word 0 is the sequence, which only write and clear move" if word.zero?
 
           place(cell, word)
         end
 
-        #: (Integer place) -> Integer
         def fetch(place) = @io.pread(8, place).unpack1("Q")
 
-        #: (Integer place, Integer) -> nil
         def store(place, integer)
           @io.pwrite([integer & MASK].pack("Q"), place)
           nil
         end
 
-        #: (Integer place, String) -> nil
         def publish(place, bytes)
           @mutex.synchronize do
             sequence = fetch(place) + 1
@@ -150,7 +123,6 @@ module Skep
           end
         end
 
-        #: (Integer place, Integer sequence) -> Integer
         def buffer(place, sequence) = place + 128 + ((sequence % 2) * (BLOB + 2))
       end
       private_constant :Fallback

@@ -20,10 +20,10 @@ module Skep
         #
         # Options come as plain data, so a reader takes strings for symbols.
         Options = Struct.new(:default, :expected, :reader) do
-          def value = default.respond_to?(:call) ? default.call : default #: () -> untyped
+          def value = default.respond_to?(:call) ? default.call : default
 
           # Returns the value in the option's type, or nil if it is invalid.
-          def read(value) #: (untyped) -> untyped
+          def read(value)
             reader.call(value)
           end
         end
@@ -97,17 +97,17 @@ module Skep
             nodes: count(-> { OS::Cgroup.processors }, from: 1, to: 100_000),
             spares: count(0, to: 10_000),
             boot_timeout: seconds(60.0),
-            boot_parallel: count(-> { OS::Cgroup.processors }, from: 1),
+            boot_concurrency: count(-> { OS::Cgroup.processors }, from: 1),
             liveness_timeout: seconds(30.0),
             stop_timeout: seconds(30.0),
             kill_timeout: seconds(5.0),
             orphan_timeout: seconds(5.0),
-            core: flag([false]),
+            core_dump: flag([false]),
             restart: one_of(:always, :always, :on_failure, :never),
-            restart_never_status: status,
-            restarts: count(5),
-            restarts_within: seconds(60.0),
-            on_crash_loop: one_of(:keep_trying, :keep_trying, :stop),
+            never_restart_on: status,
+            max_restarts: count(5),
+            restart_window: seconds(60.0),
+            on_crash_loop: one_of(:backoff, :backoff, :stop),
             memory_limit: size,
             memory_budget: size,
             max_lifetime: seconds(nil, none: true),
@@ -115,7 +115,7 @@ module Skep
             refork_after: count(nil, from: 1),
             huge_pages: flag([true]),
             reshare: flag([false]),
-            control: text(nil, "a path for the status socket"),
+            control: text(nil, "a path for the control socket"),
             metrics: address,
             log: text(nil, "a file's path (stdout when not given)"),
             log_level: one_of(:info, :debug, :info, :warn, :error),
@@ -123,18 +123,26 @@ module Skep
             user: text(nil, "a user's name"),
             group: text(nil, "a group's name"),
             umask: mask(nil),
-            title: flag([true]),
+            process_titles: flag([true]),
             watchdog: one_of(:supervisor, :supervisor, :nodes),
             chaos: flag([false])
           }.each_value(&:freeze).freeze
         end
 
         NAME = /\A[a-zA-Z0-9][\w.-]{0,99}\z/
+        NAME_RULE = "use letters, digits, dots and dashes, at most 100"
         private_constant :NAME
 
         attr_reader :name, :tasks, :events, :errors, :warnings
 
+        # What decided the number of nodes: "option" if the user gave it, else the limit of
+        # processors, "affinity" or "cpu_quota".
+        attr_reader :nodes_from
+
         Options::ALL.each_key { |key| define_method(key) { @values[key] } }
+
+        # Returns true if a swarm may have this name.
+        def self.valid_name?(name) = name.match?(NAME)
 
         # tasks: a Hash for each kind of work, with "nodes" (nil: the swarm's number), "threads",
         # "errors" and "facts". events: the names of events with a user's block.
@@ -144,44 +152,51 @@ module Skep
           @events = events
           @errors = []
           @warnings = []
-          @values = read(options.transform_keys(&:to_s))
+          options = options.transform_keys(&:to_s)
+          @values = read(options)
+          @nodes_from = nodes_given?(options) ? "option" : OS::Cgroup.processors_from
           check
           [@values, @errors, @warnings].each(&:freeze)
           freeze
         end
 
-        def valid? = errors.empty? #: () -> bool
+        def valid? = errors.empty?
 
         # Returns the kind of work of each node, by node id: [0, 0, 0, 1] is three of the first kind
         # and one of the second.
-        def placement #: () -> Array[Integer]
+        def placement
           tasks.each_with_index.flat_map { |task, index| [index] * (task["nodes"] || nodes) }
         end
 
         # Returns true if the swarm needs a helper process.
-        def helper? = events.any? || !metrics.nil? #: () -> bool
+        def helper? = events.any? || !metrics.nil?
 
         # Returns true if nodes run with another user, group or umask, or may dump core.
-        def privileges? = [user, group, umask].any? || core #: () -> bool
+        def privileges? = [user, group, umask].any? || core_dump
 
         # Returns the largest number of worker threads of a node.
-        def threads = tasks.map { |task| task["threads"] || 1 }.max || 1 #: () -> Integer
+        def threads = tasks.map { |task| task["threads"] || 1 }.max || 1
 
-        # Returns the path of the status socket: `control:`, or the swarm's name in the run
+        # Returns the path of the control socket: `control:`, or the swarm's name in the run
         # directory.
-        #: () -> String
         def control_path
           control || File.join(RunDirectory.path, "#{name}.sock")
         end
 
-        # Returns the directory of the status socket. It isn't checked yet.
-        def control_directory #: () -> RunDirectory
+        # Returns the directory of the control socket. It isn't checked yet.
+        def control_directory
           RunDirectory.new(File.dirname(control_path), named: !control.nil?)
         end
 
-        def to_h = @values #: () -> Hash[Symbol, untyped]
+        def to_h = @values
 
         private
+
+        # Returns true if the default of `nodes` isn't used: each kind of work may have a number of
+        # its own.
+        def nodes_given?(options)
+          !options["nodes"].nil? || (tasks.any? && tasks.all? { |task| task["nodes"] })
+        end
 
         def read(options)
           unknown = options.keys - Options::ALL.keys.map(&:to_s)
@@ -193,9 +208,10 @@ module Skep
         end
 
         def read_one(key, option, given)
+          source, given = given.variable, given.value if given.is_a?(EnvironmentOptions::Given)
           value = option.read(given)
           if value.nil?
-            @errors << "#{key}: #{given.inspect} can't be: give #{option.expected}"
+            @errors << "#{source || key} must be #{option.expected} (got #{given.inspect})"
           end
           plain(value)
         end
@@ -205,8 +221,8 @@ module Skep
 
         def unknown_option(key)
           near = nearest_option(key)
-          "#{key}: there is no such option: " +
-            (near ? "did you mean #{near}?" : "see docs/options.md for those there are")
+          "unknown option: #{key} " +
+            (near ? "(did you mean #{near}?)" : "(docs/reference/options.md lists the options)")
         end
 
         def nearest_option(key)
@@ -224,22 +240,21 @@ module Skep
         end
 
         def check_name
-          return if name.match?(NAME)
+          return if Config.valid_name?(name)
 
-          @errors << "the name #{name.inspect} can't be: use letters, digits, dots, dashes"
+          @errors << "invalid name #{name.inspect}: #{NAME_RULE}"
         end
 
         def check_tasks
           if tasks.empty?
-            @errors << "there is no work in swarm #{name}: " \
-                       "give it some with `swarm.work { |child| … }`"
+            @errors << "swarm #{name} has no work: add some with `swarm.work { |node| … }`"
           end
           tasks.each do |task|
             @errors.concat(task["errors"] || [])
             count = task["nodes"]
             next if count.nil? || (count.is_a?(Integer) && count.positive?)
 
-            @errors << "nodes: #{count.inspect} of a work can't be: give a whole number from 1 on"
+            @errors << "nodes of a work must be a whole number, 1 or more (got #{count.inspect})"
           end
         end
 
@@ -259,7 +274,7 @@ module Skep
         def check_log
           return if log.nil? || File.directory?(File.dirname(log))
 
-          @errors << "log: the directory of #{log} doesn't exist: make it or name another file"
+          @errors << "the directory of log #{log} does not exist: create it or name another file"
         end
       end
     end

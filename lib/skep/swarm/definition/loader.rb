@@ -14,7 +14,7 @@ module Skep
 
         # The file can't be run. The message is a sentence for the user.
         class InvalidSwarmFile < Skep::Error
-          attr_reader :exit_code #: Integer
+          attr_reader :exit_code
 
           # exit_code: ExitCode::FAILED if the application's code raised.
           def initialize(file:, what:, advice: nil, exit_code: ExitCode::CONFIGURATION)
@@ -24,12 +24,12 @@ module Skep
         end
 
         class << self
-          def loading? = !@found.nil? #: () -> bool
-          def found(swarm) = @found&.push(swarm) #: (Swarm) -> void
+          def loading? = !@found.nil?
+          def found(swarm) = @found&.push(swarm)
 
           # Methods defined at the top level of a file become methods of every object, and may
           # replace Ruby's own. Returns a sentence if the file has replaced any.
-          def shadowed(file, error) #: (String?, Exception) -> String?
+          def shadowed(file, error)
             own = Object.private_instance_methods(false) | Object.instance_methods(false)
             names = own & (Kernel.private_instance_methods(false) | Kernel.instance_methods(false))
             return if names.empty?
@@ -39,7 +39,7 @@ module Skep
           end
 
           # Runs the block and returns the swarms that it describes.
-          def collect #: () { () -> void } -> Array[Swarm]
+          def collect
             @found = []
             catch(LOADED) { yield }
             @found
@@ -48,11 +48,11 @@ module Skep
           end
         end
 
-        def initialize(file) #: (String) -> void
+        def initialize(file)
           @file = file
         end
 
-        def swarm #: () -> Swarm
+        def swarm
           swarms = Loader.collect { read }
           return swarms.first if swarms.size == 1
 

@@ -3,7 +3,7 @@
 require "etc"
 require "fileutils"
 
-# The directory of a swarm's status socket, lock file and heap size hint. Checks that no other user
+# The directory of a swarm's control socket, lock file and heap size hint. Checks that no other user
 # can replace files in it. Another user could answer in place of the swarm, or make the supervisor
 # overwrite files of its user.
 #
@@ -29,26 +29,25 @@ module Skep
             super("the #{what} #{path} can't be used, #{error}: #{advice}")
           end
 
-          def exit_code = ExitCode::CONFIGURATION #: () -> Integer
+          def exit_code = ExitCode::CONFIGURATION
         end
 
         # SKEP_RUN_DIR is set but empty, so the socket would be in the root directory.
         class Missing < Skep::Error
           def initialize
-            super("SKEP_RUN_DIR is empty: set it to the directory of the status socket, " \
+            super("SKEP_RUN_DIR is empty: set it to the directory of the control socket, " \
                   "or unset it")
           end
 
-          def exit_code = ExitCode::CONFIGURATION #: () -> Integer
+          def exit_code = ExitCode::CONFIGURATION
         end
 
         MODE = 0o700
         ADVICE = "make it yours with mode 0700, or name another by SKEP_RUN_DIR"
         private_constant :MODE, :ADVICE
 
-        # Returns the directory of status sockets: /run/skep for root, else $XDG_RUNTIME_DIR/skep,
+        # Returns the directory of control sockets: /run/skep for root, else $XDG_RUNTIME_DIR/skep,
         # else /tmp/skep-UID.
-        #: (?env: untyped, ?uid: Integer) -> String
         def self.path(env: ENV, uid: Process.uid)
           named = env["SKEP_RUN_DIR"]
           raise Missing if named == ""
@@ -61,17 +60,17 @@ module Skep
 
         # Returns true if this process may trust the owner of a file. asking: the process is only a
         # client. Then root trusts every owner, because a service's socket belongs to its user.
-        def self.trusted?(stat, asking: false) #: (File::Stat, ?asking: bool) -> bool
+        def self.trusted?(stat, asking: false)
           [0, Process.euid].include?(stat.uid) || (asking && Process.euid.zero?)
         end
 
-        def initialize(path, named: false) #: (String, ?named: bool) -> void
+        def initialize(path, named: false)
           @path = path
           @named = named
         end
 
         # Creates the directory if it is missing, checks it and returns its path.
-        def use #: () -> String
+        def use
           create
           verify(asking: false)
           @path
@@ -80,7 +79,7 @@ module Skep
         end
 
         # Returns the path, for a client of the swarms there. The directory may be missing.
-        def check #: () -> String
+        def check
           verify(asking: true)
           @path
         rescue Errno::ENOENT, Errno::ENOTDIR

@@ -5,7 +5,7 @@
 #
 #   crash_attribution = CrashAttribution.new(node_pool, scoreboard:, events:)
 #   crash_attribution.record_crash(node)     # the node has died; its exit status isn't known yet
-#   crash_attribution.set_exit(node, exit)   # its exit status; publishes work_suspected
+#   crash_attribution.set_exit(node, exit)   # its exit status; publishes work_isolated
 #   crash_attribution.resolve(frame)         # a node reports items as done, or as the cause
 #   crash_attribution.forget                 # clears all suspects
 #   crash_attribution.to_plain               # the suspects for a node that is about to be forked
@@ -27,7 +27,7 @@ module Skep
         SUPERVISOR_SIGNALS = %w[TERM KILL ABRT].freeze
         private_constant :CRASH_REASONS, :SUPERVISOR_SIGNALS
 
-        def initialize(node_pool, scoreboard:, events:) #: (Nodes::NodePool, **untyped) -> void
+        def initialize(node_pool, scoreboard:, events:)
           @node_pool = node_pool
           @scoreboard = scoreboard
           @events = events
@@ -36,45 +36,45 @@ module Skep
         end
 
         # Returns the suspects. Most swarms never have any, so CrashSuspects is created on demand.
-        def to_a = @suspects ? @suspects.to_a : [] #: () -> Array[IPC::CrashSuspects::Suspect]
-        def to_plain = to_a.map(&:to_plain) #: () -> Array[Hash[String, untyped]]
+        def to_a = @suspects ? @suspects.to_a : []
+        def to_plain = to_a.map(&:to_plain)
         alias dump to_plain
 
-        def restore(plain) #: (Array[Hash[String, untyped]]) -> void
+        def restore(plain)
           suspects.restore(plain) if plain.any?
         end
 
-        def record_crash(node) #: (Nodes::NodeProcess) -> void
+        def record_crash(node)
           record(node) if CRASH_REASONS.include?(node.reason)
         end
 
-        def set_exit(node, exit) #: (Nodes::NodeProcess, IPC::ExitStatus) -> void
+        def set_exit(node, exit)
           record(node) if CRASH_REASONS.include?(node.reason) || certain_crash?(exit)
           recorded = @recorded.delete(node) or return
 
           added = suspects.set_exit(recorded, [exit.to_s, *node.reason].join(", "))
-          @events.publish(:work_suspected, node, level: :warn, in_hand: added.map(&:to_s),
+          @events.publish(:work_isolated, node, level: :warn, in_flight: added.map(&:to_s),
                                             crashes: added.map(&:crashes).max, alone: added.one?)
           broadcast("added" => added.map(&:to_plain))
         end
 
         # Sends all suspects to one node, including those whose exit status isn't known yet.
-        def inform(node) #: (Nodes::NodeProcess) -> void
+        def inform(node)
           known = to_plain
           node.channel.post("suspects", { "added" => known }, at_once: false) if known.any?
         end
 
         # Clears items that a node reports as done. If it reports them as the cause of the crashes,
         # those crashes no longer count towards the crash-loop limit.
-        def resolve(frame) #: (IPC::Channel::Message) -> void
+        def resolve(frame)
           keys = frame["suspects"]
-          return forgive(suspects.forgive(keys, OS.now)) if frame["guilty"]
+          return clear_deaths(suspects.clear_crashes(keys, OS.now)) if frame["blamed"]
 
           clear(keys)
         end
 
         # Clears all suspects: new code is running, and the crashes of the old code don't apply.
-        def forget #: () -> void
+        def forget
           clear(@suspects.to_a.map(&:key)) if @suspects
         end
 
@@ -108,8 +108,8 @@ module Skep
         # Returns true if the node died by a signal that the supervisor never sends.
         def certain_crash?(exit) = exit.signal && !SUPERVISOR_SIGNALS.include?(exit.signal)
 
-        def forgive(ids)
-          @node_pool.slots.each { |slot| slot.deaths.forgive(ids.count(slot.id)) }
+        def clear_deaths(ids)
+          @node_pool.slots.each { |slot| slot.deaths.clear_last(ids.count(slot.id)) }
         end
 
         def broadcast(facts)

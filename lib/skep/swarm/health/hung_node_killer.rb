@@ -11,7 +11,7 @@
 # | at once | reads the kernel's view of the process (OS::ProcessState), requests its backtraces |
 # | backtraces arrive, or 1 s or half of kill_timeout is over | publishes the event, sends TERM |
 # | backtraces arrive later | publishes node_backtraces, adds them to the status |
-# | kill_timeout after the missed deadline | KILL; with `core: true` ABRT, and KILL after another |
+# | kill_timeout after the missed deadline | KILL; with `core_dump: true` ABRT, KILL after another |
 #
 # A process stopped by a signal can't send its backtraces, so its event is published at once. If the
 # node dies first, the event has what is known by then. Nothing here blocks the supervisor's loop.
@@ -29,7 +29,6 @@ module Skep
         Diagnosis = Struct.new(:failure, :facts, :timer)
         private_constant :Diagnosis
 
-        #: (Definition::Config, **untyped) -> void
         def initialize(config, loop:, scoreboard:, events:)
           @config = config
           @loop = loop
@@ -40,7 +39,6 @@ module Skep
         end
 
         # failure: :hung, or :repeated or :lasting of UnhealthyPolicy. status: of the hung thread.
-        #: (Nodes::NodeProcess, Symbol, IPC::Scoreboard::ThreadStatus?) -> void
         def start(node, failure, status)
           state = node.pid && OS::ProcessState.of(node.pid)
           node.channel.post("backtraces", { "hung" => true })
@@ -54,7 +52,6 @@ module Skep
           node.watches << diagnosis.timer
         end
 
-        #: (Nodes::NodeProcess, Array[Hash[String, untyped]]) -> void
         def add_backtraces(node, threads)
           diagnosis = @diagnoses[node] or return add_late_backtraces(node, threads)
           diagnosis.facts[:threads] = threads
@@ -63,7 +60,7 @@ module Skep
         end
 
         # Returns true until the node's event is published.
-        def running?(node) = @diagnoses.key?(node) #: (Nodes::NodeProcess) -> bool
+        def running?(node) = @diagnoses.key?(node)
 
         private
 
@@ -81,14 +78,14 @@ module Skep
           thread = status&.thread
           { beat_age: status && (OS.now - status.at).round(3),
             thread: thread&.positive? ? thread : nil,
-            in_hand: @scoreboard.in_hand(node, thread || 0), **unhealthy_facts(node, failure),
+            in_flight: @scoreboard.in_flight(node, thread || 0), **unhealthy_facts(node, failure),
             **(state ? state.to_plain : {}) }.compact
         end
 
         def unhealthy_facts(node, failure)
           return {} if failure == :hung
 
-          { verdict: failure, reason: node.unhealthy_reports.reason,
+          { verdict: failure, error: node.unhealthy_reports.reason,
             reports: node.unhealthy_reports.times.size }
         end
 
@@ -109,14 +106,14 @@ module Skep
           diagnosis = @diagnoses.delete(node) or return
           @subscription = @events.unsubscribe(@subscription) if @diagnoses.empty?
           failure, facts = diagnosis.failure, diagnosis.facts
-          node.slot.last_hang = { pid: node.pid, at: OS.now, why: reason(failure), **facts }
+          node.slot.last_hang = { pid: node.pid, at: OS.now, reason: reason(failure), **facts }
           @events.publish(EVENTS.fetch(failure), node, level: :error, **facts)
         end
 
         def kill_later(node, seconds)
           reason = reason(@diagnoses[node].failure)
           node.watches << @loop.after(seconds) do
-            next node.kill(reason) unless @config.core
+            next node.kill(reason) unless @config.core_dump
 
             dump_core(node, reason)
             node.watches << @loop.after(@config.kill_timeout) { node.kill(reason) }

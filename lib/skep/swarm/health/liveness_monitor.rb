@@ -22,8 +22,6 @@ module Skep
         PRUNE_AT = 16 # nodes watched
         private_constant :MIN_INTERVAL, :PRUNE_AT
 
-        #: (Definition::Config, **untyped)
-        #:   { (Nodes::NodeProcess, Symbol, IPC::Scoreboard::ThreadStatus?) -> void } -> void
         def initialize(config, loop:, scoreboard:, events:, &on_failure)
           @loop = loop
           @scoreboard = scoreboard
@@ -36,38 +34,36 @@ module Skep
           events.subscribe(:node_ready, :spare_ready) { |event| watch(event.subject) }
         end
 
-        def watch(node) #: (Nodes::NodeProcess) -> void
+        def watch(node)
           prune if @watched.size >= @prune_at
           @watched[node] = nil
           check_by(OS.now + @liveness.timeout)
         end
 
         # The deadlines extended because the supervisor was paused.
-        def dump = @pause_compensation.dump #: () -> Hash[String, untyped]
-        def restore(plain) = @pause_compensation.restore(plain) #: (Hash[String, untyped]) -> void
+        def dump = @pause_compensation.dump
+        def restore(plain) = @pause_compensation.restore(plain)
 
         # Returns the seconds since the node's last heartbeat; since it was ready before the first.
-        def age(node, now = OS.now) #: (Nodes::NodeProcess, ?Float) -> Float
+        def age(node, now = OS.now)
           [now - @scoreboard.of(node).first.at, 0.0].max
         end
 
         # Returns the reason of the last `unhealthy!`; nil if the node made progress since.
-        #: (Nodes::NodeProcess) -> String?
         def unhealthy_reason(node)
           @scoreboard.unhealthy_since(node) && node.unhealthy_reports.reason
         end
 
-        #: (Nodes::NodeProcess, String, ?Float) -> void
         def report_unhealthy(node, reason, now = OS.now)
           return unless beats?(node) && @watched.key?(node)
 
           node.unhealthy_reports.add(reason, now)
           reports = @unhealthy_policy.count(node.unhealthy_reports.times, now)
-          @events.publish(:node_unhealthy, node, level: :warn, reason:, reports:)
+          @events.publish(:node_unhealthy, node, level: :warn, error: reason, reports:)
           check_by(now + [check_node(node, now), @liveness.timeout].compact.min)
         end
 
-        def report_healthy(node) #: (Nodes::NodeProcess) -> void
+        def report_healthy(node)
           return unless node.unhealthy_reports.any?
 
           node.unhealthy_reports.clear
@@ -119,7 +115,7 @@ module Skep
           statuses = @watched.keys.flat_map { |node| @scoreboard.of(node) }
           @pause_compensation.extend_deadlines(@checked_at, now, statuses)
           @watched.transform_values! { nil }
-          @events.publish(:supervisor_late, nil, level: :warn, seconds: late.round(3))
+          @events.publish(:supervisor_late, nil, level: :warn, duration: late.round(3))
         end
 
         # Returns the seconds until the next check; nil if the node has failed.

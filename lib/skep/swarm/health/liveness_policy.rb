@@ -19,13 +19,12 @@ module Skep
         LATENESS_FACTOR = 10
         private_constant :MIN_GRACE, :LATENESS_FACTOR
 
-        attr_reader :timeout #: Float
+        attr_reader :timeout
 
-        def initialize(timeout:) #: (timeout: Float) -> void
+        def initialize(timeout:)
           @timeout = timeout
         end
 
-        #: (Array[ThreadStatus], Float) -> (Float | ThreadStatus)
         def decide(statuses, now)
           first = statuses.min_by { |status| deadline(status) }
           left = deadline(first) - now
@@ -33,16 +32,15 @@ module Skep
         end
 
         # Returns the seconds since the thread's deadline.
-        def overdue(status, now) = now - deadline(status) #: (ThreadStatus, Float) -> Float
+        def overdue(status, now) = now - deadline(status)
 
         # A check that comes late may mean that the nodes were paused, too. So the later the check,
         # the longer the grace period.
-        #: (Float) -> Float
         def grace(late) = [[late * LATENESS_FACTOR, timeout].min, MIN_GRACE].max
 
         # Returns true if a check comes so late that the supervisor must have been paused. Then the
         # heartbeats from before the pause are not considered.
-        def paused?(late) = late * LATENESS_FACTOR >= timeout #: (Float) -> bool
+        def paused?(late) = late * LATENESS_FACTOR >= timeout
 
         private
 
@@ -63,20 +61,19 @@ module Skep
 
         KEPT = %i[back_at].freeze
 
-        def initialize #: () -> void
+        def initialize
           @back_at = 0.0
           @extended = {}
         end
 
-        def dump = { **super, "extended" => @extended.to_a } #: () -> Hash[String, untyped]
+        def dump = { **super, "extended" => @extended.to_a }
 
-        def restore(plain) #: (Hash[String, untyped]) -> self
+        def restore(plain)
           @extended = plain["extended"].to_h
           super
         end
 
         # from: the last check before the pause. back_at: the first after it.
-        #: (Float, Float, Array[IPC::Scoreboard::ThreadStatus]) -> void
         def extend_deadlines(from, back_at, statuses)
           @extended = statuses.filter_map do |status|
             busy_until = apply(status).busy_until
@@ -85,7 +82,6 @@ module Skep
           @back_at = back_at
         end
 
-        #: (IPC::Scoreboard::ThreadStatus) -> IPC::Scoreboard::ThreadStatus
         def apply(status)
           declared, extended = @extended[status.cell]
           busy_until = declared == status.busy_until ? extended : status.busy_until
@@ -94,7 +90,7 @@ module Skep
         end
 
         # Returns the time, or the end of the pause if that is later.
-        def since(time) = [time, @back_at].max #: (Float) -> Float
+        def since(time) = [time, @back_at].max
       end
     end
   end

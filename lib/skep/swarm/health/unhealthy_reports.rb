@@ -15,28 +15,28 @@ module Skep
         MOST = 20
         private_constant :MOST
 
-        attr_reader :times #: Array[Float]
-        attr_reader :reason #: String?
+        attr_reader :times
+        attr_reader :reason
 
-        def initialize #: () -> void
+        def initialize
           @times = []
         end
 
-        def any? = @times.any? #: () -> bool
+        def any? = @times.any?
 
-        def add(reason, now) #: (String, Float) -> void
+        def add(reason, now)
           @reason = reason
           @times.shift if @times.size == MOST
           @times << now
         end
 
-        def clear #: () -> void
+        def clear
           @times = []
           @reason = nil
         end
       end
 
-      # Decides whether a node is unhealthy, by its own reports (`child.unhealthy!`). Pure: takes
+      # Decides whether a node is unhealthy, by its own reports (`node.unhealthy!`). Pure: takes
       # facts and a time, returns a decision.
       #
       #   health = UnhealthyPolicy.new(timeout: 30.0)
@@ -52,7 +52,7 @@ module Skep
         REPORTS = 3
         SPACING = 0.1
 
-        def initialize(timeout:) #: (timeout: Float) -> void
+        def initialize(timeout:)
           @timeout = timeout
           # Nodes space their reports by SPACING; the tolerance is for differences between clocks.
           @spacing = timeout * SPACING * 0.9
@@ -60,7 +60,6 @@ module Skep
 
         # reports: times since the node was last healthy. unhealthy_since: time of the report that
         # neither progress nor `healthy!` has followed.
-        #: (Array[Float], Float?, Float) -> (:repeated | :lasting | Float | nil)
         def decide(reports, unhealthy_since, now)
           return :repeated if count(reports, now) >= REPORTS
           return unless unhealthy_since
@@ -70,7 +69,7 @@ module Skep
         end
 
         # Returns how many of the reports count now.
-        def count(reports, now) #: (Array[Float], Float) -> Integer
+        def count(reports, now)
           last = nil
           reports.count do |at|
             counts = at > now - @timeout && (last.nil? || at - last >= @spacing)

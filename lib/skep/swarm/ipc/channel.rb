@@ -51,13 +51,13 @@ module Skep
         end
 
         # Returns a channel, and the socket for the process at its other end.
-        def self.pair(**how) #: (**untyped) -> [Channel, UNIXSocket]
+        def self.pair(**how)
           ours, theirs = OS.machine.socket_pair
           [new(ours, **how), theirs]
         end
 
         # descriptors: false if none is expected. Those that come are closed.
-        def initialize(socket, descriptors: true) #: (BasicSocket, ?descriptors: bool) -> void
+        def initialize(socket, descriptors: true)
           @socket = socket
           @descriptors = descriptors
           @in = String.new(encoding: Encoding::BINARY)
@@ -68,13 +68,13 @@ module Skep
           @ended = false
         end
 
-        def to_io = @socket #: () -> BasicSocket
-        def closed? = @socket.closed? #: () -> bool
-        def pending? = @lock.synchronize { @out.any? } #: () -> bool
+        def to_io = @socket
+        def closed? = @socket.closed?
+        def pending? = @lock.synchronize { @out.any? }
 
         # Returns true if the kernel had no room for the last frame, although the socket may be
         # writable.
-        def refused? = @refused ? true : false #: () -> bool
+        def refused? = @refused ? true : false
 
         # Sends a frame, or queues what the socket can't take now. IOs to `give` are closed once
         # sent, those to `lend` stay open. Returns false if the other end is gone, or if the backlog
@@ -93,11 +93,11 @@ module Skep
 
         # Writes what is queued, as far as the socket takes it. Returns false if the other end is
         # gone.
-        def flush = @lock.synchronize { write_out } #: () -> bool
+        def flush = @lock.synchronize { write_out }
 
         # Yields each complete frame. Returns false if the other end has closed and all is read;
         # :more if there is more than it reads at a time. Raises ProtocolError.
-        def receive(&block) #: () { (Message) -> void } -> (bool | :more)
+        def receive(&block)
           open = fill
           while (frame = next_frame)
             block.call(frame)
@@ -107,7 +107,7 @@ module Skep
         end
 
         # Reads up to TURN bytes for `next_frame`. Returns the same as `receive`.
-        def fill #: () -> (bool | :more)
+        def fill
           read = 0
           while read < TURN
             bytes, _, flags, *rights = @socket.recvmsg_nonblock(PIECE, 0, CONTROL_BYTES,
@@ -121,12 +121,12 @@ module Skep
             keep(rights.flat_map { |right| right.unix_rights || [] }, flags) if @descriptors
           end
           :more
-        rescue Errno::ECONNRESET, IOError # the other end closed and left frames of ours unread
+        rescue Errno::ECONNRESET, IOError # the other end closed and left frames unread
           end_of_file
         end
 
         # Returns the next complete frame, or nil. Raises ProtocolError.
-        def next_frame #: () -> Message?
+        def next_frame
           return if @in.bytesize < HEADER_BYTES
 
           size, version, ios = @in.unpack("NCC")
@@ -140,7 +140,7 @@ module Skep
         end
 
         # Blocks until a frame has come. Returns nil at the end of the channel or the deadline.
-        def take(timeout: nil) #: (?timeout: Float?) -> Message?
+        def take(timeout: nil)
           deadline = timeout && OS.now + timeout
           Kernel.loop do
             frame = next_frame and return frame
@@ -152,25 +152,25 @@ module Skep
 
         # Returns the unread and unsent bytes as plain data, for the program that takes over this
         # process and its socket.
-        def remainder #: () -> Hash[String, untyped]
+        def remainder
           @lock.synchronize do
             { "in" => [@in].pack("m0"), "out" => @out.map { |bytes, *| [bytes].pack("m0") } }
           end
         end
 
         # Returns true if descriptors wait to be read or sent. They can't be part of `remainder`.
-        def fds_in_flight? #: () -> bool
+        def fds_in_flight?
           @lock.synchronize { @ios.any? || @out.any? { |_, ios, _| ios.any? } }
         end
 
-        def restore(plain) #: (Hash[String, untyped]) -> self
+        def restore(plain)
           @in << plain["in"].unpack1("m0")
           @out = plain["out"].map { |text| [text.unpack1("m0"), [], []] }
           @backlog = @out.sum { |bytes, *| bytes.bytesize }
           self
         end
 
-        def close #: () -> void
+        def close
           @ended = true
           @socket.close unless @socket.closed?
           (@ios.flatten + @out.flat_map(&:last)).each { |io| io.close unless io.closed? }
@@ -178,7 +178,7 @@ module Skep
           @out.clear
         end
 
-        def inspect #: () -> String
+        def inspect
           "#<#{self.class} #{closed? ? 'closed' : "fd=#{@socket.fileno}"}>"
         end
 
@@ -266,7 +266,6 @@ module Skep
         private_constant :RETRY, :PIECES
 
         # messages: the table of what the other end may send.
-        #: (OS::EventLoop, Channel, Messages, **Proc) { (Channel::Message) -> void } -> void
         def initialize(loop, channel, messages, ended: -> {},
                        protocol_error: ->(error) { raise error },
                        failed: ->(error, _frame) { raise error }, &heard)
@@ -277,18 +276,18 @@ module Skep
           @heard = heard
         end
 
-        def listen #: () -> self
+        def listen
           @watch = @loop.watch(@channel.to_io) { |readable, _| turn(readable) }
           flush
           self
         end
 
-        def post(...) #: (*untyped, **untyped) -> bool
+        def post(...)
           @channel.post(...).tap { flush }
         end
 
         # Handles all frames that have come. Returns false if the other end is gone.
-        def drain #: () -> bool
+        def drain
           PIECES.times do
             state = receive
             return state unless state == :more
@@ -296,13 +295,13 @@ module Skep
           true
         end
 
-        def to_io = @channel.to_io #: () -> BasicSocket
-        def dump = @channel.remainder #: () -> Hash[String, untyped]
-        def fds_in_flight? = @channel.fds_in_flight? #: () -> bool
+        def to_io = @channel.to_io
+        def dump = @channel.remainder
+        def fds_in_flight? = @channel.fds_in_flight?
 
-        def open? = !@channel.closed? #: () -> bool
+        def open? = !@channel.closed?
 
-        def close #: () -> void
+        def close
           [@watch, @retry].each { |one| one&.cancel }
           @channel.close
         end

@@ -19,36 +19,34 @@ module Skep
         MOST = 256
         SECONDS = 3600.0
         ENDS = 5
-        # Items whose crashes are forgiven within SECONDS. With more of them, the items aren't the
+        # Items whose crashes are cleared within SECONDS. With more of them, the items aren't the
         # cause, and the crashes count as a crash loop.
-        FORGIVEN = 10
-        private_constant :MOST, :SECONDS, :ENDS, :FORGIVEN
+        CLEARED = 10
+        private_constant :MOST, :SECONDS, :ENDS, :CLEARED
 
-        # in_hand: its name. at: the part of it that was last given out, if known. crashes: while it
-        # was in flight. alone: those with nothing else in flight. ends: how the last nodes ended.
-        # slots: of those nodes. time: of the last crash.
-        Suspect = Struct.new(:in_hand, :at, :crashes, :alone, :ends, :slots, :time) do
-          def key = [in_hand, at] #: () -> [String, Integer?]
-          def to_plain = to_h.transform_keys(&:to_s) #: () -> Hash[String, untyped]
-          def to_s = CrashSuspects.name(in_hand, at) #: () -> String
+        # in_flight: its name. current_item: the part that was last given out, if known. crashes:
+        # while it was in flight. alone: those with nothing else in flight. ends: how the last nodes
+        # ended. slots: of those nodes. time: of the last crash.
+        Suspect = Struct.new(:in_flight, :current_item, :crashes, :alone, :ends, :slots, :time) do
+          def key = [in_flight, current_item]
+          def to_plain = to_h.transform_keys(&:to_s)
+          def to_s = CrashSuspects.name(in_flight, current_item)
         end
 
         # "orders/0/17-42 at 25"
-        #: (String, Integer?) -> String
-        def self.name(in_hand, at) = at ? "#{in_hand} at #{at}" : in_hand
+        def self.name(in_flight, item) = item ? "#{in_flight} at #{item}" : in_flight
 
-        def initialize #: () -> void
+        def initialize
           @all = {}.freeze
           @settled = []
         end
 
-        def empty? = @all.empty? #: () -> bool
-        def to_a = @all.values #: () -> Array[Suspect]
-        def to_plain = to_a.map(&:to_plain) #: () -> Array[Hash[String, untyped]]
+        def empty? = @all.empty?
+        def to_a = @all.values
+        def to_plain = to_a.map(&:to_plain)
         alias dump to_plain
 
         # A node has crashed with these items in flight: each a name, and a part of it or nil.
-        #: (Array[[String, Integer?]], Integer?, Float) -> Array[Suspect]
         def record_crash(held, slot, now)
           charged = held.map { |key| once_more(key, slot, now, held.one?) }
           recent = @all.reject { |_, suspect| now - suspect.time > SECONDS }
@@ -57,16 +55,15 @@ module Skep
         end
 
         # Adds how that node ended, once it is known.
-        def set_exit(charged, how) #: (Array[Suspect], String) -> Array[Suspect]
-          told = charged.map do |suspect|
+        def set_exit(charged, how)
+          changed = charged.map do |suspect|
             suspect.dup.tap { |known| known.ends = [*known.ends, how].last(ENDS).freeze }
           end
-          learn(told.map(&:to_plain))
-          told
+          learn(changed.map(&:to_plain))
+          changed
         end
 
         # Forgets items. Returns those that it knew.
-        #: (Array[[String, Integer?]]) -> Array[Suspect]
         def clear(keys)
           known = @all.values_at(*keys).compact
           @all = @all.except(*keys).freeze
@@ -75,18 +72,17 @@ module Skep
 
         # Stops counting the crashes of these items, one of which caused them. Returns the slots of
         # those crashes, each as often as it crashed.
-        #: (Array[[String, Integer?]], Float) -> Array[Integer?]
-        def forgive(keys, now)
+        def clear_crashes(keys, now)
           @settled.reject! { |time| now - time > SECONDS }
           known = @all.values_at(*keys).compact.select { |suspect| suspect.slots.any? }
-          return [] if known.empty? || @settled.size >= FORGIVEN
+          return [] if known.empty? || @settled.size >= CLEARED
 
           @settled << now
           learn(known.map { |suspect| { **suspect.to_plain, "slots" => [] } })
           known.flat_map(&:slots)
         end
 
-        def learn(plain) #: (Array[Hash[String, untyped]]) -> self
+        def learn(plain)
           keep_most(@all.merge(by_key(plain.map { |facts| Suspect.new(*facts.values_at(*FACTS)) })))
           self
         end
@@ -96,7 +92,7 @@ module Skep
 
         alias restore learn
 
-        def inspect = "#<#{self.class} #{to_a.map(&:to_s)}>" #: () -> String
+        def inspect = "#<#{self.class} #{to_a.map(&:to_s)}>"
 
         private
 

@@ -8,10 +8,10 @@ require "delegate"
 #   Messages::FROM_NODE.incoming(frame)   # => the frame with checked fields, or raises Invalid
 #   Messages::FROM_NODE.outgoing("event", fields, "event")  # => fields as plain data, or raises
 #                                         # ArgumentError, whose backtrace begins at the caller
-#   Messages.whole(3, "count takes")      # the same for what a node writes to the page
+#   Messages.whole(3, "processed takes")      # the same for what a node writes to the page
 #
 # The receiver checks every message before anything acts on it or keeps it. What a user's code says
-# through `child` is checked there, too, so that a wrong value raises in the user's own line.
+# through `node` is checked there, too, so that a wrong value raises in the user's own line.
 #
 # Text is made valid UTF-8 and cut at 16 KiB, facts become plain data (PlainData). A field that
 # isn't in the table is left out. A type that isn't in the table is invalid.
@@ -36,7 +36,7 @@ module Skep
 
         class << self
           # Returns a text, or nil.
-          def text(value, what) #: (untyped, String) -> String?
+          def text(value, what)
             case value
             when nil then nil
             when String then PlainData.text(value)
@@ -46,14 +46,14 @@ module Skep
           end
 
           # Returns an integer from 0 on.
-          def whole(value, what, most: Field::MOST) #: (untyped, String, ?most: Integer) -> Integer
+          def whole(value, what, most: Field::MOST)
             return value if Integer === value && value.between?(0, most)
 
             refuse("#{what} an Integer from 0 to #{most}, not #{PlainData.shown(value)}")
           end
 
           # Returns seconds, at most a century.
-          def seconds(value, what) #: (untyped, String) -> Float
+          def seconds(value, what)
             number = Numeric === value && value.real? ? value.to_f : Float::NAN
             return number.clamp(-YEARS, YEARS) if number.finite?
 
@@ -61,7 +61,7 @@ module Skep
           end
 
           # Raises ArgumentError in the line that called skep.
-          def refuse(sentence) #: (String) -> bot
+          def refuse(sentence)
             raise ArgumentError, sentence, caller.drop_while { |line| line.start_with?(*OURS) }
           end
 
@@ -72,31 +72,29 @@ module Skep
           end
         end
 
-        attr_reader :from #: String, the role of the sender
-        attr_reader :to #: String, the role of the receiver
-        attr_reader :rows #: Hash[String, Row], by type
+        attr_reader :from # the role of the sender
+        attr_reader :to # the role of the receiver
+        attr_reader :rows # by type
 
-        #: (String, String, Hash[String, Row]) -> void
         def initialize(from, to, rows)
           @from, @to = from, to
           @rows = rows.freeze
         end
 
-        def types = @rows.keys #: () -> Array[String]
+        def types = @rows.keys
 
         # what: how the caller knows the message, for the error.
-        #: (String, Hash[String, untyped], String) -> Hash[String, untyped]
         def outgoing(type, fields, what)
           check(type, fields)
         rescue Invalid => e
           Messages.refuse("#{what}: #{e.message}")
         end
 
-        def incoming(frame) #: (Channel::Message) -> Channel::Message
+        def incoming(frame)
           Channel::Message.new(frame.type, check(frame.type, frame.facts), frame.ios, frame.bytes)
         end
 
-        def valid?(type, fields) #: (String, Hash[String, untyped]) -> bool
+        def valid?(type, fields)
           check(type, fields) ? true : false
         rescue Invalid
           false
@@ -145,14 +143,14 @@ module Skep
           "fork_failed" => row("couldn't fork; an empty slot is tried again",
                                "page_index" => Field::WHOLE, "error" => Field::TEXT),
           "exited" => row("has reaped a node", "page_index" => Field::WHOLE,
-                          "pid" => Field::WHOLE, "exitstatus" => Field::WHOLE.or_nil,
+                          "pid" => Field::WHOLE, "exit_status" => Field::WHOLE.or_nil,
                           "signal" => Field::TEXT.or_nil)
         )
 
         TO_NODE = new(
           "supervisor", "node",
           "stop" => row("ends its work; for good: no node follows it; all: the swarm stops",
-                        "for_good" => Field::FLAG, "all" => Field::FLAG.or_nil),
+                        "scaling_down" => Field::FLAG, "all" => Field::FLAG.or_nil),
           "all_finished" => row("all nodes with its kind of work have said `finished`, or ended"),
           "quiet" => row("takes no new work"),
           "place" => row("is the only process in its slot from here on"),
@@ -169,7 +167,7 @@ module Skep
           "step_in" => row("takes this slot", "node" => Field::WHOLE, "task" => Field::WHOLE,
                                                  role: "spare"),
           "event" => row("runs the blocks for this event", "name" => Field::TEXT,
-                         "facts" => Field::HASH, role: "helper"),
+                         "facts" => Field::HASH, "level" => Field::TEXT.or_nil, role: "helper"),
           "serve" => row("serves metrics at this socket", role: "helper",
                                                           descriptor: "the listening socket"),
           "answer" => row("gets the answer to `ask`", "number" => Field::WHOLE,
@@ -182,18 +180,18 @@ module Skep
           "warm" => row("has done `refork_after` items"),
           "leaving" => row("has begun to stop"),
           "finished" => row("has done its work as the swarm stops; waits for `all_finished`"),
-          "event" => row("its work has called `child.event`", "name" => Field::NAME, "level" => Field::LEVEL,
+          "event" => row("its work has called `node.event`", "name" => Field::NAME, "level" => Field::LEVEL,
                                           "facts" => Field::FACTS),
-          "work" => row("its work has called `child.work=`", "facts" => Field::WORK),
-          "joined" => row("its work has called `child.joined!`", "joined" => Field::FLAG,
+          "work" => row("its work has called `node.work=`", "facts" => Field::WORK),
+          "assigned" => row("its work has called `node.assigned!`", "assigned" => Field::FLAG,
                                                                  "facts" => Field::FACTS),
-          "unhealthy" => row("its work has called `child.unhealthy!`", "reason" => Field::TEXT),
-          "healthy" => row("its work has called `child.healthy!`"),
+          "unhealthy" => row("its work has called `node.unhealthy!`", "reason" => Field::TEXT),
+          "healthy" => row("its work has called `node.healthy!`"),
           "failed" => row("its boot or its work raised", "sentence" => Field::TEXT,
                           "backtrace" => Field::LINE_LIST.or_nil, "refused" => Field::FLAG.or_nil,
                           "exit_code" => Field::WHOLE.or_nil),
-          "judged" => row("has done these items; guilty: they caused the crashes",
-                          "suspects" => Field::ITEM_LIST, "guilty" => Field::FLAG),
+          "suspects_resolved" => row("has done these items; blamed: they caused the crashes",
+                          "suspects" => Field::ITEM_LIST, "blamed" => Field::FLAG),
           "backtraces" => row("sends its threads, while it is considered hung",
                               "threads" => Field::THREAD_LIST),
           "became_mold" => row("is a mold from here on"),
@@ -213,21 +211,21 @@ module Skep
       #   exit.to_s                                # => "SIGKILL", "exit status 1", "status unknown"
       ExitStatus = Struct.new(:exitstatus, :signal) do
         # A Process::Status, or Pidfd::UnknownStatus if the kernel couldn't tell.
-        def self.of(status) #: (untyped) -> IPC::ExitStatus
+        def self.of(status)
           new(status.exitstatus, status.termsig && Signal.signame(status.termsig))
         end
 
-        def self.from(plain) #: (Hash[String, untyped]) -> IPC::ExitStatus
-          new(plain["exitstatus"], plain["signal"])
+        def self.from(plain)
+          new(plain["exit_status"], plain["signal"])
         end
 
-        def to_plain #: () -> Hash[String, untyped]
-          { "exitstatus" => exitstatus, "signal" => signal }
+        def to_plain
+          { "exit_status" => exitstatus, "signal" => signal }
         end
 
-        def clean? = exitstatus == 0 #: () -> bool
+        def clean? = exitstatus == 0
 
-        def to_s #: () -> String
+        def to_s
           return "SIG#{signal}" if signal
 
           exitstatus ? "exit status #{exitstatus}" : "status unknown"

@@ -33,11 +33,11 @@ module Skep
 
         # Converts facts and counts an upper bound of their size as JSON.
         class Walk
-          def initialize(bytes) #: (Integer) -> void
+          def initialize(bytes)
             @bytes = @left = bytes
           end
 
-          def of(value, depth = 0) #: (untyped, ?Integer) -> untyped
+          def of(value, depth = 0)
             case value
             when Hash
               deeper(depth)
@@ -81,7 +81,7 @@ module Skep
 
         module_function
 
-        def of(value) #: (untyped) -> untyped
+        def of(value)
           case value
           when Hash then value.to_h { |key, held| [text("#{key}"), of(held)] }
           when Array then value.map { |held| of(held) }
@@ -94,13 +94,12 @@ module Skep
           end
         end
 
-        #: (untyped, bytes: Integer) -> untyped
         def bounded(value, bytes:)
           Walk.new(bytes).of(value)
         end
 
         # Returns valid UTF-8. Bytes without an encoding are read as UTF-8.
-        def text(string) #: (String) -> String
+        def text(string)
           string = string.byteslice(0, TEXT) if string.bytesize > TEXT
           return string if string.encoding == Encoding::UTF_8 && string.valid_encoding?
 
@@ -108,24 +107,24 @@ module Skep
           string.bytesize > TEXT ? string.byteslice(0, TEXT).scrub("") : string
         end
 
-        def error(error) = "#{error.class}: #{message(error)}" #: (Exception) -> String
+        def error(error) = "#{error.class}: #{message(error)}"
 
         # Returns an error's message. It may be of any encoding or class, or raise.
-        def message(error) #: (Exception) -> String
+        def message(error)
           text("#{error.message}")
         rescue StandardError => e # the user's own method
           "its message raised #{e.class}"
         end
 
         # Returns the result of `inspect`, or the class if that raises.
-        def described(value) #: (untyped) -> String
+        def described(value)
           "#{value.inspect}"
         rescue StandardError # BasicObject has none, others' are the user's own
           "#<#{Kernel.instance_method(:class).bind_call(value)}>"
         end
 
         # Returns a few words about a value, for an error.
-        def shown(value) #: (untyped) -> String
+        def shown(value)
           case value
           when Hash, Array then "#{value.class} of #{value.size}"
           else text(described(value))[0, 60].scrub
@@ -168,14 +167,14 @@ module Skep
           private_constant :WRONG, :NAME_BYTES, :FACTS_BYTES, :WORK_BYTES, :GREATEST, :FINITE,
                            :TOTALS, :LINES, :THREADS, :SUSPECTS, :NAMES, :LEVELS
 
-          attr_reader :wanted #: String, "a String"
+          attr_reader :wanted # "a String"
 
-          def initialize(wanted, &read) #: (String) { (untyped) -> untyped } -> void
+          def initialize(wanted, &read)
             @wanted, @read = wanted, read
           end
 
           # Returns the value as plain data, or raises Refused.
-          def of(value, name) #: (untyped, String) -> untyped
+          def of(value, name)
             plain = @read.call(value)
             return plain unless plain.equal?(WRONG)
 
@@ -220,15 +219,17 @@ module Skep
             def item(value)
               return WRONG unless value.is_a?(Array) && value.size == 2
 
-              in_hand, at = value
-              in_hand.is_a?(String) && (at.nil? || whole?(at)) ? [text(in_hand), at] : WRONG
+              in_flight, item = value
+              return WRONG unless in_flight.is_a?(String) && (item.nil? || whole?(item))
+
+              [text(in_flight), item]
             end
 
             def suspect(value)
               counts = value.values_at("crashes", "alone") if value.is_a?(Hash)
               lists = value.values_at("ends", "slots") if counts
               return WRONG unless counts&.all? { |count| whole?(count) } && lists.all?(Array) &&
-                                  item(value.values_at("in_hand", "at")) != WRONG
+                                  item(value.values_at("in_flight", "current_item")) != WRONG
 
               value["time"].is_a?(Numeric) ? value : WRONG
             end
@@ -299,7 +300,7 @@ module Skep
           THREAD_LIST = new("an Array of threads") do |value|
             list(value, THREADS) { |one| thread(one) }
           end
-          ITEM_LIST = new("an Array of [in_hand, at]") do |value|
+          ITEM_LIST = new("an Array of [in_flight, current_item]") do |value|
             list(value, SUSPECTS) { |one| item(one) }
           end
           SUSPECT_LIST = new("an Array of suspects") do |value|

@@ -30,17 +30,17 @@ module Skep
           ILL_SINCE = 5  # monotonic nanoseconds of an `unhealthy!` without progress since; 0: none
           AT = 6         # which part of what is in flight was given out last, plus 1; 0: all of it
 
-          attr_reader :nodes #: Integer
-          attr_reader :threads #: Integer
+          attr_reader :nodes
+          attr_reader :threads
 
-          def initialize(nodes:, threads:) #: (nodes: Integer, threads: Integer) -> void
+          def initialize(nodes:, threads:)
             @nodes = nodes
             @threads = threads
           end
 
-          def total = @nodes * (2 + threads) #: () -> Integer
+          def total = @nodes * (2 + threads)
 
-          def of(node, thread: 0) #: (Integer, ?thread: Integer) -> Integer
+          def of(node, thread: 0)
             if thread > threads || node >= @nodes
               raise ArgumentError, "no cell for thread #{thread} of node #{node}"
             end
@@ -48,10 +48,10 @@ module Skep
             (node * (1 + threads)) + thread
           end
 
-          def memory(node) = (@nodes * (1 + threads)) + node #: (Integer) -> Integer
+          def memory(node) = (@nodes * (1 + threads)) + node
 
           # The cells of a process and of all its threads.
-          def all(node) = (of(node)..of(node, thread: threads)) #: (Integer) -> Range[Integer]
+          def all(node) = (of(node)..of(node, thread: threads))
         end
 
         # Writes one cell: that its thread makes progress, until when no beat is due, what it has in
@@ -60,90 +60,90 @@ module Skep
         #   heartbeat.beat                       # progress
         #   heartbeat.tick                       # alive: waiting for something to do
         #   heartbeat.busy(120) { … }            # no beat is due during the block
-        #   heartbeat.hold("orders/0/17-42"); heartbeat.at(25); heartbeat.hold(nil)
+        #   heartbeat.hold("orders/0/17-42"); heartbeat.current_item(25); heartbeat.hold(nil)
         #
         # A beat takes nanoseconds and no system call.
         class Heartbeat
           MOST = (2**63) - 2
           private_constant :MOST
 
-          def initialize(page, cell) #: (OS::SharedPage, Integer) -> void
+          def initialize(page, cell)
             @page = page
             @cell = cell
-            @excuses = {}
+            @busy_until = {}
             @lock = Mutex.new
           end
 
           # Reports that the thread waits and has nothing to make progress with. Leaves its health
           # as it is.
-          def tick = @page.beat(@cell) #: () -> void
+          def tick = @page.beat(@cell)
 
           # Reports progress. Progress makes the thread healthy again.
-          def beat #: () -> void
+          def beat
             mark_healthy if @ill
             @page.beat(@cell)
           end
 
           # No beat is due for so many seconds; with a block, until it returns. Of several at a time
           # the longest counts. A call without a block replaces the last call without one.
-          def busy(seconds) #: (Numeric) ?{ () -> untyped } -> untyped
+          def busy(seconds)
             seconds = Messages.seconds(seconds, "busy(for:) takes")
             token = block_given? ? Object.new : :declared
-            excuse { @excuses[token] = OS.now + seconds }
+            update_busy { @busy_until[token] = OS.now + seconds }
             return unless block_given?
 
             begin
               yield
             ensure
-              excuse { @excuses.delete(token) }
+              update_busy { @busy_until.delete(token) }
               beat
             end
           end
 
           # Reports progress, and the part of what is in flight that was just given out; nil: all.
-          def at(number) #: (Integer?) -> void
-            Messages.whole(number, "at takes nil or") unless place?(number)
+          def current_item(number)
+            Messages.whole(number, "current_item takes nil or") unless place?(number)
             mark_healthy if @ill
             @page.mark(@cell, Layout::AT, number ? number + 1 : 0)
           end
 
-          # For C that does the same as `at` while the thread is healthy: the cell's address, and
-          # the words to write and to check. nil where pages have no address.
-          def spot #: () -> [Integer, Integer, Integer]?
+          # For C that does the same as `current_item` while the thread is healthy: the cell's
+          # address, and the words to write and to check. nil where pages have no address.
+          def spot
             (address = @page.address(@cell)) && [address, Layout::AT, Layout::ILL_SINCE]
           end
 
           # Writes what is in flight. The thread has to make progress with it from here on. nil or
           # empty: nothing is in flight.
-          def hold(text) #: (String?) -> void
-            text = Messages.text(text, "in_hand takes")
+          def hold(text)
+            text = Messages.text(text, "in_flight takes")
             @page.set(@cell, Layout::HELD_SINCE, text.to_s.empty? ? 0 : nanoseconds(OS.now))
             label(text)
           end
 
           # Writes what is in flight only for the report of a crash.
-          def label(text) #: (String?) -> void
-            text = Messages.text(text, "in_hand takes").to_s
+          def label(text)
+            text = Messages.text(text, "in_flight takes").to_s
             @page.set(@cell, Layout::AT, 0)
             @page.write(@cell, text.byteslice(0, OS::SharedPage::BLOB).scrub(""))
           end
 
           # Returns the number of items done in all.
-          def count(number) #: (Integer) -> Integer
-            Messages.whole(number, "count takes")
+          def processed(number)
+            Messages.whole(number, "processed takes")
             beat
             @page.add(@cell, Layout::DONE, number)
           end
 
           # The thread can't work until it beats or is marked healthy.
-          def mark_unhealthy #: () -> void
+          def mark_unhealthy
             return if @ill
 
             @ill = true
             @page.set(@cell, Layout::ILL_SINCE, nanoseconds(OS.now))
           end
 
-          def mark_healthy #: () -> void
+          def mark_healthy
             @ill = false
             @page.set(@cell, Layout::ILL_SINCE, 0)
           end
@@ -154,10 +154,10 @@ module Skep
             NilClass === number || (Integer === number && number.between?(0, MOST))
           end
 
-          def excuse
+          def update_busy
             @lock.synchronize do
               yield
-              @page.set(@cell, Layout::BUSY_UNTIL, nanoseconds(@excuses.each_value.max || 0))
+              @page.set(@cell, Layout::BUSY_UNTIL, nanoseconds(@busy_until.each_value.max || 0))
             end
           end
 
@@ -172,17 +172,17 @@ module Skep
         #
         #   reader.of(node)          # => [ThreadStatus, …]: the process, and each thread at work
         #   reader.unhealthy_since(node)   # => of an `unhealthy!` without progress since; or nil
-        #   reader.in_hand(node, 2)  # => ["orders/0/17-42 at 25", …], thread 2's first
+        #   reader.in_flight(node, 2)  # => ["orders/0/17-42 at 25", …], thread 2's first
         #   reader.held(node)        # => [["orders/0/17-42", 25], …]
         #   reader.memory_sample(node)   # => time and result of its last page count, or nil
         class Reader
-          def initialize(page, layout) #: (OS::SharedPage, Layout) -> void
+          def initialize(page, layout)
             @page = page
             @layout = layout
           end
 
           # A worker thread with nothing in flight is left out: it owes no progress.
-          def of(node) #: (Nodes::NodeProcess) -> Array[ThreadStatus]
+          def of(node)
             own, *others = *@layout.all(node.page_index)
             at_work = others.filter_map do |cell|
               held_since = seconds(cell, Layout::HELD_SINCE)
@@ -192,21 +192,20 @@ module Skep
           end
 
           # How many messages or items its threads have done.
-          def done(node) #: (Nodes::NodeProcess) -> Integer
+          def done(node)
             @layout.all(node.page_index).sum { |cell| @page.get(cell, Layout::DONE) }
           end
 
-          def unhealthy_since(node) #: (Nodes::NodeProcess) -> Float?
+          def unhealthy_since(node)
             times = @layout.all(node.page_index).map { |cell| seconds(cell, Layout::ILL_SINCE) }
             times.select(&:positive?).min
           end
 
-          def in_hand(node, thread = 0) #: (Nodes::NodeProcess, ?Integer) -> Array[String]
+          def in_flight(node, thread = 0)
             held(node, thread).map { |held| CrashSuspects.name(*held) }
           end
 
           # Returns each item's name, and the part of it that was given out last, if it is known.
-          #: (Nodes::NodeProcess, ?Integer) -> Array[[String, Integer?]]
           def held(node, thread = 0)
             own = @layout.of(node.page_index)
             all = [own + thread, *@layout.all(node.page_index)].uniq
@@ -216,7 +215,6 @@ module Skep
             end
           end
 
-          #: (Nodes::NodeProcess) -> [Float, Hash[String, untyped]]?
           def memory_sample(node) = MemorySample.find(@page, @layout.memory(node.page_index))
 
           private
@@ -252,7 +250,7 @@ module Skep
           private_constant :MOST, :CLOCK
 
           class << self
-            def of_self #: () -> Hash[String, untyped]
+            def of_self
               began = Process.clock_gettime(CLOCK)
               memory = OS::Memory.of or return {}
               anonymous = OS::Memory::Statm.of&.anonymous or return {}
@@ -261,11 +259,10 @@ module Skep
                 "seconds" => seconds }
             end
 
-            def leave(page, cell) #: (OS::SharedPage, Integer) -> void
+            def leave(page, cell)
               page.write(cell, JSON.generate([OS.now, of_self]))
             end
 
-            #: (OS::SharedPage, Integer) -> [Float, Hash[String, untyped]]?
             def find(page, cell)
               text = page.read(cell) or return
               at, plain = JSON.parse(text.scrub)
@@ -278,7 +275,6 @@ module Skep
 
             # Returns a sample as numbers within bounds. Raises ArgumentError, KeyError, TypeError
             # or FloatDomainError if it isn't one.
-            #: (Hash[String, untyped]) -> Hash[String, untyped]
             def read(plain)
               bytes = BYTES.to_h { |name| [name, Integer(plain.fetch(name)).clamp(0, MOST)] }
               { **bytes, "seconds" => Float(plain.fetch("seconds")).clamp(0.0, 60.0) }

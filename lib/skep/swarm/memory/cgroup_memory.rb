@@ -15,7 +15,7 @@ module Skep
         LOWERED = "its control group allows less, the kernel would kill first"
         private_constant :CHECK_EVERY, :USABLE, :LOWERED
 
-        def initialize(cgroup, events:) #: (untyped, events: Runtime::EventBus) -> void
+        def initialize(cgroup, events:)
           @cgroup = cgroup
           @events = events
           @kills = OomKills.new(cgroup)
@@ -23,21 +23,21 @@ module Skep
           @check_at = 0.0
         end
 
-        def oom?(exit) = @kills.match?(exit) #: (IPC::ExitStatus) -> bool
+        def oom?(exit) = @kills.match?(exit)
 
         # Returns an option's bytes, lowered to what the control group allows. Publishes
         # memory_lowered if they are.
-        def within(option, bytes) #: (Symbol, Integer?) -> Integer?
+        def within(option, bytes)
           allowed = [@cgroup&.limit, @cgroup&.high].compact.min
           return bytes unless bytes && allowed && bytes > allowed * USABLE
 
           lower = (allowed * USABLE).floor
           @events.publish(:memory_lowered, level: :warn, option:, bytes: lower, asked: bytes,
-                                           cgroup: allowed, message: LOWERED)
+                                           cgroup: allowed, error: LOWERED)
           lower
         end
 
-        def check(now) #: (Float) -> void
+        def check(now)
           return if now < @check_at
 
           @check_at = now + CHECK_EVERY
@@ -46,10 +46,10 @@ module Skep
           @events.publish(:memory_pressure, level: :warn, **short) if short
         end
 
-        def dump = @kills.dump #: () -> Hash[String, untyped]
-        def restore(plain) = @kills.restore(plain) #: (Hash[String, untyped]) -> void
+        def dump = @kills.dump
+        def restore(plain) = @kills.restore(plain)
 
-        def inspect = "#<#{self.class} #{@cgroup&.directory || "no control group"}>" #: () -> String
+        def inspect = "#<#{self.class} #{@cgroup&.directory || "no control group"}>"
 
         private
 
@@ -75,8 +75,6 @@ module Skep
 
         # stalled: total seconds that processes were stalled, nil where the kernel doesn't count
         # them. current and limit: in bytes, nil where there are none.
-        #: (stalled: Float?, current: Integer?, limit: Integer?, now: Float)
-        #:   -> Hash[Symbol, untyped]?
         def check(stalled:, current:, limit:, now:)
           share = stalled_share(stalled, now)
           @stalled, @at = stalled, now
@@ -107,12 +105,12 @@ module Skep
 
         KEPT = %i[matched seen].freeze
 
-        def initialize(cgroup) #: (untyped) -> void
+        def initialize(cgroup)
           @cgroup = cgroup
           @matched = @seen = count
         end
 
-        def match?(exit) #: (IPC::ExitStatus) -> bool
+        def match?(exit)
           return false unless exit.signal == "KILL" && @matched && (count || 0) > @matched
 
           @matched += 1
@@ -120,7 +118,7 @@ module Skep
         end
 
         # Drops the kills that were counted before the last call: exits that come now are later.
-        def expire #: () -> void
+        def expire
           @matched, @seen = [@matched, @seen].max, count if @matched
         end
 

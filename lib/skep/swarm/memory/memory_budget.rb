@@ -25,13 +25,13 @@ module Skep
 
         # Returns the seconds in which growth at this rate, in bytes a second, uses half of what is
         # left of the budget.
-        def seconds_left(rate) #: (Float) -> Float
+        def seconds_left(rate)
           return Float::INFINITY unless rate.positive?
 
           [(@policy.budget - @total) / rate / 2, @pause].max
         end
 
-        def check(now, &recycle) #: (Float) { (Nodes::NodeProcess, Symbol) -> bool } -> void
+        def check(now, &recycle)
           return if now < @check_at
 
           @check_at = now + @pause
@@ -99,16 +99,16 @@ module Skep
       class MemoryBudgetPolicy
         # uss: private bytes now. baseline: when the node was young, as its successor will be.
         NodeShare = Struct.new(:uss, :baseline, keyword_init: true) do
-          def gain = uss - baseline #: () -> Integer
+          def gain = uss - baseline
         end
 
         HARD = 1.25 # times the budget: the node is stopped before its successor is ready
         WORTH = 3.0 # a replacement must free a third of the node's memory, or the whole excess
         private_constant :HARD, :WORTH
 
-        attr_reader :budget #: Integer
+        attr_reader :budget
 
-        def initialize(budget:) #: (budget: Integer) -> void
+        def initialize(budget:)
           @budget = budget
         end
 

@@ -24,7 +24,7 @@ module Skep
         LATE = 10.0       # until the next attempt to replace a node that is too old
         private_constant :FIRST, :AGAIN, :ANSWER, :REST, :STILL, :LOOK, :LATE
 
-        attr_reader :recycler #: Recycler
+        attr_reader :recycler
 
         # samples: called with a node, returns the time and the result of its last page count; nil
         # if there is none.
@@ -42,7 +42,7 @@ module Skep
           events.subscribe(:node_ready) { |event| watch(event.subject) }
         end
 
-        def watch(node) #: (Nodes::NodeProcess) -> void
+        def watch(node)
           return if node.helper?
 
           check_lifetime(node, @lifetime.part) if @lifetime
@@ -50,7 +50,7 @@ module Skep
         end
 
         # Continues to watch a node after an upgrade. node_memory: as dumped; nil if there was none.
-        def resume(node, node_memory) #: (Nodes::NodeProcess, Hash[String, untyped]?) -> void
+        def resume(node, node_memory)
           return watch(node) unless node_memory
 
           check_lifetime(node, @lifetime.part) if @lifetime
@@ -58,11 +58,26 @@ module Skep
           node.watches << @sampling_schedule.watch(node, FIRST)
         end
 
-        def memory(node) #: (Nodes::NodeProcess?) -> Hash[Symbol, untyped]?
+        def memory(node)
           return unless node&.node_memory
 
           read_sample(node)
           node.node_memory.to_plain(OS.now)
+        end
+
+        # Asks these nodes to count their pages.
+        def measure(nodes)
+          nodes.each { |node| request_measurement(node, OS.now) if node.node_memory }
+        end
+
+        # Returns true once the node has answered a request of that time. True as well where it
+        # never will: it has died, or its memory isn't sampled here.
+        def answered?(node, since:)
+          return true unless node.node_memory && (resident = OS::Memory::Statm.of(node.pid))
+
+          read_sample(node)
+          node.node_memory.seen(resident, OS.now)
+          node.node_memory.answered?(since:)
         end
 
         private
@@ -175,28 +190,27 @@ module Skep
       # of the loop makes SLICE looks at most, so that it delays nothing else.
       class SamplingSchedule
         Watch = Struct.new(:sampling_schedule, :node) do
-          def cancel = sampling_schedule.forget(node) #: () -> void
+          def cancel = sampling_schedule.forget(node)
         end
 
         SLICE = 50 # looks in a turn, 20 µs each
         EARLY = 0.5 # of the pause
         private_constant :Watch, :SLICE, :EARLY
 
-        #: (OS::EventLoop) { (Nodes::NodeProcess, Float) -> Float } -> void
         def initialize(loop, &look)
           @loop = loop
           @look = look
           @due = {}.compare_by_identity
         end
 
-        def watch(node, seconds, now = OS.now) #: (Nodes::NodeProcess, Float, ?Float) -> Watch
+        def watch(node, seconds, now = OS.now)
           plan(node, now, seconds)
           wake unless in_time?(*@due[node])
           Watch.new(self, node)
         end
 
-        def forget(node) = @due.delete(node) #: (Nodes::NodeProcess) -> void
-        def inspect = "#<#{self.class} nodes=#{@due.size}>" #: () -> String
+        def forget(node) = @due.delete(node)
+        def inspect = "#<#{self.class} nodes=#{@due.size}>"
 
         private
 
@@ -233,6 +247,69 @@ module Skep
           @due.delete(node)
           now = OS.now
           plan(node, now, @look.call(node, now))
+        end
+      end
+
+      # Decides whether a node's private memory (USS) exceeds `memory_limit`, and when to look at it
+      # again. Pure: takes facts and a time, returns a decision.
+      #
+      #   policy = MemoryLimitPolicy.new(limit: 512 << 20)
+      #   policy.decide(Facts.new(uss_min: 100 << 20, uss_max: 300 << 20, rate: 0.0, ready_at: 10.0,
+      #                           measurable_at: 0.0), 70.0)
+      #   # => 6.0: within the limit, look again in 6 s
+      #   # => :measure: the bounds don't tell, the node must count its private pages
+      #   # => :replace: over the limit; :stop: so far over it that no successor can boot in time
+      #
+      # Cheap readings bound the USS from both sides (Statm, NodeMemory), and mostly that is enough.
+      # The node counts its pages only if the limit lies between the bounds, as with a partly shared
+      # heap.
+      class MemoryLimitPolicy
+        # uss_min, uss_max: bounds of the USS in bytes. rate: the fastest recent growth, bytes a
+        # second. ready_at, measurable_at: monotonic seconds; the node may count its pages from
+        # measurable_at on. still: true if it hasn't grown since the last look.
+        Facts = Struct.new(:uss_min, :uss_max, :rate, :ready_at, :measurable_at, :still,
+                           keyword_init: true)
+
+        HARD = 1.5 # times the limit
+        SHORTEST = 0.25
+        LONGEST = 15.0
+        YOUNG = 10.0 # the pause is this part of the node's age, or of the longest pause
+        STILL = 2.0  # for a node that doesn't grow it is this many times its age
+        private_constant :SHORTEST, :YOUNG, :STILL
+
+        attr_reader :limit
+        attr_reader :longest
+
+        # limit: nil for none. longest: seconds between two looks at a node that doesn't grow.
+        def initialize(limit:, longest: LONGEST)
+          @limit = limit
+          @longest = longest
+        end
+
+        def decide(facts, now)
+          return pause(facts, now) unless limit
+          return :stop if facts.uss_min > limit * HARD
+          return :replace if facts.uss_min > limit
+
+          doubtful = facts.uss_max > limit
+          return :measure if doubtful && now >= facts.measurable_at
+
+          left = doubtful ? facts.measurable_at - now : longest
+          [pause(facts, now), [left, SHORTEST].max].min
+        end
+
+        private
+
+        # Looks at a growing node twice before it can reach the limit, and often at a young one.
+        def pause(facts, now)
+          age = now - facts.ready_at
+          young = facts.still ? age * STILL : [age, longest].max / YOUNG
+          [[longest, young, half_to_limit(facts)].min, SHORTEST].max
+        end
+
+        # Returns half of the seconds in which the node reaches the limit at its present rate.
+        def half_to_limit(facts)
+          limit && facts.rate.positive? ? (limit - facts.uss_min) / facts.rate / 2 : longest
         end
       end
     end

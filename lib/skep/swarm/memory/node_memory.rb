@@ -17,7 +17,7 @@ module Skep
         include Runtime::Persisted
 
         KEPT = %i[born_at measurable_at seen_at cost rates baseline_uss memory measured_at
-                  refresh_at decay_at stopping rest grown asked_at].freeze
+                  refresh_at decay_at stopping rest grown asked_at answered_at].freeze
         COST = 1000.0    # measurements of all nodes may use a thousandth of a processor
         PAUSE = 1.0..60.0 # bounds of the minimum pause between two, a tenth of the node's age
         REFRESH = 300.0  # maximum seconds between two, once the node is that old
@@ -26,8 +26,8 @@ module Skep
         STILL = 1 << 20  # bytes: an idle node grows by less
         private_constant :COST, :PAUSE, :REFRESH, :RATES, :YOUNG, :STILL
 
-        attr_reader :born_at #: Float, time of the first sample
-        attr_reader :decay #: Array[Hash], private and shared bytes at ages that double
+        attr_reader :born_at # time of the first sample
+        attr_reader :decay # private and shared bytes at ages that double
 
         # sharers: number of nodes that share the processor time for measurements. rest: minimum
         # seconds between two measurements while the node doesn't grow.
@@ -41,15 +41,15 @@ module Skep
           @baseline_uss = uss_min
         end
 
-        def dump #: () -> Hash[String, untyped]
+        def dump
           { **super, "resident" => @resident.to_a, "first" => @first.to_a, "decay" => @decay }
         end
 
-        def self.restore(plain) #: (Hash[String, untyped]) -> NodeMemory
+        def self.restore(plain)
           new(OS::Memory::Statm.new(rss: 0, anonymous: 0), now: plain["born_at"]).restore(plain)
         end
 
-        def restore(plain) #: (Hash[String, untyped]) -> self
+        def restore(plain)
           @resident, @first = %w[resident first].map do |name|
             OS::Memory::Statm.new(**%i[rss anonymous].zip(plain[name]).to_h)
           end
@@ -58,31 +58,31 @@ module Skep
         end
 
         # Returns the facts for MemoryLimitPolicy.
-        def facts #: () -> MemoryLimitPolicy::Facts
+        def facts
           MemoryLimitPolicy::Facts.new(uss_min:, uss_max:, rate:, ready_at: @born_at,
                                        measurable_at:, still: grown < STILL)
         end
 
         # Returns an upper bound of the USS: resident memory, shared or not.
-        def uss_max = @resident.rss #: () -> Integer
+        def uss_max = @resident.rss
 
         # Returns a lower bound of the USS: the last measurement, plus the growth since. Before the
         # first measurement it is the growth since the first sample.
-        def uss_min #: () -> Integer
+        def uss_min
           uss, anonymous = @memory&.values_at("uss", "anonymous") || [0, @first.anonymous]
           [uss + @resident.anonymous - anonymous, 0].max
         end
 
         # Returns true once the node has counted its pages.
-        def measured? = !@memory.nil? #: () -> bool
+        def measured? = !@memory.nil?
 
         # The highest USS while the node was young, which a successor will use, too.
-        attr_reader :baseline_uss #: Integer
+        attr_reader :baseline_uss
 
         # Returns the fastest growth of the last RATES looks, in bytes a second.
-        def rate = @rates.max || 0.0 #: () -> Float
+        def rate = @rates.max || 0.0
 
-        def seen(resident, now) #: (OS::Memory::Statm, Float) -> void
+        def seen(resident, now)
           seconds = now - @seen_at
           @grown = resident.anonymous - @resident.anonymous
           @rates << (@grown / seconds) if seconds.positive?
@@ -93,15 +93,16 @@ module Skep
         end
 
         # The node was asked to count its pages. It isn't asked again before it has answered.
-        def requested(now) = @asked_at = now #: (Float) -> void
+        def requested(now) = @asked_at = now
 
         # Returns the seconds since the open request; nil if there is none.
-        def waited(now) = @asked_at && (now - @asked_at) #: (Float) -> Float?
+        def waited(now) = @asked_at && (now - @asked_at)
 
         # plain: "rss", "pss", "uss", "shared", "swap", "anonymous" in bytes, and the "seconds" that
         # the count took; {} if the node couldn't count its pages, then it is asked again after a
         # pause. Ignores a result that isn't newer than the last.
-        def measured(plain, now) #: (Hash[String, untyped], Float) -> void
+        def measured(plain, now)
+          @answered_at = now
           return unmeasured(now) if plain.empty?
           return if now <= (@measured_at || @born_at)
 
@@ -113,24 +114,27 @@ module Skep
           record_decay(now)
         end
 
+        # Returns true if the node has counted its pages since then, or has said that it can't.
+        def answered?(since:) = !@answered_at.nil? && @answered_at >= since
+
         # Returns true if a measurement is due, even if only for the status.
-        def stale?(now) #: (Float) -> bool
+        def stale?(now)
           now >= measurable_at && (@memory.nil? || now >= @refresh_at)
         end
 
         # Returns true if its memory is about the same as at the last measurement.
-        def still? #: () -> bool
+        def still?
           measured? && (@resident.anonymous - @memory["anonymous"]).abs < STILL &&
             (@resident.rss - @memory["rss"]).abs < STILL
         end
 
         # The node is being stopped without waiting for a successor.
-        def stopping! = @stopping = true #: () -> void
-        def stopping? = @stopping ? true : false #: () -> bool
+        def stopping! = @stopping = true
+        def stopping? = @stopping ? true : false
 
         # Returns the bytes now, estimated from the last measurement, and the seconds since it. They
         # are nil before the first measurement.
-        def to_plain(now) #: (Float) -> Hash[Symbol, untyped]
+        def to_plain(now)
           age = (now - @measured_at).round(3) if measured?
           { rss: uss_max, **parts, measured: age, decay: }
         end

@@ -16,8 +16,6 @@ module Skep
         SHARE = 20 # one in 20 of the swarm's nodes is replaced at a time, at least one
         private_constant :SHARE
 
-        #: (Nodes::NodePool, Definition::Config, loop: OS::EventLoop,
-        #:  restart_policy: Nodes::RestartPolicy) -> void
         def initialize(node_pool, config, loop:, restart_policy:)
           @node_pool = node_pool
           @config = config
@@ -31,7 +29,6 @@ module Skep
 
         # Queues a replacement. throttle: refuse while the slot's backoff lasts. Returns false if it
         # is refused.
-        #: (Nodes::NodeProcess, String, ?throttle: bool) -> bool
         def recycle(node, reason, throttle: true)
           return false if !replaceable?(node) || recycling?(node)
           return false if throttle && OS.now < @not_before.fetch(node.id, 0.0)
@@ -42,22 +39,21 @@ module Skep
           true
         end
 
-        #: () -> Hash[String, untyped]
         def dump = { "started" => @started.to_a, "not_before" => @not_before.to_a }
 
-        def restore(plain) #: (Hash[String, untyped]) -> void
+        def restore(plain)
           @started.update(plain["started"].to_h)
           @not_before = plain["not_before"].to_h
         end
 
         # Returns true if the node is being replaced, or its replacement is queued.
-        def recycling?(node) #: (Nodes::NodeProcess) -> bool
+        def recycling?(node)
           node.live? && (node.retired? || @queue.any? { |queued, _| queued == node } ||
             @node_pool.replacing?(node.slot))
         end
 
         # Stops the node now, and kills it after kill_timeout: its memory must be freed soon.
-        def stop_now(node, reason) #: (Nodes::NodeProcess, String) -> void
+        def stop_now(node, reason)
           return if @node_pool.stopping? # the node is stopping with the swarm
 
           @node_pool.replace(node.slot, reason) if replaceable?(node)
@@ -75,7 +71,7 @@ module Skep
         def back_off(id)
           now = OS.now
           times = @started[id]
-          times.shift while times.any? && times.first <= now - @config.restarts_within
+          times.shift while times.any? && times.first <= now - @config.restart_window
           @not_before[id] = now + @policy.delay(times << now, now)
         end
 
@@ -109,14 +105,13 @@ module Skep
         JITTER = 0.1
         private_constant :JITTER
 
-        def initialize(seconds, random: Random) #: (Float, ?random: untyped) -> void
+        def initialize(seconds, random: Random)
           @seconds = seconds
           @random = random
         end
 
-        def part = 1 + (JITTER * ((2 * @random.rand) - 1)) #: () -> Float
+        def part = 1 + (JITTER * ((2 * @random.rand) - 1))
 
-        #: (ready_at: Float, part: Float, now: Float) -> (Float | :replace)
         def decide(ready_at:, part:, now:)
           left = ready_at + (@seconds * part) - now
           left.positive? ? left : :replace

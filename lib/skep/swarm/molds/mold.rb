@@ -34,15 +34,14 @@ module Skep
           dead: {}
         }.freeze
 
-        attr_reader :number #: Integer
-        attr_reader :pid #: Integer
-        attr_reader :pidfd #: OS::Pidfd
-        attr_reader :channel #: IPC::Connection
-        attr_reader :started_at #: Float
-        attr_reader :watches #: Array[untyped], of the loop; cancelled at its end
-        attr_reader :events #: Array[String]?, that its file's blocks want; nil: not known
+        attr_reader :number
+        attr_reader :pid
+        attr_reader :pidfd
+        attr_reader :channel
+        attr_reader :started_at
+        attr_reader :watches # of the loop; cancelled at its end
+        attr_reader :events # that its file's blocks want; nil: not known
 
-        #: (Integer, Integer, IPC::Connection, Float, ?pidfd: OS::Pidfd, ?candidate: bool) -> void
         def initialize(number, pid, channel, now, pidfd: OS::Pidfd.open(pid), candidate: false)
           @number = number
           @pid = pid
@@ -54,71 +53,69 @@ module Skep
           @watches = []
         end
 
-        attr_accessor :leave_timer #: OS::EventLoop::Deadline?, kills it if it doesn't leave
+        attr_accessor :leave_timer # kills it if it doesn't leave
 
         # By when it must be able to fork.
-        def boot_timer=(timer) #: (OS::EventLoop::Deadline) -> void
+        def boot_timer=(timer)
           @boot_timer&.cancel
           @boot_timer = timer
         end
 
-        def event_facts = { mold: number, pid: } #: () -> Hash
-        def live? = @state != :dead #: () -> bool
-        def ready? = @state == :ready #: () -> bool
+        def event_facts = { mold: number, pid: }
+        def live? = @state != :dead
+        def ready? = @state == :ready
 
         # Returns true if it has been ready: it answers pings, and its end is no failed boot.
-        def booted? = @booted ? true : false #: () -> bool
+        def booted? = @booted ? true : false
 
         # Returns true if nothing is forked from it any more.
-        def retired? = %i[retired leaving].include?(@state) #: () -> bool
+        def retired? = %i[retired leaving].include?(@state)
 
         # Returns true while a rollout tries it: only that rollout forks from it.
         def candidate? = @candidate
 
-        def adopt = @candidate = false #: () -> void
+        def adopt = @candidate = false
 
         # Returns true if its file's application wants all events passed on to it.
-        def passes_on? = @passes_on ? true : false #: () -> bool
+        def passes_on? = @passes_on ? true : false
 
         # Its file is loaded, and has blocks for these events.
-        def loaded(events) = @events = events #: (Array[String]) -> void
+        def loaded(events) = @events = events
 
-        #: (Definition::Config, OS::SharedPage, IPC::Scoreboard::Layout) -> void
         def prepare(config, page, layout)
           change(:prepare)
           @channel.post("prepare", { "options" => config.to_h.compact, "nodes" => layout.nodes,
                                      "threads" => layout.threads }, lend: [page.to_io])
         end
 
-        def ready(passes_on: false) #: (?passes_on: bool?) -> void
+        def ready(passes_on: false)
           change(:ready)
           @booted = true
           @passes_on = passes_on
         end
 
         # suspects: what it is to be careful of.
-        #: (Nodes::NodeProcess, BasicSocket, ?suspects: Array[Hash[String, untyped]]) -> void
         def fork(node, socket, suspects: [])
           @channel.post("fork", { "page_index" => node.page_index, **node.slot.birth,
                                   "mold" => number, "placed" => node == node.slot.node,
                                   "suspects" => suspects }, give: [socket])
         end
 
-        def retire = change(:retire) #: () -> void
+        def retire = change(:retire)
 
         # Lets it end: the mold leaves when its channel closes.
-        def release #: () -> void
+        def release
           change(:release)
           @channel.post("leave")
           @channel.close
         end
 
         # Returns true if the supervisor has killed it.
-        def killed? = @killed ? true : false #: () -> bool
+        def killed? = @killed ? true : false
 
-        attr_reader :kill_reason #: String?
+        attr_reader :kill_reason
 
-        def kill(reason = nil) #: (?String?) -> void
+        def kill(reason = nil)
           @killed = true
           @kill_reason ||= reason
           @pidfd.signal(:KILL)
@@ -127,7 +124,7 @@ module Skep
         end
 
         # Closes what belonged to it and returns how it ended. Call when its pidfd is readable.
-        def exited #: () -> IPC::ExitStatus
+        def exited
           change(:exited)
           [*@boot_timer, *leave_timer, *@watches].each(&:cancel)
           @pidfd.kill_leftover_group
@@ -136,7 +133,7 @@ module Skep
           exit_status
         end
 
-        def inspect = "#<#{self.class} #{number} #{state} pid=#{pid}>" #: () -> String
+        def inspect = "#<#{self.class} #{number} #{state} pid=#{pid}>"
       end
     end
   end

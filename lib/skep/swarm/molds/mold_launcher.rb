@@ -6,8 +6,8 @@ require "rbconfig"
 # Starts mold processes: a fresh Ruby that loads the swarm's file, or a fork of the program that
 # called `Swarm#run`.
 #
-#   Exec.new("swarm.rb").start(0, disown:)   # => [pid, channel]: the supervisor loads no user code
-#   Fork.new(swarm).start(0, disown:)        # => [pid, channel]: a fork of this very process
+#   Exec.new("swarm.rb").start(0, close_in_child:)   # => [pid, channel]: loads no code
+#   Fork.new(swarm).start(0, close_in_child:)        # => [pid, channel]: a fork of this process
 #
 # Both put the mold into a process group of its own, so that a terminal's Ctrl-C reaches the
 # supervisor alone.
@@ -19,18 +19,18 @@ module Skep
           LIBRARY = ::File.expand_path("../../..", __dir__)
           private_constant :LIBRARY
 
-          attr_reader :file #: String
+          attr_reader :file
 
-          def initialize(file, arguments: []) #: (String, ?arguments: Array[String]) -> void
+          def initialize(file, arguments: [])
             @file = file
             @arguments = arguments
             @heap_size_hint = HeapSizeHint.new(file)
           end
 
-          def program? = false #: () -> bool
+          def program? = false
 
-          # Executes a new mold. `disown` is for the other launcher.
-          def start(number, disown: nil) #: (Integer, ?disown: untyped) -> [Integer, IPC::Channel]
+          # Executes a new mold. `close_in_child` is for the other launcher.
+          def start(number, close_in_child: nil)
             OS::ProcessTree::ForkProbe.check
             ours, theirs = IPC::Channel.pair
             pid = Process.spawn(@heap_size_hint.environment, *command, in: ::File::NULL,
@@ -42,13 +42,12 @@ module Skep
           end
 
           # A mold is warm: the next one can be given this before it boots.
-          #: (**untyped) -> void
           def warmed(slots:, reshare:)
             @heap_size_hint.remember(slots:, reshare:)
           end
 
           # A mold ended before it was ready.
-          def failed = @heap_size_hint.forget #: () -> void
+          def failed = @heap_size_hint.forget
 
           private
 
@@ -59,32 +58,32 @@ module Skep
         end
 
         class Fork
-          def initialize(swarm) #: (Swarm) -> void
+          def initialize(swarm)
             @swarm = swarm
           end
 
-          def file = @swarm.name #: () -> String
-          def program? = true #: () -> bool
+          def file = @swarm.name
+          def program? = true
 
-          # Forks a new mold. `disown` closes in it what is the supervisor's alone.
-          def start(number, disown:) #: (Integer, disown: Proc) -> [Integer, IPC::Channel]
+          # Forks a new mold. `close_in_child` closes in it what is the supervisor's alone.
+          def start(number, close_in_child:)
             OS::ProcessTree::ForkProbe.check
             ours, theirs = IPC::Channel.pair
-            pid = Runtime::SelfPipe.with_inherited_handlers { Process.fork { become(ours, theirs, disown) } }
+            pid = Runtime::SelfPipe.with_inherited_handlers { Process.fork { become(ours, theirs, close_in_child) } }
             theirs.close
             ours.post("load", { "mold" => number, "supervisor" => Process.pid })
             [pid, ours]
           end
 
           # The program has booted already: there is nothing to remember for the next mold.
-          def warmed(**) = nil #: (**untyped) -> void
-          def failed = nil #: () -> void
+          def warmed(**) = nil
+          def failed = nil
 
           private
 
-          def become(ours, theirs, disown)
+          def become(ours, theirs, close_in_child)
             Process.setpgid(0, 0)
-            disown.call
+            close_in_child.call
             ours.close
             $stdin.reopen(::File::NULL)
             Processes::MoldMain.serve(IPC::Channel.new(theirs), swarm: @swarm)
@@ -121,7 +120,7 @@ module Skep
         end
 
         # A heap that no hint would help isn't remembered.
-        def remember(slots:, reshare:) #: (slots: Integer, reshare: bool) -> void
+        def remember(slots:, reshare:)
           return forget unless reshare || WORTH.cover?(slots)
 
           facts = { "file" => name, "ruby" => RUBY_VERSION, "slots" => slots, "reshare" => reshare }
@@ -134,13 +133,13 @@ module Skep
         end
 
         # The hint may have been too large, if there is less memory now.
-        def forget #: () -> void
+        def forget
           File.delete(@path)
         rescue SystemCallError # there is none, or it isn't ours
           nil
         end
 
-        def environment #: () -> Hash[String, String]
+        def environment
           slots, reshare = read.values_at("slots", "reshare")
           return {} if reshare || !HELPS || @env.key?(SLOTS)
           return {} unless slots.is_a?(Integer) && WORTH.cover?(slots)
@@ -148,7 +147,7 @@ module Skep
           { SLOTS => (slots * ROOM).ceil.to_s, GIVEN => "1" }
         end
 
-        def requires = read["reshare"] == true ? ["-rskep/reshare"] : [] #: () -> Array[String]
+        def requires = read["reshare"] == true ? ["-rskep/reshare"] : []
 
         private
 

@@ -2,7 +2,8 @@
 
 # Starts molds, follows each to its end, restarts them, and acts on what they send.
 #
-#   mold_pool = MoldPool.new(launcher, loop:, events:, lifecycle:, boot_limit:, oom:, disown:)
+#   mold_pool = MoldPool.new(launcher, loop:, events:, lifecycle:, boot_limit:, oom:,
+#                            close_in_child:)
 #   mold_pool.start                            # the first mold loads the swarm's file
 #   mold_pool.configure(config, page, layout)  # what that file has said
 #   mold_pool.prepare(mold)
@@ -15,9 +16,9 @@
 #
 # | fact | when |
 # |---|---|
-# | mold_booting, mold_ready, mold_died, … | docs/events.md |
+# | mold_booting, mold_ready, mold_died, … | docs/reference/events.md |
 # | mold_loaded (plain) | it has loaded the swarm's file and waits for `prepare` |
-# | mold_load_rejected (message, exit_code) | it can't load the file, or prepare |
+# | mold_load_rejected (error, exit_code) | it can't load the file, or prepare |
 # | mold_exited (exit_status) | it has ended; its nodes work on (NodePool#mold_exited) |
 # | fork_reported (page_index, pid, pidfd) | it has forked a node |
 # | node_fork_failed (page_index, error) | it can't fork this node |
@@ -31,25 +32,24 @@ module Skep
         REMEMBERED = 1_000 # exits
         private_constant :RELEASE_SECONDS, :RETRY_SECONDS, :REMEMBERED
 
-        attr_reader :molds #: Array[Mold]
+        attr_reader :molds
 
         # lifecycle: answers stopping? and nodes_requested?; boot_limit: returns how many seconds a
-        # mold may take to be ready; oom: returns true if this exit was the OOM killer's; disown:
-        # closes what is the supervisor's alone in a mold that is forked from it.
-        def initialize(launcher, loop:, events:, lifecycle:, boot_limit:, oom:, disown:)
+        # mold may take to be ready; oom: returns true if this exit was the OOM killer's;
+        # close_in_child: closes what is the supervisor's alone in a mold that is forked from it.
+        def initialize(launcher, loop:, events:, lifecycle:, boot_limit:, oom:, close_in_child:)
           @launcher = launcher
           @loop = loop
           @events = events
           @lifecycle = lifecycle
           @boot_limit = boot_limit
           @oom = oom
-          @disown = disown
+          @close_in_child = close_in_child
           @molds = []
           @next = 0
           @exited_at = []
         end
 
-        #: (Definition::Config, OS::SharedPage, IPC::Scoreboard::Layout) -> void
         def configure(config, page, layout)
           @config = config
           @page = page
@@ -58,56 +58,55 @@ module Skep
         end
 
         # Starts a mold. A candidate is a rollout's: it isn't restarted when it ends.
-        def start(candidate: false) #: (?candidate: bool) -> Mold
+        def start(candidate: false)
           number = take_number
-          pid, channel = @launcher.start(number, disown: @disown)
+          pid, channel = @launcher.start(number, close_in_child: @close_in_child)
           mold = add(number, pid, channel, OS.now, candidate:)
           @events.publish(:mold_booting, mold, level: :debug)
           mold
         end
 
         # A number for a mold that isn't started but made from a node.
-        def take_number = (@next += 1) - 1 #: () -> Integer
+        def take_number = (@next += 1) - 1
 
         # A node has become a mold, and a candidate.
-        #: (Integer, Integer, OS::Pidfd, IPC::Channel) -> Mold
         def take(number, pid, pidfd, channel)
           add(number, pid, channel, OS.now, pidfd:, candidate: true)
         end
 
         # The file may allow it more time to boot than was known before it was loaded.
-        def prepare(mold) #: (Mold) -> void
+        def prepare(mold)
           limit_boot(mold)
           mold.prepare(@config, @page, @layout)
         end
 
-        def adopt(mold) = mold.adopt #: (Mold) -> void
+        def adopt(mold) = mold.adopt
 
         # Nothing is forked from it any more. in_use: it has nodes left.
-        def retire(mold, in_use:) #: (Mold, in_use: bool) -> void
+        def retire(mold, in_use:)
           mold.retire
           release_one(mold) unless in_use
         end
 
         # The last node of this mold is gone.
-        def release_if_unused(mold) #: (Mold) -> void
+        def release_if_unused(mold)
           release_one(mold) if mold.retired? && mold.live?
         end
 
         # Pings the molds that wait for orders, and ends those that didn't answer the last ping in
         # time. Called whenever nodes are looked at. paused: the supervisor itself was.
-        def ping_booted(now:, paused:) #: (now: Float, paused: bool) -> void
+        def ping_booted(now:, paused:)
           booted = @molds.select { |mold| mold.booted? && !mold.killed? }
-          @pings.excuse(now) if paused
+          @pings.restart(now) if paused
           @pings.silent(booted, now).each { |mold| hung(mold) }
           @pings.call(booted, now) { |mold| mold.channel.post("ping") }
         end
 
-        def kill = @molds.each(&:kill) #: () -> void
+        def kill = @molds.each(&:kill)
 
         # Lets every mold go, by force where it isn't ready yet. The block is called when none is
         # left.
-        def release(&done) #: () { () -> void } -> void
+        def release(&done)
           @done = done
           @molds.each { |mold| mold.booted? ? mold.release : mold.kill }
           @loop.after(RELEASE_SECONDS) { kill }
@@ -115,7 +114,7 @@ module Skep
         end
 
         # What the next program of the supervisor must know.
-        def dump(state_file) #: (Rollout::Upgrade::StateFile) -> Hash[String, untyped]
+        def dump(state_file)
           { "next" => @next, "exited_at" => @exited_at, "molds" => @molds.map { |mold|
             { "number" => mold.number, "pid" => mold.pid, "started_at" => mold.started_at,
               "retired" => mold.retired?, "pidfd" => state_file.lend(mold.pidfd),
@@ -123,7 +122,6 @@ module Skep
           } }
         end
 
-        #: (Hash[String, untyped], Rollout::Upgrade::StateFile) -> void
         def restore(plain, state_file)
           @next, @exited_at = plain.values_at("next", "exited_at")
           plain["molds"].each { |kept| resume(kept, state_file) }
@@ -161,7 +159,7 @@ module Skep
             ended: -> { mold.call.kill if mold.call.live? },
             protocol_error: ->(error) { protocol_error(mold.call, error) },
             failed: ->(error, message) { failed_at(mold.call, error, message) }
-          ) { |message| hear(mold.call, message) }
+          ) { |message| handle(mold.call, message) }
         end
 
         def resume(kept, state_file)
@@ -173,7 +171,7 @@ module Skep
           mold.retire if kept["retired"]
         end
 
-        def hear(mold, message)
+        def handle(mold, message)
           @pings&.answered(mold)
           case message.type
           when "loaded" then loaded(mold, message.facts) if mold.state == :loading
@@ -195,20 +193,20 @@ module Skep
         end
 
         # Before a mold was first ready the supervisor ends with that sentence, and its molds too.
-        def rejected(mold, message, exit_code)
+        def rejected(mold, error, exit_code)
           working = @lifecycle.nodes_requested?
-          @events.publish(:mold_load_failed, mold, level: :error, message:) if working
-          @events.announce(:mold_load_rejected, mold, message:, exit_code:)
+          @events.publish(:mold_load_failed, mold, level: :error, error:) if working
+          @events.announce(:mold_load_rejected, mold, error:, exit_code:)
           mold.kill if working
         end
 
         def ready(mold, message)
           mold.ready(passes_on: message["passes_on"])
           message["findings"].each do |finding|
-            @events.publish(:fork_guard, mold, level: :warn, message: finding)
+            @events.publish(:fork_guard, mold, level: :warn, error: finding)
           end
           warmed(mold, message)
-          @events.publish(:mold_ready, mold, seconds: message["seconds"].round(3))
+          @events.publish(:mold_ready, mold, duration: message["seconds"].round(3))
         end
 
         # Warns of `reshare` if it was asked for and could not be done.
@@ -251,7 +249,7 @@ module Skep
         def failed_at(mold, error, message)
           raise error unless @lifecycle.nodes_requested?
 
-          @events.publish(:supervisor_error, mold, level: :error, message: message.type,
+          @events.publish(:supervisor_error, mold, level: :error, action: message.type,
                                                    error: IPC::PlainData.error(error),
                                                    backtrace: error.backtrace.to_a.first(20))
         end
@@ -300,7 +298,7 @@ module Skep
           start
         rescue SystemCallError => e # no process or descriptor at the moment
           @events.publish(:fork_failed, level: :error, mold: @next - 1, error: e.message,
-                                        seconds: RETRY_SECONDS)
+                                        retry_in: RETRY_SECONDS)
           start_in(RETRY_SECONDS)
         end
 
@@ -314,16 +312,15 @@ module Skep
         #   pings.call(molds, now) { |mold| … }   # yields each that is to be pinged
         #   pings.answered(mold)                  # it has sent something, whatever it was
         #   pings.silent(molds, now)              # => those that sent nothing for a timeout
-        #   pings.excuse(now)                     # the supervisor was paused: the time starts again
+        #   pings.restart(now)                    # starts the timeouts again after a pause
         class MoldPings
-          def initialize(timeout:) #: (timeout: Float) -> void
+          def initialize(timeout:)
             @timeout = timeout
             @asked = {}.compare_by_identity
             @answered = {}.compare_by_identity
           end
 
           # Yields each mold at most once a timeout.
-          #: (Array[Mold], Float) { (Mold) -> void } -> void
           def call(molds, now)
             forget_all_but(molds)
             molds.each do |mold|
@@ -335,17 +332,17 @@ module Skep
             end
           end
 
-          def answered(mold) #: (Mold) -> void
+          def answered(mold)
             @answered[mold] = true
           end
 
-          def silent(molds, now) #: (Array[Mold], Float) -> Array[Mold]
+          def silent(molds, now)
             molds.select do |mold|
               @asked[mold] && !@answered[mold] && now - @asked[mold] >= @timeout
             end
           end
 
-          def excuse(now) = @asked.transform_values! { now } #: (Float) -> void
+          def restart(now) = @asked.transform_values! { now }
 
           private
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Launches node processes for slots, now or later. At most boot_parallel nodes boot at a time, and
-# launches wait until there is a mold.
+# Launches node processes for slots, now or later. At most boot_concurrency nodes boot at a time,
+# and launches wait until there is a mold.
 #
 #   boots = BootQueue.new(config, loop:, events:, page:, layout:, node_table:, suspects:, connect:)
 #   boots.mold = mold          # forks the nodes; nil: launches wait
@@ -22,7 +22,7 @@ module Skep
         LaunchRequest = Struct.new(:slot, :mold)
         private_constant :LaunchRequest
 
-        attr_reader :mold #: Molds::Mold?
+        attr_reader :mold
 
         # connect: returns the IPC::Connection for a node and its channel. suspects: each new node
         # receives its `to_plain` (Health::CrashAttribution).
@@ -38,20 +38,20 @@ module Skep
           @queue = []
         end
 
-        def mold=(mold) #: (Molds::Mold?) -> void
+        def mold=(mold)
           @mold = mold
           start_next
         end
 
         # The mold has died. Its launches fall to the present mold.
-        def lose(mold) #: (Molds::Mold) -> void
+        def lose(mold)
           @mold = nil if @mold == mold
           @queue.each { |request| request.mold = nil if request.mold == mold }
         end
 
-        def any? = @queue.any? #: () -> bool
+        def any? = @queue.any?
 
-        def enqueue(slot, mold: nil) #: (Slot, ?mold: Molds::Mold?) -> void
+        def enqueue(slot, mold: nil)
           return if slot.retired?
 
           slot.wait unless slot.live?
@@ -59,11 +59,11 @@ module Skep
           start_next
         end
 
-        def later(slot, seconds) #: (Slot, Float) -> void
+        def later(slot, seconds)
           at(OS.now + seconds, slot)
         end
 
-        def at(time, slot) #: (Float, Slot) -> void
+        def at(time, slot)
           return if slot.retired?
 
           slot.wait
@@ -71,16 +71,16 @@ module Skep
         end
 
         # Cancels all launches of the slot.
-        def cancel(slot) #: (Slot) -> void
+        def cancel(slot)
           slot.wait_timer&.cancel
           @queue.reject! { |request| request.slot == slot }
         end
 
-        def start_next #: () -> void
+        def start_next
           launch(@queue.shift) while !@closed && @queue.any? && mold_for(@queue.first) && room?
         end
 
-        def close #: () -> void
+        def close
           @closed = true
         end
 
@@ -92,7 +92,7 @@ module Skep
         def room?
           @booting ||= @node_table.nodes.reject(&:helper?)
           @booting.select! { |node| node.state == :booting && @node_table.include?(node) }
-          @booting.size < @config.boot_parallel
+          @booting.size < @config.boot_concurrency
         end
 
         def launch(request)

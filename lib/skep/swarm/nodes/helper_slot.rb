@@ -4,10 +4,10 @@
 # on and serves metrics (what runs in its process is Processes::HelperMain).
 #
 #   helper = HelperSlot.new(%w[node_died])
-#   helper.tell("node_died", facts)      # kept until there is a process to tell
-#   helper.hear(%w[node_ready])          # these events are for it, too, from here on
-#   helper.subscribe_all                 # all events are
-#   helper.serve(socket)                 # lent to its process, and to each that follows
+#   helper.post_event("node_died", facts)   # kept until there is a process to send it to
+#   helper.subscribe(%w[node_ready])        # these events are for it, too, from here on
+#   helper.subscribe_all                    # all events are
+#   helper.serve(socket)                    # lent to its process, and to each that follows
 #
 # It is booted, replaced and stopped as other slots are, goes last, and doesn't count as a node.
 module Skep
@@ -17,55 +17,55 @@ module Skep
         BACKLOG = 1_000
         private_constant :BACKLOG
 
-        def initialize(events) #: (Array[String]) -> void
+        def initialize(events)
           super(nil, nil)
           @events = events
           @backlog = []
         end
 
-        def label = "helper" #: () -> String
-        def helper? = true #: () -> bool
+        def label = "helper"
+        def helper? = true
 
         def launch(node)
           super
           lend(node)
-          @backlog.shift(BACKLOG).each { |name, facts| tell(name, facts) }
+          @backlog.shift(BACKLOG).each { |event| post_event(*event) }
         end
 
-        def dump(state_file) #: (Rollout::Upgrade::StateFile) -> Hash[String, untyped]
+        def dump(state_file)
           { **super, "backlog" => @backlog, "all_events" => @all_events, "events" => @events }
         end
 
-        #: (Hash[String, untyped], NodeProcess?, Molds::Mold?) -> self
         def restore(plain, node, last_mold)
           @backlog, @all_events = plain.values_at("backlog", "all_events")
-          hear(plain["events"].to_a)
+          subscribe(plain["events"].to_a)
           super
         end
 
-        # New code subscribes to these; the old code's events are told until that has gone.
-        def hear(events) #: (Array[String]) -> void
+        # New code subscribes to these; the old code's events are sent until that has gone.
+        def subscribe(events)
           @events |= events
         end
 
-        def subscribe_all = @all_events = true #: () -> void
+        def subscribe_all = @all_events = true
 
-        # anew: its processes don't have it yet.
-        def serve(socket, anew: true) #: (BasicSocket, ?anew: bool) -> void
+        # lent: its processes have the socket already.
+        def serve(socket, lent: false)
           @socket = socket
-          nodes.each { |node| lend(node) } if anew
+          nodes.each { |node| lend(node) } unless lent
         end
 
         # Events about the helper itself are left out: each would cause the next.
-        def tell(name, facts) #: (String, Hash) -> void
+        def post_event(name, facts, level = nil)
           return if facts[:node] == label || !(@all_events || @events.include?(name))
-          return @backlog.size < BACKLOG && @backlog << [name, facts] unless live?
+          return @backlog.size < BACKLOG && @backlog << [name, facts, level] unless live?
 
-          node.channel.post("event", { "name" => name, "facts" => facts }, may_drop: true)
+          message = { "name" => name, "facts" => facts, "level" => level&.to_s }
+          node.channel.post("event", message, may_drop: true)
         end
 
-        # The last to go: it has been told of every node's exit.
-        def stop_last #: () -> void
+        # It stops last, because it gets the exit of every node.
+        def stop_last
           nodes.each { |node| node.stop unless node.state == :stopping }
         end
 

@@ -46,7 +46,7 @@ module Skep
           @grace = grace
         end
 
-        def follow(node) #: (NodeProcess) -> void
+        def follow(node)
           watch = @loop.watch(node.pidfd.to_io) do
             watch.cancel
             lost(node)
@@ -57,7 +57,7 @@ module Skep
 
         # A node that the mold hadn't reported yet is lost: the end of its channel ends it, and what
         # it has said isn't heard.
-        def adopt(node) #: (NodeProcess) -> void
+        def adopt(node)
           return lose(node) unless node.pidfd
           return await_report(node) unless node.pidfd.watchable? || node.channel.open?
           return unless node.pidfd.watchable?
@@ -66,7 +66,7 @@ module Skep
           node.end_watch = @loop.watch(node.pidfd.to_io) { reap(node) }
         end
 
-        def record_exit(node, status) #: (NodeProcess, IPC::ExitStatus) -> void
+        def record_exit(node, status)
           announce_loss(node)
           return unless node.live? # it had said that it is a mold now
 
@@ -82,18 +82,17 @@ module Skep
         # The process is gone, or is a node no more. Returns what it leaves its slot: Slot#leave. A
         # launch that is queued for the slot is cancelled before anybody hears of the exit: the
         # restart policy decides about the next one (#follow_up).
-        #: (NodeProcess, IPC::ExitStatus?) -> (:promoted | :empty | :kept)
         def remove(node, status)
           node.ended(status)
           @node_table.remove(node)
-          left = node.slot.leave(node, status, OS.now, within: @config.restarts_within)
+          left = node.slot.leave(node, status, OS.now, within: @config.restart_window)
           @boots.cancel(node.slot) unless left == :promoted
           @events.announce(:node_removed, node)
           left
         end
 
         # Sees to what follows a node that has been removed.
-        def follow_up(node, left) #: (NodeProcess, Symbol) -> void
+        def follow_up(node, left)
           slot = node.slot
           return promote(slot) if left == :promoted
 
@@ -104,7 +103,7 @@ module Skep
 
         # No code of the node runs after SIGKILL, but its exit may take long, because of a debugger
         # or a disk. Its slot doesn't wait for that.
-        def expect_exit(node) #: (NodeProcess) -> void
+        def expect_exit(node)
           node.watches << @loop.after(2 * @config.kill_timeout) do
             next if node.exited?
 
@@ -114,13 +113,13 @@ module Skep
         end
 
         # A node whose channel has closed has kill_timeout to exit; then it is killed.
-        def channel_closed(node) #: (NodeProcess) -> void
+        def channel_closed(node)
           await_report(node) unless node.mold.live?
           node.watches << @loop.after(@config.kill_timeout) { unreachable(node) } if node.live?
         end
 
         # The node has reported that it is stopping. It has stop_timeout, as after a stop.
-        def leaving(node) #: (NodeProcess) -> void
+        def leaving(node)
           return unless node.ready?
 
           node.leaving
@@ -128,7 +127,7 @@ module Skep
         end
 
         # Ends a process whose node was given up while it was being forked.
-        def kill_unwanted(pidfd) #: (OS::Pidfd?) -> void
+        def kill_unwanted(pidfd)
           pidfd&.signal(:KILL)
         rescue Errno::ESRCH # it has exited by itself
           nil
@@ -171,10 +170,10 @@ module Skep
         def publish_exit(node, status)
           reason = node.reason
           @lifecycle.node_killed if status.signal && reason && reason != IPC::ExitStatus::OOM
-          in_hand = @scoreboard.in_hand(node)
+          in_flight = @scoreboard.in_flight(node)
           @events.publish(status.clean? ? :node_exited : :node_died, node,
                           level: status.clean? ? :info : :warn, **status.to_plain, reason:,
-                          at: node.kind_of_death, in_hand: in_hand.any? ? in_hand : nil)
+                          phase: node.kind_of_death, in_flight: in_flight.any? ? in_flight : nil)
         end
 
         # The node runs on and can't be reached: it has closed all its descriptors, or executed
@@ -211,13 +210,12 @@ module Skep
         end
       end
 
-      # In a stop of the swarm, tells nodes whose work is done once that of all nodes of the same
-      # Kafka group is, or with the same kind of work: they leave the group then, together.
+      # In a stop of the swarm, reports to nodes whose work is done that all nodes of the same Kafka
+      # group, or of the same kind of work, are done: they leave the group then, together.
       #
       #   barrier = StopBarrier.new(nodes, config.tasks, events:)   # which are to stop
       #   barrier.finished(node)                                    # its work is done, and it waits
       class StopBarrier
-        #: (Array[NodeProcess], Array[Hash[String, untyped]], events: Runtime::EventBus) -> void
         def initialize(nodes, tasks, events:)
           @groups = tasks.map.with_index { |task, number| task.dig("facts", "group") || number }
           @unfinished = nodes.reject { |node| node.helper? || node.lost? }
@@ -226,7 +224,7 @@ module Skep
           events.subscribe(:node_lost, :node_removed) { |event| remove(event.subject) }
         end
 
-        def finished(node) #: (NodeProcess) -> void
+        def finished(node)
           @waiting[group(node)] << node
           remove(node)
         end
@@ -238,10 +236,10 @@ module Skep
         def remove(node)
           left = @unfinished[group(node)] or return
           left.delete(node)
-          @waiting.delete(group(node))&.each { |one| tell(one) } if left.empty?
+          @waiting.delete(group(node))&.each { |one| report_all_finished(one) } if left.empty?
         end
 
-        def tell(node) = node.live? && node.channel.post("all_finished")
+        def report_all_finished(node) = node.live? && node.channel.post("all_finished")
       end
     end
   end

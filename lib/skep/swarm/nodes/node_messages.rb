@@ -16,7 +16,6 @@ module Skep
         ONCE = %w[ready spare stepped_in finished].freeze # in a process' life
         private_constant :RESERVED, :ONCE
 
-        #: (NodePool, NodeExits, loop: OS::EventLoop, events: Runtime::EventBus) -> void
         def initialize(pool, exits, loop:, events:)
           @pool = pool
           @exits = exits
@@ -24,21 +23,21 @@ module Skep
           @events = events
         end
 
-        # The channel of a node about to be forked, heard from `listen` on.
-        def connect(node, channel) #: (NodeProcess, IPC::Channel) -> IPC::Connection
+        # The channel of a node about to be forked, read from `listen` on.
+        def connect(node, channel)
           IPC::Connection.new(@loop, channel, IPC::Messages::FROM_NODE,
                               ended: -> { @exits.channel_closed(node) },
                               protocol_error: ->(error) { protocol_error(node, error) },
                               failed: ->(error, frame) { failed_at(node, error, frame) }) do |frame|
             next if ONCE.include?(frame.type) && !node.first?(frame.type)
 
-            hear(node, frame)
+            handle(node, frame)
           end
         end
 
         private
 
-        def hear(node, frame)
+        def handle(node, frame)
           case frame.type
           when "ready" then @pool.node_ready(node)
           when "spare" then @pool.spare_ready(node)
@@ -49,20 +48,20 @@ module Skep
           when "became_mold" then became_mold(node)
           when "unfit" then unfit(node, frame)
           when "ask" then @events.announce(:status_asked, node, number: frame["number"])
-          else hear_facts(node, frame)
+          else handle_report(node, frame)
           end
         end
 
-        def hear_facts(node, frame)
+        def handle_report(node, frame)
           case frame.type
           when "event" then event(node, frame)
           when "failed" then failed(node, frame)
-          when "joined" then joined(node, frame)
+          when "assigned" then assigned(node, frame)
           when "work" then node.report(frame["facts"], frame.bytes)
           when "unhealthy" then @pool.liveness_monitor.report_unhealthy(node, frame["reason"])
           when "healthy" then @pool.liveness_monitor.report_healthy(node)
           when "backtraces" then @pool.hung_node_killer.add_backtraces(node, frame["threads"])
-          when "judged" then @pool.crash_attribution.resolve(frame)
+          when "suspects_resolved" then @pool.crash_attribution.resolve(frame)
           end
         end
 
@@ -76,7 +75,7 @@ module Skep
 
         # Our own failure to act on a message: neither the node nor the swarm ends by it.
         def failed_at(node, error, frame)
-          @events.publish(:supervisor_error, node, level: :error, message: frame.type,
+          @events.publish(:supervisor_error, node, level: :error, action: frame.type,
                                                    error: IPC::PlainData.error(error),
                                                    backtrace: error.backtrace.to_a.first(20))
         end
@@ -84,7 +83,7 @@ module Skep
         def became_mold(node)
           return @pool.became_mold(node) if node.becoming_mold?
 
-          protocol_error(node, IPC::Messages::Invalid.new("became_mold, which it wasn't told to"))
+          protocol_error(node, IPC::Messages::Invalid.new("became_mold, without a request"))
         end
 
         def unfit(node, frame)
@@ -95,9 +94,10 @@ module Skep
           @events.publish(frame["name"], node, level: frame["level"].to_sym, **facts(frame))
         end
 
-        def joined(node, frame)
-          node.joined(frame["joined"])
-          @events.publish(frame["joined"] ? :node_assigned : :node_unassigned, node, **facts(frame))
+        def assigned(node, frame)
+          node.assigned(frame["assigned"])
+          name = frame["assigned"] ? :node_assigned : :node_unassigned
+          @events.publish(name, node, **facts(frame))
         end
 
         def failed(node, frame)

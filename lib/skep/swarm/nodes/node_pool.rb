@@ -25,18 +25,18 @@ module Skep
         FORK_RETRY = 0.1 # seconds, where the system refused a fork
         private_constant :FORK_RETRY
 
-        attr_reader :slots #: Array[Slot], those with work
-        attr_reader :node_table #: NodeTable, the processes
-        attr_reader :scoreboard #: IPC::Scoreboard::Reader
-        attr_reader :totals #: Stats::WorkTotals
-        attr_reader :recovery_times #: Stats::RecoveryTimes
-        attr_reader :boots #: BootQueue
-        attr_reader :replacements #: Replacements
-        attr_reader :crash_attribution #: Health::CrashAttribution
-        attr_reader :hung_node_killer #: Health::HungNodeKiller
-        attr_reader :liveness_monitor #: Health::LivenessMonitor
-        attr_reader :cgroup_memory #: Memory::CgroupMemory
-        attr_reader :memory_monitor #: Memory::MemoryMonitor
+        attr_reader :slots # those with work
+        attr_reader :node_table # the processes
+        attr_reader :scoreboard
+        attr_reader :totals
+        attr_reader :recovery_times
+        attr_reader :boots
+        attr_reader :replacements
+        attr_reader :crash_attribution
+        attr_reader :hung_node_killer
+        attr_reader :liveness_monitor
+        attr_reader :cgroup_memory
+        attr_reader :memory_monitor
 
         # kept: the slots that there are already, [id, kind of work] each.
         def initialize(config, lifecycle, loop:, events:, page:, layout:, kept: nil)
@@ -54,41 +54,39 @@ module Skep
         end
 
         # All slots: those with work, the helper's if there is one, and the spares'.
-        def all = [*@helper, *slots, *spare_slots] #: () -> Array[Slot]
-        def spare_slots = @spares&.slots || [] #: () -> Array[SpareSlot]
-        def mold = @boots.mold #: () -> Molds::Mold?
-        def stopping? = @lifecycle.stopping? #: () -> bool
-        def ever_ready? = @ever_ready ? true : false #: () -> bool
+        def all = [*@helper, *slots, *spare_slots]
+        def spare_slots = @spares&.slots || []
+        def mold = @boots.mold
+        def stopping? = @lifecycle.stopping?
+        def ever_ready? = @ever_ready ? true : false
 
         # How many slots the page has room for, each with a successor.
-        def room = node_table.capacity / 2 #: () -> Integer
+        def room = node_table.capacity / 2
 
         # How busy a slot's node is: how many items are in flight.
-        #: (Slot) -> Integer
-        def load(slot) = slot.nodes.sum { |node| scoreboard.in_hand(node).size }
+        def load(slot) = slot.nodes.sum { |node| scoreboard.in_flight(node).size }
 
         # Commands.
 
-        def start #: () -> void
+        def start
           @started = true
           all.each { |slot| @boots.enqueue(slot) }
         end
 
-        def mold=(mold) #: (Molds::Mold?) -> void
+        def mold=(mold)
           @boots.mold = mold
           subscribe_helper(mold.events) if mold&.events&.any?
         end
 
         # Boots a successor for the slot's node, from the current mold or another. When it is ready
-        # the old node is stopped; if it can't begin, the old node stays. The block is told which.
-        #: (Slot, String, ?mold: Molds::Mold?, ?on_retire: ^(NodeProcess) -> void)
-        #:   ?{ (bool succeeded) -> void } -> void
+        # the old node is stopped; if it can't begin, the old node stays. The block gets true if a
+        # successor has taken over.
         def replace(slot, reason, **how, &done)
           stopping? ? done&.call(false) : @replacements.start(slot, reason, **how, &done)
         end
 
         # Ends the successor that a slot is to get: its node stays.
-        def cancel_replacement(slot, reason) #: (Slot, String) -> void
+        def cancel_replacement(slot, reason)
           return unless slot.replacement
 
           slot.successor ? slot.successor.kill(reason) : @replacements.failed(slot)
@@ -98,14 +96,14 @@ module Skep
         def when_replaced(slot, &) = @replacements.when_over(slot, &)
 
         # Is the slot's node being replaced, or about to be?
-        def replacing?(slot) = !slot.replacement.nil? #: (Slot) -> bool
+        def replacing?(slot) = !slot.replacement.nil?
 
         # Stops a node, and kills it at stop_timeout.
         def terminate(node, reason) = @replacements.retire(node, reason)
 
         # So many slots more for a kind of work. An id is free once the last process that had it has
         # gone.
-        def add(task, count) #: (Integer, Integer) -> void
+        def add(task, count)
           taken = [*slots, *node_table.nodes].map(&:id)
           free = (0..).lazy.reject { |id| taken.include?(id) }
           added = free.first(count).map { |id| Slot.new(id, task) }
@@ -114,7 +112,7 @@ module Skep
         end
 
         # Removes a slot; its node is stopped for good.
-        def remove(slot, reason) #: (Slot, String) -> void
+        def remove(slot, reason)
           @slots.delete(slot)&.retire
           recovery_times.forget(slot)
           @boots.cancel(slot)
@@ -123,14 +121,14 @@ module Skep
         end
 
         # Nodes take nothing new; those that are forked from here on neither (Lifecycle#quiet?).
-        def quiet #: () -> void
+        def quiet
           node_table.nodes.each { |node| node.quiet unless node.helper? }
         end
 
         def backtraces = node_table.nodes.each { |node| node.channel.post("backtraces") }
 
         # Asks every node to end; what is left at stop_timeout is killed.
-        def stop #: () -> void
+        def stop
           finish_slots
           @stop_barrier = StopBarrier.new(node_table.nodes, @config.tasks, events: @events)
           node_table.nodes.each { |node| node.stop(all: true) unless node.helper? }
@@ -139,7 +137,7 @@ module Skep
         end
 
         # Ends every node at once.
-        def kill_all(reason) #: (String) -> void
+        def kill_all(reason)
           @lifecycle.force
           finish_slots
           @events.announce(:nodes_killed)
@@ -150,17 +148,17 @@ module Skep
         # The helper.
 
         # All events are for the helper, of which there is one from here on.
-        def pass_on_events #: () -> void
+        def pass_on_events
           @helper ||= HelperSlot.new(@config.events)
           @helper.subscribe_all
           boot_helper
         end
 
         # Lends the helper a socket to serve at (HelperSlot#serve).
-        def serve(...) = @helper&.serve(...) #: (BasicSocket, ?anew: bool) -> void
+        def serve(...) = @helper&.serve(...)
 
         # Boots the helper, if there is to be one and there is none.
-        def boot_helper #: () -> void
+        def boot_helper
           return if !@helper || !@started || stopping? || @helper.live? || @helper.waiting?
 
           @boots.enqueue(@helper)
@@ -168,7 +166,7 @@ module Skep
 
         # Reported by molds.
 
-        def node_forked(page_index, pid, pidfd) #: (Integer, Integer, OS::Pidfd?) -> void
+        def node_forked(page_index, pid, pidfd)
           node = node_table[page_index]
           return @exits.kill_unwanted(pidfd) unless node && node.pid.nil?
 
@@ -180,60 +178,60 @@ module Skep
           @exits.follow(node) if node.live? && pidfd&.watchable?
         end
 
-        def fork_failed(page_index, error) #: (Integer, String) -> void
+        def fork_failed(page_index, error)
           node = node_table[page_index] or return
           @exits.remove(node, IPC::ExitStatus.new)
           retry_fork(node.slot, error)
           announce_unused(node.mold)
         end
 
-        def node_exited(page_index, pid, exit) #: (Integer, Integer, IPC::ExitStatus) -> void
+        def node_exited(page_index, pid, exit)
           node = node_table[page_index]
           @exits.record_exit(node, exit) if node&.pid == pid
         end
 
         # The supervisor adopts its nodes. Those that it hadn't reported count as exited: such a
         # process ends when its channel closes.
-        def mold_exited(mold) #: (Molds::Mold) -> void
+        def mold_exited(mold)
           @boots.lose(mold)
           node_table.of(mold).each { |node| @exits.adopt(node) }
         end
 
         # Reported by nodes.
 
-        def node_ready(node) #: (NodeProcess) -> void
+        def node_ready(node)
           return if node.state == :spare # it has no slot to be ready for
 
           node.ready(OS.now)
           @ever_ready = true unless node.helper?
           node.slot.ready
-          @events.publish(:node_ready, node, seconds: node.boot_seconds.round(6))
+          @events.publish(:node_ready, node, duration: node.boot_seconds.round(6))
           boot_finished(node)
         end
 
         # A spare has booted.
-        def spare_ready(node) #: (NodeProcess) -> void
+        def spare_ready(node)
           return unless node.slot.spare?
 
           node.wait_as_spare(OS.now)
           node.slot.ready
-          @events.publish(:spare_ready, node, seconds: node.boot_seconds.round(6))
+          @events.publish(:spare_ready, node, duration: node.boot_seconds.round(6))
           boot_finished(node)
         end
 
         # A spare begins to work in the slot that it was given.
-        def spare_stepped_in(node) #: (NodeProcess) -> void
+        def spare_stepped_in(node)
           return unless node.stepping_in?
 
           seconds = node.stepped_in(OS.now)
           node.boot_timer = @loop.deadline(@config.boot_timeout) { node.kill("boot_timeout") }
-          @events.publish(:spare_stepped_in, node, seconds: seconds.round(6))
+          @events.publish(:spare_stepped_in, node, duration: seconds.round(6))
         end
 
-        def node_finished(node) = @stop_barrier&.finished(node) #: (NodeProcess) -> void
+        def node_finished(node) = @stop_barrier&.finished(node)
 
         # A node's process is a mold from here on.
-        def became_mold(node) #: (NodeProcess) -> void
+        def became_mold(node)
           pidfd = node.give_up_pidfd
           left = @exits.remove(node, nil)
           @events.publish(:node_became_mold, node)
@@ -243,7 +241,7 @@ module Skep
 
         # Carried over an upgrade.
 
-        def dump(state_file) #: (Rollout::Upgrade::StateFile) -> Hash[String, untyped]
+        def dump(state_file)
           { "mold" => mold.number, "node_table" => node_table.dump,
             "slots" => slots.map { |slot| slot.dump(state_file) },
             "helper" => @helper&.dump(state_file),
@@ -254,7 +252,7 @@ module Skep
             "recovery_times" => recovery_times.dump }
         end
 
-        def restore(plain) #: (Hash[String, untyped]) -> void
+        def restore(plain)
           @started = @ever_ready = true
           @helper ||= HelperSlot.new(@config.events) if plain["helper"]
           node_table.restore(plain["node_table"])
@@ -267,11 +265,10 @@ module Skep
         end
 
         # The channel of a node that is about to be forked, or has been since before this program.
-        #: (NodeProcess, IPC::Channel) -> IPC::Connection
         def connect(node, channel) = @messages.connect(node, channel)
 
         # A node that works since before this program began.
-        def resume(node, node_memory) #: (NodeProcess, Hash[String, untyped]?) -> void
+        def resume(node, node_memory)
           node.when_killed { |killed| @exits.expect_exit(killed) }
           node.channel.listen
           node.mold.live? ? @exits.follow(node) : @exits.adopt(node)
@@ -316,10 +313,12 @@ module Skep
         end
 
         def subscribe
-          @events.subscribe { |event| @helper&.tell(event.name.to_s, event.facts) }
+          @events.subscribe do |event|
+            @helper&.post_event(event.name.to_s, event.facts, event.level)
+          end
           @events.subscribe(:launch_failed) do |event|
             slot = event.subject
-            slot.died("boot", OS.now, @config.restarts_within) unless slot.live?
+            slot.died("boot", OS.now, @config.restart_window) unless slot.live?
             retry_fork(event.subject, event.facts[:error])
           end
           @events.subscribe(:node_ready) { |event| recovery_times.ready(event.subject, OS.now) }
@@ -353,7 +352,7 @@ module Skep
         # have blocks for other events than that of the last one.
         def subscribe_helper(events)
           @helper ||= HelperSlot.new(@config.events)
-          @helper.hear(events)
+          @helper.subscribe(events)
           boot_helper
         end
 
@@ -367,7 +366,7 @@ module Skep
         end
 
         def retry_fork(slot, error)
-          @events.publish(:fork_failed, slot, level: :error, error:, seconds: FORK_RETRY)
+          @events.publish(:fork_failed, slot, level: :error, error:, retry_in: FORK_RETRY)
           return check_drained if stopping?
 
           @replacements.failed(slot) if slot.replacement

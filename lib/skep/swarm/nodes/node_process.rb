@@ -30,26 +30,26 @@ module Skep
           dead: {}
         }.freeze
 
-        KEPT = %i[pid quiet asked_at ready_at took_slot_at joined work work_bytes said].freeze
+        KEPT = %i[pid quiet asked_at ready_at took_slot_at assigned work work_bytes said].freeze
         LIVE = %i[booting ready quiet stopping spare].freeze
         private_constant :LIVE
 
-        attr_reader :page_index #: Integer, its cells on the page
-        attr_reader :slot #: Slot
-        attr_reader :mold #: Molds::Mold
-        attr_reader :channel #: IPC::Connection
-        attr_reader :pid #: Integer?
-        attr_reader :pidfd #: OS::Pidfd?
-        attr_reader :work #: Hash, what its source tells of it
-        attr_reader :work_bytes #: Integer, what that takes as JSON
-        attr_reader :reason #: String?, why it is ended
-        attr_reader :exit_status #: IPC::ExitStatus?, how it has ended
-        attr_reader :asked_at #: Float
-        attr_reader :ready_at #: Float?
+        attr_reader :page_index # its cells on the page
+        attr_reader :slot
+        attr_reader :mold
+        attr_reader :channel
+        attr_reader :pid
+        attr_reader :pidfd
+        attr_reader :work # what its source tells of it
+        attr_reader :work_bytes # what that takes as JSON
+        attr_reader :reason # why it is ended
+        attr_reader :exit_status # how it has ended
+        attr_reader :asked_at
+        attr_reader :ready_at
         attr_accessor :end_watch, :watches
-        attr_accessor :node_memory #: Memory::NodeMemory?, from its readiness on
+        attr_accessor :node_memory # from its readiness on
 
-        def initialize(page_index, slot, mold, now) #: (Integer, Slot, Molds::Mold, Float) -> void
+        def initialize(page_index, slot, mold, now)
           @page_index = page_index
           @slot = slot
           @mold = mold
@@ -62,58 +62,57 @@ module Skep
         end
 
         # Of one that is neither booting nor on its way out.
-        def dump(state_file) #: (Rollout::Upgrade::StateFile) -> Hash[String, untyped]
+        def dump(state_file)
           { **super(), "page_index" => page_index, "mold" => mold.number, "state" => state,
                        "pidfd" => state_file.lend(pidfd), "socket" => state_file.lend(channel),
                        "channel" => channel.dump, "unhealthy_reports" => unhealthy_reports.dump,
                        "node_memory" => node_memory&.dump }
         end
 
-        def restore(plain, pidfd) #: (Hash[String, untyped], OS::Pidfd) -> self
+        def restore(plain, pidfd)
           @state = plain["state"].to_sym
           @pidfd = pidfd
           unhealthy_reports.restore(plain["unhealthy_reports"])
           super(plain)
         end
 
-        def listens_to(channel) = @channel = channel #: (IPC::Connection) -> void
+        def listens_to(channel) = @channel = channel
 
-        #: () -> Health::UnhealthyReports
         def unhealthy_reports = @unhealthy_reports ||= Health::UnhealthyReports.new
 
-        def id = slot.id #: () -> Integer
-        def label = slot.label #: () -> (Integer | String), what events call it
-        def task = slot.task #: () -> Integer?
-        def event_facts = { node: label, mold: mold.number, pid: } #: () -> Hash
-        def helper? = slot.helper? #: () -> bool
-        def live? = LIVE.include?(@state) #: () -> bool
+        def id = slot.id
+        def label = slot.label # what events call it
+        def task = slot.task
+        def event_facts = { node: label, mold: mold.number, pid: }
+        def helper? = slot.helper?
+        def live? = LIVE.include?(@state)
         # Returns true if its process has ended, be it that its mold hasn't reported that yet.
-        def exited? = !@pidfd.nil? && !@pidfd.closed? && !@pidfd.alive? #: () -> bool
-        def ready? = %i[ready quiet spare].include?(@state) #: () -> bool, heartbeats are due
+        def exited? = !@pidfd.nil? && !@pidfd.closed? && !@pidfd.alive?
+        def ready? = %i[ready quiet spare].include?(@state) # heartbeats are due
         # Returns true once node_lost was announced (NodeExits): its last messages have been heard.
-        def lost? = @lost ? true : false #: () -> bool
-        def lost! = @lost = true #: () -> void
-        def joined? = @joined ? true : false #: () -> bool
-        def boot_seconds = @ready_at && (@ready_at - (@took_slot_at || @asked_at)) #: () -> Float?
+        def lost? = @lost ? true : false
+        def lost! = @lost = true
+        def assigned? = @assigned ? true : false
+        def boot_seconds = @ready_at && (@ready_at - (@took_slot_at || @asked_at))
 
         # Before or after it was ready.
-        def kind_of_death = @ready_at ? "work" : "boot" #: () -> String
+        def kind_of_death = @ready_at ? "work" : "boot"
 
         # Is another process to work in its slot once it is gone?
-        def retired? = @retired ? true : false #: () -> bool
+        def retired? = @retired ? true : false
 
-        def forked(pid, pidfd) #: (Integer, OS::Pidfd?) -> void
+        def forked(pid, pidfd)
           @pid = pid
           @pidfd = pidfd
         end
 
         # By when it must be ready, or a spare.
-        def boot_timer=(timer) #: (OS::EventLoop::Deadline) -> void
+        def boot_timer=(timer)
           @boot_timer&.cancel
           @boot_timer = timer
         end
 
-        def ready(now) #: (Float) -> void
+        def ready(now)
           @boot_timer&.cancel # of one that booted before an upgrade there is none
           @ready_at = now
           slot.refusal = nil
@@ -122,51 +121,51 @@ module Skep
         end
 
         # Booted, and waiting for a slot.
-        def wait_as_spare(now) #: (Float) -> void
+        def wait_as_spare(now)
           @boot_timer&.cancel
           @ready_at = now
           change(:wait)
         end
 
         # A spare is to work in that slot from here on. It stays a spare until it answers.
-        def assign(slot, now) #: (Slot, Float) -> void
+        def assign(slot, now)
           @slot = slot
           @took_slot_at = now
           @ready_at = nil
         end
 
         # Returns true for a spare that has a slot and hasn't answered yet.
-        def stepping_in? = @state == :spare && !slot.spare? #: () -> bool
+        def stepping_in? = @state == :spare && !slot.spare?
 
         # Returns how many seconds the spare's answer took.
-        def stepped_in(now) #: (Float) -> Float
+        def stepped_in(now)
           change(:step_in)
           now - @took_slot_at
         end
 
-        def joined(joined) = @joined = joined #: (bool) -> void
+        def assigned(assigned) = @assigned = assigned
 
-        def report(facts, bytes) #: (Hash, Integer) -> void
+        def report(facts, bytes)
           @work, @work_bytes = facts, bytes
         end
 
         # Returns true for the first message of a type.
-        def first?(type) = !@said.key?(type) && (@said[type] = true) #: (String) -> bool
+        def first?(type) = !@said.key?(type) && (@said[type] = true)
 
-        def quiet #: () -> void
+        def quiet
           @quiet = true
           change(:quiet)
           @channel.post("quiet")
         end
 
         # all: the whole swarm stops.
-        def stop(all: false) #: (?all: bool) -> void
+        def stop(all: false)
           change(:stop)
-          @channel.post("stop", { "for_good" => slot.retired?, "all" => all })
+          @channel.post("stop", { "scaling_down" => slot.retired?, "all" => all })
         end
 
         # It ends by itself.
-        def leaving = change(:stop) #: () -> void
+        def leaving = change(:stop)
 
         # Why it is to end; the first reason counts.
         def reason=(reason)
@@ -174,13 +173,12 @@ module Skep
         end
 
         # Stops it in favour of its successor, or for good.
-        def retire #: () -> void
+        def retire
           @retired = true
           stop
         end
 
         # Its work is to end, and the process to become a mold, which is heard over that socket.
-        #: (Integer, BasicSocket) -> void
         def retire_to_mold(number, socket)
           @retired = true
           @becoming_mold = true
@@ -189,16 +187,16 @@ module Skep
         end
 
         # Returns true if it was told to become a mold, and hasn't yet.
-        def becoming_mold? = @becoming_mold && state == :stopping #: () -> bool
+        def becoming_mold? = @becoming_mold && state == :stopping
 
         # The process lives on as something else, whose its pidfd is from here on.
-        def give_up_pidfd = @pidfd.tap { @pidfd = nil } #: () -> OS::Pidfd
+        def give_up_pidfd = @pidfd.tap { @pidfd = nil }
 
-        # The slot is its alone from here on (Child#take_place).
-        def place = @channel.post("place") #: () -> void
+        # The slot is its alone from here on (Node#wait_for_predecessor).
+        def place = @channel.post("place")
 
         # Called with the node when it is killed: it is to end soon.
-        def when_killed(&block) = @when_killed = block #: () { (NodeProcess) -> void } -> void
+        def when_killed(&block) = @when_killed = block
 
         # Why it was killed by something else than the supervisor.
         def killed_by=(reason)
@@ -206,10 +204,10 @@ module Skep
         end
 
         # Did the supervisor kill it?
-        def killed? = @killed ? true : false #: () -> bool
+        def killed? = @killed ? true : false
 
         # Ends it at once, for a reason that its exit will be reported with.
-        def kill(reason, signal = :KILL) #: (String, ?Symbol) -> void
+        def kill(reason, signal = :KILL)
           return if exited? # by itself: that isn't reported yet
 
           @reason = reason if @reason.nil? || @retired
@@ -223,15 +221,15 @@ module Skep
         end
 
         # It is hung or unhealthy: TERM now, more from HungNodeKiller.
-        def terminate(reason) #: (String) -> void
+        def terminate(reason)
           @terminated = true
           kill(reason, :TERM)
         end
 
-        def terminated? = @terminated ? true : false #: () -> bool
+        def terminated? = @terminated ? true : false
 
         # Closes all that belonged to the process. status: nil if it lives on as a mold.
-        def ended(status) #: (IPC::ExitStatus?) -> void
+        def ended(status)
           change(:exit)
           @exit_status = status
           [@boot_timer, @end_watch, *@watches].compact.each(&:cancel)
@@ -239,7 +237,7 @@ module Skep
           [@channel, @pidfd].compact.each(&:close)
         end
 
-        def inspect = "#<#{self.class} #{label} #{state} pid=#{pid.inspect}>" #: () -> String
+        def inspect = "#<#{self.class} #{label} #{state} pid=#{pid.inspect}>"
 
         private
 
@@ -272,38 +270,37 @@ module Skep
         private_constant :LEAST
 
         # Returns the capacity for a number of slots: two processes each, and room for new slots.
-        def self.slots_for(slots) = [4 * slots, LEAST].max #: (Integer) -> Integer
+        def self.slots_for(slots) = [4 * slots, LEAST].max
 
-        attr_reader :capacity #: Integer
+        attr_reader :capacity
 
-        def initialize(capacity) #: (Integer) -> void
+        def initialize(capacity)
           @capacity = capacity
           @nodes = {}
           @next = 0
           @free = []
         end
 
-        def nodes = @nodes.values #: () -> Array[NodeProcess]
-        def [](page_index) = @nodes[page_index] #: (Integer) -> NodeProcess?
-        def include?(node) = @nodes[node.page_index].equal?(node) #: (NodeProcess) -> bool
+        def nodes = @nodes.values
+        def [](page_index) = @nodes[page_index]
+        def include?(node) = @nodes[node.page_index].equal?(node)
 
-        #: (Molds::Mold) -> Array[NodeProcess]
         def of(mold)
           nodes.select { |node| node.mold == mold }
         end
 
         # Returns true if there are processes other than the helper.
-        def work? = @nodes.any? { |_, node| !node.helper? } #: () -> bool
+        def work? = @nodes.any? { |_, node| !node.helper? }
 
-        def add #: () { (Integer) -> NodeProcess } -> NodeProcess
+        def add
           page_index = @free.shift || unused
           @nodes[page_index] = yield page_index
         end
 
         # Adds a node that has its index already, after an upgrade.
-        def put(node) = @nodes[node.page_index] = node #: (NodeProcess) -> NodeProcess
+        def put(node) = @nodes[node.page_index] = node
 
-        def remove(node) #: (NodeProcess) -> void
+        def remove(node)
           @free << node.page_index if @nodes.delete(node.page_index)
         end
 

@@ -24,12 +24,9 @@ module Skep
           @slots = {}.compare_by_identity # with a replacement
         end
 
-        def any? = @slots.any? #: () -> bool
+        def any? = @slots.any?
 
         # mold: forks the successor. on_retire: called with the old node instead of stopping it.
-        #: (Slot, String, ?mold: Molds::Mold?, ?on_retire: ^(NodeProcess) -> void)
-        #:   ?{ (bool succeeded) -> void }
-        #:   -> void
         def start(slot, reason, **how, &done)
           return done&.call(false) if @abandoned || slot.replacement || !slot.live? || slot.retired?
           # The node has died, but its exit isn't recorded yet.
@@ -41,13 +38,13 @@ module Skep
         end
 
         # Calls the block once the slot's replacement has succeeded or failed.
-        def when_over(slot, &block) #: (Slot) { () -> void } -> void
+        def when_over(slot, &block)
           slot.replacement.waiting << block
         end
 
         # A node of a slot with a replacement is ready. If it is the successor, stops the old node;
         # if the old node has exited already, the replacement is complete.
-        def ready(node) #: (NodeProcess) -> void
+        def ready(node)
           slot = node.slot
           return if node.reason # it is being stopped itself
           return complete(slot) if node == slot.node && !slot.replacing?
@@ -57,7 +54,6 @@ module Skep
         end
 
         # Stops a node, and kills it after its grace period.
-        #: (NodeProcess, String) ?{ (NodeProcess) -> void } -> void
         def retire(node, reason)
           node.reason = reason
           block_given? ? yield(node) : node.retire
@@ -65,21 +61,21 @@ module Skep
         end
 
         # The old node has exited. If the successor isn't ready yet, the replacement can still fail.
-        def promoted(slot) #: (Slot) -> void
+        def promoted(slot)
           slot.node.place
           complete(slot) if slot.node.ready?
         end
 
         # The successor works, if need be in another slot.
-        def complete(slot) = finish(slot, true, :node_replaced, :info) #: (Slot) -> void
+        def complete(slot) = finish(slot, true, :node_replaced, :info)
 
-        def failed(slot) #: (Slot) -> void
+        def failed(slot)
           @boots.cancel(slot)
           finish(slot, false, :replacement_failed, :error)
         end
 
         # Ends all replacements as failed, without an event: the swarm is stopping.
-        def abandon #: () -> void
+        def abandon
           @abandoned = true
           slots, @slots = @slots.keys, {}.compare_by_identity
           slots.map(&:end_replacement).each { |replacement| settle(replacement, false) }
@@ -118,19 +114,18 @@ module Skep
         BACKTRACE_SECONDS = 1.0
         private_constant :BACKTRACE_SECONDS
 
-        def initialize(config, loop:) #: (Definition::Config, loop: OS::EventLoop) -> void
+        def initialize(config, loop:)
           @config = config
           @loop = loop
         end
 
-        def give(node) #: (NodeProcess) -> void
+        def give(node)
           seconds = @config.stop_timeout - backtrace_seconds
           node.watches << @loop.deadline(seconds) { request_backtraces(node) }
           node.watches << @loop.deadline(@config.stop_timeout) { node.kill("stop_timeout") }
         end
 
         # Returns the timers, to be cancelled once all nodes have ended.
-        #: (NodeTable) { () -> void } -> Array[OS::EventLoop::Deadline]
         def give_all(node_table, &)
           [@loop.deadline(@config.stop_timeout - backtrace_seconds) do
              node_table.nodes.each { |node| request_backtraces(node) unless node.helper? }

@@ -20,7 +20,7 @@ module Skep
         HELPER_RETRY = 0.1
         private_constant :REFUSED_RETRY, :HELPER_RETRY
 
-        attr_reader :policy #: RestartPolicy
+        attr_reader :policy
 
         def initialize(config, loop:, events:, slots:, boots:, spares:)
           @config = config
@@ -35,7 +35,7 @@ module Skep
           end
         end
 
-        def after(slot, node) #: (Slot, NodeProcess) -> void
+        def after(slot, node)
           return @boots.later(slot, delay(slot, HELPER_RETRY)) if slot.helper? || slot.spare?
           return postpone(slot, node, delay(slot, REFUSED_RETRY)) if refused?(slot)
 
@@ -48,18 +48,18 @@ module Skep
           @boots.start_next
         end
 
-        def restart_early(node) #: (NodeProcess) -> void
+        def restart_early(node)
           return unless restarts_anyway?(node.slot, node)
 
           node.slot.lose
           launch(node.slot)
         end
 
-        # Ends a slot's crash loop once its node has worked for restarts_within.
-        def clear_crash_loop_later(node) #: (NodeProcess) -> void
-          node.watches << @loop.at(node.ready_at + @config.restarts_within) do
+        # Ends a slot's crash loop once its node has worked for restart_window.
+        def clear_crash_loop_later(node)
+          node.watches << @loop.at(node.ready_at + @config.restart_window) do
             node.slot.looping = false
-            @events.publish(:crash_loop_over, node)
+            @events.publish(:crash_loop_ended, node)
           end
         end
 
@@ -70,7 +70,7 @@ module Skep
         # Returns true if the slot restarts at once whatever the exit status of this node.
         def restarts_anyway?(slot, node)
           slot.running? && slot.node == node && node.ready? && node.reason.nil? &&
-            @config.restart == :always && @config.restart_never_status.nil? &&
+            @config.restart == :always && @config.never_restart_on.nil? &&
             @policy.at_once?(slot.deaths.times("work"), OS.now)
         end
 
@@ -92,11 +92,11 @@ module Skep
 
         def crash_loop(slot, node)
           @events.publish(:crash_loop, node, level: :error, deaths: slot.deaths.times.size,
-                                        at: node.kind_of_death, seconds: @config.restarts_within)
+                                        phase: node.kind_of_death, duration: @config.restart_window)
         end
 
         def postpone(slot, node, seconds)
-          @events.publish(:node_waiting, node, level: :warn, seconds: seconds.round(3),
+          @events.publish(:node_waiting, node, level: :warn, retry_in: seconds.round(3),
                                           deaths: slot.deaths.times.size)
           @boots.later(slot, seconds)
         end
@@ -126,7 +126,7 @@ module Skep
       #   # => :give_up: a crash loop with on_crash_loop: :stop
       #   policy.at_once?([1.0], 2.0)   # returns true if one more exit would be restarted at once
       #
-      # The first `restarts` exits within `restarts_within` seconds are restarted at once (OTP's
+      # The first `max_restarts` exits within `restart_window` seconds are restarted at once (OTP's
       # intensity and period). The next ones wait 0.1 s x 2^k, at most 30 s, with a jitter of 20% so
       # that nodes don't restart in lockstep.
       class RestartPolicy
@@ -139,12 +139,12 @@ module Skep
         JITTER = 0.2
         private_constant :FIRST, :LONGEST, :JITTER
 
-        def initialize(config, random: Random) #: (Definition::Config, ?random: untyped) -> void
+        def initialize(config, random: Random)
           @config = config
           @random = random
         end
 
-        def decide(exited, now) #: (Exited, Float) -> (Float | :done | :give_up)
+        def decide(exited, now)
           return :done unless restart?(exited)
 
           delay = delay(exited.deaths, now)
@@ -152,26 +152,26 @@ module Skep
         end
 
         # Returns the seconds to wait before the next start; 0.0 means at once.
-        def delay(deaths, now) #: (Array[Float], Float) -> Float
-          excess = recent(deaths, now) - @config.restarts
+        def delay(deaths, now)
+          excess = recent(deaths, now) - @config.max_restarts
           excess.positive? ? backoff(excess - 1) : 0.0
         end
 
         # Returns true if one more exit, now, would be restarted at once.
-        def at_once?(deaths, now) #: (Array[Float], Float) -> bool
-          recent(deaths, now) < @config.restarts
+        def at_once?(deaths, now)
+          recent(deaths, now) < @config.max_restarts
         end
 
         private
 
-        # Returns how many of the exits, oldest first, are within restarts_within.
+        # Returns how many of the exits, oldest first, are within restart_window.
         def recent(deaths, now)
-          first = deaths.bsearch_index { |time| time > now - @config.restarts_within }
+          first = deaths.bsearch_index { |time| time > now - @config.restart_window }
           first ? deaths.size - first : 0
         end
 
         def restart?(exited)
-          return false if @config.restart_never_status&.include?(exited.exitstatus)
+          return false if @config.never_restart_on&.include?(exited.exitstatus)
 
           @config.restart == :always || (@config.restart == :on_failure && !exited.clean)
         end

@@ -47,22 +47,22 @@ module Skep
 
         KEPT = %i[begun last_reason last_work last_work_bytes refusal failure looping
                   last_hang].freeze
-        attr_reader :id #: Integer
-        attr_reader :task #: Integer?
-        attr_reader :node #: NodeProcess?, the process that holds it
-        attr_reader :successor #: NodeProcess?, the one that is to take over
-        attr_reader :replacement #: Replacements::Replacement?, while its node is to be replaced
-        attr_reader :deaths #: RestartHistory
-        attr_reader :last_exit #: IPC::ExitStatus?
-        attr_reader :last_reason #: String?
-        attr_accessor :refusal #: String?, why its last process said that it can't begin
-        attr_accessor :refusal_code #: Integer?, the exit code of a first boot that it ends
-        attr_accessor :failure #: String?, what its last process failed with
-        attr_writer :looping #: bool
-        attr_accessor :last_hang #: Hash?, what was found out about its last hung node
-        attr_accessor :wait_timer #: OS::EventLoop::Timer?
+        attr_reader :id
+        attr_reader :task
+        attr_reader :node # the process that holds it
+        attr_reader :successor # the one that is to take over
+        attr_reader :replacement # while its node is to be replaced
+        attr_reader :deaths
+        attr_reader :last_exit
+        attr_reader :last_reason
+        attr_accessor :refusal # why its last process said that it can't begin
+        attr_accessor :refusal_code # the exit code of a first boot that it ends
+        attr_accessor :failure # what its last process failed with
+        attr_writer :looping
+        attr_accessor :last_hang # what was found out about its last hung node
+        attr_accessor :wait_timer
 
-        def initialize(id, task) #: (Integer?, Integer?) -> void
+        def initialize(id, task)
           @id = id
           @task = task
           @state = :empty
@@ -71,67 +71,67 @@ module Skep
           @begun = 0
         end
 
-        def label = id #: () -> (Integer | String)
-        def helper? = false #: () -> bool
-        def spare? = false #: () -> bool
-        def birth = { "node" => id, "task" => task } #: () -> Hash, what its process must know
-        def pid = node&.pid #: () -> Integer?
-        def mold = node&.mold #: () -> Molds::Mold?
-        def nodes = [node, successor].compact #: () -> Array[NodeProcess]
-        def live? = !node.nil? #: () -> bool
-        def waiting? = @state == :waiting #: () -> bool
-        def running? = @state == :running #: () -> bool
-        def restarting? = @state == :restarting #: () -> bool
-        def replacing? = @state == :replacing #: () -> bool
-        def retired? = @state == :retired #: () -> bool
-        def event_facts = { node: label, mold: mold&.number, pid: } #: () -> Hash
+        def label = id
+        def helper? = false
+        def spare? = false
+        def birth = { "node" => id, "task" => task } # what its process must know
+        def pid = node&.pid
+        def mold = node&.mold
+        def nodes = [node, successor].compact
+        def live? = !node.nil?
+        def waiting? = @state == :waiting
+        def running? = @state == :running
+        def restarting? = @state == :restarting
+        def replacing? = @state == :replacing
+        def retired? = @state == :retired
+        def event_facts = { node: label, mold: mold&.number, pid: }
 
         # What `skep status` shows: the state of its node, or waiting, or dead.
-        def status #: () -> Symbol
+        def status
           return node.state if node
 
           waiting? ? :waiting : :dead
         end
 
-        def restarts = [@begun - 1, 0].max #: () -> Integer
-        def clean? = last_exit&.clean? && !last_reason #: () -> bool, it ended well and by itself
+        def restarts = [@begun - 1, 0].max
+        def clean? = last_exit&.clean? && !last_reason # it ended well and by itself
 
-        def wait = change(:wait) #: () -> void
-        def finish = change(:finish) #: () -> void
+        def wait = change(:wait)
+        def finish = change(:finish)
 
         # There will be no such slot: its processes are to leave for good.
-        def retire = change(:retire) #: () -> void
+        def retire = change(:retire)
 
         # Is it the place of a node, that still is to work?
-        def work? = !task.nil? && !retired? #: () -> bool
+        def work? = !task.nil? && !retired?
 
         # Its process is to be replaced: a successor will be launched.
-        def replace(replacement) #: (Replacements::Replacement) -> void
+        def replace(replacement)
           change(:replace)
           @replacement = replacement
         end
 
         # The replacement is over, well or not. Returns it, or nil if there was none.
-        def end_replacement #: () -> Replacements::Replacement?
+        def end_replacement
           over, @replacement = @replacement, nil
           keep if @state == :replacing
           over
         end
 
         # Its process has died, which isn't recorded yet, and the next one begins.
-        def lose = change(:lose) #: () -> void
+        def lose = change(:lose)
 
         # Runs the block once that exit is recorded.
-        def when_exit_recorded(&block) #: () { () -> void } -> void
+        def when_exit_recorded(&block)
           (@pending ||= []) << block
         end
 
-        def exit_recorded #: () -> void
+        def exit_recorded
           pending, @pending = @pending, nil
           pending&.each(&:call)
         end
 
-        def launch(node) #: (NodeProcess) -> void
+        def launch(node)
           change(:launch)
           return @successor = node if @node
 
@@ -140,10 +140,9 @@ module Skep
         end
 
         # Its process, or the successor, can work.
-        def ready = change(:ready) #: () -> void
+        def ready = change(:ready)
 
         # A process has ended; exit is nil if it lives on as something else.
-        #: (NodeProcess, IPC::ExitStatus?, Float, within: Float) -> (:promoted | :empty | :kept)
         def leave(node, exit, now, within:)
           return successor_exited(node, now, within) if node == @successor
 
@@ -158,12 +157,12 @@ module Skep
         def died(kind, now, within) = @deaths.add(kind, now, within:)
 
         # In a crash loop: its next process has to wait.
-        def looping? = @looping ? true : false #: () -> bool
+        def looping? = @looping ? true : false
 
         # What its work's facts take as JSON.
-        def work_bytes = node ? node.work_bytes : @last_work_bytes.to_i #: () -> Integer
+        def work_bytes = node ? node.work_bytes : @last_work_bytes.to_i
 
-        def dump(state_file) #: (Rollout::Upgrade::StateFile) -> Hash[String, untyped]
+        def dump(state_file)
           { **super(), "id" => id, "task" => task, "state" => @state,
                        "deaths" => deaths.dump, "causes" => @causes.dump,
                        "last_exit" => last_exit&.to_plain, "last_mold" => @last_mold&.number,
@@ -172,7 +171,6 @@ module Skep
         end
 
         # node: the process that holds it; last_mold: the mold of the one before.
-        #: (Hash[String, untyped], NodeProcess?, Molds::Mold?) -> self
         def restore(plain, node, last_mold)
           @node = node
           @last_mold = last_mold
@@ -186,16 +184,16 @@ module Skep
         end
 
         # One node of `skep status --json`.
-        def to_plain(memory:, beat_age:, done:, unhealthy:) #: (**untyped) -> Hash[Symbol, untyped]
+        def to_plain(memory:, beat_age:, done:, unhealthy:)
           { id:, pid:, task:, mold: (mold || @last_mold)&.number, state: status,
-            joined: node&.joined? || false, restarts:, restarts_by: @causes.counts,
+            assigned: node&.assigned? || false, restarts:, restarts_by: @causes.counts,
             deaths: deaths.counts,
             crash_loop: looping?, last_exit: exit_facts,
             memory:, beat_age:, unhealthy:, last_hang: hang_facts,
             work: { "done" => done, **(node&.work || @last_work || {}) } } # it may tell its own
         end
 
-        def inspect = "#<#{self.class} #{label} #{state}>" #: () -> String
+        def inspect = "#<#{self.class} #{label} #{state}>"
 
         private
 
@@ -252,7 +250,7 @@ module Skep
         end
 
         def exit_facts
-          last_exit && { status: last_exit.exitstatus, signal: last_exit.signal,
+          last_exit && { exit_status: last_exit.exitstatus, signal: last_exit.signal,
                          reason: last_reason }
         end
       end
@@ -269,26 +267,26 @@ module Skep
 
         KEPT = %i[times counts last].freeze
 
-        attr_reader :counts #: Hash[String, Integer]
+        attr_reader :counts
 
-        def initialize #: () -> void
+        def initialize
           @times = { "boot" => [], "work" => [] }
           @counts = { "boot" => 0, "work" => 0 }
           @last = "boot"
         end
 
-        def add(kind, now, within:) #: (String, Float, within: Float) -> void
+        def add(kind, now, within:)
           @last = kind
           @counts[kind] += 1
           times.shift while times.any? && times.first <= now - within
           times << now
         end
 
-        # So many of the last at work count no more: what caused them is known.
-        def forgive(number) = @times["work"].pop(number) #: (Integer) -> void
+        # Clears so many of the last deaths at work: their cause is known.
+        def clear_last(number) = @times["work"].pop(number)
 
         # kind: "boot" or "work"; the one of the last death, if it isn't given.
-        def times(kind = @last) = @times.fetch(kind) #: (?String) -> Array[Float]
+        def times(kind = @last) = @times.fetch(kind)
       end
 
       # How often a slot got a new process, by what had ended the one before.
@@ -298,31 +296,31 @@ module Skep
       #   causes.begun                 # the next one has the slot
       #   causes.counts                # => { "signal" => 2, "restart" => 1 }
       #
-      # A reason of ours (`hung`, `memory_limit`, `restart`, … as in docs/events.md) goes before how
-      # it ended: `signal`, `failure` (an exit status but 0), `clean`, `unknown`.
+      # A reason that skep gives (`hung`, `memory_limit`, … as in docs/reference/events.md) goes
+      # before how it ended: `signal`, `failure` (an exit status but 0), `clean`, `unknown`.
       class ExitCauses
         include Runtime::Persisted
 
         KEPT = %i[counts last].freeze
 
-        attr_reader :counts #: Hash[String, Integer]
+        attr_reader :counts
 
-        def initialize #: () -> void
+        def initialize
           @counts = {}
           @last = nil
         end
 
-        def ended(node, exit) #: (NodeProcess, IPC::ExitStatus?) -> void
+        def ended(node, exit)
           @last = node.reason || (node.pid ? kind(exit) : "fork_failed")
         end
 
         # Nobody had the slot before the first.
-        def begun #: () -> void
+        def begun
           @counts[@last] = @counts.fetch(@last, 0) + 1 if @last
           @last = nil
         end
 
-        def inspect = "#<#{self.class} #{counts}>" #: () -> String
+        def inspect = "#<#{self.class} #{counts}>"
 
         private
 

@@ -13,7 +13,7 @@ module Skep
   class Swarm
     module Nodes
       class SparePool
-        attr_reader :slots #: Array[SpareSlot]
+        attr_reader :slots
 
         def initialize(config, boots:, replacements:, crash_attribution:)
           @boots = boots
@@ -22,7 +22,7 @@ module Skep
           @slots = Array.new(config.spares) { |number| SpareSlot.new(number) }
         end
 
-        def step_in(slot) #: (Slot) -> bool
+        def step_in(slot)
           spare = @slots.filter_map(&:spare).first or return false
 
           order(spare, slot)
@@ -58,22 +58,21 @@ module Skep
       #   spare_slot.spare          # its process, if that waits
       #   spare_slot.vacate(node)   # that process works in another slot from here on
       class SpareSlot < Slot
-        def initialize(number) #: (Integer) -> void
+        def initialize(number)
           super(nil, nil)
           @number = number
         end
 
-        def label = "spare #{@number}" #: () -> String
-        def spare? = true #: () -> bool
-        def birth = { "node" => nil, "spare" => true } #: () -> Hash
+        def label = "spare #{@number}"
+        def spare? = true
+        def birth = { "node" => nil, "spare" => true }
 
         # The process that waits, unless it is being ended.
-        def spare #: () -> NodeProcess?
+        def spare
           nodes.find { |node| node.state == :spare && node.reason.nil? }
         end
 
         # Returns what Slot#leave does.
-        #: (NodeProcess) -> (:promoted | :empty | :kept)
         def vacate(node)
           return lose_successor if node == @successor
 
@@ -81,7 +80,7 @@ module Skep
           @successor ? promote : free
         end
 
-        def to_plain(**) = super.merge(id: label) #: (**untyped) -> Hash[Symbol, untyped]
+        def to_plain(**) = super.merge(id: label)
       end
     end
   end

@@ -4,11 +4,11 @@
 # supervisor's death, while the work is busy.
 #
 #   control = ControlThread.new(signals:, orphan_timeout: 5.0).start
-#   control.serve(child, channel) { |frame| … }    # the block gets messages that it doesn't handle
+#   control.serve(node, channel) { |frame| … }    # the block gets messages that it doesn't handle
 #
-# Signals wait until it serves a child. The pidfd of the supervisor reports its death, also if
+# Signals wait until it serves a node. The pidfd of the supervisor reports its death, also if
 # another process keeps the channel open; without pidfds the channel's end does. An orphan stops as
-# if it was told to, and is ended after orphan_timeout; both with status 3.
+# if it was asked to, and is ended after orphan_timeout; both with status 3.
 module Skep
   class Swarm
     module Processes
@@ -16,8 +16,8 @@ module Skep
         FORCED = ExitCode::FORCED
         ORPHANED = ExitCode::ORPHANED
 
-        attr_reader :signals #: Runtime::SelfPipe
-        attr_reader :orphan_guard #: Runtime::OrphanGuard?
+        attr_reader :signals
+        attr_reader :orphan_guard
 
         def initialize(signals:, orphan_timeout:, orphan_guard: nil)
           @signals = signals
@@ -29,28 +29,27 @@ module Skep
           @wake, @waker = OS.pipe
         end
 
-        def start #: () -> ControlThread
+        def start
           @thread = Threads::Background.new("control") { watch }
           self
         end
 
-        #: (Child, IPC::Channel) ?{ (IPC::Channel::Message) -> void } -> self
-        def serve(child, channel, &other)
-          @other, @channel, @child = other, channel, child
+        def serve(node, channel, &other)
+          @other, @channel, @node = other, channel, node
           @waker.write("w")
           self
         end
 
         # Sends a message. What the socket can't take now is sent as soon as it can. Called from any
         # thread.
-        def post(...) #: (*untyped, **untyped) -> bool
+        def post(...)
           sent = @channel.post(...)
           @waker.write_nonblock("w", exception: false) if @channel.pending? && !@left
           sent
         end
 
         # Waits until everything is sent, for so many seconds at most.
-        def flush(seconds) #: (Float) -> void
+        def flush(seconds)
           deadline = OS.now + seconds
           while @channel.flush && @channel.pending?
             break unless @channel.to_io.wait_writable([deadline - OS.now, 0].max)
@@ -59,10 +58,10 @@ module Skep
           nil
         end
 
-        def orphaned? = !@deadline.nil? #: () -> bool
+        def orphaned? = !@deadline.nil?
 
         # Ends the thread. Nothing handles signals and messages then.
-        def leave #: () -> void
+        def leave
           @left = true
           @waker.write_nonblock("w", exception: false)
           @thread.close(timeout: nil)
@@ -76,7 +75,7 @@ module Skep
             IO.select(sources, pending, nil, @deadline && [@deadline - OS.now, 0].max)
             end_orphan if @deadline && OS.now >= @deadline
             @wake.read_nonblock(256, exception: false)
-            take_orders if @child
+            take_orders if @node
           end
         rescue StandardError => e # a node that can't be controlled must be replaced
           warn("skep: the control thread failed: #{e.full_message(highlight: false)}")
@@ -91,7 +90,7 @@ module Skep
         def supervisor_lost? = @supervisor ? !@supervisor.alive? : false
 
         def sources
-          return [@wake] unless @child
+          return [@wake] unless @node
 
           [@signals, @wake, *([@channel, *@supervisor] unless orphaned?)]
         end
@@ -99,18 +98,18 @@ module Skep
         # A frame that the kernel refuses just now is sent with the next one: the channel stays
         # writable.
         def pending
-          [@channel] if @child && !orphaned? && @channel.pending? && !@channel.refused?
+          [@channel] if @node && !orphaned? && @channel.pending? && !@channel.refused?
         end
 
         def listen
           @channel.flush
-          @channel.receive { |frame| obey(IPC::Messages::TO_NODE.incoming(frame)) }
+          @channel.receive { |frame| handle(IPC::Messages::TO_NODE.incoming(frame)) }
         end
 
         def orphan
           @deadline = OS.now + @orphan_timeout
-          @child.__stop
-          @child.__all_finished # nobody is left to tell it
+          @node.__stop
+          @node.__all_finished # no supervisor is left to report it
         end
 
         def end_orphan
@@ -119,14 +118,14 @@ module Skep
           Process.exit!(ORPHANED)
         end
 
-        def obey(frame)
+        def handle(frame)
           case frame.type
-          when "stop" then @child.__stop(for_good: frame["for_good"], all: frame["all"])
-          when "all_finished" then @child.__all_finished
-          when "quiet" then @child.__quiet
-          when "place" then @child.__place
-          when "suspects" then @child.caution.__hear(frame)
-          when "become_mold" then @child.__become_mold(frame["mold"], frame.ios.first)
+          when "stop" then @node.__stop(scaling_down: frame["scaling_down"], all: frame["all"])
+          when "all_finished" then @node.__all_finished
+          when "quiet" then @node.__quiet
+          when "place" then @node.__place
+          when "suspects" then @node.crash_suspects.__receive(frame)
+          when "become_mold" then @node.__become_mold(frame["mold"], frame.ios.first)
           when "backtraces" then frame["hung"] ? report_hung : backtraces
           else @other&.call(frame)
           end
@@ -136,19 +135,19 @@ module Skep
           case name
           when "TERM", "INT" then stop(name)
           when "QUIT" then Process.exit!(FORCED)
-          when "TSTP" then @child.__quiet
+          when "TSTP" then @node.__quiet
           when "TTIN" then backtraces
           end
         end
 
         def stop(name)
           case @repeated_stop.of(name, OS.now)
-          when :first then @child.__stop
+          when :first then @node.__stop
           when :again then Process.exit!(FORCED)
           end
         end
 
-        def backtraces = @child.event(:node_backtraces, threads: ThreadDump.all)
+        def backtraces = @node.event(:node_backtraces, threads: ThreadDump.all)
 
         # The supervisor considers the node hung, and ends it once it has the backtraces.
         def report_hung
@@ -171,10 +170,9 @@ module Skep
 
           module_function
 
-          #: (?Array[Thread]) -> Array[Hash[String, untyped]]
           def all(threads = Thread.list) = threads.first(MOST).map { |thread| of(thread) }
 
-          def of(thread) #: (Thread) -> Hash[String, untyped]
+          def of(thread)
             { "thread" => name(thread), "tid" => tid(thread), "status" => thread.status.to_s,
               "backtrace" => own(thread.backtrace || []).first(DEEPEST).map { |line| line(line) } }
           end

@@ -15,7 +15,6 @@ module Skep
     module Processes
       class ForkServer
         # finalizers: those that no child may run; shared: the page and its layout, for each node.
-        #: (Swarm, Definition::Config, **untyped) -> void
         def initialize(swarm, config, number:, channel:, signals:, orphan_guard:, finalizers:,
                        **shared)
           @swarm, @config, @number, @shared = swarm, config, number, shared
@@ -23,7 +22,7 @@ module Skep
           @finalizers = finalizers
           @loop = OS::EventLoop.new
           @link = IPC::Connection.new(@loop, channel, IPC::Messages::TO_MOLD,
-                                      ended: -> { channel_ended }) { |frame| obey(frame) }
+                                      ended: -> { channel_ended }) { |frame| handle(frame) }
           @children = {} # the watch of each, by pidfd
           @unreaped = []
           @preforked_child = PreforkedChild.new(@loop) do |order|
@@ -31,7 +30,7 @@ module Skep
           end
         end
 
-        def run #: () -> void
+        def run
           @loop.watch(@signals.to_io) { @signals.take }
           @link.listen
           @loop.run
@@ -51,7 +50,7 @@ module Skep
           OrphanedNodes.new(@loop, @children, @orphan_guard).take_over
         end
 
-        def obey(frame)
+        def handle(frame)
           reap_traced
           case frame.type
           when "fork" then fork_node(frame)
@@ -116,7 +115,7 @@ module Skep
             Process.fork do
               signals = Runtime::SelfPipe.new(Processes::NodeMain::SIGNALS, inherited: @signals)
               @orphan_guard.adopt_as_node
-              [@signals, @preforked_child].each(&:disown)
+              [@signals, @preforked_child].each(&:close_in_child)
               [@loop, @channel].each(&:close)
               OS::Pidfd.abandon(@children.keys + @unreaped)
               Process.exit(yield(control(signals)))
@@ -157,7 +156,8 @@ module Skep
 
         # The same for a preforked child, once it is assigned to a node.
         def wait_for_assignment(socket, control)
-          Process.setproctitle("skep #{@swarm.name} preforked (mold #{@number})") if @config.title
+          title = "skep #{@swarm.name} preforked (mold #{@number})"
+          Process.setproctitle(title) if @config.process_titles
           order = IPC::Channel.new(socket)
           frame = PreforkedChild.wait_for_assignment(order, control.signals)
           order.close
@@ -171,7 +171,7 @@ module Skep
         #   preforked_child.soon                  # forks one as soon as the mold is idle
         #   preforked_child.take(frame, socket)   # => the pidfd of the node that it is from now on
         #   preforked_child.discard               # ends it
-        #   preforked_child.disown                # in a fork of the mold
+        #   preforked_child.close_in_child                # in a fork of the mold
         #
         #   PreforkedChild.wait_for_assignment(order, signals)   # in the child: => its frame
         #
@@ -183,24 +183,23 @@ module Skep
 
           # Ends the process if it is stopped, or loses its mold, before it is a node: it has done
           # no work.
-          #: (IPC::Channel, Runtime::SelfPipe) -> IPC::Channel::Message
           def self.wait_for_assignment(order, signals)
             ready, = IO.select([order, signals])
             (order.take if ready.include?(order)) || Process.exit!(0)
           end
 
-          def initialize(loop, &fork) #: (OS::EventLoop) { (UNIXSocket) -> Integer } -> void
+          def initialize(loop, &fork)
             @loop = loop
             @fork = fork
           end
 
-          def soon #: () -> void
+          def soon
             @timer&.cancel
             @timer = @pidfd ? nil : @loop.after(IDLE_SECONDS) { make }
           end
 
           # Returns nil if there is none, or if it can't be given its node's socket.
-          def take(frame, socket) #: (IPC::Channel::Message, BasicSocket) -> OS::Pidfd?
+          def take(frame, socket)
             return unless @pidfd && @order.post(frame.type, frame.facts, lend: [socket])
             return discard if @order.pending? # the kernel takes no descriptor just now
 
@@ -209,7 +208,7 @@ module Skep
             @pidfd.tap { @pidfd = nil }
           end
 
-          def discard #: () -> void
+          def discard
             @timer&.cancel
             return unless @pidfd
 
@@ -219,7 +218,7 @@ module Skep
             nil
           end
 
-          def disown = [@order, @pidfd].compact.each(&:close) #: () -> void
+          def close_in_child = [@order, @pidfd].compact.each(&:close)
 
           private
 
@@ -257,14 +256,13 @@ module Skep
         # all the same, each node ends itself (OS::ProcessTree::ParentDeathWatch).
         class OrphanedNodes
           # children: ForkServer removes each that it has reaped.
-          #: (OS::EventLoop, Hash, Runtime::OrphanGuard) -> void
           def initialize(loop, children, orphan_guard)
             @loop = loop
             @children = children
             @orphan_guard = orphan_guard
           end
 
-          def take_over #: () -> void
+          def take_over
             @orphan_guard.extend_patience
             each { |pidfd| pidfd.signal(:CONT) } # a stopped process can't finish its batch
             @loop.after(@orphan_guard.patience) { each { |pidfd| kill(pidfd) } }

@@ -2,7 +2,7 @@
 
 # One node's work in the foreground, without a fork: for development and debuggers.
 #
-#   code = InlineRunner.new("swarm.rb", observers: [Watch::Log.new]).run  # `skep run --inline FILE`
+#   code = InlineRunner.new("swarm.rb", observers: [Log::EventLog.new]).run
 #
 # Signals do what they do in a node. A failure is shown and ends it with exit code 1: nothing
 # restarts the work.
@@ -10,19 +10,19 @@ module Skep
   class Swarm
     module Processes
       class InlineRunner
-        attr_reader :failures #: Array[String]
-        attr_reader :config #: Definition::Config
+        attr_reader :failures
+        attr_reader :config
 
         # task: the number of the file's work to run.
         def initialize(file, overrides: {}, observers: [], task: 0)
           @file = file
-          @overrides = overrides
+          @overrides = Definition::EnvironmentOptions.read.merge(overrides)
           @observers = observers
           @task = task
           @failures = []
         end
 
-        def run #: () -> Integer
+        def run
           Signal.trap("XFSZ") {} # a log at the limit of its size (ulimit -f) only loses lines
           return ExitCode::CONFIGURATION unless prepare
 
@@ -44,28 +44,32 @@ module Skep
           @failures.concat(config.errors.map { |sentence| "#{@file}: #{sentence}" })
           return false unless config.valid?
 
-          @observers.each { |observer| observer.follow(config) if observer.respond_to?(:follow) }
+          @observers.each { |observer| observer.start(config) if observer.respond_to?(:start) }
           true
         end
 
         def take_control
           layout = IPC::Scoreboard::Layout.new(nodes: 1, threads: config.threads)
-          @child = Child.new(id: 0, swarm: @swarm.name, mold: 0,
+          @node = Node.new(id: 0, swarm: @swarm.name, mold: 0,
                              page: OS::SharedPage.create(layout.total), layout:,
                              report: method(:report),
-                             beat_every: config.liveness_timeout / Health::LivenessPolicy::BEATS)
+                             beat_every: config.liveness_timeout / Health::LivenessPolicy::BEATS,
+                             on_error: @swarm.__hooks(:on_error))
           @other_end, theirs = IPC::Channel.pair
           ControlThread.new(signals: Runtime::SelfPipe.new(NodeMain::SIGNALS),
                             orphan_timeout: config.orphan_timeout)
-                       .start.serve(@child, IPC::Channel.new(theirs))
+                       .start.serve(@node, IPC::Channel.new(theirs))
           ENV["SKEP_NODE_ID"] = "0"
         end
 
         def work
-          @swarm.__hooks(:on_boot).each { |hook| hook.call(@child) }
-          @swarm.tasks.fetch(@task).run(@child)
+          @swarm.__hooks(:on_boot).each { |hook| hook.call(@node) }
+          @swarm.tasks.fetch(@task).run(@node, around: @swarm.__hooks(:around_handler))
+        rescue StandardError, ScriptError => e
+          @node.__failed(e)
+          raise
         ensure
-          @swarm.__hooks(:on_exit).each { |hook| hook.call(@child) }
+          @swarm.__hooks(:on_exit).each { |hook| hook.call(@node) }
         end
 
         def attempt
@@ -78,16 +82,16 @@ module Skep
 
         def report(type, facts)
           case type
-          when "event" then tell(facts["name"], facts["level"], facts["facts"])
-          when "ready" then tell("node_ready", :info, {})
-          when "unhealthy" then tell("node_unhealthy", :warn, facts)
-          when "healthy" then tell("node_healthy", :info, {})
-          when "joined"
-            tell(facts["joined"] ? "node_assigned" : "node_unassigned", :info, facts["facts"])
+          when "event" then publish(facts["name"], facts["level"], facts["facts"])
+          when "ready" then publish("node_ready", :info, {})
+          when "unhealthy" then publish("node_unhealthy", :warn, { error: facts["reason"] })
+          when "healthy" then publish("node_healthy", :info, {})
+          when "assigned"
+            publish(facts["assigned"] ? "node_assigned" : "node_unassigned", :info, facts["facts"])
           end
         end
 
-        def tell(name, level, facts)
+        def publish(name, level, facts)
           facts = IPC::PlainData.of({ node: 0, pid: Process.pid, **facts.transform_keys(&:to_sym) })
           @observers.each { |observer| observer.event(name.to_s, level, facts) }
         end

@@ -25,7 +25,7 @@ module Skep
         HEAP_SLOTS_GIVEN = "SKEP_HEAP_SLOTS"
 
         # The whole program of an executed mold. Its arguments are the swarm file, and the file's.
-        def self.main #: () -> bot
+        def self.main
           clean_environment
           socket = UNIXSocket.for_fd(channel_fd)
           socket.close_on_exec = true
@@ -33,19 +33,18 @@ module Skep
         end
 
         # Removes what the launcher has put into the environment for this boot alone.
-        def self.clean_environment(env = ENV) #: (?untyped) -> void
+        def self.clean_environment(env = ENV)
           env.delete(HEAP_SLOTS) if env.delete(HEAP_SLOTS_GIVEN)
         end
 
         # The descriptors of an executed mold: the sockets that the swarm was started with, then its
         # channel.
-        def self.descriptors(socket) #: (BasicSocket) -> Hash[Integer, IO]
+        def self.descriptors(socket)
           sockets = activated? ? Runtime::SocketActivation.redirects : {}
           { channel_fd => socket, **sockets }
         end
 
         # A mold from here to its end. No at_exit hook runs: it did no work.
-        #: (IPC::Channel, ?swarm: Swarm?, ?file: String?) -> bot
         def self.serve(channel, swarm: nil, file: nil)
           take_sockets if activated?
           $stdout.sync = true # else a node's output is written a page at a time
@@ -60,7 +59,6 @@ module Skep
         end
 
         # Returns a sentence for everything that would break in a child of this process.
-        #: (?except: Array[untyped]) -> Array[String]
         def self.unsafe(except: [])
           Skep::Fork::Guard.check(except:).select(&:breaks?).map do |finding|
             "#{finding.what}, #{finding.where}: #{finding.advice}"
@@ -68,7 +66,6 @@ module Skep
         end
 
         # A process that was a node continues as a mold, to its end.
-        #: (IPC::Channel, swarm: Swarm, **untyped) -> bot
         def self.take_over(channel, swarm:, **rest)
           new(channel, swarm:).run_warm(**rest)
           Process.exit!(0)
@@ -93,7 +90,6 @@ module Skep
         end
 
         # A swarm, or the file that describes it.
-        #: (IPC::Channel, ?swarm: Swarm?, ?file: String?) -> void
         def initialize(channel, swarm: nil, file: nil)
           @channel = channel
           @file = file
@@ -101,7 +97,7 @@ module Skep
         end
 
         # Serves the supervisor until it closes the channel.
-        def run #: () -> void
+        def run
           @orphan_guard = Runtime::OrphanGuard.new
           @signals = Runtime::SelfPipe.new(Processes::NodeMain::SIGNALS)
           serve_forks if prepared?
@@ -109,9 +105,6 @@ module Skep
 
         # The same for a process that is warm already. Its parent is the mold that it came of; it
         # doesn't end with that.
-        #: (number: Integer, config: Definition::Config, page: OS::SharedPage,
-        #:  layout: IPC::Scoreboard::Layout, signals: Runtime::SelfPipe,
-        #:   orphan_guard: Runtime::OrphanGuard) -> void
         def run_warm(number:, config:, page:, layout:, signals:, orphan_guard:)
           @number, @config, @page, @layout, @signals = number, config, page, layout, signals
           @orphan_guard = orphan_guard.promote_to_mold
@@ -131,7 +124,7 @@ module Skep
         end
 
         def set_title
-          Process.setproctitle("skep #{@swarm.name} mold #{@number}") if @config.title
+          Process.setproctitle("skep #{@swarm.name} mold #{@number}") if @config.process_titles
         end
 
         def prepared?
@@ -181,7 +174,7 @@ module Skep
         def report_ready(warmup, started, findings)
           @channel.post("ready", { "seconds" => OS.now - started, "findings" => findings,
                                    "warmup" => warmup.to_plain,
-                                   "passes_on" => Swarm.bridge&.wanted?,
+                                   "passes_on" => @swarm.__logger ? true : Swarm.bridge&.wanted?,
                                    "slots" => GC.stat(:heap_live_slots) })
         end
 

@@ -24,22 +24,22 @@ module Skep
 
         # birth: the fields of the message `fork`. No "task" is the helper, or a "spare". control: a
         # ControlThread that serves nobody yet.
-        #: (Swarm, Hash[String, untyped], **untyped) -> void
         def initialize(swarm, birth, channel:, page:, layout:, config:, control:)
           @swarm, @birth, @channel, @config = swarm, birth, channel, config
           @page, @layout = page, layout
           @control = control
           @pid = Process.pid
           @dropped = 0
-          @child = Child.new(id: birth["node"], page_index: birth["page_index"], swarm: swarm.name,
+          @node = Node.new(id: birth["node"], page_index: birth["page_index"], swarm: swarm.name,
                              mold: birth["mold"], page:, layout:, report: method(:report),
                              beat_every: config.liveness_timeout / Health::LivenessPolicy::BEATS,
                              placed: birth["placed"], warm_after: config.refork_after,
-                             suspects: birth["suspects"], stop_timeout: config.stop_timeout)
+                             suspects: birth["suspects"], stop_timeout: config.stop_timeout,
+                           on_error: swarm.__hooks(:on_error))
           @helper_main = helper_main if helper?
         end
 
-        def run #: () -> (Integer | :become_mold)
+        def run
           take_control
           status = attempt do
             assume_privileges
@@ -51,12 +51,12 @@ module Skep
         end
 
         # The number of the mold that it is to become, and the socket for its channel.
-        def mold_order = @child.__mold_order #: () -> [Integer, BasicSocket]?
+        def mold_order = @node.__mold_order
 
         # Ends the control thread, so that nothing but the caller runs here.
-        def leave = [@control, @child].each(&:leave) #: () -> void
+        def leave = [@control, @node].each(&:leave)
 
-        def became_mold #: () -> void
+        def became_mold
           report("became_mold", {})
           @control.flush(LAST_WORDS_SECONDS)
           @channel.close
@@ -64,7 +64,7 @@ module Skep
         end
 
         # It can't become a mold, for that reason. Returns its exit status.
-        def unfit(sentence) #: (String) -> Integer
+        def unfit(sentence)
           report("unfit", { "sentence" => sentence })
           last_words(ExitCode::OK)
         end
@@ -72,23 +72,23 @@ module Skep
         private
 
         def take_control
-          @standby = StandbyWait.new(@child, report: method(:report)) if spare?
-          @control.serve(@child, @channel) { |frame| hear(frame) }
-          ENV["SKEP_NODE_ID"] = @child.id&.to_s
+          @standby = StandbyWait.new(@node, report: method(:report)) if spare?
+          @control.serve(@node, @channel) { |frame| handle(frame) }
+          ENV["SKEP_NODE_ID"] = @node.id&.to_s
           Runtime::SocketActivation.announce if ENV.key?(Runtime::SocketActivation::COUNT)
           set_title
         end
 
         def set_title
-          return unless @config.title
+          return unless @config.process_titles
 
-          Process.setproctitle("skep #{@swarm.name} #{role} (mold #{@child.mold})")
+          Process.setproctitle("skep #{@swarm.name} #{role} (mold #{@node.mold})")
         end
 
         def role
           return "helper" if helper?
 
-          @child.id ? "node #{@child.id}" : "spare"
+          @node.id ? "node #{@node.id}" : "spare"
         end
 
         def assume_privileges
@@ -96,10 +96,12 @@ module Skep
         end
 
         def work
-          @swarm.__hooks(:on_boot).each { |hook| hook.call(@child) }
+          @swarm.__hooks(:on_boot).each { |hook| hook.call(@node) }
           OS::ProcessTree::ParentDeathWatch.renew # a hook may have changed user or handler
           task = spare? ? step_in : @birth["task"]
-          @swarm.tasks.fetch(task).run(@child) unless @child.stopping?
+          return if @node.stopping?
+
+          @swarm.tasks.fetch(task).run(@node, around: @swarm.__hooks(:around_handler))
         end
 
         # Returns true in a process that the work forked without a block and that has returned from
@@ -110,7 +112,7 @@ module Skep
         def run_exit_hooks
           return if helper? || forked?
 
-          attempt { @swarm.__hooks(:on_exit).each { |hook| hook.call(@child) } }
+          attempt { @swarm.__hooks(:on_exit).each { |hook| hook.call(@node) } }
         end
 
         def finish(status)
@@ -134,17 +136,18 @@ module Skep
         def helper? = @birth["task"].nil? && !spare?
 
         # Messages that the control thread doesn't handle.
-        def hear(frame)
+        def handle(frame)
           case frame.type
           when "measure"
             IPC::Scoreboard::MemorySample.leave(@page, @layout.memory(@birth["page_index"]))
           when "chaos" then FaultInjection.run(frame["order"], frame["bytes"]) if @config.chaos
-          else (@helper_main || @standby)&.hear(frame)
+          else (@helper_main || @standby)&.receive(frame)
           end
         end
 
         def helper_main
-          HelperMain.new(@swarm.listeners, @child, query: SupervisorQuery.new(method(:report)))
+          HelperMain.new(@swarm.listeners, @node, query: SupervisorQuery.new(method(:report)),
+                                                  logger: @swarm.__logger)
         end
 
         def attempt
@@ -157,9 +160,10 @@ module Skep
         end
 
         def status_of(error)
+          @node.__failed(error) unless error.is_a?(SystemExit)
           case error
           when BootError
-            failed(IPC::PlainData.message(error), { "refused" => !@child.__ready?,
+            failed(IPC::PlainData.message(error), { "refused" => !@node.__ready?,
                                                     "exit_code" => ExitCode.of_error(error) })
           when SystemExit then error.status
           else
@@ -191,35 +195,35 @@ module Skep
         # What a spare does: it has booted, and waits until the supervisor gives it the slot of a
         # node that died.
         #
-        #   standby = StandbyWait.new(child, report:)
+        #   standby = StandbyWait.new(node, report:)
         #   task = standby.wait     # => the kind of work of its slot; nil: it is to stop
         #
         # It beats while it waits.
         class StandbyWait
-          def initialize(child, report:)
-            @child = child
+          def initialize(node, report:)
+            @node = node
             @report = report
             @orders = Threads::Inbox.new
           end
 
           # Called by the control thread.
-          def hear(frame) #: (IPC::Channel::Message) -> void
+          def receive(frame)
             @orders.push([frame["node"], frame["task"]]) if frame.type == "step_in"
           end
 
           # `ready!` in on_boot is reported once the spare has a slot.
-          def hold_back?(type) #: (String) -> bool
+          def hold_back?(type)
             return false if @given || type != "ready"
 
             @ready_early = true
           end
 
-          def wait #: () -> Integer?
-            @child.on_stop { @orders.push([]) }
+          def wait
+            @node.on_stop { @orders.push([]) }
             @report.call("spare", {})
-            until @child.stopping?
-              @child.beat
-              id, task = @orders.pop(timeout: @child.beat_every)
+            until @node.stopping?
+              @node.beat
+              id, task = @orders.pop(timeout: @node.beat_every)
               return step_in(id, task) if id
             end
           end
@@ -228,7 +232,7 @@ module Skep
 
           def step_in(id, task)
             ENV["SKEP_NODE_ID"] = id.to_s
-            @child.__assign(id)
+            @node.__assign(id)
             @given = true
             @report.call("stepped_in", {})
             @report.call("ready", {}) if @ready_early
@@ -247,7 +251,7 @@ module Skep
           @leaked = []
 
           class << self
-            def run(order, bytes = nil) #: (String, ?Integer?) -> void
+            def run(order, bytes = nil)
               case order
               when "hang" then hang(Thread.current)
               when "leak" then @leaked << ("x" * bytes.to_i)

@@ -2,30 +2,29 @@
 
 require "delegate"
 
-# The child for one worker thread of the work. It delegates to Child, but has its own heartbeat,
+# The node for one worker thread of the work. It delegates to Node, but has its own heartbeat,
 # `busy` and items in flight. A source with `threads: n` passes them to its handlers.
 #
-#   lane = child.lane(2)              # 1 to n
-#   lane.in_hand("orders/0/17-42")    # from now on the supervisor watches this thread
-#   handler.call(batch, lane)         # lane.beat and lane.busy(for: 60) apply to this thread
-#   lane.in_hand(nil)
+#   two = node.thread(2)              # 1 to n
+#   two.in_flight("orders/0/17-42")   # from now on the supervisor watches this thread
+#   handler.call(batch, two)          # two.beat and two.busy(for: 60) apply to this thread
+#   two.in_flight(nil)
 #
-# A call of `lane.beat` beats for this lane from any thread, such as a thread that the handler
-# started. While the worker thread has items in flight, `child.beat` on it beats for its lane, too.
+# A call of `two.beat` beats for this thread from any thread, such as a thread that the handler
+# started. While the worker thread has items in flight, `node.beat` on it beats for the thread, too.
 module Skep
   class Swarm
     module Processes
       class ThreadContext < SimpleDelegator
-        def initialize(child, heartbeat) #: (Child, IPC::Scoreboard::Heartbeat) -> void
-          super(child)
+        def initialize(node, heartbeat)
+          super(node)
           @heartbeat = heartbeat
         end
 
-        def beat = @heartbeat.beat #: () -> void
-        def at(number) = @heartbeat.at(number) #: (Integer?) -> void
-        def __spot = @heartbeat.spot #: () -> [Integer, Integer, Integer]?
+        def beat = @heartbeat.beat
+        def current_item(number) = @heartbeat.current_item(number)
+        def __spot = @heartbeat.spot
 
-        #: (for: Numeric) ?{ () -> untyped } -> untyped
         def busy(**seconds, &block) = @heartbeat.busy(seconds.fetch(:for), &block)
 
         def wait(timeout = nil) = __getobj__.__wait(timeout, @heartbeat)
@@ -35,17 +34,17 @@ module Skep
         def producer = @producer || __getobj__.producer
         def __lend(producer) = @producer = producer
 
-        def in_hand(text, thread: nil) #: (String?, ?thread: Integer?) -> void
-          return __getobj__.in_hand(text, thread:) if thread
+        def in_flight(text, thread: nil)
+          return __getobj__.in_flight(text, thread:) if thread
 
           @heartbeat.hold(text)
           __getobj__.__holds(text.to_s.empty? ? nil : @heartbeat)
         end
 
-        def count(number = 1, thread: nil) #: (?Integer, ?thread: Integer?) -> void
-          return __getobj__.count(number, thread:) if thread
+        def processed(number = 1, thread: nil)
+          return __getobj__.processed(number, thread:) if thread
 
-          __getobj__.__counted(@heartbeat.count(number))
+          __getobj__.__counted(@heartbeat.processed(number))
         end
       end
     end

@@ -14,13 +14,13 @@ module Skep
   class Swarm
     module Rollout
       class ChangeCoordinator
-        def initialize(supervisor, mold_pool) #: (Supervisor, Molds::MoldPool) -> void
+        def initialize(supervisor, mold_pool)
           @supervisor = supervisor
           @mold_pool = mold_pool
         end
 
         # Replaces the processes of all slots, one after the other, or of the one with this id.
-        def restart(id = :all, &done) #: (?untyped) ?{ (String?) -> void } -> void
+        def restart(id = :all, &done)
           slots = node_pool.slots.select { |slot| slot.id.eql?(id) } unless id == :all || unready
           change("restart", done, slots && not_replaceable(id, slots.first)) do |over|
             RollingUpdate.new("restart", **parts, slots:, &over)
@@ -28,7 +28,7 @@ module Skep
         end
 
         # Loads the file again beside the old code, and lets all nodes roll over to it.
-        def reload(&done) #: () ?{ (String?) -> void } -> void
+        def reload(&done)
           change("reload", done) do |over|
             node_pool.crash_attribution.forget
             Reload.new(@supervisor.config, read: @supervisor.method(:read), **parts, &over)
@@ -36,7 +36,6 @@ module Skep
         end
 
         # Continues as another program: the one given, or the file that this one was started from.
-        #: (?[String, String]?) ?{ (String?) -> void } -> void
         def upgrade(program = nil, &done)
           program ||= [RbConfig.ruby, File.expand_path($PROGRAM_NAME)]
           refusal = unready || Upgrade.refusal(@supervisor, @mold_pool, program)
@@ -49,11 +48,11 @@ module Skep
         end
 
         # Returns the pid of an upgrade's trial.
-        def trial = @upgrade&.pid #: () -> Integer?
+        def trial = @upgrade&.pid
 
         # Makes a mold of a warm node, unless another change is under way. After a failure no other
         # node of the same mold is tried.
-        def refork(node) #: (Nodes::NodeProcess) -> void
+        def refork(node)
           return if unready || (@under_way && !@upgrade) || !node.pidfd.watchable?
           return if node.mold != node_pool.mold || !node.ready?
           return if node.mold == @barren
@@ -62,7 +61,7 @@ module Skep
           change("refork", failed) { |over| Refork.new(node, **parts, &over) }
         end
 
-        def scale(count) #: (untyped) -> String?
+        def scale(count)
           why = unready and return why
 
           before = node_pool.slots.size
@@ -112,15 +111,15 @@ module Skep
         end
 
         def refuse(name, why, done)
-          events.publish(:"#{name}_refused", level: :warn, message: why)
+          events.publish(:"#{name}_refused", level: :warn, error: why)
           done&.call(why)
         end
 
         def over(name, why, began, done)
           @under_way = nil
-          seconds = (OS.now - began).round(3)
-          events.publish(:"#{name}_finished", seconds:) unless why
-          events.publish(:"#{name}_failed", level: :error, message: why, seconds:) if why
+          duration = (OS.now - began).round(3)
+          events.publish(:"#{name}_finished", duration:) unless why
+          events.publish(:"#{name}_failed", level: :error, error: why, duration:) if why
           done&.call(why)
         end
 
@@ -131,12 +130,12 @@ module Skep
         # Every kind of work without a count of its own gets so many nodes. The least busy nodes are
         # removed first; new ones get the lowest free ids.
         class Scaling
-          def initialize(node_pool, config) #: (Nodes::NodePool, Definition::Config) -> void
+          def initialize(node_pool, config)
             @node_pool = node_pool
             @config = config
           end
 
-          def to(count) #: (untyped) -> String?
+          def to(count)
             why = refusal(count)
             return why if why
 
@@ -159,8 +158,9 @@ module Skep
             return "every work of it has a number of nodes of its own, in its file" if scaled.empty?
 
             most = @node_pool.room / scaled.size
-            "#{count} nodes are more than it has room for, #{most}: start it anew with that many" if
-              count > most
+            return if count <= most
+
+            "#{count} nodes are more than it has room for, #{most}: start it again with that many"
           end
 
           def scale(task, more)

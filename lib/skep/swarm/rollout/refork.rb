@@ -13,20 +13,20 @@ module Skep
     module Rollout
       class Refork < RollingUpdate
         PROOF_SECONDS = 1.0
-        WEIGHING_SECONDS = 1.0 # for all nodes to count their pages in
+        WEIGHING_SECONDS = 1.0 # until the look whether all nodes have counted their pages
+        WEIGHING_LIMIT = 10.0  # of all such looks
         NODE_FACTS = %i[node_promoted node_unfit node_exited node_died].freeze
-        private_constant :PROOF_SECONDS, :WEIGHING_SECONDS, :NODE_FACTS
+        private_constant :PROOF_SECONDS, :WEIGHING_SECONDS, :WEIGHING_LIMIT, :NODE_FACTS
 
-        #: (Nodes::NodeProcess, **untyped) { (String?) -> void } -> void
         def initialize(node, **parts, &done)
           super("refork", **parts, &done)
           @node = node
         end
 
-        def start #: () -> void
+        def start
           follow_mold
           @veterans = @node_pool.slots.filter_map(&:node)
-          request_measurement(@veterans)
+          memory_monitor.measure(@veterans)
           @node_pool.replace(@node.slot, @reason, on_retire: method(:become_mold)) do |replaced|
             roll_back("node #{@node.label} has no successor") unless replaced
             roll_back("node #{@node.label} ended before it was a mold") if replaced && @mold.nil?
@@ -69,8 +69,19 @@ module Skep
             reports = canary.unhealthy_reports
             next roll_back("its first node isn't well: #{reports.reason}") if reports.any?
 
-            request_measurement([canary, *@veterans.select(&:live?)])
-            later(WEIGHING_SECONDS, slot, canary) { compare(canary) }
+            nodes = [canary, *@veterans.select(&:live?)]
+            memory_monitor.measure(nodes)
+            weigh(slot, canary, nodes, since: OS.now)
+          end
+        end
+
+        # A busy node counts its pages late.
+        def weigh(slot, canary, nodes, since:)
+          later(WEIGHING_SECONDS, slot, canary) do
+            all = nodes.all? { |node| memory_monitor.answered?(node, since:) }
+            next compare(canary) if all || OS.now >= since + WEIGHING_LIMIT
+
+            weigh(slot, canary, nodes, since:)
           end
         end
 
@@ -90,8 +101,7 @@ module Skep
           why ? roll_back(why) : adopt
         end
 
-        # They count their pages themselves; the loop doesn't wait for that.
-        def request_measurement(nodes) = nodes.each { |node| node.channel.post("measure") }
+        def memory_monitor = @node_pool.memory_monitor
 
         # What a node has counted; nil where it hasn't yet.
         def facts(node)
@@ -113,12 +123,12 @@ module Skep
 
           Facts = Struct.new(:rss, :uss) # bytes
 
-          def initialize(nodes:) #: (nodes: Integer) -> void
+          def initialize(nodes:)
             @sharers = nodes + 1
           end
 
           # others: of nodes that have worked as they should. Returns nil where nothing is known.
-          def verdict(first, others) #: (Facts?, Array[Facts]) -> String?
+          def verdict(first, others)
             return if first.nil? || others.empty?
 
             cost = cost(first)
@@ -129,7 +139,7 @@ module Skep
           end
 
           # A node's part of the memory of all.
-          def cost(facts) #: (Facts) -> Integer
+          def cost(facts)
             facts.uss + (facts.rss - facts.uss) / @sharers
           end
 

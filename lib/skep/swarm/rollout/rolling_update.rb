@@ -35,11 +35,9 @@ module Skep
         MOLD_FACTS = %i[mold_loaded mold_load_rejected mold_ready mold_exited].freeze
         private_constant :MOLD_FACTS
 
-        attr_reader :mold #: Molds::Mold?, the new one
+        attr_reader :mold # the new one
 
         # reason: what the replaced processes' exits are logged with; slots: nil for all.
-        #: (String, node_pool: Nodes::NodePool, mold_pool: Molds::MoldPool, loop: OS::EventLoop,
-        #:  events: Runtime::EventBus, ?slots: Array[Nodes::Slot]?) { (String?) -> void } -> void
         def initialize(reason, node_pool:, mold_pool:, loop:, events:, slots: nil, &done)
           @reason = reason
           @node_pool = node_pool
@@ -51,7 +49,7 @@ module Skep
           @state = :starting
         end
 
-        def start #: () -> void
+        def start
           change(:roll)
           roll
         end
@@ -70,7 +68,7 @@ module Skep
         def mold_fact(name, facts)
           case name
           when :mold_loaded then mold_loaded(facts[:plain])
-          when :mold_load_rejected then roll_back(facts[:message])
+          when :mold_load_rejected then roll_back(facts[:error])
           when :mold_exited then roll_back("its mold ended, #{facts[:exit_status]}")
           when :mold_ready
             change(:mold_ready)
@@ -201,15 +199,13 @@ module Skep
       # Once the mold is adopted `code_adopted (plain)` is on the event bus.
       class Reload < RollingUpdate
         # read: makes a Definition::Config of what a mold has loaded.
-        #: (Definition::Config, read: ^(Hash[String, untyped]) -> Definition::Config, **untyped)
-        #:   { (String?) -> void } -> void
         def initialize(config, read:, **parts, &done)
           super("reload", **parts, &done)
           @config = config
           @read = read
         end
 
-        def start #: () -> void
+        def start
           follow_mold
           @mold = @mold_pool.start(candidate: true)
         rescue SystemCallError => e # no process or descriptor to be had
@@ -233,17 +229,17 @@ module Skep
         # Returns why this swarm's processes can't run the new file, or nil.
         def unlike(new)
           if new.name != @config.name
-            return "its name is #{new.name} now: stop the swarm and start it anew"
+            return "its name is #{new.name} now: stop the swarm and start it again"
           end
           if new.tasks.size != @config.tasks.size
-            return "it has #{new.tasks.size} works now, not #{@config.tasks.size}: start it anew"
+            return "it has #{new.tasks.size} works now, not #{@config.tasks.size}: start it again"
           end
           if reordered?(new)
             return "its works are in another order now, by which its nodes know them: " \
-                   "put them back, or stop the swarm and start it anew"
+                   "put them back, or stop the swarm and start it again"
           end
 
-          "it has more threads now: start it anew" if new.threads > @config.threads
+          "it has more threads now: start it again" if new.threads > @config.threads
         end
 
         # Returns true for the same kinds of work in another order. Blocks all look the same.
@@ -257,8 +253,8 @@ module Skep
           changed += changed_counts(new)
           return if changed.empty?
 
-          message = "#{changed.join(", ")} changed: takes effect at the next start"
-          @events.publish(:reload_ignored, level: :warn, message:)
+          error = "#{changed.join(", ")} changed: takes effect at the next start"
+          @events.publish(:reload_ignored, level: :warn, error:)
         end
 
         def changed_counts(new)

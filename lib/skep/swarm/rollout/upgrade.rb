@@ -38,9 +38,8 @@ module Skep
         private_constant :TRIAL_SECONDS, :LATE, :WAIT_SECONDS, :TEXT
 
         # Returns why the supervisor can't be upgraded to this program now, or nil.
-        #: (Supervisor, Molds::MoldPool, untyped) -> String?
         def self.refusal(supervisor, mold_pool, program)
-          return "it runs within a program of its own: start that anew" unless supervisor.arguments
+          return "it runs within a program of its own: start that again" unless supervisor.arguments
           return "it takes skep's C extension" unless OS::SignalHandoff.supported?
           return "there is no such program: #{Array(program).join(" ")}" unless usable?(program)
 
@@ -54,9 +53,8 @@ module Skep
         end
         private_class_method :usable?
 
-        attr_reader :pid #: Integer?, the trial's
+        attr_reader :pid # the trial's
 
-        #: (Supervisor, Molds::MoldPool, [String, String]) { (String) -> void } -> void
         def initialize(supervisor, mold_pool, program, &failed)
           @supervisor = supervisor
           @mold_pool = mold_pool
@@ -67,7 +65,7 @@ module Skep
           @printed = +""
         end
 
-        def start #: () -> void
+        def start
           @reader, writer = OS.pipe
           @pid = try(writer)
           @pidfd = OS::Pidfd.open(pid)
@@ -81,7 +79,7 @@ module Skep
         end
 
         # Another change is asked for, and takes precedence.
-        def give_way(change) #: (String) -> void
+        def give_way(change)
           give_up("a #{change} was asked for meanwhile: try again") unless change == "upgrade"
         end
 
@@ -114,14 +112,14 @@ module Skep
           status = @pidfd.wait(timeout: 0) or return
           read
           clear
-          return give_up(complaint(status)) unless status.success? && @printed.include?(ABLE)
+          return give_up(failure_sentence(status)) unless status.success? && @printed.include?(ABLE)
 
           @watches = [@loop.after(WAIT_SECONDS) { give_up(obstacle) }]
           change(:able)
           look
         end
 
-        def complaint(status)
+        def failure_sentence(status)
           first = @printed.lines.map(&:strip).reject(&:empty?).first
           first ||= status.success? ? "it is no skep, or another one" : IPC::ExitStatus.of(status).to_s
           "the new program can't take over: #{IPC::PlainData.text(first.delete_prefix("skep: "))}"
@@ -200,12 +198,12 @@ module Skep
         #
         # Each is over soon, or has a deadline of its own.
         class Obstacles
-          def initialize(supervisor, mold_pool) #: (Supervisor, Molds::MoldPool) -> void
+          def initialize(supervisor, mold_pool)
             @node_pool = supervisor.node_pool
             @molds = mold_pool.molds
           end
 
-          def first #: () -> String?
+          def first
             mold || booting || slot || node
           end
 

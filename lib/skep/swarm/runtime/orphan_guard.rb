@@ -15,7 +15,7 @@
 # OS::ProcessTree::ParentDeathWatch kills a process that doesn't end by itself: one whose mold and
 # supervisor have died, even if it is stuck in C code. A node also leads a process group of its own,
 # which ends with it. oom_score_adj makes the kernel's OOM killer prefer nodes, then molds, then the
-# supervisor (docs/orphans.md).
+# supervisor (docs/guides/orphans.md).
 module Skep
   class Swarm
     module Runtime
@@ -31,7 +31,7 @@ module Skep
         # In the environment of programs that a node or a mold executes: its pid.
         OWNER = "SKEP_OWNER_PID"
 
-        attr_reader :supervisor #: OS::Pidfd?, nil where there are none
+        attr_reader :supervisor # nil where there are none
 
         # oom: the supervisor's OomScore. slack: shorter in a mold that was a node, so that it ends
         # its nodes before its own mold ends it.
@@ -48,7 +48,7 @@ module Skep
 
         # Returns true if the parent is the supervisor that sent this pid. Otherwise it has died
         # meanwhile.
-        def confirm(pid) #: (Integer) -> bool
+        def confirm(pid)
           @supervisor = OS::Pidfd.open(pid) if OS::Pidfd.native?
           pid == @supervisor_pid && Process.ppid == pid
         rescue Errno::ESRCH # dead and reaped
@@ -56,19 +56,19 @@ module Skep
         end
 
         # The seconds that orphaned nodes have to stop.
-        def orphan_timeout=(seconds) #: (Float) -> void
+        def orphan_timeout=(seconds)
           @orphan_timeout = seconds
         end
 
         # Returns the seconds after which an orphan is killed.
-        def patience = @orphan_timeout + @slack #: () -> Float
+        def patience = @orphan_timeout + @slack
 
         # In a mold that has noticed the death: it stays until its nodes have ended.
-        def extend_patience = hold_on(patience + NOTICE) #: () -> void
+        def extend_patience = hold_on(patience + NOTICE)
 
         # In a node: its own forks are no nodes, and the processes of its group end with it. Hooks
         # that were there before run after that.
-        def adopt_as_node #: () -> void
+        def adopt_as_node
           @bound.cancel
           node = Process.pid
           at_exit do
@@ -79,7 +79,7 @@ module Skep
         end
 
         # In a node that becomes a mold: ends the processes that it started as a node.
-        def promote_to_mold #: () -> OrphanGuard
+        def promote_to_mold
           OS::ProcessTree::ProcessGroup.kill_others
           @own&.close
           OrphanGuard.new(supervisor_pid: @supervisor_pid, supervisor: @supervisor, oom: @oom,
@@ -88,7 +88,7 @@ module Skep
         end
 
         # In an orphan: ends its group, and that of its mold if no other process is left to do it.
-        def clear_up #: () -> void
+        def clear_up
           OS::ProcessTree::ProcessGroup.kill_others
           @own&.kill_leftover_group
         end

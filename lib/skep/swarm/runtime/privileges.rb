@@ -2,8 +2,8 @@
 
 require "etc"
 
-# Drops a node's privileges for good: `user`, `group` and `umask` of the configuration. With `core`
-# it allows a core dump.
+# Drops a node's privileges for good: `user`, `group` and `umask` of the configuration. With
+# `core_dump` it allows a core dump.
 #
 #   Privileges.new(config).assume if config.privileges?
 #
@@ -19,17 +19,17 @@ module Skep
                   "run as root, or name a user and group that exist")
           end
 
-          def exit_code = ExitCode::CONFIGURATION #: () -> Integer
+          def exit_code = ExitCode::CONFIGURATION
         end
 
-        def initialize(config) #: (Definition::Config) -> void
+        def initialize(config)
           @config = config
         end
 
-        def assume #: () -> self
+        def assume
           File.umask(@config.umask) if @config.umask
           change if @config.user || @config.group
-          allow_core if @config.core
+          allow_core if @config.core_dump
           self
         rescue ArgumentError, Errno::EPERM => e # there is no such name, or we aren't root
           raise Refused.new(wanted:, cause: e.message)

@@ -21,23 +21,23 @@ module Skep
         class << self
           # Runs the block. A child that this thread forks in it keeps the handlers until it has its
           # own.
-          def with_inherited_handlers #: () { () -> Integer } -> Integer
+          def with_inherited_handlers
             Thread.current.thread_variable_set(HANDING_ON, true)
             yield
           ensure
             __taken_over
           end
 
-          def handing_on? #: () -> bool
+          def handing_on?
             Thread.current.thread_variable_get(HANDING_ON) ? true : false
           end
 
-          def __taken_over #: () -> void
+          def __taken_over
             Thread.current.thread_variable_set(HANDING_ON, nil)
           end
         end
 
-        def initialize(names, inherited: nil) #: (Array[String], ?inherited: SelfPipe?) -> void
+        def initialize(names, inherited: nil)
           SelfPipe.__taken_over
           @names = names
           @pid = Process.pid
@@ -52,10 +52,10 @@ module Skep
           end
         end
 
-        def to_io = @reader #: () -> IO
+        def to_io = @reader
 
         # Returns the names of the signals that have come since the last call.
-        def take #: () -> Array[String]
+        def take
           bytes = @reader.read_nonblock(65_536, exception: false)
           overflow = @overflow.shift(@overflow.size)
           return overflow unless bytes.is_a?(String)
@@ -67,25 +67,25 @@ module Skep
         def restore(names) = names.each { |name| deliver(name, @names.index(name)) }
 
         # Installs the handlers again, in place of the application's.
-        def reinstall = @names.each { |name| install(name) } #: () -> void
+        def reinstall = @names.each { |name| install(name) }
 
         # Restores the handlers that were there before, and closes the pipe.
-        def release #: () -> void
+        def release
           forget
           [@reader, @writer].each { |io| io.close unless io.closed? }
         end
 
         # Ignores the signals until the process ends.
-        def ignore = @names.each { |name| Signal.trap(name, "IGNORE") } #: () -> void
+        def ignore = @names.each { |name| Signal.trap(name, "IGNORE") }
 
         # Closes the pipe of the parent, in the child that inherited it.
-        def disown #: () -> void
+        def close_in_child
           @in_forks.cancel
           [@reader, @writer].each(&:close)
         end
 
-        def __early = @early #: () -> Array[String]
-        def __previous = @previous #: () -> Hash[String, untyped]
+        def __early = @early
+        def __previous = @previous
 
         private
 
@@ -126,7 +126,6 @@ module Skep
           FOREMAN_SECONDS = 1.0
           private_constant :SAME_SECONDS, :FOREMAN_SECONDS
 
-          #: (String name, Float now) -> (:first | :same | :again)
           def of(name, now)
             if @first.nil?
               @first, @last_at = name, now

@@ -31,7 +31,7 @@ module Skep
         class << self
           # Takes the sockets that were passed to this process, and to none before it. Raises
           # Missing if they aren't open.
-          def take(env = ENV, pid: Process.pid) #: (?untyped, ?pid: Integer) -> void
+          def take(env = ENV, pid: Process.pid)
             given = env["LISTEN_PID"].to_i == pid ? WORDS.to_h { |word| [word, env[word]] } : {}
             raise Missing.new(count: given[WORDS.first]) unless given.empty? || open?(given)
 
@@ -52,20 +52,20 @@ module Skep
           end
           private :open?
 
-          def count(env = ENV) = env[COUNT].to_i #: (?untyped) -> Integer
+          def count(env = ENV) = env[COUNT].to_i
 
-          def ios(env = ENV) #: (?untyped) -> Array[IO]
+          def ios(env = ENV)
             Array.new(count(env)) { |index| IO.for_fd(FIRST + index, autoclose: false) }
           rescue SystemCallError # one has been closed
             []
           end
 
-          def redirects = ios.to_h { |io| [io.fileno, io] } #: () -> Hash[Integer, IO]
+          def redirects = ios.to_h { |io| [io.fileno, io] }
 
           # Closes them in programs that this process executes, except by `redirects`.
-          def shut = ios.each { |io| io.close_on_exec = true } #: () -> void
+          def shut = ios.each { |io| io.close_on_exec = true }
 
-          def announce(env = ENV) #: (?untyped) -> void
+          def announce(env = ENV)
             return if count(env).zero?
 
             WORDS.each { |word| env[word] = env[OURS + word] }

@@ -6,7 +6,7 @@
 # chooses one.
 #
 #   boot = BootMonitor.new(supervisor)
-#   boot.watch                                 # from now on, and anew when it is configured
+#   boot.watch                                 # from now on, and again when it is configured
 #   boot.over
 module Skep
   class Swarm
@@ -14,24 +14,24 @@ module Skep
       class BootMonitor
         BAD_NEWS = %i[node_failed node_died node_exited].freeze
         SILENT = "see the log for why each one ended"
-        UNREADY = "#{SILENT}, and whether your work calls child.ready!"
+        UNREADY = "#{SILENT}, and whether your work calls node.ready!, beat or wait"
         LOADING = "the mold had not loaded the file by then"
         private_constant :BAD_NEWS, :SILENT, :UNREADY, :LOADING
 
-        def initialize(supervisor) #: (Supervisor) -> void
+        def initialize(supervisor)
           @supervisor = supervisor
           @events = supervisor.events
           @subscriptions = [@events.subscribe(*BAD_NEWS) { look },
                             @events.subscribe(:node_ready) { |event| ready(event.subject) }]
         end
 
-        def watch #: () -> void
+        def watch
           @timer&.cancel
           @timer = @supervisor.loop.deadline(@supervisor.boot_limit) { overdue }
         end
 
         # The time for the first boot is over: the swarm ends.
-        def overdue #: () -> void
+        def overdue
           return if @supervisor.stopping?
 
           fail_boot("no node was ready within #{@supervisor.boot_limit.round(1)} s",
@@ -39,7 +39,7 @@ module Skep
         end
 
         # A node is ready, or the swarm ends.
-        def over #: () -> void
+        def over
           @timer&.cancel
           @subscriptions.each { |subscription| @events.unsubscribe(subscription) }
         end
@@ -56,15 +56,15 @@ module Skep
           @supervisor.loop.after(0) { fail_boot("no node could boot") unless @supervisor.stopping? }
         end
 
-        # Returns true if each kind of work has a failed slot, and at least boot_parallel slots have
-        # failed (all of them if there are fewer). A slot has failed if its node said that it can't
-        # begin, or died more than `restarts` times.
+        # Returns true if each kind of work has a failed slot, and at least boot_concurrency slots
+        # have failed (all of them if there are fewer). A slot has failed if its node said that it
+        # can't begin, or died more than `max_restarts` times.
         def hopeless?
           slots, config = @supervisor.node_pool.slots, @supervisor.config
           failed = slots.select do |slot|
-            slot.refusal || slot.deaths.times.size > config.restarts
+            slot.refusal || slot.deaths.times.size > config.max_restarts
           end
-          failed.size >= [config.boot_parallel, slots.size].min &&
+          failed.size >= [config.boot_concurrency, slots.size].min &&
             (slots.map(&:task) - failed.map(&:task)).empty?
         end
 

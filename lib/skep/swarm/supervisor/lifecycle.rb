@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# How far a swarm has come, and the exit code that this makes (docs/cli.md). The only owner of "are
-# we stopping?": NodePool, MoldPool and the rollouts ask it. Pure: it acts on nothing.
+# How far a swarm has come, and the exit code that this makes (docs/reference/cli.md). The only
+# owner of "are we stopping?": NodePool, MoldPool and the rollouts ask it. Pure: it acts on nothing.
 #
 #   lifecycle = Lifecycle.new
 #   lifecycle.run                 # a mold can fork
@@ -23,72 +23,72 @@ module Skep
           stopped: { quiet: :stopped, stop: :stopped, finish: :stopped }
         }.freeze
 
-        attr_reader :failures #: Array[String], why it couldn't boot
-        attr_reader :outcome #: (:done | :unclean | :gave_up)?, how its work ended by itself
+        attr_reader :failures # why it couldn't boot
+        attr_reader :outcome # how its work ended by itself
 
-        def initialize #: () -> void
+        def initialize
           @state = :booting
           @failures = []
           @failure_codes = []
         end
 
         # A mold can fork, the first or another one.
-        def run #: () -> void
+        def run
           change(:run)
           change(:quiet) if @quiet
         end
 
         # Asked for while it boots, it takes effect when it runs.
-        def quiet #: () -> void
+        def quiet
           @quiet = true
           change(:quiet)
         end
 
-        def finish = change(:finish) #: () -> void
+        def finish = change(:finish)
 
         # asked: by a signal or a command, after which the next signal forces. outcome: the work has
         # ended by itself: :done, :unclean (not all of it ended well) or :gave_up (a crash loop).
-        def stop(asked: false, outcome: nil) #: (?asked: bool, ?outcome: Symbol?) -> void
+        def stop(asked: false, outcome: nil)
           @asked ||= asked
           @outcome ||= outcome
           change(:stop)
         end
 
         # Its nodes are to be killed.
-        def force #: () -> void
+        def force
           @killed = true
           change(:stop)
         end
 
         # A node was killed in place of being stopped: of no matter unless the swarm is stopping.
-        def node_killed #: () -> void
+        def node_killed
           @killed = true if stopping?
         end
 
-        def fail_boot(sentence, exit_code) #: (String, Integer) -> void
+        def fail_boot(sentence, exit_code)
           @failures << sentence unless @failures.include?(sentence)
           @failure_codes << exit_code
           change(:stop)
         end
 
         # A mold is ready, and the nodes have been requested from it.
-        def request_nodes = @nodes_requested = true #: () -> void
+        def request_nodes = @nodes_requested = true
 
         # Goes on where the program before this one was.
-        def restore(state) #: (String) -> void
+        def restore(state)
           @state = state.to_sym
           @quiet = quiet?
           request_nodes
         end
 
-        def nodes_requested? = @nodes_requested ? true : false #: () -> bool
-        def quiet? = @state == :quiet #: () -> bool
-        def asked? = @asked ? true : false #: () -> bool
-        def killed? = @killed ? true : false #: () -> bool
-        def stopped? = @state == :stopped #: () -> bool
-        def stopping? = @state == :stopping || stopped? #: () -> bool
+        def nodes_requested? = @nodes_requested ? true : false
+        def quiet? = @state == :quiet
+        def asked? = @asked ? true : false
+        def killed? = @killed ? true : false
+        def stopped? = @state == :stopped
+        def stopping? = @state == :stopping || stopped?
 
-        def exit_code #: () -> Integer
+        def exit_code
           return ExitCode.of_boot(@failure_codes) if failures.any?
           return ExitCode::CRASH_LOOP if outcome == :gave_up
           return ExitCode::FORCED if killed?

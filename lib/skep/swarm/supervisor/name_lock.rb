@@ -7,11 +7,11 @@ require "socket"
 #
 #   NameLock.new("/run/skep/billing.sock").take   # or raises NameTaken or PathUnusable
 #
-# The lock lies beside the status socket, as PATH.lock (OS::FileLock). Only the supervisor may hold
+# The lock lies beside the control socket, as PATH.lock (OS::FileLock). Only the supervisor may hold
 # it. As the lock is one of processes, what this process holds already is remembered here.
 #
 # A cleaner may remove the lock of a running swarm. So a lock that was free is not enough: while a
-# process answers at the status socket, the name is taken. `restore` makes the removed file again.
+# process answers at the control socket, the name is taken. `restore` makes the removed file again.
 module Skep
   class Swarm
     class Supervisor
@@ -26,25 +26,25 @@ module Skep
                   "stop it with `skep stop`, or give this one another name or control path")
           end
 
-          def exit_code = ExitCode::CONFIGURATION #: () -> Integer
+          def exit_code = ExitCode::CONFIGURATION
         end
 
         @held = {} # by which process each lock file is held: a fork has the memory, not the lock
 
         class << self
-          def holds?(file) = @held[file] == Process.pid #: (untyped) -> bool
-          def hold(file) = @held[file] = Process.pid #: (untyped) -> void
-          def drop(file) = @held.delete(file) #: (untyped) -> void
+          def holds?(file) = @held[file] == Process.pid
+          def hold(file) = @held[file] = Process.pid
+          def drop(file) = @held.delete(file)
         end
 
         # directory: the socket's, to be checked; it may be a symbolic link where none is given.
-        def initialize(path, directory: nil) #: (String, ?directory: RunDirectory?) -> void
+        def initialize(path, directory: nil)
           @path = path
           @lock = "#{path}.lock"
           @directory = directory || RunDirectory.new(File.dirname(path), named: true)
         end
 
-        def take #: () -> NameLock
+        def take
           @directory.use
           raise PathUnusable.new(path: @path, error: "it is a directory") if File.directory?(@path)
 
@@ -54,10 +54,10 @@ module Skep
           self
         end
 
-        def to_io = @file #: () -> File
+        def to_io = @file
 
         # Goes on with the lock, which this process has already.
-        def resume(file) #: (File) -> NameLock
+        def resume(file)
           @file = file
           NameLock.hold(@identity = identity_of(@file.stat))
           self
@@ -65,7 +65,7 @@ module Skep
 
         # Takes the lock again if its file was removed, or replaced by one that nobody holds.
         # Returns true if the name is locked by its file.
-        def restore #: () -> bool
+        def restore
           return true if @identity == identity
 
           kept, before = @file, @identity
@@ -80,10 +80,10 @@ module Skep
         end
 
         # Closes it without unlocking, in a process forked from the holder.
-        def disown = @file&.close #: () -> void
+        def close_in_child = @file&.close
 
         # The file stays: unlinking it would let two others hold two locks of one name.
-        def release #: () -> void
+        def release
           @file&.close
           NameLock.drop(@identity)
         end
@@ -143,7 +143,7 @@ advice: "remove that")
           raise NameTaken.new(path: @path, pid: (pid if pid.positive?))
         end
 
-        # The pid of the process that listens at the status socket, 0 where that is unknown; nil if
+        # The pid of the process that listens at the control socket, 0 where that is unknown; nil if
         # none does. A socket may outlive the process that opened it, in a fork of it, as a
         # leftover.
         def listener
@@ -166,7 +166,7 @@ advice: "remove that")
         end
 
         # Two names of one file are one.
-        def identity #: () -> [Integer, Integer]?
+        def identity
           identity_of(File.lstat(@lock))
         rescue SystemCallError
           nil

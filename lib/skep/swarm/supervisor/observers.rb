@@ -3,40 +3,40 @@
 # All who watch a swarm.
 # What one of them raises is told on stderr and costs neither the swarm nor the others anything.
 #
-#   observers = Observers.new([Watch::Log.new])
+#   observers = Observers.new([Log::EventLog.new])
 #   observers.event("node_died", :warn, node: 0)
 #   observers.each_guarded(&:reopen)
 module Skep
   class Swarm
     class Supervisor
       class Observers
-        def initialize(observers) #: (Array[Observer]) -> void
+        def initialize(observers)
           @observers = observers
         end
 
-        def event(name, level, facts) #: (String, Symbol, Hash) -> void
+        def event(name, level, facts)
           each_guarded { |observer| observer.event(name, level, facts) }
         end
 
         # Not guarded: what can't be watched as configured isn't run.
-        def configured(supervisor) #: (Supervisor) -> void
+        def configured(supervisor)
           @observers.each { |observer| observer.configured(supervisor) }
         end
 
         # What each of them hands over, by its class.
-        def dump(state_file) #: (Rollout::Upgrade::StateFile) -> Hash[String, untyped]
+        def dump(state_file)
           @observers.to_h { |observer| [observer.class.name, observer.dump(state_file)] }
         end
 
         # The same in the next program.
-        def resumed(supervisor, state_file) #: (Supervisor, Rollout::Upgrade::StateFile) -> void
+        def on_resume(supervisor, state_file)
           kept = state_file["observers"]
-          @observers.each { |one| one.resumed(supervisor, kept[one.class.name], state_file) }
+          @observers.each { |one| one.on_resume(supervisor, kept[one.class.name], state_file) }
         end
 
-        def disown = @observers.each(&:disown) #: () -> void
+        def close_in_child = @observers.each(&:close_in_child)
 
-        def each_guarded #: () { (Observer) -> void } -> void
+        def each_guarded
           @observers.each do |observer|
             yield observer
           rescue StandardError => e # an observer's failure must not cost the swarm anything
@@ -52,31 +52,30 @@ module Skep
       #     def event(name, level, facts) = (print "\a" if name == "node_died")
       #   end
       class Observer
-        # Something happened: its name and facts are in docs/events.md;
+        # Something happened: its name and facts are in docs/reference/events.md;
         # level is :debug, :info, :warn or :error.
-        def event(name, level, facts) = nil #: (String, Symbol, Hash) -> void
+        def event(name, level, facts) = nil
 
         # The configuration is known and valid;
         # a Skep::Error raised here ends the boot with its sentence.
-        def configured(supervisor) = nil #: (Supervisor) -> void
+        def configured(supervisor) = nil
 
         # What the next program's observer of this class must know: plain data, and numbers of
         # descriptors that it lends.
-        def dump(_state_file) = nil #: (Rollout::Upgrade::StateFile) -> untyped
+        def dump(_state_file) = nil
 
         # In place of `configured`, where the supervisor goes on as another program: what was kept,
         # or nil. What is raised here ends the supervisor.
-        #: (Supervisor, untyped, Rollout::Upgrade::StateFile) -> void
-        def resumed(supervisor, _kept, _state_file) = configured(supervisor)
+        def on_resume(supervisor, _kept, _state_file) = configured(supervisor)
 
         # USR1: open again what is written to.
-        def reopen = nil #: () -> void
+        def reopen = nil
 
         # In a process forked from the supervisor: close what is the supervisor's alone.
-        def disown = nil #: () -> void
+        def close_in_child = nil
 
         # The swarm has ended.
-        def closed = nil #: () -> void
+        def on_close = nil
       end
 
       # How often each event was told, from the swarm's first on.
@@ -91,22 +90,21 @@ module Skep
         OTHER = "other"
         private_constant :MOST, :OTHER
 
-        attr_reader :counts #: Hash[String, Integer]
+        attr_reader :counts
 
-        def initialize #: () -> void
+        def initialize
           super
           @counts = Hash.new(0)
         end
 
-        def event(name, _level, _facts) #: (String, Symbol, Hash) -> void
+        def event(name, _level, _facts)
           name = OTHER unless @counts.key?(name) || @counts.size < MOST
           @counts[name] += 1
         end
 
-        def dump(_state_file) = counts #: (Rollout::Upgrade::StateFile) -> Hash[String, Integer]
+        def dump(_state_file) = counts
 
-        #: (Supervisor, Hash?, Rollout::Upgrade::StateFile) -> void
-        def resumed(_supervisor, kept, _state_file)
+        def on_resume(_supervisor, kept, _state_file)
           @counts.merge!(kept.to_h) { |_, now, before| now + before }
         end
       end

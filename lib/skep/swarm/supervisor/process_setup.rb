@@ -1,43 +1,41 @@
 # frozen_string_literal: true
 
-# What a process takes on to be a supervisor, and lays down afterwards: signals are orders to it
-# (SignalHandler), what its descendants leave behind falls to it (OrphanReaper), and a fork of it is
-# no supervisor.
+# Makes this process a supervisor, and undoes that at the end: it handles signals (SignalHandler),
+# is a subreaper that ends and reaps what its nodes leave behind (OrphanReaper), and knows its own
+# processes (OwnProcesses). A fork of it inherits none of that.
 #
 #   setup = ProcessSetup.new(supervisor, program: false, ours: -> { pids }, forked: -> { … })
 #   setup.take
-#   setup.strangers       # who fell to it
-#   setup.signalled?      # has a signal come that isn't obeyed yet?
-#   setup.lay_down
-#
-# All of it is the process' and no swarm's: in a program that became a supervisor it was otherwise
-# before, and is so again.
+#   setup.orphan_reaper.reap
+#   setup.signalled?      # => true if a signal has come that isn't handled yet
+#   setup.release         # a program that has run a swarm has its own signal handlers again
 module Skep
   class Swarm
     class Supervisor
       class ProcessSetup
-        attr_reader :orphan_reaper #: OrphanReaper
+        attr_reader :orphan_reaper
 
-        # program: we are somebody's program; ours: tells the pids of our molds and nodes; forked:
-        # is called in whatever else the program forks.
+        # program: the process runs an application's program; ours: returns the pids of the molds
+        # and nodes; forked: is called in whatever else the program forks.
         def initialize(supervisor, program:, ours:, forked:)
           @loop = supervisor.loop
           @program = program
           @forked = forked
-          @orders = SignalHandler.new(supervisor)
+          @signal_handler = SignalHandler.new(supervisor)
           @orphan_reaper = OrphanReaper.new(program:, ours:)
         end
 
-        def take #: () -> void
+        def take
           OS::ProcessTree::Prctl.subreaper!
           @signals = Runtime::SelfPipe.new(SignalHandler::SIGNALS)
-          @loop.watch(@signals.to_io) { @signals.take.uniq.each { |name| @orders.obey(name) } }
+          @loop.watch(@signals.to_io) do
+            @signals.take.uniq.each { |name| @signal_handler.handle(name) }
+          end
           @in_forks = Skep.on_fork(child: -> { @forked.call unless Runtime::SelfPipe.handing_on? })
         end
 
-        # What has been signalled since the program before this one held signals back; nobody else
-        # has those from here on.
-        def take_over(state_file) #: (Rollout::Upgrade::StateFile) -> void
+        # Takes over the signals that have arrived since the program before this one held them back.
+        def take_over(state_file)
           raise Skep::Error, "no signal can be kept for its Ruby" if OS::SignalHandoff.refused?
 
           reader, writer = state_file["signals"].map { |number| state_file.take(number, IO) }
@@ -45,30 +43,30 @@ module Skep
           [reader, writer].each(&:close)
         end
 
-        # A no that isn't true would lose it.
-        def signalled? #: () -> bool
+        # Looks twice: a signal that is overlooked would be lost in an upgrade.
+        def signalled?
           !OS::EventLoop::ReadyNow.again { |seconds| @signals.to_io.wait_readable(seconds) }.nil?
         end
 
-        # Closes the loop with it.
-        def lay_down #: () -> void
+        # Closes the loop, too.
+        def release
           @in_forks&.cancel
           @loop.close
-          @program ? @signals&.release : @signals&.ignore # a late one is nobody's any more
+          @program ? @signals&.release : @signals&.ignore # one that comes now has no effect
         end
 
-        # In a fork, which has none of it.
-        def disown #: () -> void
+        # Called in a fork of the supervisor.
+        def close_in_child
           @in_forks.cancel
           @loop.close
           @signals.release
         end
       end
 
-      # What each signal means to the supervisor (docs/signals.md).
+      # What each signal means to the supervisor (docs/reference/signals.md).
       #
       #   signal_handler = SignalHandler.new(supervisor)
-      #   signal_handler.obey("TERM")   # stop; a second one kills all nodes at once
+      #   signal_handler.handle("TERM") # stop; a second one kills all nodes at once
       #
       # A repeat within 50 ms, or TERM soon after INT (as foreman sends it), is the same signal
       # (SelfPipe::RepeatedStop).
@@ -79,12 +77,12 @@ module Skep
         # supervisor. As it isn't ignored, molds and nodes have the default.
         SIGNALS = [*Rollout::Upgrade::StateFile::SIGNALS, "CHLD", "XFSZ"].freeze
 
-        def initialize(supervisor) #: (Supervisor) -> void
+        def initialize(supervisor)
           @supervisor = supervisor
           @repeated_stop = Runtime::SelfPipe::RepeatedStop.new
         end
 
-        def obey(name) #: (String) -> void
+        def handle(name)
           case name
           when "TERM", "INT" then stop(name)
           when "QUIT" then @supervisor.force(name)
@@ -108,6 +106,165 @@ module Skep
           again = repeated_stop == :again || @supervisor.asked_to_stop?
           again ? @supervisor.force(name) : @supervisor.stop(name)
         end
+      end
+
+      # Reaps orphans: processes that the supervisor has inherited as their subreaper (or as pid 1),
+      # and for whose exit nobody else waits.
+      #
+      #   orphan_reaper = OrphanReaper.new(program: false, ours: -> { pids })
+      #   orphan_reaper.reap     # reaps those that have ended; kills those whose node or mold has
+      #   orphan_reaper.reap_all # at the very end: those still there are killed and reaped
+      #
+      # A node's process group is ended with it (OS::Pidfd#kill_leftover_group). A process that has
+      # left the group, as daemons do, is recognized by its environment. One that never executed a
+      # program, or has changed its environment, lives until the supervisor ends. In a program that
+      # became a supervisor only recognized processes are touched: all others may be the
+      # application's own children. They are listed in /proc/PID/task/TID/children, proc(5).
+      class OrphanReaper
+        SWEEP_SECONDS = 5.0
+        GROUPS = 10_000 # process groups of molds and nodes that it remembers
+        private_constant :SWEEP_SECONDS, :GROUPS
+
+        # program: the process runs an application's program, whose own children are left alone;
+        # ours: returns the pids of the molds and nodes.
+        def initialize(program:, ours:)
+          @program = program
+          @ours = ours
+          @groups = {}
+        end
+
+        # Registers a mold or node that leads a process group. The reaper ends what is left of the
+        # group.
+        def leader(pid)
+          return unless @program
+
+          forget_one if @groups.size >= GROUPS
+          @groups[pid] = true
+        end
+
+        # Never waits: a process that it kills is reaped the next time, after its SIGCHLD.
+        def reap
+          foreign.each { |pid| ended?(pid) ? wait(pid) : (finish(pid) if left_behind?(pid)) }
+        rescue Errno::EMFILE, Errno::ENFILE # no descriptor to look with: the next time, or the end
+          nil
+        end
+
+        # Ends and reaps all orphans, also those that it inherits meanwhile.
+        def reap_all
+          deadline = OS.now + SWEEP_SECONDS
+          while OS.now < deadline && (left = foreign).any?
+            left.each do |pid|
+              finish(pid) { |pidfd| pidfd.wait(timeout: [deadline - OS.now, 0].max) }
+            end
+          end
+        end
+
+        private
+
+        # Forgets the oldest group whose leader isn't one of our processes any more.
+        def forget_one
+          ours = @ours.call
+          gone = @groups.each_key.find { |pid| !ours.include?(pid) }
+          @groups.delete(gone) if gone
+        end
+
+        def finish(pid)
+          pidfd = OS::Pidfd.open(pid)
+          end_one(pidfd)
+          yield pidfd if block_given?
+        rescue Errno::ESRCH, Errno::ECHILD # ended and reaped meanwhile
+          nil
+        ensure
+          pidfd&.close
+        end
+
+        def end_one(pidfd)
+          pidfd.signal(:KILL)
+        rescue Errno::ESRCH # a zombie already
+          nil
+        end
+
+        def foreign
+          all = children
+          all.any? ? (all - @ours.call).select { |pid| !@program || known?(pid) } : all
+        end
+
+        def children
+          Dir.glob("/proc/self/task/*/children").flat_map do |path|
+            File.read(path).split.map(&:to_i)
+          end
+        rescue Errno::ENOENT, Errno::ESRCH, # a thread of this process has ended meanwhile
+               Errno::EMFILE, Errno::ENFILE # no descriptor to look with: the next time
+          []
+        end
+
+        def known?(pid)
+          @groups.key?(Process.getpgid(pid)) || @groups.key?(owner(pid))
+        rescue Errno::ESRCH # nothing left to judge
+          false
+        end
+
+        def left_behind?(pid)
+          owner = owner(pid) or return false
+          pidfd = OS::Pidfd.open(owner)
+          !pidfd.alive?
+        rescue Errno::ESRCH
+          true
+        ensure
+          pidfd&.close
+        end
+
+        # The node or mold that has executed it, or whose child has.
+        def owner(pid)
+          name = Runtime::OrphanGuard::OWNER
+          File.binread("/proc/#{pid}/environ")[/(?:\A|\0)#{name}=(\d+)\0/, 1]&.to_i
+        rescue SystemCallError # gone meanwhile, or it isn't for us to read
+          nil
+        end
+
+        def ended?(pid)
+          File.binread("/proc/#{pid}/stat")[/\) (\S)/, 1] == "Z"
+        rescue Errno::ENOENT, Errno::ESRCH # reaped by somebody else meanwhile
+          false
+        end
+
+        def wait(pid)
+          Process.wait(pid, Process::WNOHANG)
+        rescue Errno::ECHILD # reaped by somebody else
+          nil
+        end
+      end
+
+      # The supervisor's own processes: its molds and its nodes. OrphanReaper deals with all others.
+      #
+      #   own_processes = OwnProcesses.new(supervisor, mold_pool)
+      #   own_processes.pids
+      #   own_processes.abandon(2.0)   # ends them all at once, and waits so many seconds at most
+      #   own_processes.close_in_child         # in a fork: closes their channels and pidfds
+      class OwnProcesses
+        def initialize(supervisor, mold_pool)
+          @supervisor = supervisor
+          @mold_pool = mold_pool
+        end
+
+        # nil: of one that is about to be forked.
+        def pids = all.map(&:pid)
+
+        def abandon(seconds)
+          processes = all
+          processes.each { |process| process.kill("abandoned") }
+          deadline = OS.now + seconds
+          processes.each { |process| process.pidfd&.wait(timeout: [deadline - OS.now, 0].max) }
+          processes.each { |process| process.channel.close }
+        end
+
+        def close_in_child
+          all.each { |process| [process.channel, process.pidfd].compact.each(&:close) }
+        end
+
+        private
+
+        def all = [*@supervisor.node_pool&.node_table&.nodes, *@mold_pool.molds]
       end
     end
   end

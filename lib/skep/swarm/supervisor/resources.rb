@@ -12,14 +12,14 @@ module Skep
   class Swarm
     class Supervisor
       class Resources
-        attr_reader :page #: OS::SharedPage
-        attr_reader :layout #: IPC::Scoreboard::Layout
+        attr_reader :page
+        attr_reader :layout
 
-        def initialize(config) #: (Definition::Config) -> void
+        def initialize(config)
           @config = config
         end
 
-        def occupy #: () -> void
+        def occupy
           @name_lock = Supervisor::NameLock.new(@config.control_path,
                                              directory: @config.control_directory).take
           slots = @config.placement.size + @config.spares + 1 # one for the helper
@@ -28,13 +28,13 @@ module Skep
           @page = OS::SharedPage.create(@layout.total)
         end
 
-        def dump(state_file) #: (Rollout::Upgrade::StateFile) -> Hash[String, untyped]
+        def dump(state_file)
           { "control" => @config.control_path, "nodes" => @layout.nodes,
             "threads" => @layout.threads, "page" => state_file.lend(@page),
             "name_lock" => state_file.lend(@name_lock) }
         end
 
-        def inherit(state_file) #: (Rollout::Upgrade::StateFile) -> void
+        def inherit(state_file)
           refuse(state_file["control"]) unless @config.control_path == state_file["control"]
 
           @layout = IPC::Scoreboard::Layout.new(nodes: state_file["nodes"],
@@ -46,24 +46,24 @@ module Skep
         end
 
         # USR1: the lock's file is made again if it was removed.
-        def reopen = @name_lock&.restore #: () -> void
+        def reopen = @name_lock&.restore
 
-        def leave #: () -> void
+        def leave
           @page&.close
           @name_lock&.release
         end
 
         # In a process forked from the supervisor: the name stays the supervisor's.
-        def disown #: () -> void
+        def close_in_child
           @page&.close
-          @name_lock&.disown
+          @name_lock&.close_in_child
         end
 
         private
 
         def refuse(control)
-          raise Skep::Error, "its status socket would be #{@config.control_path}, " \
-                             "not #{control}: stop the swarm and start it anew"
+          raise Skep::Error, "its control socket would be #{@config.control_path}, " \
+                             "not #{control}: stop the swarm and start it again"
         end
       end
     end

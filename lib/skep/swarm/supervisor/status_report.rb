@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # What a swarm looks like at this moment: all of `skep status --json`, as plain data
-# (docs/status.md).
+# (docs/reference/status.md).
 #
 #   StatusReport.new(supervisor).to_h
 module Skep
@@ -13,21 +13,21 @@ module Skep
 
         # Without what takes much room: what a helper gets where the whole is too large for a
         # message.
-        def self.short(plain) #: (Hash[Symbol, untyped]) -> Hash[Symbol, untyped]
+        def self.short(plain)
           nodes = plain[:nodes].map do |node|
             { **node, last_hang: nil, work: node[:work].slice("done") }
           end
           { **plain, nodes: }
         end
 
-        def initialize(supervisor) #: (Supervisor) -> void
+        def initialize(supervisor)
           @supervisor = supervisor
           @node_pool = supervisor.node_pool
         end
 
-        def to_h #: () -> Hash[Symbol, untyped]
+        def to_h
           { name: @supervisor.config&.name, pid: Process.pid, state: @supervisor.state,
-            skep: VERSION, ruby: RUBY_VERSION,
+            skep: VERSION, ruby: RUBY_VERSION, nodes_from: @supervisor.config&.nodes_from,
             crash_loop: @node_pool&.slots&.any?(&:looping?) || false,
             uptime: (OS.now - @supervisor.started_at).round(3),
             supervisor: process_figures, events: @supervisor.event_counter.counts,
@@ -54,7 +54,7 @@ module Skep
         # What was in hand at crashes.
         def suspects
           @node_pool.crash_attribution.to_a.map do |suspect|
-            { in_hand: suspect.to_s, crashes: suspect.crashes, alone: suspect.alone,
+            { in_flight: suspect.to_s, crashes: suspect.crashes, alone: suspect.alone,
               ends: suspect.ends, seconds_ago: (OS.now - suspect.time).round(3) }
           end
         end

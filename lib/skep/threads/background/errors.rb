@@ -6,13 +6,11 @@ module Skep
     class Background
       # Raised by a push or a start after close.
       class Closed < Inbox::Closed
-        #: (String name) -> void
         def initialize(name) = super("the background thread #{name}")
       end
 
       # Raised by a push or a start in a forked child with `restart: :never`.
       class WrongProcess < Skep::Error
-        #: (String name) -> void
         def initialize(name)
           super("the background thread #{name} is the parent's, by restart: :never: " \
                 "push there, or make one here")
@@ -21,7 +19,6 @@ module Skep
 
       # Reported after a Thread#kill, which the block can't rescue.
       class ThreadKilled < Skep::Error
-        #: () -> void
         def initialize
           super("it was killed: the item in progress may be half done; a new thread starts")
         end
@@ -29,9 +26,8 @@ module Skep
 
       # Reported when items were dropped: because the inbox was full, or with their parent process.
       class ItemsDropped < Skep::Error
-        attr_reader :count #: Integer, all that this process has dropped
+        attr_reader :count # all that this process has dropped
 
-        #: (Integer count) -> void
         def initialize(count)
           @count = count
           super("#{count} #{count == 1 ? "item was" : "items were"} dropped so far, undone: " \
@@ -41,9 +37,8 @@ module Skep
 
       # Reported when the process exits before all items are processed.
       class DrainTimeout < Skep::Error
-        attr_reader :count #: Integer, items left in the inbox
+        attr_reader :count # items left in the inbox
 
-        #: (Integer count, Numeric seconds) -> void
         def initialize(count, seconds)
           @count = count
           super("it wasn't done in the #{seconds} s that it had at exit, with #{count} items " \

@@ -13,7 +13,6 @@ module Skep
         @all = ObjectSpace::WeakMap.new
         @lock = Mutex.new
 
-        #: (Background) -> void
         def self.add(background)
           @lock.synchronize do
             at_exit { drain } unless @waits
@@ -22,12 +21,9 @@ module Skep
           end
         end
 
-        #: () -> bool
         def self.over? = @over == OS::Generation.count
 
         # Also runs in a forked child, unless that ends by exit!.
-        #
-        #: () -> void
         def self.drain
           began = OS.now
           @all.values.reverse_each { |background| background.__drain(began) }

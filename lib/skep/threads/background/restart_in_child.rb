@@ -11,22 +11,18 @@ module Skep
       #
       # Once the Background is collected it cancels itself at the next fork.
       class RestartInChild
-        #: (Background) -> void
         def initialize(background)
           @weak = ObjectSpace::WeakMap.new
           @weak[self] = background
           @registration = Skep.on_fork(parent: method(:background), child: method(:call))
         end
 
-        #: () -> void
         def call = background&.__restart
 
-        #: () -> void
         def cancel = @registration.cancel
 
         private
 
-        #: () -> Background?
         def background = @weak[self] || cancel
       end
       private_constant :RestartInChild

@@ -17,15 +17,12 @@ module Skep
         SPREAD = (0.8..1.2)
         private_constant :FIRST, :MOST, :SPREAD
 
-        #: (?random: untyped) -> void
         def initialize(random: Random)
           @random = random
           @errors = 0
         end
 
         # `taken` is how many items the run took, `ran` how many seconds it lasted.
-        #
-        #: (taken: Integer, ran: Float) -> Float
         def after(taken:, ran:)
           @errors = taken > 1 || ran >= MOST ? 1 : @errors + 1
           return 0.0 if @errors == 1
@@ -42,7 +39,6 @@ module Skep
       #   worker.start           # if it isn't running
       #   worker.join(deadline)  # until it has ended and was not replaced
       class Worker
-        #: (String name, Inbox, untyped reporter) { (Inbox) -> void } -> void
         def initialize(name, inbox, reporter, &block)
           @name = name
           @inbox = inbox
@@ -52,20 +48,15 @@ module Skep
           @working = false
         end
 
-        #: () -> void
         def start
           @lock.synchronize { run unless @working && alive? }
         end
 
         # Compares the generation: a child forked by the thread itself has a thread, but not this.
-        #
-        #: () -> bool
         def alive? = @generation == OS::Generation.count && @thread.alive?
 
-        #: () -> bool
         def current? = @thread == Thread.current && alive?
 
-        #: (Float? deadline) -> void
         def join(deadline)
           return unless alive?
 
@@ -75,13 +66,10 @@ module Skep
         end
 
         # Passes an error to the user's reporter.
-        #
-        #: (Exception) -> void
-        def report(error) = Fork::Reporter.tell(@reporter, error, "the thread #{@name}")
+        def report(error) = Fork::Reporter.report(@reporter, error, "the thread #{@name}")
 
         private
 
-        #: () -> void
         def run
           thread = Thread.new { work }
           @generation = OS::Generation.count
@@ -91,7 +79,6 @@ module Skep
           thread.thread_variable_set(:fork_safe, true) # For Fork::Guard: it restarts.
         end
 
-        #: () -> void
         def work
           @lock.synchronize { Thread.current.report_on_exception = false } # after run has returned
           backoff = Backoff.new
@@ -105,8 +92,6 @@ module Skep
         end
 
         # Calls the block; returns true if it should be called again.
-        #
-        #: (Backoff) -> bool
         def call_again?(backoff)
           popped = @inbox.__popped
           began = OS.now
@@ -119,15 +104,11 @@ module Skep
         end
 
         # Evaluates the block under the lock: a push either is seen by it or starts a new thread.
-        #
-        #: () { () -> bool } -> bool
         def continue?
           @lock.synchronize { @working = yield }
         end
 
         # Returns false if the block raised.
-        #
-        #: () -> bool
         def call
           @block.call(@inbox)
           true
@@ -139,8 +120,6 @@ module Skep
         end
 
         # The thread was killed. At the exit of the process Ruby does that, and all is drained.
-        #
-        #: () -> void
         def replace_thread
           return if Registry.over? || @generation != OS::Generation.count
 

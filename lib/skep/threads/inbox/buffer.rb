@@ -12,12 +12,10 @@ module Skep
       #
       # Uses condition variables because Queue#pop has no timeout on Ruby 3.1.
       class Buffer
-        attr_reader :generation #: Integer
-        attr_reader :popped     #: Integer
-        attr_reader :dropped    #: Integer
+        attr_reader :generation
+        attr_reader :popped
+        attr_reader :dropped
 
-        #: (Integer generation, Options, ?items: Array[untyped], ?closed: bool, ?dropped: Integer)
-        #:   -> void
         def initialize(generation, options, items: [], closed: false, dropped: 0)
           @generation = generation
           @options = options
@@ -30,7 +28,6 @@ module Skep
           @not_empty, @not_full, @closing = Array.new(3) { ConditionVariable.new }
         end
 
-        #: (Integer generation) -> Buffer
         def for_child(generation)
           daemon = Fork.__daemon_child?(@generation)
           keep = @options.inherit == :items || (@options.inherit == :parent && daemon)
@@ -38,7 +35,6 @@ module Skep
                                            dropped: daemon && !keep ? @items.size : 0)
         end
 
-        #: (untyped item, Float? deadline) -> Symbol?
         def push(item, deadline)
           @lock.synchronize do
             refusal = refuse(deadline) if @closed || @limit
@@ -50,7 +46,6 @@ module Skep
           nil
         end
 
-        #: (Float? deadline) -> untyped
         def pop(deadline)
           @lock.synchronize do
             wait(@not_empty, deadline) { @items.empty? } if @items.empty?
@@ -62,12 +57,10 @@ module Skep
           end
         end
 
-        #: (Float deadline) -> void
         def pause(deadline)
           @lock.synchronize { wait(@closing, deadline) { true } }
         end
 
-        #: () -> void
         def close
           @lock.synchronize do
             @closed = true
@@ -76,16 +69,12 @@ module Skep
           nil
         end
 
-        #: () -> bool
         def closed? = @closed
 
-        #: () -> Integer
         def size = @items.size
 
-        #: () -> boolish
         def full? = @limit && @items.size >= @limit
 
-        #: (bool at_last) -> Integer?
         def unreported_drops(at_last)
           @lock.synchronize do
             due = at_last ? @reported + 1 : 10**(@reported.zero? ? 0 : @reported.digits.size)
@@ -95,7 +84,6 @@ module Skep
 
         private
 
-        #: (Float? deadline) -> Symbol?
         def refuse(deadline)
           wait_for_room(deadline) if full? && !@closed
           return :closed if @closed
@@ -103,7 +91,6 @@ module Skep
           :full if full?
         end
 
-        #: (Float? deadline) -> void
         def wait_for_room(deadline)
           case @options.full
           when :block then wait(@not_full, deadline) { full? }
@@ -114,8 +101,6 @@ module Skep
         end
 
         # Waits until the block returns false, the deadline or the close.
-        #
-        #: (ConditionVariable, Float? deadline) { () -> boolish } -> void
         def wait(condition, deadline)
           while yield && !@closed
             left = deadline && (deadline - OS.now)
@@ -126,8 +111,6 @@ module Skep
         end
 
         # An interrupted thread (Timeout, Thread#kill) may have consumed a signal: it passes it on.
-        #
-        #: (ConditionVariable, Float? seconds) -> void
         def wait_on(condition, seconds)
           condition.wait(@lock, seconds)
           awake = true

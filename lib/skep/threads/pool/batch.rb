@@ -22,8 +22,6 @@ module Skep
         private_constant :UNDONE, :FAILURES
 
         # `size` is how many threads may work on it at a time; with `help` the caller is one.
-        #
-        #: (Array[untyped] items, size: Integer, help: bool) { (untyped) -> untyped } -> void
         def initialize(items, size:, help:, &block)
           raise ArgumentError, "a batch needs a block to call with each item" unless block
 
@@ -38,27 +36,18 @@ module Skep
           @caller, @generation = Thread.current, OS::Generation.count
         end
 
-        #: () -> bool
         def helped? = @helped
 
         # Returns true if the calling thread runs it.
-        #
-        #: () -> bool
         def mine? = @caller.equal?(Thread.current)
 
         # Returns true if one more thread can work on it, apart from `taken` jobs about to be taken.
-        #
-        #: (?Integer taken) -> bool
         def wanting?(taken = 0) = @todo.size > taken && @inside < @most
 
         # Registers the calling thread to work on it. Called under the workers' lock, as `leave` is.
-        #
-        #: () -> bool
         def enter = wanting? && !!(@inside += 1)
 
         # Unregisters the calling thread; `whole` is false if it was killed at work.
-        #
-        #: (whole: bool) -> void
         def leave(whole:)
           @lost ||= !whole
           @inside -= 1
@@ -66,8 +55,6 @@ module Skep
         end
 
         # Does jobs until none is left to take. Records `errors` as their failures.
-        #
-        #: (?Array[Class] errors) -> void
         def work(errors = [Exception])
           while (index = take)
             begin
@@ -79,16 +66,12 @@ module Skep
         end
 
         # Does the caller's share of the jobs; returns once the batch is over.
-        #
-        #: () -> void
         def settle
           work(FAILURES) if helped?
           @done.pop until over? || !here?
         end
 
         # Raises JobsFailed, or a job's SystemExit.
-        #
-        #: () -> Array[untyped]
         def results
           raise ForkedInJob unless here?
 
@@ -99,41 +82,31 @@ module Skep
         end
 
         # Cancels the jobs that haven't started.
-        #
-        #: () -> void
         def abandon = @todo.clear
 
         private
 
         # Returns the index of a job for the calling thread; nil in a child that a job forked, as
         # the parent does the jobs.
-        #
-        #: () -> Integer?
         def take = (@todo.shift if here?)
 
-        #: () -> bool
         def here? = @generation == OS::Generation.count
 
         # In this order: the thread that took the last job entered before it did.
-        #
-        #: () -> bool
         def over? = @todo.empty? && @inside.zero?
 
-        #: (Integer index, Exception) -> void
         def note(index, error)
           error = ThreadKilled.new if ThreadKilled::OfMain === error
           @failures[index] = error
           abandon if error.is_a?(SystemExit)
         end
 
-        #: () -> void
         def note_lost
           @results.each_with_index do |result, index|
             @failures[index] ||= ThreadKilled.new if result.equal?(UNDONE)
           end
         end
 
-        #: (Array[[Integer, Exception]]) -> bot
         def fail_with(errors)
           ending = errors.map(&:last).grep(SystemExit).first
           raise ending if ending

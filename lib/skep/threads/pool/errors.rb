@@ -6,7 +6,6 @@ module Skep
     class Pool
       # Raised by a run after close.
       class Closed < Skep::Error
-        #: () -> void
         def initialize = super("the pool is closed: run before close, or make another")
       end
 
@@ -25,9 +24,8 @@ module Skep
       #
       # Its message doesn't contain the items, which may hold secrets.
       class JobsFailed < Skep::Error
-        attr_reader :failures #: Array[Failure], each with its item, in the items' order
+        attr_reader :failures # each with its item, in the items' order
 
-        #: (failures: Array[Failure], size: Integer) -> void
         def initialize(failures:, size:)
           @failures = failures
           first = failures.first
@@ -41,20 +39,16 @@ module Skep
         # Matches the SystemExit that Ruby raises in a main thread that is killed.
         module OfMain
           # Returns true for that SystemExit, as a `rescue` clause asks.
-          #
-          #: (Exception) -> bool
           def self.===(error)
             error.is_a?(SystemExit) && !!error.backtrace&.first&.match?(/\b(?:kill|terminate)'\z/)
           end
         end
 
-        #: () -> void
         def initialize = super("the job's thread was killed: the job may be half done")
       end
 
       # Raised by a run in a child that one of its jobs forked, if the job continues in the child.
       class ForkedInJob < Skep::Error
-        #: () -> void
         def initialize
           super("a job of this batch forked, and this is the child: the batch is the parent's; " \
                 "end the child by exit! or exec in the job, or fork with a block")

@@ -18,11 +18,8 @@ module Skep
         private_constant :FREE, :INSIDE
 
         # Returns true if the calling thread belongs to a pool.
-        #
-        #: () -> bool
         def self.inside? = Thread.current.thread_variable?(INSIDE)
 
-        #: (Workers, String name, untyped reporter) -> void
         def initialize(workers, name, reporter)
           @workers = workers
           @who = "the thread skep.#{name}"
@@ -32,30 +29,24 @@ module Skep
           @thread.thread_variable_set(:fork_safe, true) # For Fork::Guard: it restarts.
         end
 
-        #: (Numeric? timeout) -> bool
         def join(timeout) = !@thread.join(timeout).nil?
 
         # Returns true if it is the calling thread.
-        #
-        #: () -> bool
         def mine? = @thread.equal?(Thread.current)
 
         private
 
-        #: () -> void
         def live
           Thread.current.thread_variable_set(INSIDE, true)
           serve
           ended = true
         rescue Exception => error # rubocop:disable Lint/RescueException -- or nobody would see it
-          Fork::Reporter.tell(@reporter, error, @who)
+          Fork::Reporter.report(@reporter, error, @who)
         ensure
           @workers.remove(self, ended)
         end
 
         # Looks for batches once more after the last ticket: they may outlast the close.
-        #
-        #: () -> void
         def serve
           Kernel.loop do
             ticket = Thread.handle_interrupt(FREE) { @workers.wait_for_work }
@@ -66,7 +57,6 @@ module Skep
           end
         end
 
-        #: (Batch) -> void
         def work_on(batch)
           Thread.handle_interrupt(FREE) { batch.work }
           whole = true

@@ -14,7 +14,6 @@ module Skep
       # batch: the thread that takes it wakes the next as long as there are more jobs. A killed
       # thread starts its replacement.
       class Workers
-        #: (Integer size, name: String | Symbol, reporter: untyped, ?closed: bool) -> void
         def initialize(size, name:, reporter:, closed: false)
           @size, @name, @reporter = size, name, reporter
           @generation = OS::Generation.count
@@ -25,18 +24,13 @@ module Skep
           @lock, @left = Mutex.new, ConditionVariable.new
         end
 
-        #: () -> bool
         def here? = @generation == OS::Generation.count
 
-        #: () -> Workers
         def for_child = Workers.new(@size, name: @name, reporter: @reporter, closed: closed?)
 
-        #: () -> bool
         def closed? = @tickets.closed?
 
         # Runs the batch with the threads, and with the caller if that helps. Raises Closed.
-        #
-        #: (Batch) -> void
         def host(batch)
           @lock.synchronize { closed? ? raise(Closed) : @batches << batch }
           wake(batch) if batch.wanting?(batch.helped? ? 1 : 0)
@@ -46,7 +40,6 @@ module Skep
           dismiss(batch)
         end
 
-        #: (Float? deadline) -> bool
         def close(deadline)
           @tickets.close
           return false if at_work?
@@ -55,26 +48,19 @@ module Skep
         end
 
         # Waits for a ticket; returns nil once closed.
-        #
-        #: () -> true?
         def wait_for_work = @tickets.pop
 
         # Returns a batch for a worker, which must leave it afterwards; nil in a child that a job
         # forked.
-        #
-        #: () -> Batch?
         def enter
           batch = @lock.synchronize { @batches.find(&:enter) } if here?
           wake(batch) if batch&.wanting?(1)
           batch
         end
 
-        #: (Batch, whole: bool) -> void
         def leave(batch, whole:) = @lock.synchronize { batch.leave(whole:) }
 
         # Removes a worker that has ended; replaces one that was killed.
-        #
-        #: (Worker, bool? ended) -> void
         def remove(worker, ended)
           return unless here?
 
@@ -90,8 +76,6 @@ module Skep
         private
 
         # Wakes or starts one more thread. Called by #host, and by each thread that enters a batch.
-        #
-        #: (Batch) -> void
         def wake(batch)
           issue_ticket
           add_worker if @tickets.num_waiting.zero? && @workers.size < @size
@@ -100,8 +84,6 @@ module Skep
         end
 
         # One ticket in the queue is enough, unless the thread that it woke was killed (`force`).
-        #
-        #: (?force: bool) -> void
         def issue_ticket(force: false)
           @tickets << true if force || @tickets.empty?
         rescue ClosedQueueError
@@ -110,8 +92,6 @@ module Skep
 
         # With interrupts deferred, which the new thread inherits. Under the lock until the thread
         # has its name: it takes no job before.
-        #
-        #: () -> void
         def add_worker
           held do
             number = (0...@size).find { |each| !@workers.key?(each) }
@@ -119,12 +99,10 @@ module Skep
           end
         end
 
-        #: [T] () { () -> T } -> T
         def held(&block)
           Thread.handle_interrupt(Worker::HELD) { @lock.synchronize(&block) }
         end
 
-        #: (Batch) -> void
         def dismiss(batch)
           held do
             @batches.delete(batch)
@@ -133,8 +111,6 @@ module Skep
         end
 
         # Waits until no batch is left.
-        #
-        #: (Float? deadline) -> bool
         def settled?(deadline)
           @lock.synchronize do
             until @batches.empty? || left(deadline)&.zero?
@@ -145,13 +121,10 @@ module Skep
         end
 
         # Returns true if the calling thread is inside a job.
-        #
-        #: () -> bool
         def at_work?
           @lock.synchronize { [*@batches, *@workers.values].any?(&:mine?) }
         end
 
-        #: (Float? deadline) -> Float?
         def left(deadline) = deadline && [deadline - OS.now, 0.0].max
       end
       private_constant :Workers

@@ -15,7 +15,6 @@ module Skep
         STEAL_AFTER = 0.01
         private_constant :STEAL_AFTER
 
-        #: (Proc, Options, untyped source, ResultCollector) -> void
         def initialize(block, options, source, collector)
           @block = block
           @options = options
@@ -26,7 +25,6 @@ module Skep
           @fork_at = 0.0
         end
 
-        #: () -> Stop?
         def run
           return unless @source.more?
 
@@ -45,7 +43,6 @@ module Skep
 
         private
 
-        #: () -> void
         def step
           send_chunks unless @stop
           return fork_worker if fork?
@@ -54,25 +51,17 @@ module Skep
           steal if !reported && steal?
         end
 
-        #: () -> Array[WorkerHandle]
         def workers = @set.to_a
 
-        #: () -> bool
         def finished? = workers.all?(&:idle?) && (@stop ? true : !more?)
 
         # May wait for the next item.
-        #
-        #: () -> bool
         def more? = !@returned.empty? || @source.more?
 
         # Returns true if no chunk is left to be sent; never waits.
-        #
-        #: () -> bool
         def all_sent? = @source.exhausted? && @returned.empty?
 
         # Every worker gets a chunk before any gets two.
-        #
-        #: () -> void
         def send_chunks
           while (worker = workers.select { |each| room?(each) }.min_by { |each| each.chunks.size })
             chunk = @returned.shift || next_chunk(worker.sizer) or return
@@ -83,21 +72,15 @@ module Skep
 
         # The last chunks don't wait in a socket while their items take long: the first worker that
         # is ready gets them.
-        #
-        #: (WorkerHandle) -> bool
         def room?(worker)
           remaining = @source.remaining
           worker.room?(!remaining.nil? && remaining >= shares)
         end
 
         # Into how many chunks the last items are divided: two for each thread.
-        #
-        #: () -> Integer
         def shares = @options.nodes * @options.threads * 2
 
         # Towards the end chunks become smaller, so that all workers end at about the same time.
-        #
-        #: (WorkerHandle::ChunkSizer) -> Chunk?
         def next_chunk(sizer)
           size = sizer.size
           if (remaining = @source.remaining)
@@ -106,13 +89,10 @@ module Skep
           @source.take(size)&.tap { |chunk| @collector.started(chunk) }
         end
 
-        #: () -> bool
         def want_worker? = !@stop && !@set.full? && workers.none? { |worker| room?(worker) }
 
-        #: () -> bool
         def fork? = want_worker? && (workers.empty? || OS.now >= @fork_at) && more?
 
-        #: () -> void
         def fork_worker
           began = OS.now
           parent = Skep.pid
@@ -123,8 +103,6 @@ module Skep
         end
 
         # Seconds until there is something to do even if no worker reports.
-        #
-        #: () -> Float?
         def timeout
           return STEAL_AFTER if steal?
 
@@ -133,8 +111,6 @@ module Skep
 
         # Returns true if a worker is idle, or could still be forked, while another has items that
         # it hasn't started, and none are left to be sent.
-        #
-        #: () -> bool
         def steal?
           return false if @stop || !OS::SharedPage.native? || !all_sent?
 
@@ -142,14 +118,11 @@ module Skep
         end
 
         # Takes unstarted items back and divides them, so that all workers get some.
-        #
-        #: () -> void
         def steal
           rests = workers.select(&:surplus?).flat_map(&:withdraw)
           @returned.concat(rests.flat_map { |rest| rest.slices_of([rest.size / shares, 1].max) })
         end
 
-        #: (WorkerHandle, bool ended) -> void
         def handle(worker, ended)
           open = worker.receive { |*report| handle_report(worker, *report) }
           if ended || (!open && worker.pidfd.nil?)
@@ -159,8 +132,6 @@ module Skep
           end
         end
 
-        #: (WorkerHandle, Integer counter, Integer done, Integer kind, Integer nanoseconds, String?)
-        #:   -> void
         def handle_report(worker, counter, done, kind, nanoseconds, body)
           return if kind == FrameSocket::HELLO
 
@@ -172,15 +143,12 @@ module Skep
           collect(chunk, done, body)
         end
 
-        #: (Chunk, Integer done, String? body) -> void
         def collect(chunk, done, body)
           @collector.completed(chunk, done, body && Serializer.load_results(body, chunk))
         end
 
         # The block has raised an exception, which the caller gets, or Stop: then other workers
         # finish the items that they have started.
-        #
-        #: (Chunk, Integer done, Integer kind, String body) -> void
         def handle_end(chunk, done, kind, body)
           results, value, index = Serializer.load(body)
           collect(chunk, done, results)
@@ -194,8 +162,6 @@ module Skep
 
         # Adds the caller's backtrace where the worker's lacks it: its main thread has the caller's
         # frames below its own, its other threads don't.
-        #
-        #: (Array[Array[untyped]]) -> Exception
         def error(dump)
           error = Serializer.load_error(dump)
           return error if @options.threads == 1 || error.frozen?
@@ -204,8 +170,6 @@ module Skep
         end
 
         # Other workers get its chunks.
-        #
-        #: (WorkerHandle) -> void
         def handle_exit(worker)
           exit = @set.reap(worker)
           @returned.concat(@retries.chunks_of(worker, exit)) unless @stop
@@ -220,15 +184,12 @@ module Skep
           TOLERATED = 1
           private_constant :TOLERATED
 
-          #: () -> void
           def initialize
             @deaths = Hash.new(0)
           end
 
           # An item that was in progress is isolated in a chunk of its own. If the worker died
           # before it started any, the first item of its first chunk is suspected.
-          #
-          #: (WorkerHandle, untyped exit) -> Array[Chunk]
           def chunks_of(worker, exit)
             # Those whose items have all been withdrawn are empty.
             chunks = worker.chunks.select { |chunk| chunk.size.positive? }
@@ -243,7 +204,6 @@ module Skep
 
           private
 
-          #: (WorkerHandle, Integer index, untyped exit) -> void
           def count_death(worker, index, exit)
             reason = worker.exit_reason
             deaths = @deaths[index] += 1

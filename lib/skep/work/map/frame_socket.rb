@@ -29,7 +29,6 @@ module Skep
         MAX_READ = 1 << 20
         private_constant :MAX_READ
 
-        #: (UNIXSocket) -> void
         def initialize(socket)
           @socket = socket
           @unsent = []
@@ -37,19 +36,15 @@ module Skep
           expect_header
         end
 
-        #: () -> bool
         def pending? = !@unsent.empty?
 
         # Writes to a worker that has ended are dropped: its end is noticed by its pidfd.
-        #
-        #: (String header, ?String? body) -> void
         def write(header, body = nil)
           @unsent << header
           @unsent << body if body
           flush
         end
 
-        #: () -> void
         def flush
           while (bytes = @unsent.first)
             sent = @socket.write_nonblock(bytes, exception: false)
@@ -63,8 +58,6 @@ module Skep
 
         # Yields each complete report. The body is valid only inside the block: its memory is
         # reused.
-        #
-        #: () { (Integer, Integer, Integer, Integer, String?) -> void } -> bool
         def receive(&block)
           while (bytes = read) != :wait_readable
             return false if bytes.nil?
@@ -78,18 +71,15 @@ module Skep
 
         private
 
-        #: () -> (String | Symbol | nil)
         def read
           @socket.read_nonblock([@missing, MAX_READ].min, @scratch, exception: false)
         end
 
-        #: () -> void
         def expect_header
           @header = nil
           expect(REPORT_BYTES)
         end
 
-        #: (Integer bytes) -> void
         def expect(bytes)
           @buffer = nil
           @expected = @missing = bytes
@@ -97,8 +87,6 @@ module Skep
 
         # Adds bytes to the expected header or body and returns true if it is complete. Bytes that
         # are complete at once aren't copied.
-        #
-        #: (String bytes) -> bool
         def complete?(bytes)
           @missing -= bytes.bytesize
           return !(@buffer = bytes).nil? if @missing.zero? && @buffer.nil?
@@ -109,8 +97,6 @@ module Skep
         end
 
         # After a header expects its body; yields the report once both are here.
-        #
-        #: () { (Integer, Integer, Integer, Integer, String?) -> void } -> void
         def advance(&block)
           return yield_report(@header, @buffer, &block) if @header
 
@@ -118,7 +104,6 @@ module Skep
           bytes.zero? ? yield_report(@header, nil, &block) : expect(bytes)
         end
 
-        #: (Array[Integer] header, String? body) { (*untyped) -> void } -> void
         def yield_report(header, body)
           expect_header
           yield(*header, body)

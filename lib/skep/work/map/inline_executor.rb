@@ -8,11 +8,10 @@ module Skep
       #
       #   InlineExecutor.new(block, options, source, collector).run    # => nil, or the Stop
       class InlineExecutor
-        KILLED = "the block ended its thread (Thread.exit, or a kill from elsewhere): " \
-                 "raise Skep::Stop to end a map early"
+        KILLED = "The block ended its thread (Thread.exit, or Thread#kill elsewhere). " \
+                 "Raise Skep::Stop to end a map early."
         private_constant :KILLED
 
-        #: (Proc, Options, untyped source, ResultCollector) -> void
         def initialize(block, options, source, collector)
           @block = block
           @with_index = options.with_index?
@@ -22,7 +21,6 @@ module Skep
           @lock = Mutex.new
         end
 
-        #: () -> Stop?
         def run
           @count.zero? ? run_alone : run_threads
           raise @error if @error
@@ -32,7 +30,6 @@ module Skep
 
         private
 
-        #: () -> void
         def run_alone
           while (chunk = take)
             process(chunk)
@@ -40,8 +37,6 @@ module Skep
         end
 
         # The caller's thread takes the items: the source may be a fiber of that thread.
-        #
-        #: () -> void
         def run_threads
           chunks = Thread::SizedQueue.new(1)
           threads = []
@@ -55,8 +50,6 @@ module Skep
         end
 
         # Returns false if a thread has failed and closed the queue.
-        #
-        #: (Chunk, Thread::SizedQueue) -> bool
         def push(chunk, chunks)
           chunks << chunk
           true
@@ -66,8 +59,6 @@ module Skep
 
         # Rescues all exceptions: `join` would raise them in place of one that the caller's thread
         # is just raising.
-        #
-        #: (Integer index, Thread::SizedQueue) -> Thread
         def start_thread(index, chunks)
           Thread.new do
             Thread.current.name = "skep.map.#{index}"
@@ -83,15 +74,11 @@ module Skep
           end
         end
 
-        #: () -> Chunk?
         def take = over? ? nil : @source.take(1)
 
-        #: () -> bool
         def over? = !(@stop || @error).nil?
 
         # Calls the hooks one at a time, and none after a failure.
-        #
-        #: (Chunk) -> void
         def process(chunk)
           return unless @lock.synchronize { over? ? nil : started(chunk) }
 
@@ -102,15 +89,12 @@ module Skep
           raise
         end
 
-        #: (Chunk) -> true
         def started(chunk)
           @collector.started(chunk)
           true
         end
 
         # Returns the result in an Array; nil if the block has ended the map.
-        #
-        #: (Chunk) -> [untyped]?
         def call_block(chunk)
           item = chunk.items.first
           [@with_index ? @block.call(item, chunk.from) : @block.call(item)]

@@ -21,7 +21,6 @@ module Skep
         COLLECTIONS = [Array, Hash, Struct].freeze
         private_constant :COLLECTIONS
 
-        #: (untyped items) -> (ArraySource | StreamSource)
         def self.of(items)
           return ArraySource.new(items.to_a) if collection?(items)
           return StreamSource.new(called(items)) { false } if items.respond_to?(:call)
@@ -32,7 +31,6 @@ module Skep
           stream(items)
         end
 
-        #: (untyped items) -> bool
         def self.collection?(items)
           case items
           when *COLLECTIONS then true
@@ -41,17 +39,16 @@ module Skep
           end
         end
 
-        #: (untyped items) -> StreamSource
         def self.stream(items)
           unless items.respond_to?(:each)
-            raise ArgumentError, "a map takes what has each, a Queue or a Proc, not #{items.class}"
+            raise ArgumentError, "Skep.map needs an object with each, a Queue or a Proc " \
+                                 "(got #{items.class})"
           end
 
           size = items.size if items.is_a?(Enumerator)
           StreamSource.new(items, size.is_a?(Integer) ? size : nil)
         end
 
-        #: (untyped callable) -> Enumerator
         def self.called(callable)
           Enumerator.new do |items|
             until Stop == (item = callable.call)
@@ -60,7 +57,6 @@ module Skep
           end
         end
 
-        #: (Thread::Queue) -> Enumerator
         def self.popped(queue)
           Enumerator.new do |items|
             until Stop == (item = queue.pop) || (item.nil? && queue.closed?)
@@ -72,19 +68,16 @@ module Skep
 
         # Items in memory. A worker has them by its fork, so it only needs their indexes.
         class ArraySource
-          attr_reader :size #: Integer
+          attr_reader :size
 
           # Copies the collection: workers that are forked later must see the same items, even if a
           # hook has changed the caller's.
-          #
-          #: (Array[untyped]) -> void
           def initialize(items)
             @items = items.dup.freeze
             @size = @items.size
             @next = 0
           end
 
-          #: (Integer count) -> Chunk?
           def take(count)
             return if exhausted?
 
@@ -93,24 +86,17 @@ module Skep
             chunk
           end
 
-          #: () -> bool
           def more? = !exhausted?
 
-          #: () -> bool
           def exhausted? = @next >= @size
 
-          #: () -> Integer
           def remaining = @size - @next
 
-          #: () -> void
           def close; end
 
-          #: (Chunk) -> nil
           def dump(_chunk) = nil
 
           # Returns the items of a chunk in the worker.
-          #
-          #: (Integer from, Integer count, String? bytes) -> Array[untyped]
           def load(from, count, _bytes) = @items[from, count]
         end
 
@@ -125,12 +111,10 @@ module Skep
           Closed = Class.new(Exception) # rubocop:disable Lint/InheritException -- never rescued by users
           private_constant :MAX_FILL_SECONDS, :END_OF_ITEMS, :Closed
 
-          attr_reader :size #: Integer?
+          attr_reader :size
 
           # The block returns true if an item can be taken without waiting; without a block the
           # source is assumed to have one.
-          #
-          #: (_Each items, ?Integer? size) ?{ () -> bool } -> void
           def initialize(items, size = nil, &ready)
             @size = size
             @ready = ready
@@ -140,7 +124,6 @@ module Skep
             @items = fiber(items)
           end
 
-          #: (Integer count) -> Chunk?
           def take(count)
             return unless more?
 
@@ -149,37 +132,28 @@ module Skep
             Chunk.new(@next - items.size, items)
           end
 
-          #: () -> bool
           def more?
             fetch if @buffer.empty? && !@ended
             !@buffer.empty?
           end
 
-          #: () -> bool
           def exhausted? = @ended && @buffer.empty?
 
-          #: () -> nil
           def remaining = nil
 
           # Runs the enumerator's `ensure` blocks, which may close a file or a cursor.
-          #
-          #: () -> void
           def close
             @items.raise(Closed) if @items.alive? && @begun
           end
 
-          #: (Chunk) -> String
           def dump(chunk) = Serializer.dump_items(chunk)
 
-          #: (Integer from, Integer count, String bytes) -> Array[untyped]
           def load(_from, _count, bytes) = Serializer.load(bytes)
 
           private
 
           # A blocking fiber: otherwise a Fiber scheduler would take the enumerator's waits for
           # those of the caller's fiber.
-          #
-          #: (_Each) -> Fiber
           def fiber(items)
             Fiber.new(blocking: true) do
               items.each { |*item| Fiber.yield(item.size > 1 ? item : item.first) }
@@ -189,16 +163,13 @@ module Skep
             end
           end
 
-          #: (Integer count, Float deadline) -> Array[untyped]
           def fill(count, deadline)
             fetch while @buffer.size < count && !@ended && !@slow && ready? && OS.now < deadline
             @buffer.shift(count)
           end
 
-          #: () -> bool
           def ready? = @ready ? @ready.call : true
 
-          #: () -> void
           def fetch
             began = OS.now
             @begun = true
@@ -209,6 +180,44 @@ module Skep
         end
       end
       private_constant :ItemSource
+
+      # Consecutive items that are sent to a worker together, and the index of the first.
+      #
+      #   chunk = Chunk.new(40, items)
+      #   chunk.split_after(3)     # => [the first three, the rest]
+      #   chunk.slices_of(10)      # => chunks of at most ten items
+      #   chunk.isolate(44)        # => [the items before item 44, item 44 alone, those after it]
+      class Chunk
+        attr_reader :from
+        attr_reader :items
+
+        def initialize(from, items)
+          @from = from
+          @items = items
+        end
+
+        def size = @items.size
+
+        def item(index) = @items[index - @from]
+
+        def include?(index) = index >= @from && index < @from + size
+
+        def split_after(count) = [part(0, count), part(count, size)]
+
+        def slices_of(count)
+          (0...size).step(count).map { |first| part(first, first + count) }
+        end
+
+        def isolate(index)
+          at = index - @from
+          [part(0, at), part(at, at + 1), part(at + 1, size)].select { |part| part.size.positive? }
+        end
+
+        private
+
+        def part(first, after) = Chunk.new(@from + first, @items[first...after])
+      end
+      private_constant :Chunk
     end
   end
 end

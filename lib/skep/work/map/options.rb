@@ -17,15 +17,13 @@ module Skep
       # | start, finish | called in this process with (item, index) and (item, index, result) |
       # | finish_in_order | finish is called in the items' order |
       class Options
-        attr_reader :nodes    #: Integer
-        attr_reader :threads  #: Integer
-        attr_reader :in_threads #: Integer
-        attr_reader :progress #: (bool | String | Hash[Symbol, untyped])?
-        attr_reader :start    #: Proc?
-        attr_reader :finish   #: Proc?
+        attr_reader :nodes
+        attr_reader :threads
+        attr_reader :in_threads
+        attr_reader :progress
+        attr_reader :start
+        attr_reader :finish
 
-        #: (?nodes: Integer?, ?in_processes: Integer?, ?in_threads: Integer?, ?threads: Integer,
-        #:   ?progress: untyped, ?start: Proc?, ?finish: Proc?, **bool) -> void
         def initialize(nodes: nil, in_processes: nil, in_threads: nil, threads: 1, progress: nil,
                        start: nil, finish: nil, **flags)
           refuse_both(nodes || in_processes, in_threads)
@@ -40,32 +38,22 @@ module Skep
           freeze
         end
 
-        #: () -> bool
         def forks? = @nodes.positive?
 
-        #: () -> bool
         def ordered? = @ordered
 
-        #: () -> bool
         def with_index? = @with_index
 
-        #: () -> bool
         def finish_in_order? = @finish_in_order
 
         # Returns true if the map returns the results.
-        #
-        #: () -> bool
         def keep_results? = @keep_results
 
         # Returns true if nodes must send results: the map returns them, or `finish` gets them.
-        #
-        #: () -> bool
         def need_results? = @keep_results || !finish.nil?
 
         private
 
-        #: (?ordered: bool, ?with_index: bool, ?preserve_results: bool, ?finish_in_order: bool)
-        #:   -> void
         def assign_flags(ordered: true, with_index: false, preserve_results: true,
                          finish_in_order: false)
           @ordered = ordered ? true : false
@@ -74,29 +62,26 @@ module Skep
           @finish_in_order = finish_in_order ? true : false
         end
 
-        #: (Integer? nodes, Integer? in_threads) -> void
         def refuse_both(nodes, in_threads)
           return unless nodes && in_threads
 
-          raise ArgumentError, "in_threads: runs no nodes: give it or nodes:, not both"
+          raise ArgumentError, "in_threads runs no nodes. Give in_threads or nodes, not both."
         end
 
-        #: (untyped value) -> (bool | String | Symbol | Hash[Symbol, untyped])?
         def progress_option(value)
           case value
           when nil, true, false, String, Symbol, Hash then value
           else
             raise ArgumentError, "progress must be true, a title or a Hash with title: and " \
-                                 "output:, not #{value.inspect}: finish: takes a callable, which " \
-                                 "is called with each item and its result"
+                                 "output: (got #{value.inspect}). Give a callable for each item " \
+                                 "and its result to finish:."
           end
         end
 
-        #: (Symbol name, untyped, least: Integer) -> Integer
         def count(name, value, least:)
           return value if value.is_a?(Integer) && value >= least
 
-          raise ArgumentError, "#{name} must be #{least} or a larger Integer, not #{value.inspect}"
+          raise ArgumentError, "#{name} must be a whole number from #{least} (got #{value.inspect})"
         end
       end
       private_constant :Options

@@ -10,7 +10,6 @@ module Skep
       #   collector.completed(chunk, done, results) # that many of its first items are done
       #   collector.finish                          # => all results
       class ResultCollector
-        #: (Options, untyped source) -> void
         def initialize(options, source)
           @options = options
           @results = []
@@ -19,14 +18,12 @@ module Skep
           @expected = 0
         end
 
-        #: (Chunk) -> void
         def started(chunk)
           return unless (start = @options.start)
 
           chunk.items.each_with_index { |item, offset| start.call(item, chunk.from + offset) }
         end
 
-        #: (Chunk, Integer done, Array[untyped]? results) -> void
         def completed(chunk, done, results)
           return if done.zero?
 
@@ -35,23 +32,19 @@ module Skep
           @bar&.advance(done)
         end
 
-        #: () -> Array[untyped]
         def finish
           @bar&.finish
           @results
         end
 
-        #: () -> void
         def close = @bar&.close
 
         private
 
-        #: (Integer from, Integer done, Array[untyped] results) -> void
         def keep(from, done, results)
           @options.ordered? ? @results[from, done] = results : @results.concat(results)
         end
 
-        #: (Chunk, Integer done, Array[untyped] results) -> void
         def call_finish(chunk, done, results)
           done.times do |offset|
             arguments = [chunk.items[offset], chunk.from + offset, results[offset]]
@@ -59,7 +52,6 @@ module Skep
           end
         end
 
-        #: ([untyped, Integer, untyped]) -> void
         def call_in_order(arguments)
           @early[arguments[1]] = arguments
           while (due = @early.delete(@expected))
@@ -81,8 +73,6 @@ module Skep
 
           # Returns nil if no bar is wanted or the output is no terminal. `option` is true, a title,
           # or a Hash with title and output.
-          #
-          #: (untyped option, Integer? total) -> ProgressBar?
           def self.for(option, total)
             return unless option
 
@@ -92,7 +82,6 @@ module Skep
             new(title || "Progress", total, out) if terminal?(out)
           end
 
-          #: (untyped out) -> bool
           def self.terminal?(out)
             out.respond_to?(:tty?) && out.tty?
           rescue IOError
@@ -100,7 +89,6 @@ module Skep
           end
           private_class_method :terminal?
 
-          #: (String title, Integer? total, IO out) -> void
           def initialize(title, total, out)
             @title = title
             @total = total
@@ -110,23 +98,17 @@ module Skep
             @done = 0
           end
 
-          #: (Integer count) -> void
           def advance(count)
             @done += count
             draw(OS.now) if OS.now >= @next
           end
 
-          #: () -> void
           def finish = draw(OS.now)
 
           # Keeps the line and begins another.
-          #
-          #: () -> void
           def close = @out.write("\n")
 
           # Returns the line as of that time.
-          #
-          #: (Float now) -> String
           def line(now)
             elapsed = now - @began
             return "#{@title} #{@done}  #{clock(elapsed)}" unless @total&.positive?
@@ -139,7 +121,6 @@ module Skep
 
           private
 
-          #: (Float elapsed, Float share) -> String
           def time_left(elapsed, share)
             return "#{clock(elapsed)} in all" if share >= 1
             return "" if share.zero?
@@ -147,7 +128,6 @@ module Skep
             "#{clock((elapsed / share) - elapsed)} left"
           end
 
-          #: (Float seconds) -> String
           def clock(seconds)
             minutes, seconds = seconds.round.divmod(60)
             hours, minutes = minutes.divmod(60)
@@ -155,7 +135,6 @@ module Skep
             parts.map { |part| format("%02d", part) }.join(":")
           end
 
-          #: (Float now) -> void
           def draw(now)
             @next = now + INTERVAL
             @out.write("\r#{line(now)}\e[K")

@@ -10,20 +10,16 @@ module Skep
       #   Serializer.load(bytes)
       #   Serializer.load_error(Serializer.dump_error(error))   # => the same, or a RemoteError
       module Serializer
-        ITEMS = "give an Array of them, which nodes have by their fork, or what they are made from"
-        RESULTS = "return plain data, or use Skep.each where no results are needed"
+        ITEMS = "Give an Array of them, which nodes have by their fork, or what they are made from"
+        RESULTS = "Return plain data, or use Skep.each where no results are needed"
         private_constant :ITEMS, :RESULTS
 
         class << self
-          #: (Chunk) -> String
           def dump_items(chunk) = dump_each(chunk.items, chunk.from, "item", ITEMS)
 
           # Raises Unmarshallable with the index of the item.
-          #
-          #: (Array[untyped] results, from: Integer) -> String
           def dump_results(results, from:) = dump_each(results, from, "the result of item", RESULTS)
 
-          #: (String, Chunk) -> Array[untyped]
           def load_results(bytes, chunk)
             load(bytes)
           rescue StandardError => e # a class that only the worker knows, or that refuses to load
@@ -33,18 +29,13 @@ module Skep
 
           # The report of a chunk that ended early: the results so far, dumped; the exception,
           # dumped, or the value of Stop; and the index of the item that ended it.
-          #
-          #: (String? results, untyped, Integer index) -> String
           def dump_end(results, value, index) = Marshal.dump([results, value, index])
 
-          #: (String) -> untyped
           def load(bytes)
             Marshal.load(bytes) # rubocop:disable Security/MarshalLoad -- written by our own fork
           end
 
           # Returns plain data for an exception and its causes.
-          #
-          #: (Exception) -> Array[Array[untyped]]
           def dump_error(error)
             chain = [error]
             while (cause = chain.last.cause) && !chain.include?(cause)
@@ -54,8 +45,6 @@ module Skep
           end
 
           # Returns the exception with its causes; a RemoteError for each that can't be loaded.
-          #
-          #: (Array[Array[untyped]]) -> Exception
           def load_error(chain)
             chain.map { |link| restore(*link) }.reverse.reduce do |cause, error|
               error.cause ? error : with_cause(error, cause)
@@ -64,7 +53,6 @@ module Skep
 
           private
 
-          #: (Array[untyped], Integer from, String what, String instead) -> String
           def dump_each(objects, from, what, instead)
             Marshal.dump(objects)
           rescue StandardError => e # including those of the objects' own methods
@@ -73,10 +61,8 @@ module Skep
                                      index: from + place, because: e.message, instead:)
           end
 
-          #: (Class) -> String
           def a(name) = "#{name.to_s.match?(/\A[AEIO]/) ? "an" : "a"} #{name}"
 
-          #: (untyped) -> bool
           def dumpable?(object)
             !Marshal.dump(object).nil?
           rescue StandardError
@@ -84,8 +70,6 @@ module Skep
           end
 
           # Class name, message, backtrace, and the marshalled exception or why there is none.
-          #
-          #: (Exception) -> [String, String, Array[String]?, String?, String?]
           def describe(error)
             facts = [error.class.inspect, error.message, error.backtrace]
             [*facts, marshal(error), nil]
@@ -95,8 +79,6 @@ module Skep
 
           # Marshal includes the cause. If the cause can't be marshalled, marshals the exception
           # without it: the cause has an entry of its own.
-          #
-          #: (Exception) -> String
           def marshal(error)
             Marshal.dump(error)
           rescue StandardError
@@ -109,7 +91,6 @@ module Skep
             Marshal.dump(copy)
           end
 
-          #: (String, String, Array[String]?, String?, String?) -> Exception
           def restore(error_class, message, backtrace, bytes, because)
             begin
               error = load(bytes) if bytes
@@ -122,8 +103,6 @@ module Skep
           end
 
           # Ruby sets a cause only when it raises.
-          #
-          #: (Exception, Exception cause) -> Exception
           def with_cause(error, cause)
             raise error, cause: cause
           rescue Exception => e # rubocop:disable Lint/RescueException -- the one just raised

@@ -23,7 +23,6 @@ module Skep
         WORDS = 6 # free words of a page's cell
         private_constant :FIRST_WORD, :WORDS
 
-        #: (Integer workers, Integer threads) -> void
         def initialize(workers, threads)
           @counters = threads * 2 # of a worker: as many chunks again wait in its socket
           @cells = (@counters + WORDS - 1) / WORDS
@@ -31,25 +30,19 @@ module Skep
         end
 
         # The counters of a worker.
-        #
-        #: (Integer worker) -> Array[Integer]
         def of(worker) = Array.new(@counters) { |number| (worker * @counters) + number }
 
-        #: (Integer counter) -> [OS::SharedPage, Integer cell, Integer word]
         def location(counter)
           worker, number = counter.divmod(@counters)
           [@page, (worker * @cells) + (number / WORDS), FIRST_WORD + (number % WORDS)]
         end
 
-        #: (Integer counter, Integer size) -> void
         def reset(counter, size)
           _, cell, word = location(counter)
           @page.set(cell, word, size << LIMIT_SHIFT)
         end
 
         # Returns how many items of a chunk of that size have been started.
-        #
-        #: (Integer counter, Integer size) -> Integer
         def started(counter, size)
           _, cell, word = location(counter)
           [@page.get(cell, word) & STARTED_MASK, size].min
@@ -57,8 +50,6 @@ module Skep
 
         # Withdraws the items of a chunk that the worker hasn't started, and returns how many it
         # keeps: also those that it starts while this method reads the counter.
-        #
-        #: (Integer counter, Integer size) -> Integer
         def withdraw(counter, size)
           return size unless OS::SharedPage.native?
 
@@ -70,21 +61,15 @@ module Skep
         end
 
         # Records why a worker is about to exit.
-        #
-        #: (Integer worker, String) -> void
         def record_exit_reason(worker, reason)
           @page.write(worker * @cells, reason.byteslice(0, OS::SharedPage::BLOB))
         end
 
-        #: (Integer worker) -> String?
         def exit_reason(worker) = @page.read(worker * @cells)
 
         # Resets everything of that worker, before another process takes its number.
-        #
-        #: (Integer worker) -> void
         def clear(worker) = @cells.times { |number| @page.clear((worker * @cells) + number) }
 
-        #: () -> void
         def close = @page.close
       end
       private_constant :SharedCounters

@@ -14,13 +14,12 @@ module Skep
       #   worker.withdraw               # => [Chunk], the items that it hasn't started
       #   worker.end_requests; worker.wait(1.0); worker.close
       class WorkerHandle
-        attr_reader :number #: Integer, from 0
-        attr_reader :pid    #: Integer?
-        attr_reader :pidfd  #: OS::Pidfd?
-        attr_reader :sizer  #: ChunkSizer
-        attr_reader :socket #: UNIXSocket
+        attr_reader :number # from 0
+        attr_reader :pid
+        attr_reader :pidfd
+        attr_reader :sizer
+        attr_reader :socket
 
-        #: (Integer number, SharedCounters) -> void
         def initialize(number, counters)
           @number = number
           @counters = counters
@@ -36,8 +35,6 @@ module Skep
 
         # Forks the worker. In it, no exception (not even by a signal that arrives at once) may
         # unwind the copy of the caller's frames, so interrupts are deferred except while it works.
-        #
-        #: () { (UNIXSocket) -> bot } -> void
         def start
           caller_pid = Skep.pid
           Thread.handle_interrupt(Object => :never) do
@@ -52,30 +49,21 @@ module Skep
         end
 
         # In the order in which they were sent.
-        #
-        #: () -> Array[Chunk]
         def chunks = @in_flight.values
 
-        #: () -> bool
         def idle? = @in_flight.empty?
 
         # Returns true if it may have items that none of its threads has started.
-        #
-        #: () -> bool
         def surplus? = @in_flight.except(*@withdrawn).values.sum(&:size) > @threads
 
         # Returns true if it may be sent another chunk. A chunk may wait in its socket if the ones
         # it processes are short, or if there are plenty of items for all workers.
-        #
-        #: (bool plenty) -> bool
         def room?(plenty)
           @in_flight.size < (plenty || @sizer.prefetch? ? @threads * 2 : @threads)
         end
 
-        #: () -> bool
         def pending? = @frames.pending?
 
-        #: (Chunk, String? bytes) -> void
         def assign(chunk, bytes)
           counter = (@own_counters - @in_flight.keys).first
           @in_flight[counter] = chunk
@@ -86,21 +74,14 @@ module Skep
         end
 
         # Yields each report; returns false once the worker has closed its end.
-        #
-        #: () { (*untyped) -> void } -> bool
         def receive(&) = @frames.receive(&)
 
-        #: () -> void
         def flush = @frames.flush
 
         # Removes the chunk that it has reported, and returns it.
-        #
-        #: (Integer counter) -> Chunk
         def completed(counter) = @in_flight.delete(counter)
 
         # Takes back the items that it hasn't started. It never starts them.
-        #
-        #: () -> Array[Chunk]
         def withdraw
           @in_flight.filter_map do |counter, chunk|
             kept, rest = chunk.split_after(@counters.withdraw(counter, chunk.size))
@@ -111,8 +92,6 @@ module Skep
         end
 
         # The indexes of the items that it has started last, one for each chunk.
-        #
-        #: () -> Array[Integer]
         def last_started
           @in_flight.filter_map do |counter, chunk|
             count = @counters.started(counter, chunk.size)
@@ -120,20 +99,16 @@ module Skep
           end
         end
 
-        #: () -> String?
         def exit_reason = @counters.exit_reason(number)
 
         # Sends end of file: the worker ends once it has processed its requests. By shutdown, not
         # close, because other processes may have copies of the socket.
-        #
-        #: () -> void
         def end_requests
           @socket.shutdown(Socket::SHUT_WR)
         rescue Errno::ENOTCONN
           nil # It has ended.
         end
 
-        #: (Symbol) -> void
         def signal(name)
           @pidfd&.signal(name)
         rescue Errno::ESRCH
@@ -141,16 +116,12 @@ module Skep
         end
 
         # Waits for its end and reaps it; nil at the deadline.
-        #
-        #: (Numeric? seconds) -> untyped
         def wait(seconds)
           @pidfd ? @pidfd.wait(timeout: seconds) : OS::Pidfd::UnknownStatus.new(@pid)
         end
 
         # An exception of a trap handler, which nothing defers, may have interrupted `start` after
         # the fork. If there is a worker, it has sent its pid.
-        #
-        #: () -> void
         def recover
           return if @started
 
@@ -160,14 +131,10 @@ module Skep
         end
 
         # Closes the descriptors in another child of the caller.
-        #
-        #: () -> void
         def close_in_child = [@socket, @pidfd].compact.each(&:close)
 
-        #: () -> void
         def close = [@socket, @worker_socket, @pidfd].compact.each(&:close)
 
-        #: () -> String
         def inspect = "#<#{self.class} #{number} pid=#{pid || "?"} chunks=#{@in_flight.size}>"
 
         private
@@ -175,14 +142,11 @@ module Skep
         # Raises here what is pending for this thread. A fork makes Ruby forget it in the parent,
         # too (Ruby bug 20393, before 3.4), and a Timeout would never be raised. Flushes first what
         # fork itself would flush, because other threads may run meanwhile.
-        #
-        #: () -> void
         def deliver_pending_interrupts
           [$stdout, $stderr].each(&:flush)
           Thread.handle_interrupt(Object => :immediate) { nil } if Thread.pending_interrupt?
         end
 
-        #: () -> void
         def open_pidfd
           @pidfd = OS::Pidfd.open(@pid)
           @started = true
@@ -209,19 +173,16 @@ module Skep
           MAX_BYTES = 1 << 19 # of a chunk's results
           private_constant :SHORT, :LONG, :SHORTEST, :FACTORS, :MAX_BYTES
 
-          attr_reader :size     #: Integer
-          attr_reader :min_size #: Integer
+          attr_reader :size
+          attr_reader :min_size
 
-          #: () -> void
           def initialize
             @size = @min_size = 1
             @prefetch = false
           end
 
-          #: () -> bool
           def prefetch? = @prefetch
 
-          #: (Integer count, seconds: Float, bytes: Integer) -> void
           def record(count, seconds:, bytes:)
             return if count.zero?
 
@@ -233,8 +194,6 @@ module Skep
           private
 
           # Doubles under 2 ms; far under 2 ms it takes larger steps.
-          #
-          #: (Float seconds, Integer bytes) -> Numeric
           def factor(seconds, bytes)
             return 0.5 if seconds > LONG || bytes > MAX_BYTES
 

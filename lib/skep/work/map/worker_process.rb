@@ -16,7 +16,6 @@ module Skep
         LEFT_BY = "left by " # begins an exit reason after which the item isn't retried
         private_constant :SIGNALS, :FAILED
 
-        #: (Proc, Options, untyped source, counters: SharedCounters, number: Integer) -> void
         def initialize(block, options, source, counters:, number:)
           @source = source
           @counters = counters
@@ -27,22 +26,19 @@ module Skep
 
         # Calls exit! in an ensure: after a break or throw in the block this process would continue
         # in its copy of the caller's frames.
-        #
-        #: (UNIXSocket, parent: Integer) -> bot
         def run(socket, parent:)
           @socket = socket
           status = exit_status do
             Thread.handle_interrupt(Object => :immediate) { set_up(parent) && process_requests }
           end
         ensure
-          status ||= fail_with("#{LEFT_BY}break, return or throw: raise Skep::Stop to end early")
+          status ||= fail_with("#{LEFT_BY}break, return or throw; raise Skep::Stop to end early")
           flush
           Process.exit!(status)
         end
 
         private
 
-        #: () { () -> void } -> Integer
         def exit_status
           yield
           0
@@ -56,8 +52,6 @@ module Skep
 
         # Drops what belongs to the parent: its traps here, and its ends of other sockets in the
         # callback that WorkerSet has registered. Returns false if the parent has already died.
-        #
-        #: (Integer parent) -> bool
         def set_up(parent)
           Skep.on_fork(child: -> { [@socket, @counters].each(&:close) })
           SIGNALS.each { |name| reset_trap(name) }
@@ -70,14 +64,11 @@ module Skep
         end
 
         # Restores Ruby's default handler. A signal that the parent ignores stays ignored.
-        #
-        #: (String name) -> void
         def reset_trap(name)
           handler = Signal.trap(name, "DEFAULT")
           Signal.trap(name, handler) unless handler.is_a?(Proc)
         end
 
-        #: () -> void
         def process_requests
           return process_alone(@runners.first) if @runners.one?
 
@@ -91,15 +82,12 @@ module Skep
         end
 
         # Stops after the first report that ends the map.
-        #
-        #: (ChunkRunner) -> void
         def process_alone(runner)
           while (request = read_request)
             break unless process(runner, request) == FrameSocket::RESULTS
           end
         end
 
-        #: (Integer index, ChunkRunner, Thread::Queue) -> Thread
         def start_thread(index, runner, requests)
           main = Thread.current
           Thread.new do
@@ -112,8 +100,6 @@ module Skep
         end
 
         # If the block kills its thread, the whole worker ends: no other thread has the chunk.
-        #
-        #: (ChunkRunner, Thread::Queue) -> void
         def process_queue(runner, requests)
           while (request = requests.pop)
             done = false
@@ -126,8 +112,6 @@ module Skep
 
         # Returns the index of the first item, the number of items, the counter and the body; nil
         # once the parent has closed its end.
-        #
-        #: () -> [Integer, Integer, Integer, String?]?
         def read_request
           header = @socket.read(FrameSocket::REQUEST_BYTES)
           return unless header && header.bytesize == FrameSocket::REQUEST_BYTES
@@ -137,15 +121,12 @@ module Skep
         end
 
         # Returns the kind of the report.
-        #
-        #: (ChunkRunner, [Integer, Integer, Integer, String?]) -> Integer
         def process(runner, (from, count, counter, body))
           report = runner.run(from, counter) { @source.load(from, count, body) }
           write_report(report)
           report[2]
         end
 
-        #: ([Integer, Integer, Integer, Integer, String?]) -> void
         def write_report(report)
           *header, body = report
           header = [*header, body ? body.bytesize : 0].pack(FrameSocket::REPORT)
@@ -155,8 +136,6 @@ module Skep
 
         # Records the reason, which the parent reads once this worker has died, and returns the
         # exit status.
-        #
-        #: (String, ?Integer status) -> Integer
         def fail_with(reason, status = FAILED)
           @counters.record_exit_reason(@number, reason)
           status
@@ -164,8 +143,6 @@ module Skep
 
         # Kills this process by the signal that Ruby has turned into an exception, so that the
         # parent sees it in the status.
-        #
-        #: (Integer number) -> Integer
         def exit_by_signal(number)
           flush
           Signal.trap(number, "SYSTEM_DEFAULT")
@@ -173,7 +150,6 @@ module Skep
           128 + number
         end
 
-        #: () -> void
         def flush
           [$stdout, $stderr, STDOUT, STDERR].uniq.each(&:flush)
         rescue IOError, SystemCallError
@@ -187,7 +163,6 @@ module Skep
         #   runner = ChunkRunner.new(block, options, counters)
         #   runner.run(40, counter) { items }    # => [counter, done, kind, nanoseconds, body]
         class ChunkRunner
-          #: (Proc, Options, SharedCounters) -> void
           def initialize(block, options, counters)
             @block = block
             @with_index = options.with_index?
@@ -195,8 +170,6 @@ module Skep
             @counters = counters
           end
 
-          #: (Integer from, Integer counter) { () -> Array[untyped] }
-          #:   -> [Integer, Integer, Integer, Integer, String?]
           def run(from, counter, &items)
             began = now
             @from = from
@@ -209,11 +182,8 @@ module Skep
 
           private
 
-          #: () -> Integer
           def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
 
-          #: (^() -> Array[untyped] items, OS::SharedPage, Integer cell, Integer word)
-          #:   -> [Integer, String?]
           def report(items, page, cell, word)
             each_started(items.call, page, cell, word)
             completed
@@ -228,8 +198,6 @@ module Skep
           end
 
           # The hot loop.
-          #
-          #: (Array[untyped] items, OS::SharedPage, Integer cell, Integer word) -> void
           def each_started(items, page, cell, word)
             block = @block
             results = @results
@@ -241,7 +209,6 @@ module Skep
             end
           end
 
-          #: () -> [Integer, String?]
           def completed
             @done = @results.size
             body = Serializer.dump_results(@results, from: @from) if @need_results
@@ -249,8 +216,6 @@ module Skep
           end
 
           # Reports the results of the items before the one that ended the chunk, too.
-          #
-          #: (Integer kind) { () -> untyped } -> [Integer, String]
           def ended(kind)
             index = @from + @results.size
             _, results = completed
@@ -259,7 +224,6 @@ module Skep
             unmarshallable(e, index)
           end
 
-          #: (StandardError, Integer index) -> [Integer, String]
           def unmarshallable(error, index)
             @done = 0
             index = error.index if error.is_a?(Unmarshallable)

@@ -16,7 +16,6 @@ module Skep
         CLOSE_GRACE = 0.1 # seconds in which a worker must exit after its socket has closed
         private_constant :TERM_GRACE, :EXIT_GRACE, :CLOSE_GRACE
 
-        #: (Integer limit, Integer threads) -> void
         def initialize(limit, threads)
           @limit = limit
           @workers = []
@@ -25,16 +24,12 @@ module Skep
           @fork_hook = Skep.on_fork(child: method(:close_in_child))
         end
 
-        #: () -> Array[WorkerHandle]
         def to_a = @workers
 
-        #: () -> bool
         def full? = @workers.size >= @limit
 
         # Forks a worker. If the machine has no room for another process, the map continues with
         # those it has: Ruby's own fork would wait for a free process without a limit.
-        #
-        #: () { (Integer number, SharedCounters, UNIXSocket) -> bot } -> void
         def add(&run)
           OS::ProcessTree::ForkProbe.check
           number = ((0...@limit).to_a - @workers.map(&:number)).first
@@ -49,8 +44,6 @@ module Skep
         end
 
         # Waits for reports and ends, at most that many seconds; returns false if there were none.
-        #
-        #: (Numeric? seconds) { (WorkerHandle, bool ended) -> void } -> bool
         def wait(seconds)
           events = @poller.wait(seconds)
           events.each do |(worker, ended), _, writable|
@@ -63,27 +56,21 @@ module Skep
         end
 
         # Waits until the socket is writable, too, if there is unsent data.
-        #
-        #: (WorkerHandle) -> void
         def update_watch(worker)
           @poller.modify(worker.socket, [worker, false], read: true, write: worker.pending?)
         end
 
         # The worker has closed its socket: it is about to exit, or is killed.
-        #
-        #: (WorkerHandle) -> void
         def socket_closed(worker)
           @poller.remove(worker.socket)
           return if worker.wait(CLOSE_GRACE)
 
-          reason = "which had closed its socket: did the block exec, or close descriptors?"
+          reason = "its socket was closed: the block may have called exec, or closed descriptors"
           @counters.record_exit_reason(worker.number, reason)
           worker.signal(:KILL)
         end
 
         # Reaps a worker that has ended.
-        #
-        #: (WorkerHandle) -> Swarm::IPC::ExitStatus
         def reap(worker)
           Swarm::IPC::ExitStatus.of(worker.wait(nil))
         ensure
@@ -95,8 +82,6 @@ module Skep
 
         # Ends and reaps all workers: by end of file, by TERM unless they have finished, at last by
         # KILL.
-        #
-        #: (finished: bool) -> void
         def shut_down(finished:)
           @workers.each(&:recover)
           @workers.each(&:end_requests)
@@ -108,7 +93,6 @@ module Skep
 
         private
 
-        #: () -> void
         def kill
           @workers.each { |worker| worker.tap(&:recover).signal(:KILL) }
           await_exits(nil)
@@ -117,8 +101,6 @@ module Skep
         end
 
         # @forking tells close_in_child that the child is a worker of this set.
-        #
-        #: (WorkerHandle) { (Integer number, SharedCounters, UNIXSocket) -> bot } -> void
         def start(worker)
           @forking = Thread.current
           worker.start { |socket| yield worker.number, @counters, socket }
@@ -126,13 +108,11 @@ module Skep
           @forking = nil
         end
 
-        #: (WorkerHandle) -> void
         def watch(worker)
           @poller.add(worker.socket, [worker, false])
           @poller.add(worker.pidfd.to_io, [worker, true]) if worker.pidfd&.watchable?
         end
 
-        #: (Numeric? seconds) -> void
         def await_exits(seconds)
           deadline = seconds && (OS.now + seconds)
           @workers.dup.each do |worker|
@@ -143,8 +123,6 @@ module Skep
 
         # An exception from another thread (Timeout, Thread#kill) never leaves a closed worker in
         # the list.
-        #
-        #: (WorkerHandle) -> void
         def remove(worker)
           Thread.handle_interrupt(Object => :never) do
             @workers.delete(worker)
@@ -153,8 +131,6 @@ module Skep
         end
 
         # Runs in every child of the caller. A worker of this set keeps the counters.
-        #
-        #: () -> void
         def close_in_child
           @fork_hook.cancel
           @poller.close
@@ -162,7 +138,6 @@ module Skep
           @counters.close unless @forking == Thread.current
         end
 
-        #: () -> void
         def close
           @fork_hook.cancel
           @poller.close

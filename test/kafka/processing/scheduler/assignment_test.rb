@@ -2,17 +2,12 @@
 
 require "test_helper"
 require "skep/kafka"
+require "support/fakes"
 
 module Skep
   module Kafka
     # Which partitions are assigned, and which earlier assignments of them are in flight.
     class AssignmentTest < ::Skep::TestCase
-      Stub = Struct.new(:id, :key, :in_flight, :revoked, :closed, keyword_init: true) do
-        def in_flight? = in_flight ? true : false
-        def close = self.closed = true
-      end
-      private_constant :Stub
-
       def setup
         super
         @assignment = Processing::Scheduler::Assignment.new
@@ -51,7 +46,7 @@ module Skep
       private
 
       def add(id, key: ["t", id], **facts)
-        Stub.new(id:, key:, **facts).tap { |partition| @assignment.add(partition) }
+        Fakes::AssignedPartition.new(id:, key:, **facts).tap { |partition| @assignment.add(partition) }
       end
     end
   end

@@ -18,7 +18,7 @@ require "socket"
 class Tamper
   LATE = 1.5 # seconds
   REQUESTS = %i[unheard kept].freeze # deeds that are done before the broker sees it
-  LASTING = %i[held kept].freeze # those that are done again when it is asked anew
+  LASTING = %i[held kept].freeze # those that are done again when it is asked again
 
   attr_reader :port
   attr_reader :harmed # how often

@@ -2,14 +2,14 @@
 
 require "test_helper"
 require "skep/work"
+require "support/fakes"
 
 class MapCrashRetriesTest < Skep::TestCase
   Chunk = Skep::Work::Map.const_get(:Chunk)
   CrashRetries = Skep::Work::Map.const_get(:ForkExecutor).const_get(:CrashRetries)
-  FakeWorker = Struct.new(:chunks, :last_started, :exit_reason, :pid)
   KILLED = Skep::Swarm::IPC::ExitStatus.new(nil, "KILL")
   EXITED = Skep::Swarm::IPC::ExitStatus.new(3, nil)
-  private_constant :Chunk, :CrashRetries, :FakeWorker, :KILLED, :EXITED
+  private_constant :Chunk, :CrashRetries, :KILLED, :EXITED
 
   def setup
     super
@@ -41,8 +41,8 @@ class MapCrashRetriesTest < Skep::TestCase
   test "retries no item whose worker has left on purpose" do
     died = worker(chunk(0, 1), started: [0], reason: "left by exit, called at app.rb:1")
     error = assert_raises(Skep::NodeDied) { @retries.chunks_of(died, EXITED) }
-    assert_equal 3, error.status
-    assert_match(/ended its node \(pid 42\) with exit status 3, left by exit/, error.message)
+    assert_equal 3, error.exit_status
+    assert_match(/ended its node \(pid 42\) with exit status 3 \(left by exit/, error.message)
   end
 
   private
@@ -50,7 +50,7 @@ class MapCrashRetriesTest < Skep::TestCase
   def chunk(from, size) = Chunk.new(from, Array.new(size) { |n| "item #{from + n}" })
 
   def worker(*chunks, started: [], reason: nil)
-    FakeWorker.new(chunks, started, reason, 42)
+    Fakes::EndedWorker.new(chunks, started, reason, 42)
   end
 
   def places(chunks) = chunks.map { |chunk| [chunk.from, chunk.size] }

@@ -40,7 +40,7 @@ class MapChunkSizerTest < Skep::TestCase
     refute_predicate @sizer, :prefetch?
   end
 
-  test "ignores a chunk of which no item was done" do
+  test "ignores a chunk without a finished item" do
     sized(100, seconds: 0.005)
     assert_equal 100, sized(0, seconds: 0.00001)
   end

@@ -156,7 +156,6 @@ module Skep
           TABLE
           private_constant :NONBLOCKING, :BLOCKING
 
-          #: () { (Symbol, Symbol, Array[Symbol], Symbol, bool) -> void } -> void
           def self.each(&block)
             { NONBLOCKING => false, BLOCKING => true }.each do |table, blocking|
               table.each_line(chomp: true) { |line| block.call(*parse(line), blocking) }

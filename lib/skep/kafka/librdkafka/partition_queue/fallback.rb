@@ -9,7 +9,6 @@ module Skep
         module Fallback
           # As in C: messages that were dequeued but couldn't be returned (out of memory) are
           # returned first by the next read.
-          #: (Integer) -> [MessageSet, Array[[Integer, String, Integer]], Integer]
           def read(limit)
             raise IOError, "closed partition queue" unless @queue
 

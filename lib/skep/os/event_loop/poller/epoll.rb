@@ -12,31 +12,25 @@ module Skep
         module Epoll
           private
 
-          #: () -> void
           def attach
             @owner = Process.pid
             epoll_open
           end
 
-          #: (Entry) -> void
           def enter(entry)
             epoll_enter(entry.io.fileno, entry.serial, entry.read, entry.write) unless own_set
           end
 
-          #: (Entry) -> void
           def alter(entry)
             epoll_alter(entry.io.fileno, entry.serial, entry.read, entry.write) unless own_set
           end
 
-          #: (Entry) -> void
           def leave(entry)
             epoll_leave(entry.io.fileno) unless own_set
           end
 
-          #: () -> void
           def release = @epoll.close
 
-          #: (Numeric? seconds) -> Array[[untyped, bool, bool]]
           def ready(seconds)
             own_set
             events = epoll_collect(seconds)
@@ -45,7 +39,6 @@ module Skep
             found
           end
 
-          #: (Integer serial, bool, bool) -> [untyped, bool, bool]?
           def verdict(serial, readable, writable)
             entry = @serials[serial]
             return if entry.nil? || entry.io.closed?
@@ -54,8 +47,6 @@ module Skep
           end
 
           # Replaces a set inherited by fork; returns true if it did.
-          #
-          #: () -> bool
           def own_set
             return false if @owner == Process.pid
 
@@ -63,7 +54,6 @@ module Skep
             true
           end
 
-          #: () -> void
           def renew
             @epoll.close
             attach

@@ -11,22 +11,16 @@ module Skep
         module Fallback
           private
 
-          #: () -> void
           def attach; end
 
-          #: (Entry) -> void
           def enter(_entry); end
 
-          #: (Entry) -> void
           def alter(_entry); end
 
-          #: (Entry) -> void
           def leave(_entry); end
 
-          #: () -> void
           def release; end
 
-          #: (Numeric? seconds) -> Array[[untyped, bool, bool]]
           def ready(seconds)
             forget_closed
             reads, writes = select(seconds) || ReadyNow.again { |least| select(least) }
@@ -35,13 +29,10 @@ module Skep
             @entries.each_value.filter_map { |entry| verdict(entry, reads, writes) }
           end
 
-          #: (Numeric? seconds) -> Array[Array[IO]]?
           def select(seconds) = IO.select(ios(&:read), ios(&:write), nil, seconds)
 
-          #: () { (Entry) -> bool } -> Array[IO]
           def ios(&wanted) = @entries.each_value.select(&wanted).map(&:io)
 
-          #: (Entry, Array[IO], Array[IO]) -> [untyped, bool, bool]?
           def verdict(entry, reads, writes)
             readable = entry.read && reads.include?(entry.io)
             writable = entry.write && writes.include?(entry.io)

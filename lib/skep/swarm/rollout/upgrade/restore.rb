@@ -14,13 +14,12 @@ module Skep
         class Restore
           # The mold of nodes that are still there after its exit.
           ExitedMold = Struct.new(:number, :pid) do
-            def live? = false #: () -> bool
-            def ready? = false #: () -> bool
-            def retired? = true #: () -> bool
+            def live? = false
+            def ready? = false
+            def retired? = true
           end
           private_constant :ExitedMold
 
-          #: (Nodes::NodePool, Molds::MoldPool, StateFile) -> void
           def initialize(node_pool, mold_pool, state_file)
             @node_pool = node_pool
             @mold_pool = mold_pool
@@ -28,7 +27,7 @@ module Skep
             @molds = Hash.new { |all, number| all[number] = ExitedMold.new(number) if number }
           end
 
-          def run #: () -> void
+          def run
             @mold_pool.restore(@state_file["mold_pool"], @state_file)
             @mold_pool.molds.each { |mold| @molds[mold.number] = mold }
             plain = @state_file["node_pool"]

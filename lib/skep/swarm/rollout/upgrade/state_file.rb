@@ -36,17 +36,17 @@ module Skep
           class Unreadable < Skep::Error
             def initialize(skep:, what:)
               super("skep #{VERSION} can't go on where skep #{skep} is now, #{what}: " \
-                    "stop the swarm and start it anew")
+                    "stop the swarm and start it again")
             end
           end
 
           class << self
             # The versions of all that both programs must understand.
-            def terms #: () -> Hash[String, untyped]
+            def terms
               { "format" => FORMAT, "channel" => IPC::Channel::VERSION, "native" => OS.native? }
             end
 
-            def read(number) #: (Integer) -> StateFile
+            def read(number)
               file = File.for_fd(number, "r")
               file.rewind
               state_file = new(JSON.parse(file.read, max_nesting: false, allow_nan: true))
@@ -60,22 +60,22 @@ module Skep
             end
           end
 
-          attr_reader :ios #: Array[IO]
+          attr_reader :ios
 
-          def initialize(plain = {}) #: (?Hash[String, untyped]) -> void
+          def initialize(plain = {})
             @plain = plain
             @ios = []
           end
 
           # What the old program calls.
 
-          def lend(held) #: (untyped) -> Integer
+          def lend(held)
             @ios << held.to_io
             @ios.last.fileno
           end
 
           # The pipe that keeps signals meanwhile.
-          def signals = @signals ||= OS.pipe #: () -> [IO, IO]
+          def signals = @signals ||= OS.pipe
 
           # The next program's.
           def environment
@@ -83,7 +83,7 @@ module Skep
           end
 
           # Returns a file without a name. It is among `ios`, too.
-          def write(facts, trial: false) #: (Hash[String, untyped], ?trial: bool) -> File
+          def write(facts, trial: false)
             file = Tempfile.create("skep", File.writable?("/dev/shm") ? "/dev/shm" : Dir.tmpdir)
             File.unlink(file.path)
             facts = { **StateFile.terms,
@@ -96,16 +96,16 @@ module Skep
           end
 
           # Whether all stays open over the exec; false again if that has failed.
-          def stay_open(stay) = @ios.each { |io| io.close_on_exec = !stay } #: (bool) -> void
+          def stay_open(stay) = @ios.each { |io| io.close_on_exec = !stay }
 
-          def close = [@file, *@signals].each { |io| io&.close } #: () -> void
+          def close = [@file, *@signals].each { |io| io&.close }
 
           # What the new program calls.
 
-          def [](key) = @plain.fetch(key) #: (String) -> untyped
-          def trial? = self["trial"] #: () -> bool
+          def [](key) = @plain.fetch(key)
+          def trial? = self["trial"]
 
-          def check #: () -> void
+          def check
             StateFile.terms.each do |term, ours|
               next if @plain[term] == ours
 
@@ -114,7 +114,7 @@ module Skep
             end
           end
 
-          def take(number, kind = File, mode = nil) #: (Integer, ?Class, ?String?) -> IO
+          def take(number, kind = File, mode = nil)
             io = kind.for_fd(number, *mode)
             io.close_on_exec = true
             io

@@ -1,0 +1,122 @@
+# frozen_string_literal: true
+
+require "optparse"
+require "skep"
+require_relative "harness"
+
+# `bin/bench NAME`: measures skep, Ruby and other gems in one run, in turns, and prints figures,
+# ratios and whether the goals are met. A missed goal is no error: the exit code is 0 after all
+# measurements, and 64 for a wrong command line.
+#
+# A benchmark is a class in benchmark/NAME.rb. Only the named one is loaded.
+module Skep
+  module Benchmarks
+    class Command
+      USAGE = "bin/bench NAME [options]"
+      NAMES = { "pid" => :Pid, "fork" => :Fork, "cow" => :Cow,
+                "threads" => :Threads, "pool" => :Pool, "map" => :Map,
+                "recovery" => :Recovery, "supervise" => :Supervise,
+                "refork" => :Refork, "kafka" => :Kafka }.freeze
+      USAGE_ERROR = 64
+
+      # The command line was wrong.
+      class UsageError < Skep::Error
+        def exit_code = USAGE_ERROR
+      end
+
+      # Shows the current subject on a line of the terminal.
+      class Progress
+        WIDTH = 79
+        private_constant :WIDTH
+
+        def initialize(err)
+          @err = err if err.tty? && ENV["TERM"] != "dumb"
+        end
+
+        def show(text) = @err&.write("\r\e[K#{text[0, WIDTH]}")
+        def close = @err&.write("\r\e[K")
+      end
+      private_constant :Progress
+
+      # Runs a benchmark and returns the exit code.
+      def self.start(argv, out: $stdout, err: $stderr)
+        new(argv, out:, err:).run
+      rescue Skep::Error, OptionParser::ParseError => e
+        err.puts("bench: #{e.message}")
+        e.is_a?(Skep::Error) ? e.exit_code : USAGE_ERROR
+      end
+
+      def initialize(argv, out:, err:)
+        @out, @err = out, err
+        @options = {}
+        @arguments = parser.parse(argv)
+      end
+
+      def run
+        return list if @options[:help] || @arguments.empty?
+
+        name, *more = @arguments
+        raise UsageError, "unexpected argument: #{more.first}" if more.any?
+
+        show(measure(benchmark(name)))
+      rescue Errno::EPIPE # `bin/bench pid | head`
+        raise Failed, "nothing reads the output"
+      end
+
+      private
+
+      def parser
+        @parser ||= OptionParser.new("usage: #{USAGE}", 24) do |parser|
+          parser.on("--json", "print one line of JSON") { @options[:json] = true }
+          parser.on("--rounds N", Integer, "measure each subject N times") do |rounds|
+            raise UsageError, "--rounds must be at least 1 (got #{rounds})" unless rounds.positive?
+
+            @options[:rounds] = rounds
+          end
+          parser.on("--only TEXT", "measure the subjects whose name contains TEXT;",
+                    "skep: those that run skep's code") { |text| @options[:only] = text }
+          parser.on("--against FOLDER", "measure these in another checkout, too") do |folder|
+            @options[:checkout] = checkout(folder)
+          end
+          parser.on("-h", "--help", "show this") { @options[:help] = true }
+        end
+      end
+
+      def checkout(folder)
+        why = Checkout.refusal(folder)
+        raise UsageError, "--against: #{why}" if why
+
+        File.expand_path(folder)
+      end
+
+      def list
+        @out.puts(parser.help, "")
+        NAMES.each_key { |name| @out.puts("    #{name.ljust(10)} #{benchmark(name)::TITLE}") }
+        0
+      end
+
+      def benchmark(name)
+        constant = NAMES[name] or
+          raise UsageError, "unknown benchmark #{name.inspect}: use #{NAMES.keys.join(", ")}"
+        require_relative name
+        Benchmarks.const_get(constant)
+      end
+
+      def measure(benchmark)
+        progress = Progress.new(@err)
+        benchmark.new(**@options.slice(:rounds, :only, :checkout), progress:).run
+      rescue Interrupt
+        raise Failed, "interrupted before all was measured"
+      ensure
+        progress&.close
+      end
+
+      def show(report)
+        @out.puts(@options[:json] ? report.to_json : report.lines)
+        0
+      end
+    end
+  end
+end
+
+exit(Skep::Benchmarks::Command.start(ARGV)) if $PROGRAM_NAME == __FILE__

@@ -1,0 +1,53 @@
+# frozen_string_literal: true
+
+require "open3"
+
+# The checkout of skep that is measured: this one or another one.
+#
+#   Checkout.flags                          # => ["-I", ".../lib"], for a Ruby that loads skep
+#   Checkout.exe                            # => ".../exe/skep"
+#   Checkout.file("benchmark/…/swarm.rb")   # the checkout's own file, else this one's
+#   Checkout.use("/path/to/other") { … }    # uses another one in the block
+#   Checkout.label("/path/to/other")        # => "@1c03d1c"
+module Skep
+  module Benchmarks
+    module Checkout
+      HERE = File.expand_path("../..", __dir__)
+      private_constant :HERE
+
+      class << self
+        def path = @path || HERE
+        def flags = ["-I", "#{path}/lib"]
+        def exe = "#{path}/exe/skep"
+
+        def file(relative)
+          [path, HERE].map { |root| File.join(root, relative) }.find { |file| File.exist?(file) }
+        end
+
+        def use(path)
+          before = @path
+          @path = path
+          yield
+        ensure
+          @path = before
+        end
+
+        # Returns a sentence that says why it can't be measured, or nil.
+        def refusal(path)
+          return "#{path} is no checkout of skep" unless File.exist?("#{path}/exe/skep")
+          return unless OS.native? && Dir.glob("#{path}/lib/skep/skep_ext.*").empty?
+
+          "the C part of #{path} isn't built: run `bundle exec rake compile` there"
+        end
+
+        # Returns its commit, else its folder's name.
+        def label(path)
+          commit, status = Open3.capture2e("git", "-C", path, "rev-parse", "--short", "HEAD")
+          "@#{status.success? ? commit.strip : File.basename(path)}"
+        rescue Errno::ENOENT # no git
+          "@#{File.basename(path)}"
+        end
+      end
+    end
+  end
+end

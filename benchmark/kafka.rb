@@ -1,0 +1,184 @@
+# frozen_string_literal: true
+
+require_relative "server/process_tree"
+require_relative "server/broker"
+require_relative "server/server_under_test"
+require_relative "server/server_run"
+
+# `bin/bench kafka`: the throughput of reading a topic, and the cost of a message.
+#
+#   Kafka.new(rounds: 1, messages: 20_000, sums: 2_000, idle: 2).run   # => Report
+#
+# The program that SKEP_KAFKA_BROKER names starts a real broker for the run (`start DIR PORT`, `stop
+# DIR`, `kill DIR`). Without it nothing is measured: the embedded broker keeps at most 5 MiB a
+# partition. All subjects read the same messages from the beginning, each time as a new group, with
+# the same settings of librdkafka.
+module Skep
+  module Benchmarks
+    class Kafka < Benchmark
+      TITLE = "reading a Kafka topic: messages a second, and what one costs"
+      UNIT = "messages/s"
+      ROUNDS = 5
+      SIZES = { messages: 2_000_000, sums: 100_000, idle: 20 }.freeze
+      TOPIC = "skep-bench"
+      PARTITIONS = 8
+      FEW = 4 # partitions, of which one has all messages
+      IDLE_PARTITIONS = 20
+      MOST = 0.9 # share of the messages that is timed, without the first and the last
+      READ = "messages of 90 bytes, the payload read"
+      JSON_READ = "the payload parsed as JSON"
+      SUMS = "a handler that calculates for some 30 µs, nearly all messages still to come"
+      SKEWED = "messages of 90 bytes in one partition of four, the others at their end"
+      IDLE = "20 partitions at their end: wake-ups a second"
+      GEM = "karafka-rdkafka"
+      KARAFKA = "Karafka"
+      private_constant :TOPIC, :PARTITIONS, :FEW, :IDLE_PARTITIONS, :MOST, :READ, :JSON_READ,
+                       :SUMS, :SKEWED, :IDLE, :GEM, :KARAFKA
+
+      def subjects = [*kcats, *readings, *parsings, *calculations, *skewed, *idle]
+
+      def goals(rows)
+        [*rate_goals(rows), *cost_goals(rows), *fetch_goals(rows),
+         Goal.at_least("calculating, 2 nodes against 1, of what 2 bare processes gain",
+                       scaling(rows), 0.9),
+         Goal.at_most("calculating, CPU a message with 2 nodes, of that with 1",
+                      rows.ratio("2 nodes: skep", "1 node: skep", column: "CPU µs"), 1.1),
+         Goal.at_most("1 node far behind: peak MiB",
+                      rows.median("1 node: skep", column: "peak MiB"), 256)]
+      end
+
+      def around
+        return yield if refusal
+
+        Cluster.during do |cluster|
+          @cluster = cluster
+          fill
+          yield
+        end
+      end
+
+      private
+
+      def refusal = @refusal ||= Cluster.refusal
+
+      def fill
+        @cluster.fill(TOPIC, PARTITIONS, size(:messages))
+        @cluster.fill("#{TOPIC}-even", FEW, size(:messages)) { |number| number % FEW }
+        @cluster.fill("#{TOPIC}-skewed", FEW, size(:messages)) { 0 }
+        @cluster.fill("#{TOPIC}-idle", IDLE_PARTITIONS, IDLE_PARTITIONS) { |number| number }
+      end
+
+      def kcats
+        { "kcat" => "%s\\n", "kcat, nothing printed" => "" }.map do |name, format|
+          Subject.new(name, group: READ, against: KARAFKA,
+                              version: Kcat.version, skipped: refusal || Kcat.missing) do
+            Kcat.new(@cluster.address, TOPIC, size(:messages), format).figures
+          end
+        end
+      end
+
+      def readings
+        [reading("skep's reader alone, nothing made", "plain", work: "size"),
+         reading("skep", "swarm"),
+         reading("skep, batch.payloads", "swarm", work: "payloads"),
+         reading("skep, on its Ruby fallbacks", "plain", pure: "1"),
+         reading("#{GEM}, each", "poll"),
+         reading(KARAFKA, "karafka", gem: "karafka"),
+         reading("Karafka, 500 messages a batch", "karafka", gem: "karafka", batch: 500),
+         reading("Karafka, with librdkafka's settings", "karafka", gem: "karafka", settings: {})]
+      end
+
+      def parsings
+        facts = { group: JSON_READ, against: "JSON: #{KARAFKA}" }
+        [reading("JSON: skep", "swarm", work: "json", **facts),
+         reading("JSON: #{GEM}, each", "poll", work: "json", **facts),
+         reading("JSON: #{KARAFKA}", "karafka", gem: "karafka", work: "json", **facts)]
+      end
+
+      def calculations
+        facts = { group: SUMS, against: "1 node: skep", messages: size(:sums), work: "sums" }
+        [reading("1 node: skep", "swarm", **facts),
+         reading("2 nodes: skep", "swarm", workers: 2, **facts),
+         reading("1 process, no Kafka", "bare", gem: nil, **facts),
+         reading("2 processes, no Kafka", "bare", gem: nil, workers: 2, **facts),
+         reading("1 process: #{KARAFKA}", "karafka", gem: "karafka", **facts)]
+      end
+
+      # Slow subjects read fewer of the messages.
+      def skewed
+        facts = { group: SKEWED, against: "skewed: #{GEM}, each", topic: "#{TOPIC}-skewed" }
+        some = size(:messages) * MOST
+        [reading("skewed: skep", "swarm", **facts),
+         reading("skewed: skep, held 500 ms", "swarm", **facts, messages: some / 12,
+                                                       settings: held(500)),
+         reading("skewed: #{GEM}, each", "poll", **facts, messages: some / 3),
+         reading("the same spread evenly: skep", "swarm", **facts, topic: "#{TOPIC}-even")]
+      end
+
+      def idle
+        facts = { group: IDLE, against: "idle: #{GEM}, each", topic: "#{TOPIC}-idle", every: 1 }
+        measure = ->(run) { Idle.new(run, size(:idle)).figures }
+        [reading("idle: skep", "swarm", **facts, measure:),
+         reading("idle: skep, held 10 ms", "swarm", **facts, measure:, settings: held(10)),
+         reading("idle: #{GEM}, each", "poll", **facts, measure:)]
+      end
+
+      def held(milliseconds)
+        { **Cluster::SETTINGS, "fetch.wait.max.ms" => milliseconds.to_s }
+      end
+
+      # Returns a subject that reads. `more` are settings for its program.
+      def reading(name, program, gem: GEM, group: READ, against: KARAFKA, topic: TOPIC,
+                  messages: size(:messages) * MOST, measure: nil, **more)
+        ours = %w[swarm plain].include?(program)
+        return Subject.new(name, group:, against:, ours:, skipped: refusal) if refusal
+
+        server = ServerUnderTest.new(name, "kafka/readers/#{program}", gem:)
+        measure ||= ->(run) { Race.new(run, messages).figures }
+        wishes = lambda do
+          { workers: 1, work: "payload", settings: Cluster::SETTINGS, lib: "#{Checkout.path}/lib",
+            every: (messages / 200).ceil, **@cluster.facts(topic), **more }
+        end
+        server.subject(name, wishes, group:, against:, ours:, &measure)
+      end
+
+      # Other programs may use the cores, and a hyperthread is no core. Two processes that only
+      # calculate show what two processes can gain.
+      def scaling(rows)
+        nodes = rows.ratio("2 nodes: skep", "1 node: skep")
+        bare = rows.ratio("2 processes, no Kafka", "1 process, no Kafka")
+        nodes / bare if nodes && bare
+      end
+
+      def rate_goals(rows)
+        [Goal.at_least("skep reads so many times what Karafka does",
+                       rows.ratio("skep", KARAFKA), 2.2),
+         Goal.at_least("and of what kcat does", rows.ratio("skep", "kcat"), 0.8),
+         Goal.at_least("parsing JSON, so many times what Karafka does",
+                       rows.ratio("JSON: skep", "JSON: #{KARAFKA}"), 1.5)]
+      end
+
+      def fetch_goals(rows)
+        skewed = "skewed: skep"
+        [Goal.at_least("one partition of four behind, of the rate of even ones",
+                       rows.ratio(skewed, "the same spread evenly: skep"), 0.5),
+         Goal.at_least("and so many times what #{GEM}'s each does",
+                       rows.ratio(skewed, "skewed: #{GEM}, each"), 3),
+         Goal.at_most("20 idle partitions: wake-ups a second for reading",
+                      rows.median("idle: skep"), 5)]
+      end
+
+      def cost_goals(rows)
+        [Goal.at_most("Ruby's threads: µs a message",
+                      rows.median("skep", column: "Ruby µs"), 0.6),
+         Goal.at_most("all CPU of the process, of Karafka's",
+                      rows.ratio("skep", KARAFKA, column: "CPU µs"), 0.5)]
+      end
+    end
+  end
+end
+
+require_relative "kafka/cluster"
+require_relative "kafka/idle"
+require_relative "kafka/kcat"
+require_relative "kafka/race"

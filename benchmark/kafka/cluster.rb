@@ -1,0 +1,110 @@
+# frozen_string_literal: true
+
+require "socket"
+require "tmpdir"
+
+# A real broker during a benchmark, with topics full of messages.
+#
+#   Cluster.refusal                    # => why no broker can run here, or nil
+#   Cluster.during do |cluster|
+#     cluster.fill("bench", 8, 2_000_000)             # spread over its partitions
+#     cluster.fill("skewed", 4, 2_000_000) { 0 }      # the block chooses the partition
+#     cluster.facts("bench")                          # the settings of a program that reads it
+#   end
+module Skep
+  module Benchmarks
+    class Kafka
+      class Cluster
+        PROGRAM = "SKEP_KAFKA_BROKER"
+        SECONDS = 90
+        BYTES = 90
+        # skep's defaults, for all subjects, so that the code is compared and not the settings.
+        SETTINGS = { "auto.offset.reset" => "earliest", "queued.min.messages" => "10000",
+                     "queued.max.messages.kbytes" => "16384",
+                     "fetch.queue.backoff.ms" => "10" }.freeze
+        private_constant :PROGRAM, :SECONDS, :BYTES
+
+        def self.refusal
+          require "skep/kafka"
+          return Skep::Kafka::EmbeddedBroker.check unless ENV.fetch(PROGRAM, "").empty?
+
+          "needs a real broker: #{PROGRAM} names no program that starts one " \
+          "(docs/articles/benchmarks.md)"
+        rescue Skep::Kafka::MissingGem => e
+          e.message
+        end
+
+        def self.during
+          Dir.mktmpdir("skep-bench-") do |folder|
+            cluster = new(folder)
+            yield cluster.start
+          ensure
+            cluster.kill
+          end
+        end
+
+        attr_reader :address
+
+        def initialize(folder)
+          @folder = folder
+          @port = free_port
+          @address = "127.0.0.1:#{@port}"
+        end
+
+        def start
+          command("start", @port.to_s)
+          self
+        end
+
+        # The block chooses the partition by a message's number; without a block the key does.
+        def fill(topic, partitions, messages, &)
+          feed = Skep::Kafka::Testing::TopicSeeder.new(address, topic)
+          feed.create_topic(partitions)
+          feed.publish(items(messages, &))
+        ensure
+          feed&.close
+        end
+
+        def kill = command("kill")
+
+        # Returns the name of a new group.
+        def group = "skep-bench-#{@groups = @groups.to_i + 1}"
+
+        # Returns the settings of a program that reads as a new group.
+        def facts(topic) = { brokers: address, topic:, group: }
+
+        private
+
+        # Returns a port below the kernel's ephemeral ports. The program uses the next one, too.
+        def free_port
+          port = Random.rand(10_000..32_000)
+          [port, port + 1].each { |one| TCPServer.new("127.0.0.1", one).close }
+          port
+        rescue Errno::EADDRINUSE
+          retry
+        end
+
+        def items(count)
+          (0...count).lazy.map do |number|
+            payload = JSON.generate(id: number, customer: "c#{number % 5_000}", amount: 19.25,
+                                    currency: "EUR").ljust(BYTES)
+            ["k#{number % 1_000}", payload, *(yield number if block_given?)]
+          end
+        end
+
+        def command(verb, *rest)
+          said = "#{@folder}/#{verb}.said"
+          pid = Process.spawn(ENV.fetch(PROGRAM), verb, "#{@folder}/broker", *rest,
+                              %i[out err] => said, in: File::NULL, pgroup: true)
+          pidfd = Skep.pidfd(pid)
+          return if pidfd.wait(timeout: SECONDS)&.success?
+
+          raise Failed, "the broker didn't #{verb}: #{File.read(said).lines.last}"
+        ensure
+          pidfd&.close
+        end
+      end
+      private_constant :Cluster
+    end
+  end
+end

@@ -1,0 +1,47 @@
+# frozen_string_literal: true
+
+# Wake-ups a second of a reader's process that has read all its partitions to their end.
+#
+#   Idle.new(run, 20).figures   # => {"wake-ups/s" => 3.1, "all threads" => 11.3}
+#
+# Wake-ups are voluntary context switches. The first figure counts Ruby's threads and librdkafka's
+# fetching threads, one for each broker with an id. The others are librdkafka's housekeeping:
+# timers, the group's heartbeats, the bootstrap addresses.
+module Skep
+  module Benchmarks
+    class Kafka
+      class Idle
+        START = 60.0 # seconds
+        CALM = 12.0 # seconds until a node has reported its idle state
+        HOUSEKEEPING = /\AName:\s+rdk:(?!broker\d)/
+        private_constant :START, :CALM, :HOUSEKEEPING
+
+        def initialize(run, seconds)
+          @run, @seconds = run, seconds
+        end
+
+        def figures
+          first = @run.arrival(START) or
+            raise Program::Failed, "nothing was read for #{START.round} s"
+          pid = first.pid
+          @run.settle(CALM)
+          before = wakes(pid)
+          @run.settle(@seconds)
+          rates = wakes(pid).zip(before).map { |late, early| (late - early).fdiv(@seconds) }
+          %w[wake-ups/s all\ threads].zip(rates).to_h
+        end
+
+        private
+
+        def wakes(pid)
+          threads = Dir["/proc/#{pid}/task/*/status"].map { |path| File.read(path) }
+          reading = threads.reject { |status| status.match?(HOUSEKEEPING) }
+          [reading, threads].map do |some|
+            some.sum { |status| status[/^voluntary_ctxt_switches:\s+(\d+)/, 1].to_i }
+          end
+        end
+      end
+      private_constant :Idle
+    end
+  end
+end

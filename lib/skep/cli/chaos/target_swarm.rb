@@ -1,0 +1,148 @@
+# frozen_string_literal: true
+
+# The swarm that gets the faults: its processes, as its status and its events report them.
+#
+#   target = TargetSwarm.new(Control::Client.new(path))
+#   target.observe(event)
+#   target.ready              # => [Node, …], those that work
+#   target.signal(pid, :KILL) # returns true if that process is the swarm's and existed
+#   target.supervisor         # its pid
+#
+# A process is signalled through a pidfd that was opened before the check that the process descends
+# from the supervisor. The supervisor is the process that answers at the control socket, as the
+# kernel reports it (SO_PEERCRED), and in this process' own pid namespace: otherwise nothing begins.
+module Skep
+  module CLI
+    module Chaos
+      class TargetSwarm
+        Node = Struct.new(:id, :pid, :state)
+
+        attr_reader :name, :supervisor, :feed
+
+        # The supervisor's.
+        attr_reader :pidfd
+
+        def initialize(query)
+          @query = query
+          @nodes = {}
+        end
+
+        # Connects and reads the swarm's processes.
+        def connect
+          @feed = @query.events
+          first = @query.local_status
+          @name, @supervisor = first.values_at("name", "pid")
+          @pidfd = Skep.pidfd(@supervisor)
+          first["nodes"].each { |node| note(*node.values_at("id", "pid", "state")) }
+        rescue Errno::ESRCH # it ended just now
+          raise Failed, "the swarm has ended"
+        end
+
+        def close = [@feed, @pidfd].compact.each(&:close)
+        def status = @query.status
+
+        # Sends a command to its control socket; raises Failed with the swarm's error.
+        def ask(command, **facts)
+          answer = @query.call(command, **facts)
+          raise Failed, answer["error"] if answer["error"]
+
+          answer
+        end
+
+        def observe(event)
+          id, pid = event.values_at("node", "pid")
+          return if id.nil? || pid.nil?
+
+          case event["event"]
+          when "node_forked" then note(id, pid, "booting")
+          when "node_ready" then note(id, pid, "ready")
+          when "node_died", "node_exited" then @nodes.delete(pid)
+          end
+        end
+
+        def ready
+          nodes.select { |node| node.state == "ready" }
+        end
+
+        # Those that work or will work.
+        def nodes = @nodes.values.reject { |node| node.id == "helper" }
+
+        # Returns true if a node that was stopped has been continued.
+        def continued?(pid)
+          node = @nodes[pid]
+          return false if node.nil? || !ours?(pid) || %w[T t Z X].include?(stat(pid)&.first)
+
+          node.state = "ready"
+          true
+        end
+
+        # Found by their titles; a warm mold may be the child of another.
+        def molds
+          family.select { |pid| title(pid).match?(/ mold \d/) }
+        end
+
+        def helper
+          family.find { |pid| title(pid).include?(" helper ") }
+        end
+
+        # Ended and not reaped, among the supervisor's and the molds' children.
+        def zombies
+          [supervisor, *molds].flat_map { |pid| children(pid) }
+                              .select { |pid| stat(pid)&.first == "Z" }
+        end
+
+        def signal(pid, name)
+          pidfd = Skep.pidfd(pid)
+          return false unless ours?(pid)
+
+          pidfd.signal(name)
+          true
+        rescue Errno::ESRCH # it has ended already
+          false
+        rescue Errno::EPERM
+          raise Failed, "process #{pid} is another user's: run this as root or as that user"
+        ensure
+          pidfd&.close
+        end
+
+        private
+
+        def note(id, pid, state)
+          @nodes[pid] = Node.new(id, pid, state) if pid
+        end
+
+        def ours?(pid)
+          pid = stat(pid)&.last while pid && pid > 1 && pid != supervisor
+          pid == supervisor
+        end
+
+        # All that descends from the supervisor.
+        def family(from = [supervisor])
+          below = from.flat_map { |pid| children(pid) }
+          below.empty? ? [] : below + family(below)
+        end
+
+        # A process' state and parent, nil once it is reaped.
+        def stat(pid)
+          state, parent = File.binread("/proc/#{pid}/stat").match(/\) (\S) (\d+)/)&.captures
+          [state, parent.to_i]
+        rescue Errno::ENOENT, Errno::ESRCH
+          nil
+        end
+
+        def children(pid)
+          Dir.glob("/proc/#{pid}/task/*/children")
+             .flat_map { |path| File.read(path).split.map(&:to_i) }
+        rescue Errno::ENOENT, Errno::ESRCH # one of its threads has ended meanwhile
+          []
+        end
+
+        def title(pid)
+          File.binread("/proc/#{pid}/cmdline").tr("\0", " ")
+        rescue Errno::ENOENT, Errno::ESRCH
+          ""
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+require "skep/cli/file_command"
+
+# `skep check [FILE]`: loads a swarm file and prints every error and warning at once, without
+# running any of it. A file with errors ends it with 78, as it ends `skep run`.
+module Skep
+  module CLI
+    module Commands
+      class Check < FileCommand
+        SUMMARY = "Check a swarm file and print every error and warning"
+        USAGE = "skep check [FILE]"
+        EXAMPLES = ["skep check", "skep check swarm.rb"].freeze
+
+        private
+
+        def perform
+          require "skep"
+          file = swarm_file
+          reject_extra_arguments!
+          plain = Swarm::Definition::Loader.new(file).swarm.__to_plain
+          given = plain["options"].merge(Swarm::Definition::EnvironmentOptions.read)
+          config = Swarm::Definition::Config.new(plain["name"], given, tasks: plain["tasks"])
+          report(file, config, [*config.errors, *missing_gems(config)],
+                 [*config.warnings, *misspelt(plain["events"])])
+        end
+
+        # Gems that options need.
+        def missing_gems(config)
+          Swarm.service.prepare(config)
+          []
+        rescue Skep::Error => e
+          [e.message]
+        end
+
+        # A block may be for an event of the application's own, but a name that is nearly skep's is
+        # a mistake.
+        def misspelt(events)
+          known = Log::EventCatalog::NAMES
+          (events - known).filter_map do |name|
+            near = CLI.nearest(name, known)
+            "on(:#{name}): skep publishes no such event: did you mean #{near}?" if near
+          end
+        end
+
+        def report(file, config, errors, warnings)
+          errors.each { |sentence| err.puts("skep: #{file}: #{sentence}") }
+          warnings.each { |sentence| err.puts("skep: #{file}: warning: #{sentence}") }
+          return ExitCode::CONFIGURATION if errors.any?
+
+          out.puts("#{file}: swarm #{config.name}, #{config.placement.size} nodes, good to run")
+          0
+        end
+      end
+    end
+  end
+end

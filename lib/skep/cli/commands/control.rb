@@ -1,0 +1,137 @@
+# frozen_string_literal: true
+
+require "rbconfig"
+require "skep/cli/swarm_command"
+
+# The commands that change a running swarm. Each sends one command to its control socket.
+module Skep
+  module CLI
+    module Commands
+      # For commands that wait until it is done: --no-wait.
+      module NoWait
+        private
+
+        def declare(parser)
+          super
+          parser.on("--no-wait", "return at once") { options[:no_wait] = true }
+        end
+      end
+      private_constant :NoWait
+
+      # Waits as long as the nodes take to finish their work: there is no deadline. It says that the
+      # code stays the same, because `restart` loads new code in other servers.
+      class Restart < SwarmCommand
+        SUMMARY = "Replace all nodes one at a time, on the same code"
+        USAGE = "skep restart [NAME] [--node N] [--no-wait]"
+        COMMAND = "restart"
+        EXAMPLES = ["skep restart", "skep restart billing --no-wait",
+                    "skep restart billing --node 3"].freeze
+        SAME_CODE = "the code is the same as before: use `skep reload` for new code"
+        private_constant :SAME_CODE
+        include NoWait
+
+        private
+
+        def declare(parser)
+          super
+          parser.on("--node N", Integer, "this node only") { |id| options[:node] = id }
+        end
+
+        def request(path)
+          super
+          out.puts("#{options[:no_wait] ? "restarting" : "restarted"}; #{SAME_CODE}")
+        end
+
+        def facts = { timeout: nil, wait: !options[:no_wait], **options.slice(:node) }
+      end
+
+      # The same with new code.
+      class Reload < SwarmCommand
+        SUMMARY = "Load the swarm file again and replace all nodes if it boots"
+        USAGE = "skep reload [NAME] [--no-wait]"
+        COMMAND = "reload"
+        EXAMPLES = ["skep reload", "skep reload billing"].freeze
+        include NoWait
+
+        private
+
+        def facts = { timeout: nil, wait: !options[:no_wait] }
+      end
+
+      class Scale < SwarmCommand
+        SUMMARY = "Change the number of nodes"
+        USAGE = "skep scale [NAME] N"
+        COMMAND = "scale"
+        EXAMPLES = ["skep scale 8", "skep scale billing 2"].freeze
+
+        private
+
+        def perform
+          @nodes = count
+          super
+        end
+
+        def count
+          text = arguments.pop or raise UsageError, "missing argument: N: #{usage}"
+          Integer(text, 10)
+        rescue ArgumentError
+          raise UsageError, "N must be a whole number, 1 or more (got #{text})"
+        end
+
+        def facts = { nodes: @nodes }
+      end
+
+      class Quiet < SwarmCommand
+        SUMMARY = "Stop fetching new work; finish what is in flight"
+        USAGE = "skep quiet [NAME]"
+        COMMAND = "quiet"
+        EXAMPLES = ["skep quiet", "skep quiet billing"].freeze
+      end
+
+      # Waits until the supervisor has ended.
+      class Stop < SwarmCommand
+        SUMMARY = "Stop a swarm and wait until it has ended"
+        USAGE = "skep stop [NAME] [--no-wait]"
+        COMMAND = "stop"
+        EXAMPLES = ["skep stop billing", "skep stop --control /run/skep/billing.sock"].freeze
+        include NoWait
+
+        private
+
+        # Waits for a process, which must be the one that answers.
+        def request(path)
+          return super if options[:no_wait]
+
+          supervisor = Skep.pidfd(Control::Client.new(path).local_status["pid"])
+          super
+          supervisor.wait
+        rescue Errno::ESRCH # it has ended meanwhile
+          nil
+        ensure
+          supervisor&.close
+        end
+      end
+
+      # The supervisor continues as the program that asks for it: this skep on this Ruby.
+      class Upgrade < SwarmCommand
+        SUMMARY = "Replace the supervisor in place with this version of skep and Ruby"
+        USAGE = "skep upgrade [NAME]"
+        COMMAND = "upgrade"
+        EXAMPLES = ["gem update skep && skep upgrade billing"].freeze
+
+        private
+
+        def request(path)
+          pid, skep, ruby = super.values_at("pid", "skep", "ruby")
+          out.puts(UI.clean("pid #{pid}: skep #{skep} (ruby #{ruby})"))
+        end
+
+        # There is no deadline: a Ruby starts twice.
+        def facts
+          file = File.expand_path($PROGRAM_NAME)
+          { timeout: nil, program: ([RbConfig.ruby, file] if File.file?(file)) }
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,108 @@
+# frozen_string_literal: true
+
+require "skep/cli/file_command"
+require "skep/cli/pidfile"
+
+# `skep run [FILE]`: becomes the supervisor of the swarm that FILE describes. With --inline it runs
+# one node's work without forking.
+module Skep
+  module CLI
+    module Commands
+      class Run < FileCommand
+        SUMMARY = "Run the swarm that a file describes"
+        USAGE = "skep run [FILE] [options] [-- ARGUMENTS FOR THE FILE]"
+        EXAMPLES = ["skep run", "skep run swarm.rb --nodes 2 --log-format json",
+                    "skep run swarm.rb --pidfile /run/billing.pid",
+                    "skep run --inline swarm.rb"].freeze
+
+        def initialize(argv, out:, err:)
+          @argv = argv
+          super
+        end
+
+        private
+
+        def declare(parser)
+          declare_options(parser)
+          parser.on("--pidfile PATH", "write the supervisor's pid to a file") do |path|
+            options[:pidfile] = path
+          end
+          parser.on("--inline", "one node's work in the foreground, no fork") do
+            options[:inline] = true
+          end
+          declare_state_file(parser)
+        end
+
+        def declare_options(parser)
+          set(parser, "--nodes N", Integer, "nodes instead of the file's")
+          set(parser, "--control PATH", String, "the control socket's path")
+          set(parser, "--metrics ADDRESS", String,
+              "where metrics are served, IP:PORT or unix:/PATH")
+          set(parser, "--log FILE", String, "log to a file instead of stdout")
+          set(parser, "--log-level LEVEL", String, "debug, info, warn or error")
+          set(parser, "--log-format FORMAT", String, "text, json or journal")
+          set(parser, "--boot-timeout SECONDS", Float, "how long a node may take to be ready")
+          set(parser, "--stop-timeout SECONDS", Float, "how long a node may take to stop")
+        end
+
+        # The state of the program before this one is in the descriptor of that number.
+        def declare_state_file(parser)
+          what = "used by `skep upgrade`: continue with this descriptor's state"
+          parser.on("--handed-over FD", Integer, what) { |fd| options[:handed_over] = fd }
+        end
+
+        def set(parser, flag, type, what)
+          key = flag.split.first.delete_prefix("--").tr("-", "_")
+          parser.on(flag, type, what) { |value| overrides[key] = value }
+        end
+
+        def overrides = options[:overrides] ||= {}
+
+        def perform
+          return resume if options[:handed_over]
+
+          runner = options[:inline] ? inline : supervisor
+          code = runner.run
+          level = "<3>" if Log::Journal.new.behind?(err) # an error's, sd-daemon(3)
+          runner.failures.each { |sentence| err.puts("#{level}skep: #{sentence}") }
+          code
+        ensure
+          pidfile&.release
+        end
+
+        def resume
+          state_file = Swarm::Rollout::Upgrade::StateFile.read(options[:handed_over])
+          return supervisor.resume(state_file) unless state_file.trial?
+
+          supervisor([]).resume(state_file).tap do |code|
+            err.puts(Swarm::Rollout::Upgrade::ABLE) if code.zero?
+          end
+        end
+
+        def supervisor(observers = [*pidfile, *Swarm.observers])
+          file = swarm_file
+          origin = Swarm::Molds::MoldLauncher::Exec.new(file, arguments: file_arguments)
+          Swarm::Supervisor.new(origin, overrides:, observers:, arguments: next_arguments(file))
+        end
+
+        # The arguments of the program that replaces this one in an upgrade. They name the file: the
+        # default may be another one by then.
+        def next_arguments(file)
+          given = @argv.drop(@argv.first.to_s.start_with?("--handed-over=") ? 1 : 0)
+          named? ? given : [file, *given]
+        end
+
+        def pidfile = @pidfile ||= options[:pidfile]&.then { |path| Pidfile.new(path) }
+
+        def inline
+          require "skep"
+          file = swarm_file
+          ARGV.replace(file_arguments)
+          pidfile&.take
+          observers = [Log::EventLog.new(output: out)]
+          Swarm::Processes::InlineRunner.new(file, overrides:, observers:)
+        end
+      end
+    end
+  end
+end

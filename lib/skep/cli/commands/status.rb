@@ -1,0 +1,136 @@
+# frozen_string_literal: true
+
+require "json"
+require "skep/cli/swarm_command"
+require "skep/cli/consumer_group_summary"
+require "skep/cli/swarm_list"
+
+# `skep status [NAME]`: the state of a running swarm as a table or as one line of JSON. With
+# --partitions also each Kafka partition that its nodes read. Without a name it lists all swarms if
+# several run.
+module Skep
+  module CLI
+    module Commands
+      class Status < SwarmCommand
+        SUMMARY = "Show the nodes of a running swarm"
+        USAGE = "skep status [NAME] [--partitions] [--json] [--exit-status]"
+        EXAMPLES = ["skep status", "skep status billing --json",
+                    "skep status billing --partitions",
+                    "skep status billing --exit-status > /dev/null"].freeze
+        COLUMNS = %w[node pid mold state assigned restarts uss shared beat done last\ exit].freeze
+        SUSPECTS = 5
+        LIST_TIMEOUT = 2.0 # seconds
+        STATE = COLUMNS.index("state")
+        NODES_FROM = { "option" => "the option", "affinity" => "the CPU affinity",
+                       "cpu_quota" => "the CPU quota" }.freeze
+        private_constant :COLUMNS, :SUSPECTS, :LIST_TIMEOUT, :STATE, :NODES_FROM
+
+        private
+
+        def declare(parser)
+          super
+          parser.on("--json", "one line of JSON") { options[:json] = true }
+          parser.on("--partitions", "also each Kafka partition") { options[:partitions] = true }
+          parser.on("--exit-status", "exit with 1 in a crash loop, or if no node is ready") do
+            options[:exit_status] = true
+          end
+        end
+
+        def perform
+          return list(running) if !named? && running.size > 1
+
+          path = control_path
+          reject_extra_arguments!
+          status = Control::Client.new(path).status
+          options[:json] ? out.puts(json(status)) : table(status)
+          exit_code([status])
+        end
+
+        def list(paths)
+          statuses = paths.map { |path| [name_of(path), status_soon(path)] }
+          lines = statuses.filter_map { |_, status| json(status) if status }
+          out.puts(options[:json] ? lines : SwarmList.new(statuses, ansi))
+          exit_code(statuses.map(&:last))
+        end
+
+        # nil is the status of a swarm that doesn't answer.
+        def exit_code(statuses)
+          return 0 unless options[:exit_status]
+
+          statuses.all? { |status| status && healthy?(status) } ? 0 : ExitCode::FAILED
+        end
+
+        def healthy?(status)
+          !status["crash_loop"] && status["nodes"].any? { |node| node["state"] == "ready" }
+        end
+
+        # A swarm that doesn't answer must not keep the others from being shown.
+        def status_soon(path)
+          Control::Client.new(path).status(timeout: LIST_TIMEOUT)
+        rescue Control::Unreachable, Control::CommandRefused => e
+          err.puts("skep: #{UI.clean(e.message)}")
+          nil
+        end
+
+        def json(status) = JSON.generate(status, max_nesting: 0)
+
+        def table(status)
+          out.puts(headline(status))
+          out.puts(node_table(status["nodes"]))
+          groups(ConsumerGroupSummary.all(status))
+          suspects(status["suspects"].to_a.sort_by { |one| [-one["alone"], -one["crashes"]] })
+        end
+
+        def headline(status)
+          looping = ", #{ansi.style("in a crash loop", :red)}" if status["crash_loop"]
+          color = UI::Ansi.color_of_state(status["state"])
+          state = ansi.style(UI.clean(status["state"]), color)
+          limit = NODES_FROM[status["nodes_from"]] # nil before the swarm file is loaded
+          "#{UI.clean(status["name"])}: #{state}#{looping}, pid #{status["pid"]}, " \
+            "up #{status["uptime"].round} s, skep #{UI.clean(status["skep"])}" \
+            "#{", number of nodes by #{limit}" if limit}"
+        end
+
+        def node_table(nodes)
+          UI::TextTable.new(COLUMNS, nodes.map { |node| row(node) }).to_s do |cell, row, column|
+            next ansi.style(cell, :bold) unless row
+
+            column == STATE ? ansi.style(cell, UI::Ansi.color_of_node(nodes[row])) : cell
+          end
+        end
+
+        def ansi = @ansi ||= UI::Ansi.for(out)
+
+        def groups(all)
+          all.each do |group|
+            out.puts(group.to_s.lines.map { |line| UI.clean(line.chomp) })
+            next unless options[:partitions]
+
+            out.puts(UI::TextTable.new(ConsumerGroupSummary::HEAD, group.rows))
+          end
+        end
+
+        # The most suspicious first.
+        def suspects(all)
+          all.first(SUSPECTS).each { |one| out.puts(suspect(one)) }
+          out.puts("and #{all.size - SUSPECTS} more suspects") if all.size > SUSPECTS
+        end
+
+        def suspect(one)
+          UI.clean("suspect: #{one["in_flight"]}, crashes #{one["crashes"]}, " \
+                   "alone #{one["alone"]} (#{one["ends"].join("; ")})")
+        end
+
+        def row(node)
+          memory = node["memory"] || {}
+          [node["id"], node["pid"], node["mold"], node["state"], node["assigned"],
+           node["restarts"], mib(memory["uss"]), mib(memory["shared"]),
+           node["beat_age"] && "#{node["beat_age"].round(1)}s", node["work"]["done"],
+           node["last_exit"] && UI::Humanize.exit_reason(node["last_exit"])]
+        end
+
+        def mib(bytes) = bytes && "#{(bytes / 1_048_576.0).round(1)}M"
+      end
+    end
+  end
+end

@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+module Skep
+  module CLI
+    module Kafka
+      # librdkafka's settings from the options of a command line: a swarm file, files of settings,
+      # single settings, brokers.
+      #
+      #   cluster = ClusterSettings.new(file: "swarm.rb", set: ["client.id=me"])
+      #   cluster.groups           # => the groups that the swarm file names
+      #   cluster.of("billing")    # => librdkafka's settings, as a Hash
+      #
+      # No error shows the content of a file of settings: it may be a secret.
+      class ClusterSettings
+        LINE = /\A\s*([\w.]+)\s*[=:]\s*(.*?)\s*\z/
+        COMMENT = /\A\s*(?:[#!].*)?\z/
+        NO_CLUSTER = "which cluster? name its brokers with --brokers kafka-1:9092, or a file " \
+                     "that does with --config or --file"
+        private_constant :LINE, :COMMENT, :NO_CLUSTER
+
+        def initialize(options)
+          @options = options
+          @sources = options[:file] ? sources(options[:file]) : []
+        end
+
+        def groups = @sources.map { |facts, _| facts[:group] }.uniq
+
+        # Returns the settings for a group.
+        def of(group)
+          _, own = @sources.find { |facts, _| facts[:group] == group } || @sources.first
+          settings = [own.to_h, *files, *pairs, *brokers].reduce(:merge)
+          return settings if settings.key?("bootstrap.servers")
+
+          raise UsageError, NO_CLUSTER
+        end
+
+        private
+
+        # Facts and settings of each source in a swarm file.
+        def sources(path)
+          require "skep"
+          tasks = Swarm::Definition::Loader.new(path).swarm.tasks
+          found = tasks.filter_map(&:source).select do |source|
+            source.is_a?(::Skep::Kafka::Source)
+          end
+          raise UsageError, "#{path}: none of its work reads from Kafka" if found.empty?
+
+          found.map { |source| [source.facts, source.__options.settings.to_h] }
+        end
+
+        def files = @options[:config].to_a.map { |path| read(path) }
+        def brokers = @options[:brokers]&.then { |list| [{ "bootstrap.servers" => list }] }
+
+        def pairs
+          @options[:set].to_a.map do |text|
+            name, value = LINE.match(text)&.captures
+            name ? { name => value } : raise(UsageError, "--set must be NAME=VALUE")
+          end
+        end
+
+        def read(path)
+          lines = File.readlines(path, chomp: true, encoding: "UTF-8")
+          lines.map.with_index(1).reject { |line, _| line.scrub.match?(COMMENT) }.to_h do |line, at|
+            LINE.match(line.scrub)&.captures or
+              raise UsageError, "#{path}: line #{at} is no setting: write name=value"
+          end
+        rescue SystemCallError => e
+          raise UsageError, "#{path}: #{e.message.sub(/ @ .*/, "").downcase}"
+        end
+      end
+    end
+  end
+end

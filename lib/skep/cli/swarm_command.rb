@@ -1,0 +1,105 @@
+# frozen_string_literal: true
+
+# A command for a running swarm: found by name, by --control PATH, or because it is the only one.
+#
+# A subclass with a COMMAND sends that to the swarm's control socket, with `facts`; others override
+# `perform`.
+module Skep
+  module CLI
+    class SwarmCommand < Command
+      ARGUMENT = :swarm
+
+      private
+
+      def declare(parser)
+        parser.on("--control PATH", "the swarm's control socket") { |path|
+ options[:control] = path }
+      end
+
+      def perform
+        path = control_path
+        reject_extra_arguments!
+        request(path)
+        0
+      end
+
+      def request(path) = ask(path, self.class::COMMAND, **facts)
+      def facts = {}
+
+      def ask(path, command, **facts)
+        answer = Control::Client.new(path).call(command, **facts)
+        raise CommandFailed, answer["error"] if answer["error"]
+        return answer if answer["done"]
+
+        raise Control::Unreachable.because(path, Control::InvalidAnswer.new)
+      end
+
+      def control_path
+        options[:control] || (named? ? path_of(arguments.shift) : only_one)
+      end
+
+      # Returns true if the command line says which swarm is meant.
+      def named? = options[:control] || arguments.any?
+
+      def path_of(name)
+        unless Swarm::Definition::Config.valid_name?(name)
+          raise UsageError, "invalid name #{name.inspect}: #{Swarm::Definition::Config::NAME_RULE}"
+        end
+
+        path = File.join(directory, "#{name}.sock")
+        return path if ours?(path)
+
+        raise CommandFailed, "no swarm called #{name} runs here: #{others(name)}"
+      end
+
+      def others(name)
+        names = running.map { |path| name_of(path) }
+        nearest = CLI.nearest(name, names)
+        return "did you mean #{nearest}?" if nearest
+
+        names.empty? ? "no swarm does" : "running swarms: #{names.join(", ")}"
+      end
+
+      def only_one
+        paths = running
+        return paths.first if paths.one?
+        if paths.empty?
+          raise CommandFailed, "no swarm runs here: name its control socket with --control PATH"
+        end
+
+        names = paths.map { |path| name_of(path) }
+        raise CommandFailed, "several swarms run here: name one of #{names.join(", ")}"
+      end
+
+      # The paths of the control sockets at which a swarm listens.
+      def running
+        Dir.glob("*.sock", base: directory).sort.map { |file| File.join(directory, file) }
+           .select { |path| ours?(path) && listens?(path) }
+      end
+
+      def name_of(path) = File.basename(path, ".sock")
+
+      # A directory in which no other user can replace a socket.
+      def directory
+        @directory ||= Swarm::Definition::RunDirectory.new(Swarm::Definition::RunDirectory.path).check
+      end
+
+      def ours?(path)
+        stat = File.lstat(path)
+        stat.socket? && Swarm::Definition::RunDirectory.trusted?(stat, asking: true)
+      rescue SystemCallError
+        false
+      end
+
+      # A supervisor that was killed leaves its socket behind.
+      def listens?(path)
+        Control::Connection.connect_nonblock(path).close
+        true
+      rescue Errno::EAGAIN # its queue is full: it listens
+        true
+      rescue SystemCallError, ArgumentError
+        false
+      end
+    end
+  end
+end

@@ -1,0 +1,33 @@
+# frozen_string_literal: true
+
+require "json"
+require "skep/redaction"
+require "skep/swarm"
+
+# The control socket: a UNIX socket over which a running swarm answers commands and sends its
+# events. Server is the supervisor's end, Client the other. Loading this gives every swarm one.
+module Skep
+  module Control
+    # The version of the protocol, in each answer of `status`.
+    VERSION = 1
+
+    # Facts as the line that goes over the socket.
+    def self.line(**facts)
+      "#{JSON.generate({ v: VERSION, **facts }, max_nesting: 0)}\n"
+    end
+  end
+end
+
+require "skep/control/errors"
+require "skep/control/command_handler"
+require "skep/control/session"
+require "skep/control/acceptor"
+require "skep/control/server"
+require "skep/control/answer"
+require "skep/control/connection"
+require "skep/control/request"
+require "skep/control/event_stream"
+require "skep/control/client"
+require "skep/control/process_sampler"
+
+Skep::Swarm.watch_with { Skep::Control::Server.new }

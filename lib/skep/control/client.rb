@@ -1,0 +1,76 @@
+# frozen_string_literal: true
+
+# Sends commands to a running swarm over its control socket, and follows its events.
+#
+#   client = Client.new("/run/skep/billing.sock")
+#   client.call("status")              # => {"status" => {…}}; raises Unreachable
+#   client.status                      # => {…}; raises Unreachable or CommandRefused
+#   client.call_async("scale", nodes: 4)   # => Request, without waiting for its answer
+#   client.events                      # => EventStream: each event as it happens
+module Skep
+  module Control
+    class Client
+      TIMEOUT = 10.0
+      private_constant :TIMEOUT
+
+      attr_reader :peer # pid of the process that answered last, nil if the system doesn't report it
+
+      def initialize(path)
+        @path = path
+      end
+
+      # timeout: how many seconds to wait for the answer; nil waits for ever.
+      def call(command, timeout: TIMEOUT, **facts)
+        request = request(Connection.method(:connect), command, facts, timeout)
+        @peer = request.peer
+        request.wait(timeout && (OS.now + timeout))
+      ensure
+        request&.close
+      end
+
+      # Sends a command and returns a Request. Never waits; the caller closes the request.
+      def call_async(command, **facts)
+        request(Connection.method(:connect_nonblock), command, facts)
+      end
+
+      # Returns the swarm's status.
+      def status(timeout: TIMEOUT)
+        answer = call("status", timeout:)
+        raise CommandRefused, answer["error"] if answer["error"]
+
+        answer["status"] or raise Unreachable.because(@path, InvalidAnswer.new)
+      end
+
+      # The same. Raises PidMismatch if the pids in it aren't those that this process sees.
+      def local_status
+        status.tap do |status|
+          pid = status["pid"]
+          Connection.local?(peer, pid) or raise PidMismatch.new(path: @path, pid:, peer:)
+        end
+      end
+
+      # Returns all events from here on; the caller closes the stream. Raises EventsRefused.
+      def events
+        stream = guard { EventStream.new(Connection.connect(@path, TIMEOUT)) }
+        error = stream.refusal(TIMEOUT) or return stream
+        stream.close
+        raise EventsRefused.new(path: @path, error:)
+      end
+
+      # The same. Never waits: the stream reports what the swarm answers.
+      def events_async = guard { EventStream.new(Connection.connect_nonblock(@path)) }
+
+      private
+
+      def request(connect, command, facts, *timeout)
+        Request.new(@path, guard { connect.call(@path, *timeout) }, command, facts)
+      end
+
+      def guard
+        yield
+      rescue SystemCallError, ArgumentError => e # ArgumentError: a path that no socket can have
+        raise Unreachable.because(@path, e)
+      end
+    end
+  end
+end

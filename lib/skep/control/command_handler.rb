@@ -1,0 +1,118 @@
+# frozen_string_literal: true
+
+require "json"
+
+# Runs the commands that a client sends over the control socket.
+#
+#   CommandHandler.handle(supervisor, "{\"v\":1,\"command\":\"scale\",\"nodes\":6}\n") { |facts| … }
+#
+# The block gets the reply: at once, or for `restart` and `reload` when they have finished, unless
+# they came with "wait": false. After an `upgrade` the next program replies. A reply is
+# {done: name}, what was asked for, or {error: sentence}.
+module Skep
+  module Control
+    class CommandHandler
+      NAMES = %w[status follow stop quiet backtraces restart reload upgrade scale chaos].freeze
+      NO_REQUEST = 'a request is one line of JSON, such as {"v":1,"command":"status"}'
+      SHOWN = 100 # characters of an unknown command
+      private_constant :NO_REQUEST, :SHOWN
+
+      # follow: makes the client a follower, and returns the reply for it.
+      def self.handle(supervisor, request, follow:, &answer)
+        facts = read(request) or return answer.call({ error: NO_REQUEST })
+        command = facts["command"]
+        return answer.call({ error: unknown(command) }) unless NAMES.include?(command)
+
+        new(supervisor, facts, follow, answer).public_send(command)
+      rescue Errno::EMFILE, Errno::ENFILE => e # /proc can't be read
+        why = e.message.sub(/ @ .*/, "").downcase
+        answer.call({ error: "the supervisor can't read its processes' state: #{why}" })
+      rescue StandardError => e # a bug in skep, not a wrong request
+        supervisor.events.publish(:supervisor_error, level: :error, action: command,
+                                                     error: Swarm::IPC::PlainData.error(e),
+                                                     backtrace: e.backtrace.first(20))
+        answer.call({ error: "the command failed in the supervisor (#{e.class}): see its log" })
+      end
+
+      # Returns the request's facts; nil if it isn't a request.
+      def self.read(request)
+        facts = JSON.parse(request)
+        facts if facts.is_a?(Hash)
+      rescue JSON::ParserError, EncodingError
+        nil
+      end
+      private_class_method :read
+
+      def self.unknown(command)
+        "unknown command #{command.inspect[0, SHOWN]}: there are #{NAMES.join(", ")}"
+      end
+      private_class_method :unknown
+
+      def initialize(supervisor, facts, follow, answer)
+        @supervisor = supervisor
+        @facts = facts
+        @follow = follow
+        @answer = answer
+      end
+
+      def status = @answer.call({ status: Redaction.of(@supervisor.snapshot) })
+      def follow = @answer.call(@follow.call)
+      def stop = start("stop") { @supervisor.stop }
+      def quiet = start("quiet") { @supervisor.quiet }
+      def backtraces = start("backtraces") { @supervisor.backtraces }
+      def restart = run_rollout("restart", @facts.fetch("node", :all))
+      def reload = run_rollout("reload")
+
+      # Replies only if it fails: otherwise the next program replies.
+      def upgrade
+        later { @supervisor.changes.upgrade(@facts["program"]) { |why| refuse(why) } }
+      end
+
+      def scale
+        @answer.call(result("scale", @supervisor.changes.scale(@facts["nodes"])))
+      end
+
+      # For `skep chaos`: a fault that only the node can inject into itself.
+      def chaos
+        node = @supervisor.node_pool.slots.find { |slot| slot.id == @facts["node"] }&.node
+        order = @facts.slice("order", "bytes")
+        return @answer.call({ error: no_chaos }) unless @supervisor.config.chaos
+
+        valid = Swarm::IPC::Messages::TO_NODE.valid?("chaos", order)
+        node.channel.post("chaos", order) if valid && node&.ready?
+        @answer.call({ done: "chaos" })
+      end
+
+      private
+
+      def no_chaos
+        "swarm #{@supervisor.config.name} injects no faults: give it `chaos: true`"
+      end
+
+      # Runs the block in the loop's next turn. What a request raises doesn't end the swarm.
+      def later
+        @supervisor.loop.after(0) do
+          yield
+        rescue StandardError => e
+          refuse("the command failed: #{e.message} (#{e.class})")
+        end
+      end
+
+      def refuse(why) = @answer.call({ error: why })
+
+      def start(name, &act)
+        later(&act)
+        @answer.call({ done: name })
+      end
+
+      def run_rollout(name, *which)
+        waits = @facts["wait"] != false
+        on_finished = ->(why) { @answer.call(result(name, why)) if waits }
+        later { @supervisor.changes.public_send(name, *which, &on_finished) }
+        @answer.call({ done: name }) unless waits
+      end
+
+      def result(name, why) = why ? { error: why } : { done: name }
+    end
+  end
+end

@@ -1,0 +1,163 @@
+# frozen_string_literal: true
+
+require "socket"
+require "time"
+
+# The supervisor's end of the control socket: a UNIX socket (mode 0600) that is served within the
+# supervisor's loop and never blocks it.
+#
+#   {"v":1,"command":"status"}\n      # the request: one line of JSON
+#   {"v":1,"status":{…}}\n            # the reply: one line, then the server closes
+#
+#   {"v":1,"command":"follow"}\n
+#   {"v":1,"follow":{"seq":41}}\n     # then each event as it happens, until the client closes:
+#   {"v":1,"seq":42,"time":"…","mono":1234.5,"level":"warn","event":"node_died","node":0,…}\n
+#
+# CommandHandler lists the other commands. Events are numbered from the supervisor's first one, so
+# that a follower knows how many it has missed. A client that sends nothing, reads nothing or sends
+# too much is closed at a deadline or at a limit.
+module Skep
+  module Control
+    class Server < Swarm::Supervisor::Observer
+      MAX_CLIENTS = 64
+      MAX_FOLLOWERS = 8
+      private_constant :MAX_CLIENTS, :MAX_FOLLOWERS
+
+      def initialize
+        super
+        @seq = 0
+        @sessions = []
+      end
+
+      # Sends the event to each follower.
+      def event(name, level, facts)
+        @seq += 1
+        followers = @sessions.select(&:follows?)
+        return if followers.empty?
+
+        line = Control.line(**event_line(name, level, facts))
+        followers.each { |session| session.write_event(line) }
+      end
+
+      def configured(supervisor)
+        @supervisor = supervisor
+        @path = supervisor.config.control_path
+        listen
+        accept_clients
+      end
+
+      # USR1: makes the socket again if it was removed. Another file at its path stays.
+      def reopen
+        return if @server.nil? || identity
+
+        before = @server
+        listen
+        @acceptor.close
+        before.close
+        accept_clients
+      end
+
+      # For an upgrade, which no client notices.
+      def dump(state_file)
+        { "seq" => @seq, "server" => state_file.lend(@server), "identity" => @identity,
+          "clients" => @sessions.map { |session| session.dump(state_file) } }
+      end
+
+      def on_resume(supervisor, kept, state_file)
+        return configured(supervisor) unless kept
+
+        @supervisor = supervisor
+        @path = supervisor.config.control_path
+        @seq += kept["seq"]
+        @server = state_file.take(kept["server"], UNIXServer)
+        @identity = kept.fetch("identity") { identity }
+        accept_clients
+        kept["clients"].each { |session| restore_session(session, state_file) }
+      end
+
+      def close_in_child
+        @sessions.each(&:close_in_child)
+        @server&.close
+      end
+
+      def on_close
+        return unless @server
+
+        @sessions.dup.each(&:finish)
+        File.unlink(@path) if @identity && @identity == identity # not another swarm's socket
+        @server.close
+      end
+
+      private
+
+      def accept_clients
+        @acceptor = Acceptor.new(@server, @supervisor.loop) { |socket| accept(socket) }
+      end
+
+      def listen
+        File.unlink(@path) if File.socket?(@path) # a leftover: this swarm holds the name's lock
+        before = File.umask(0o177)
+        @server = UNIXServer.new(@path).tap { |server| server.listen(Acceptor.queue) }
+        @identity = identity
+      rescue SystemCallError, ArgumentError => e # ArgumentError: longer than a socket's path may be
+        raise CannotListen.new(path: @path, error: e.message.sub(/ - .*/, "").downcase)
+      ensure
+        File.umask(before) if before
+      end
+
+      # Of the file at the path, which may be another swarm's by now; nil if there is none.
+      def identity
+        stat = File.lstat(@path)
+        [stat.dev, stat.ino]
+      rescue SystemCallError
+        nil
+      end
+
+      # Closes the longest idle session if there are too many, or refuses this one.
+      def accept(socket)
+        @sessions.find(&:idle?)&.close if @sessions.size >= MAX_CLIENTS
+        @sessions.size >= MAX_CLIENTS ? socket.close : start_session(socket)
+      end
+
+      def start_session(socket)
+        on_close = @sessions.method(:delete)
+        session = Session.new(socket, @supervisor.loop, on_close:) do |client, request|
+          @acceptor.charge { respond(client, request) }
+        end
+        @sessions << session
+        session
+      end
+
+      # A client that waits for its reply has asked for this upgrade.
+      def restore_session(kept, state_file)
+        session = start_session(state_file.take(kept["socket"], UNIXSocket)).restore(kept)
+        return unless session.awaiting_reply?
+
+        session.reply(Control.line(done: "upgrade", pid: Process.pid, skep: Skep::VERSION,
+                                   ruby: RUBY_VERSION))
+      end
+
+      # Now, or later.
+      def respond(session, request)
+        CommandHandler.handle(@supervisor, request, follow: -> { follow(session) }) do |facts|
+          session.reply(Control.line(**facts))
+        end
+      end
+
+      def follow(session)
+        if @sessions.count(&:follows?) >= MAX_FOLLOWERS
+          return { error: "#{MAX_FOLLOWERS} clients follow already: close one of them first" }
+        end
+
+        session.follow
+        { follow: { seq: @seq } }
+      end
+
+      def event_line(name, level, facts)
+        facts = Swarm::IPC::PlainData.of(Redaction.of(facts)).transform_keys(&:to_sym)
+        { seq: @seq, time: Time.now.utc.iso8601(6), mono: OS.now.round(6), level:, event: name,
+          swarm: @supervisor&.config&.name, **facts }
+      end
+    end
+  end
+end

@@ -1,0 +1,173 @@
+# frozen_string_literal: true
+
+# One client of the control socket: reads one line, writes the reply, and closes. A client that
+# follows the events gets them until it closes its end or reads too slowly.
+#
+#   session = Session.new(socket, loop, on_close: ->(session) { … }) { |session, request| … }
+#   session.reply("a reply\n")   # within that block, or later
+#   session.follow               # called before the reply: the session stays open
+#   session.write_event(line)    # to a client that follows
+#   session.close
+#
+# It never blocks. A follower with more than BACKLOG unread bytes gets a last line that says how
+# many events it has missed, and nothing more.
+module Skep
+  module Control
+    class Session
+      REQUEST_BYTES = 65_536
+      CHUNK = 4096
+      BACKLOG = 1024 * 1024
+      TIMEOUT = 5.0 # to send a request, and to read the reply
+      private_constant :REQUEST_BYTES, :CHUNK, :BACKLOG, :TIMEOUT
+
+      def initialize(socket, loop, on_close:, &respond)
+        @socket = socket
+        @loop = loop
+        @on_close = on_close
+        @respond = respond
+        @request = String.new
+        @out = String.new(encoding: Encoding::BINARY)
+        @watch = loop.watch(socket) { |readable, writable| process(readable, writable) }
+        start_timeout
+      end
+
+      def follows? = @follows && !@closing
+
+      # Returns true if it has sent a request and has no reply yet.
+      def awaiting_reply? = @requested && !@follows && !@closing
+
+      # Returns true if it may be closed for another client.
+      def idle? = !awaiting_reply? && !follows?
+
+      def dump(state_file)
+        { "socket" => state_file.lend(@socket), "request" => [@request].pack("m0"),
+          "out" => [@out].pack("m0"), "requested" => @requested, "follows" => @follows,
+          "closing" => @closing }
+      end
+
+      def restore(plain)
+        @request << plain["request"].unpack1("m0")
+        @out << plain["out"].unpack1("m0")
+        @requested, @follows, @closing = plain.values_at("requested", "follows", "closing")
+        @timeout.cancel if @requested && !@closing
+        @watch.write = @waiting = !@out.empty?
+        self
+      end
+
+      def follow = @follows = true
+
+      def write_event(line)
+        return unless follows?
+
+        @out << line.b
+        drop_backlog if @out.bytesize > BACKLOG
+        flush unless @waiting
+      rescue SystemCallError # the client has gone
+        close
+      end
+
+      # Writes what can be written now, and closes.
+      def finish
+        flush
+      rescue SystemCallError # the client has gone
+        nil
+      ensure
+        close
+      end
+
+      def reply(line)
+        return if @socket.closed?
+
+        @out << line.b
+        close_when_flushed unless @follows
+        flush
+      rescue SystemCallError # the client has gone
+        close
+      end
+
+      def close
+        return if @socket.closed?
+
+        [@watch, @timeout].compact.each(&:cancel)
+        @socket.close
+        @on_close.call(self)
+      end
+
+      # In a process forked from the supervisor.
+      def close_in_child = @socket.close
+
+      private
+
+      def close_when_flushed
+        @closing = true
+        @timeout.cancel
+        start_timeout
+      end
+
+      def start_timeout
+        @timeout = @loop.after(TIMEOUT) { close }
+      end
+
+      def process(readable, writable)
+        flush if writable
+        receive if readable && !@socket.closed?
+      rescue StandardError # the client has gone, or its request can't be replied to
+        close # the swarm continues
+      end
+
+      def receive
+        return close if @half_closed # only the end can arrive
+
+        bytes = @socket.read_nonblock(CHUNK, exception: false)
+        return if bytes == :wait_readable
+        return half_close if bytes.nil?
+        return close if @requested || @request.bytesize > REQUEST_BYTES
+
+        @request << bytes
+        respond if @request.include?("\n")
+      end
+
+      # The client has closed its side for writing, and may still read.
+      def half_close
+        return close if !@requested || gone?
+
+        @half_closed = true
+        @watch.read = false
+      end
+
+      # Returns true if the client has closed both sides: sending nothing fails then.
+      def gone?
+        @socket.send("", 0)
+        false
+      rescue SystemCallError # EPIPE, or ECONNRESET
+        true
+      end
+
+      def respond
+        @requested = true
+        @timeout.cancel # the reply may take as long as it takes
+        @respond.call(self, @request.lines.first)
+      end
+
+      def flush
+        written = @out.empty? ? 0 : @socket.write_nonblock(@out, exception: false)
+        written = 0 if written == :wait_writable
+        @within_line = @out.getbyte(written - 1) != 10 if written.positive?
+        @out = @out.byteslice(written..)
+        return close if @closing && @out.empty?
+
+        @watch.write = @waiting = !@out.empty?
+      end
+
+      # Completes the line that is being written, and drops the others.
+      def drop_backlog
+        kept = @within_line ? @out.index("\n") + 1 : 0
+        missed = @out.byteslice(kept..).count("\n")
+        error = "#{missed} events are missed: this follower reads too slowly, ask again"
+        @out = @out.byteslice(0, kept) << Control.line(missed:, error:).b
+        close_when_flushed
+      end
+    end
+    private_constant :Session
+  end
+end

@@ -1,0 +1,85 @@
+# frozen_string_literal: true
+
+# Tracks which offset of a partition may be committed if its messages are done in any order: the
+# lowest unfinished one. Only KeyOrder uses it, for `ordered_by: :key` or a callable. A partition
+# that is processed in order needs none (PartitionOrder in assigned_partition.rb). Not thread-safe.
+#
+#   tracker = KeyOffsetTracker.new
+#   tracker.open([10, 11, 14], bytes: 300)   # read in one go; 12 and 13 are no messages
+#   tracker.done(11)
+#   tracker.position    # => 10, to commit: all messages before it are done
+#   tracker.ahead       # => 3, messages from the lowest unfinished one to the last that was read
+#   tracker.bytes       # => 300, in memory: the messages of one read are freed together
+#
+# It commits nothing. Scheduler#store stores the position; when it is committed is listed above
+# Completion (worker.rb).
+module Skep
+  module Kafka
+    module Processing
+      class KeyOffsetTracker
+        # Messages read in one go. before: how many messages were read before them; left: how many
+        # of them are unfinished.
+        ReadGroup = Struct.new(:before, :left, :bytes)
+        private_constant :ReadGroup
+
+        attr_reader :bytes
+
+        def initialize
+          @open = {} # unfinished messages: offset => ReadGroup, in order
+          @ignored = {} # offset => true
+          @read = @bytes = 0
+        end
+
+        def open(offsets, bytes:)
+          return if offsets.empty?
+
+          group = ReadGroup.new(@read, offsets.size, bytes)
+          offsets.each { |offset| @open[offset] = group }
+          @read += offsets.size
+          @bytes += bytes
+          @next = offsets.last + 1
+        end
+
+        # Does nothing for a message that is done already.
+        def done(offset)
+          group = @open.delete(offset) or return
+          @moved = true
+          @bytes -= group.bytes if (group.left -= 1).zero?
+        end
+
+        # A seek doesn't wait for these: `unfinished` leaves them out, though they aren't done.
+        def ignore(offsets)
+          offsets.each { |offset| @ignored[offset] = true }
+        end
+
+        # The lowest unfinished offset below that one which isn't ignored.
+        def unfinished(before)
+          lower = @open.each_key.take_while { |offset| offset < before }
+          lower.find { |offset| !@ignored.key?(offset) }
+        end
+
+        # The lowest unfinished offset, or the one after the last message; nil before anything is
+        # done.
+        def position = @moved ? @open.each_key.first || @next : nil
+
+        # After the messages opened so far there are no others before that offset.
+        def skip_to(offset)
+          @next = [@next, offset].compact.max
+          @moved = true if clear?
+        end
+
+        def clear? = @open.empty? # true if nothing is unfinished
+
+        # Exact to within the messages of one read.
+        def ahead
+          lowest = @open.each_value.first
+          lowest ? @read - lowest.before : 0
+        end
+
+        def inspect
+          "#<Skep::Kafka::Processing::KeyOffsetTracker #{position} ahead=#{ahead} bytes=#{bytes}>"
+        end
+      end
+    end
+  end
+end

@@ -1,0 +1,151 @@
+# frozen_string_literal: true
+
+module Skep
+  module Kafka
+    module Testing
+      # Replaces Skep::Swarm::Node in tests. It records calls and never waits.
+      #
+      #   node = Testing.node(id: 3)
+      #   node.events      # => [[:paid, :info, { amount: 3 }]], published events
+      #   node.produced    # => [ProducedMessage], written with node.producer
+      #   node.current_items         # => [0, 1, nil], offsets that batch.each yielded
+      #   node.beats; node.done; node.marks
+      #   node.busy_seconds; node.unhealthy_reasons; node.in_flight_texts
+      #   node.stop!       # node.stopping? from here on; `quiet!` likewise
+      class FakeNode
+        # Records the offsets given to batch.mark.
+        Marker = Struct.new(:marks) do
+          def mark(offset) = marks << offset
+        end
+        private_constant :Marker
+
+        attr_reader :id
+        attr_reader :swarm
+        attr_reader :mold
+        attr_reader :crash_suspects
+        attr_reader :events # name, level, facts
+        attr_reader :produced # written with `producer`
+        attr_reader :current_items # offsets that batch.each yielded
+        attr_reader :in_flight_texts # arguments of `in_flight`
+        attr_reader :marks # offsets given to batch.mark
+        attr_reader :busy_seconds # the seconds given to busy(for:)
+        attr_reader :unhealthy_reasons # reasons given to unhealthy!
+        attr_reader :beats # how many beats
+        attr_reader :done # messages counted
+        attr_reader :work # what `skep status` would show
+        attr_reader :producer
+
+        # on_error: blocks of Swarm#on_error, which each failed attempt calls.
+        def initialize(id: 0, swarm: "test", on_error: [])
+          @on_error = on_error
+          @id, @swarm, @mold = id, swarm, 0
+          @events, @produced, @current_items, @in_flight_texts = Array.new(4) { [] }
+          @marks, @busy_seconds, @unhealthy_reasons = Array.new(3) { [] }
+          @beats = @done = 0
+          @hooks = []
+          @crash_suspects = Swarm::Processes::KnownSuspects.new([], report: ->(*) {})
+          @producer = FakeProducer.new(@produced)
+        end
+
+        def ready! = @ready = true
+        def ready? = @ready ? true : false # true once ready! was called
+
+        def assigned!(assigned = true, **facts)
+          outgoing("assigned", { "assigned" => assigned, "facts" => facts }, "assigned!")
+          @assigned = assigned
+        end
+
+        def assigned? = @assigned ? true : false # the last argument of assigned!
+        def wait_for_predecessor = !stopping?
+        def scaling_down? = false
+        def thread(_thread) = self
+        def beat = @beats += 1
+        def beat_every = 10.0
+        def healthy! = @unhealthy_reasons.clear
+
+        def in_flight(text, thread: 0)
+          Swarm::IPC::Messages.whole(thread, "in_flight(thread:) takes")
+          @in_flight_texts << Swarm::IPC::Messages.text(text, "in_flight takes")
+        end
+
+        def processed(number = 1, thread: 0)
+          Swarm::IPC::Messages.whole(thread, "processed(thread:) takes")
+          @done += Swarm::IPC::Messages.whole(number, "processed takes")
+        end
+
+        def unhealthy!(reason)
+          said = outgoing("unhealthy", { "reason" => reason }, "unhealthy!")
+          @unhealthy_reasons << said["reason"]
+        end
+
+        def work=(facts)
+          outgoing("work", { "facts" => facts }, "work=")
+          @work = facts
+        end
+
+        def current_item(number)
+          Swarm::IPC::Messages.whole(number, "current_item takes nil or") if number
+          @current_items << number
+          beat
+        end
+
+        def busy(for:)
+          @busy_seconds << binding.local_variable_get(:for)
+          yield if block_given?
+        end
+
+        def event(name, level: :info, **facts)
+          outgoing("event", { "name" => name, "level" => level, "facts" => facts }, "event")
+          @events << [name.to_sym, level, facts]
+        end
+
+        # The facts of all events of that name.
+        def events_named(name) = @events.filter_map { |known, _, facts| facts if known == name }
+
+        # Returns at once.
+        def wait(_timeout = nil)
+          beat
+          quiet?
+        end
+
+        def wait_for(ios, timeout = nil)
+          stopping? ? [] : IO.select(ios, nil, nil, timeout).to_a.first.to_a
+        end
+
+        def on_stop(&hook) = stopping? ? hook.call : @hooks << hook
+
+        # Acts as a stop of the swarm: runs the on_stop blocks.
+        def stop!
+          @stopping = true
+          @hooks.each(&:call).clear
+        end
+
+        # Acts as `skep quiet`.
+        def quiet! = @quiet = true
+
+        def stopping? = @stopping ? true : false
+        def quiet? = @quiet || stopping?
+        def time_left = nil
+
+        # Attaches the batch to this node.
+        def __given(batch) = batch.__attach(self, Marker.new(@marks))
+
+        def __failed(error, **context)
+          context = { swarm:, node: id, mold:, pid: Process.pid, **context }
+          @on_error.each { |block| block.call(error, context) }
+        end
+
+        def __lend(producer)
+          @producer = producer
+        end
+
+        def inspect = "#<Skep::Kafka::Testing::FakeNode #{swarm} node=#{id}>"
+
+        private
+
+        # Raises ArgumentError where a real node does.
+        def outgoing(...) = Swarm::IPC::Messages::FROM_NODE.outgoing(...)
+      end
+    end
+  end
+end

@@ -1,0 +1,37 @@
+# frozen_string_literal: true
+
+# The names of all events that skep logs. docs/reference/events.md describes them; a test compares
+# them with it and with the code. A work names its own events.
+#
+#   EventCatalog::NAMES.include?("node_died")
+module Skep
+  module Log
+    module EventCatalog
+      NAMES = %w[
+        swarm_started swarm_stopping swarm_forced swarm_quiet swarm_stopped swarm_scaled
+        restart_started reload_started refork_started upgrade_started upgrade_finished
+        restart_finished reload_finished refork_finished restart_failed reload_failed
+        refork_failed upgrade_failed
+        restart_refused reload_refused upgrade_refused reload_ignored option_ignored mold_booting
+        mold_ready mold_warmed mold_died mold_load_failed mold_hung mold_protocol_error fork_guard
+        fork_failed node_forked node_ready node_assigned node_unassigned node_failed node_over_limit
+        swarm_over_budget budget_too_small memory_pressure memory_lowered node_died
+        node_exited
+        work_isolated spare_ready spare_stepped_in node_hung node_unhealthy node_healthy
+        supervisor_late node_backtraces node_became_mold node_replacing node_replaced
+        replacement_failed node_waiting node_finished crash_loop crash_loop_ended hook_failed
+        node_channel_closed node_unkillable node_protocol_error supervisor_error metrics_listening
+        metrics_unavailable metrics_failed events_dropped
+        kafka_rebalance kafka_instance_id_taken kafka_unreachable kafka_disconnected
+        kafka_reconnected kafka_topic_missing kafka_error kafka_commit_failed
+        kafka_unauthorized kafka_topic_recreated
+        kafka_offset_reset messages_lost kafka_unreadable kafka_readable kafka_log
+        kafka_delivery_failed kafka_transaction_waiting kafka_transactional_id_taken
+        kafka_revoked_in_flight kafka_left_group kafka_member_fenced kafka_backpressure
+        kafka_paused kafka_seek kafka_seek_waiting
+        handler_failed dead_lettered not_dead_lettered
+        message_isolated message_quarantined
+      ].freeze
+    end
+  end
+end

@@ -1,0 +1,65 @@
+# frozen_string_literal: true
+
+# Writes lines to a stream that other processes share, without making it non-blocking: that would
+# change it for all of them.
+#
+#   writer = StreamWriter.for($stdout)
+#   writer.write("a line\n")
+#
+# A pipe that polls writable takes PIPE_BUF bytes without blocking, pipe(7): lines are written in
+# pieces of that size.
+module Skep
+  module Log
+    class StreamWriter < NonblockingWriter
+      PIECE = 4096
+      private_constant :PIECE
+
+      # A terminal that polls writable may take less than a piece and block: it is opened again,
+      # non-blocking for this process alone.
+      def self.for(io)
+        return new(io) unless io.tty?
+
+        new(File.open("/proc/self/fd/#{io.fileno}", File::WRONLY | File::NONBLOCK | File::NOCTTY))
+      rescue SystemCallError # no /proc, or the terminal can't be opened
+        new(io)
+      end
+
+      def initialize(io)
+        super()
+        @io = io
+        @piece = String.new(encoding: Encoding::BINARY)
+      end
+
+      # A line that is written in part goes first.
+      def dump
+        plain = super
+        @piece.empty? ? plain : { **plain, "rest" => [[@piece].pack("m0"), *plain["rest"]] }
+      end
+
+      private
+
+      # Writes a piece; returns false if the stream takes none now.
+      def write_some
+        return false unless OS::EventLoop::ReadyNow.writable?(@io)
+
+        @piece << @pending.shift while @pending.any? && @piece.bytesize < PIECE
+        written = @io.syswrite(@piece.byteslice(0, PIECE))
+        @piece = @piece.byteslice(written..)
+        @bytes -= written
+        true
+      rescue Errno::EAGAIN # a terminal with space for less than a piece
+        false
+      end
+
+      # A line of which a part was written counts, too.
+      def discard_pending
+        lines = [@piece, *@pending].sum { |text| text.count("\n") }
+        @piece.clear
+        super
+        lines
+      end
+
+      def close_io = @io.close
+    end
+  end
+end

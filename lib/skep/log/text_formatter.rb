@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+require "json"
+require "time"
+
+# Formats an event as text: its name and facts, and below them the backtraces of threads.
+#
+#   TextFormatter.message("node_died", node: 0, signal: "KILL")
+#   # => "node_died node=0 signal=KILL"
+#   TextFormatter.format(time, "node_died", :warn, node: 0)
+#   # => "2026-01-31T10:00:00.123456Z WARN  node_died node=0\n"
+module Skep
+  module Log
+    module TextFormatter
+      DETAILS = %i[threads tasks].freeze
+
+      module_function
+
+      def format(time, name, level, facts)
+        "#{time.iso8601(6)} #{level.to_s.upcase.ljust(5)} #{message(name, facts)}\n"
+      end
+
+      # Names that a work gives its events and facts are quoted, so that they can't forge a line.
+      def message(name, facts)
+        below, beside = facts.partition { |key, value| DETAILS.include?(key) && rows?(value) }
+        words = beside.map { |key, value| "#{word(key.to_s)}=#{word(value)}" }
+        [[word(name), *words].join(" "), *details(below.to_h)].join("\n")
+      end
+
+      # The threads of a node, as the node reports them and as the kernel does.
+      def details(facts)
+        [*facts[:threads]&.map { |one| thread(one) }, *facts[:tasks]&.map { |one| task(one) }]
+      end
+
+      # Returns false for a fact of that name which a work has given another meaning.
+      def rows?(value) = value.is_a?(Array) && value.all?(Hash)
+
+      def thread(facts)
+        [line("  thread #{facts['thread']} (#{facts['status']})"), *indented(facts["backtrace"])]
+      end
+
+      def task(facts)
+        words = facts.except(:stack).map { |key, value| "#{key}=#{word(value)}" }
+        ["  task #{words.join(' ')}", *indented(facts[:stack])]
+      end
+
+      def indented(lines) = [*lines].map { |line| line("    #{line}") }
+      def line(text) = text.tr("\n", " ")
+
+      def word(value)
+        text = value.is_a?(String) ? value : JSON.generate(Swarm::IPC::PlainData.of(value))
+        text.match?(/\A[^\s"=\\]+\z/) ? text : text.to_json
+      end
+      private_class_method :details, :rows?, :thread, :task, :indented, :line, :word
+    end
+  end
+end

@@ -1,0 +1,72 @@
+# frozen_string_literal: true
+
+# Answers scrapes and health checks, as a Rack application:
+#
+# | path | answer |
+# |---|---|
+# | /metrics | all metrics, for Prometheus; 503 if the supervisor doesn't answer |
+# | /healthz | 200 if the supervisor answers, else 503 |
+# | /readyz | 200 if the swarm can do its work, else 503; ?nodes=3 or ?nodes=all requires more |
+#
+#   App.new(status_cache).call(env)   # => [status, headers, body]
+#
+# No request changes anything.
+module Skep
+  module Metrics
+    class App
+      TEXT = "text/plain; charset=utf-8"
+      private_constant :TEXT
+
+      def initialize(status_cache)
+        @status_cache = status_cache
+      end
+
+      def call(env)
+        answer = route(env["PATH_INFO"]) or
+          return text(404, "there are /metrics, /healthz and /readyz")
+        return text(405, "only GET and HEAD work here", "allow" => "GET, HEAD") unless read?(env)
+
+        status, headers, body = answer.call(env["QUERY_STRING"].to_s)
+        [status, headers, env["REQUEST_METHOD"] == "HEAD" ? [] : body]
+      rescue SupervisorTimeout => e
+        text(503, e.message)
+      end
+
+      private
+
+      def route(path)
+        case path
+        when "/metrics" then method(:metrics)
+        when "/healthz" then method(:health)
+        when "/readyz" then method(:readiness)
+        end
+      end
+
+      def read?(env) = %w[GET HEAD].include?(env["REQUEST_METHOD"])
+
+      def metrics(_query)
+        status = @status_cache.read
+        output = PrometheusText.new
+        SwarmCollector.new(output).collect(status, duration: @status_cache.duration)
+        WorkCollector.new(output).collect(status)
+        [200, { "content-type" => PrometheusText::CONTENT_TYPE }, [output.to_s]]
+      end
+
+      def health(_query)
+        status = @status_cache.read
+        text(200, "swarm #{status["name"]} is #{status["state"]}")
+      end
+
+      def readiness(query)
+        wanted = query[/(?:\A|&)nodes=(all|\d{1,9})(?:&|\z)/, 1]
+        wanted = wanted.to_i if wanted && wanted != "all"
+        problem = Readiness.problem(@status_cache.read, nodes: wanted)
+        problem ? text(503, "not ready: #{problem}") : text(200, "ready")
+      end
+
+      def text(status, sentence, headers = {})
+        [status, { "content-type" => TEXT, **headers }, ["#{sentence}\n"]]
+      end
+    end
+  end
+end

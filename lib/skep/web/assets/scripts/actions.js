@@ -1,0 +1,101 @@
+// The buttons: an action that can't be undone asks first, and a notice shows the result.
+
+import { find, make, mark, set } from "./dom.js"
+import { current } from "./state.js"
+
+const meta = (name) => document.querySelector(`meta[name="skep-${name}"]`).content
+const ACTIONS = {
+  restart: { label: "Restart", text: "Replaces all nodes, one at a time, with the same code. Each new node is ready before the old one stops.", done: "Restart started." },
+  reload: { label: "Reload", text: "Loads the swarm's file again, and replaces all nodes once the new code works.", done: "Reload started." },
+  backtraces: { label: "Backtraces", done: "Backtraces requested: open a node to see its own." },
+  quiet: { label: "Quiet", text: "Nodes finish the work in progress and take no more. Only a restart of the swarm ends this.", done: "The nodes take no more work." },
+  stop: { label: "Stop", text: "Stops the swarm and all of its nodes. It can't be started again from this page.", done: "The swarm is stopping.", danger: true },
+}
+const stepper = { count: make("output", { "aria-live": "polite" }), wanted: null }
+let confirmed = null // resolves the question that is open
+
+export function setUpActions() {
+  if (meta("acts") !== "true") return
+  const buttons = Object.entries(ACTIONS).map(([command, { label, danger }]) => {
+    const button = make("button", { class: danger ? "danger" : null, "data-action": command }, label)
+    button.addEventListener("click", () => act(command))
+    return button
+  })
+  find("ask").addEventListener("close", answered)
+  find("actions").append(scale(), ...buttons)
+  find("actions").hidden = false
+}
+
+function scale() {
+  const step = (by, label, name) => {
+    const button = make("button", { "aria-label": name, "data-step": by }, label)
+    button.addEventListener("click", () => want(by))
+    return button
+  }
+  stepper.apply = make("button", { class: "main", hidden: true, "data-action": "scale" }, "Scale")
+  stepper.apply.addEventListener("click", () => send("scale", { nodes: stepper.wanted }, `Scaling to ${stepper.wanted} nodes.`))
+  return make("span", { class: "stepper" }, step(-1, "−", "one node fewer"), stepper.count, step(1, "+", "one node more"), stepper.apply)
+}
+
+function want(by) {
+  const nodes = current().view.sums?.nodes ?? 0
+  stepper.wanted = Math.max(1, (stepper.wanted ?? nodes) + by)
+  if (stepper.wanted === nodes) stepper.wanted = null
+  showActions(current().view)
+}
+
+export function showActions(view) {
+  if (!stepper.apply) return
+  const nodes = view.sums?.nodes ?? 0
+  set(stepper.count, `${stepper.wanted ?? nodes} nodes`)
+  stepper.apply.hidden = stepper.wanted == null
+  for (const button of find("actions").querySelectorAll("button")) mark(button, "disabled", view.away ? "" : null)
+}
+
+export function forget() {
+  stepper.wanted = null
+}
+
+async function act(command) {
+  const { label, text, done, danger } = ACTIONS[command]
+  if (text && !(await confirm(`${label} ${current().name}?`, text, label, danger))) return
+  await send(command, {}, done)
+}
+
+function confirm(title, text, label, danger) {
+  const dialog = find("ask")
+  confirmed?.(false)
+  set(find("ask-title"), title)
+  set(find("ask-text"), text)
+  set(find("ask-yes"), label)
+  mark(find("ask-yes"), "class", danger ? "danger" : "main")
+  dialog.returnValue = "no"
+  dialog.showModal()
+  return new Promise((resolve) => { confirmed = resolve })
+}
+
+// The event comes some time after the dialog has closed: it may be open again by then.
+function answered() {
+  const dialog = find("ask")
+  if (dialog.open) return
+  confirmed?.(dialog.returnValue === "yes")
+  confirmed = null
+}
+
+async function send(command, facts, done) {
+  const response = await fetch("actions", {
+    method: "POST", headers: { "content-type": "application/json", "x-skep-token": meta("token") },
+    body: JSON.stringify({ swarm: current().name, command, ...facts }),
+  }).catch(() => null)
+  if (command === "scale") forget()
+  notify(response?.ok ? done : (await response?.text()) ?? "The page's server doesn't answer.", !response?.ok)
+}
+
+function notify(text, failed) {
+  const place = find("notice")
+  set(place, text)
+  place.classList.toggle("bad", failed)
+  place.classList.add("shown")
+  clearTimeout(place.timer)
+  place.timer = setTimeout(() => place.classList.remove("shown"), 6000)
+}

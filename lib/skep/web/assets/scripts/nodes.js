@@ -1,0 +1,103 @@
+// The table of nodes. Details of a node: what its work reports, how much memory it no longer shares
+// with its mold, and where its threads hung.
+
+import { Chart } from "./charts.js"
+import { find, make, mark, set } from "./dom.js"
+import * as format from "./format.js"
+import { Sheet } from "./sheet.js"
+import { current } from "./state.js"
+
+const text = (describe) => (cell, row) => set(cell, describe(row))
+const sheet = new Sheet(find("nodes"), "Nodes", [
+  { title: "Node", name: "title", show: (cell, row, key) => showToggle(cell, row, key) },
+  { title: "State", name: "state", show: showState },
+  { title: "Pid", number: true, show: text((row) => row.pid ?? format.NONE) },
+  { title: "Last beat", number: true, show: text((row) => format.beat(row.beat_age)) },
+  { title: "CPU", name: "cpu", number: true, show: text((row) => (row.cpu == null ? format.NONE : `${format.count(row.cpu * 100)} %`)) },
+  { title: "Per second", number: true, show: text((row) => format.count(row.rate)) },
+  { title: "Memory", name: "memory", show: showMemory },
+  { title: "Restarts", number: true, show: text((row) => format.count(row.restarts)) },
+  { title: "Last exit", name: "exit", show: text((row) => format.exit(row.last_exit)) },
+], showUnder)
+
+export function showNodes(view) {
+  const nodes = view.nodes ?? {}
+  const most = Math.max(1, ...Object.values(nodes).map((node) => node.memory?.rss ?? 0))
+  sheet.show(Object.fromEntries(Object.entries(nodes).map(([id, node]) => [id, { ...node, id, most }])))
+  find("nodes").classList.toggle("no-cpu", Object.values(nodes).every((node) => node.cpu == null))
+}
+
+function showToggle(cell, row, key) {
+  cell.row = row
+  if (cell.firstChild) return
+  const button = make("button", { class: "toggle", "aria-expanded": "false", title: "details of this node" }, key)
+  button.addEventListener("click", () => mark(button, "aria-expanded", sheet.toggle(key, cell.row)))
+  cell.append(button)
+}
+
+function showState(cell, row) {
+  const state = row.unhealthy ? "unhealthy" : row.state
+  if (!cell.firstChild) cell.append(make("span"), make("span", { class: "badge bad" }, "crash loop"))
+  badge(cell.firstChild, state, row.unhealthy ? "bad" : format.tone(row.state))
+  mark(cell.firstChild, "title", row.unhealthy)
+  cell.lastChild.hidden = !row.crash_loop
+}
+
+export function badge(element, state, tone) {
+  mark(element, "class", `badge ${tone}`)
+  set(element, state)
+}
+
+function showMemory(cell, row) {
+  if (!cell.firstChild) {
+    cell.chart = new Chart([{ line: `node/${row.id}`, tone: "own" }], { height: 20, title: "private memory over time" })
+    cell.bar = make("span", { class: "meter" }, make("i", { class: "own" }), make("i", { class: "shared" }))
+    cell.words = make("span", { class: "words" })
+    cell.append(cell.chart.svg, make("span", { class: "stack" }, cell.words, cell.bar))
+  }
+  const { uss, shared } = row.memory ?? {}
+  set(cell.words, uss == null ? format.NONE : `${format.bytes(uss)} + ${format.bytes(shared)}`)
+  mark(cell.words, "title", uss == null ? null : `${format.bytes(uss)} private, ${format.bytes(shared)} shared with others`)
+  cell.bar.firstChild.style.width = `${((uss ?? 0) / row.most) * 100}%`
+  cell.bar.lastChild.style.width = `${((shared ?? 0) / row.most) * 100}%`
+  cell.chart.show(current().history)
+}
+
+function showUnder(cell, row) {
+  const facts = Object.entries(row.facts ?? {}).map(([name, value]) => [name, value])
+  const deaths = row.deaths ?? {}
+  const hang = row.hang && `${row.hang.reason}, ${format.span(row.hang.seconds_ago)} ago, pid ${row.hang.pid}`
+  const rows = [["Mold", row.mold], ["Done", format.count(row.done)],
+                ["Deaths", `${deaths.boot ?? 0} at boot, ${deaths.work ?? 0} at work`],
+                ["Unhealthy", row.unhealthy], ["Last hang", hang], ["Private memory by age", decay(row.decay)], ...facts]
+  const list = (cell.list ??= cell.appendChild(make("dl")))
+  list.replaceChildren(...rows.filter(([, value]) => value != null && value !== "").flatMap(([name, value]) =>
+    [make("dt", {}, name), make("dd", {}, String(value))]))
+  if (!cell.ask) {
+    cell.ask = make("button", { class: "quiet" }, "Show backtraces")
+    cell.threads = make("div")
+    cell.ask.addEventListener("click", () => showThreads(cell.threads, row.id))
+    cell.append(cell.ask, cell.threads)
+  }
+}
+
+const decay = (ages) => ages?.map(({ age, uss }) => `${format.bytes(uss)} at ${format.span(age)}`).join(", ")
+
+async function showThreads(place, node) {
+  const answer = await fetch(`threads?${new URLSearchParams({ swarm: current().name, node })}`)
+  if (!answer.ok) return set(place, await answer.text())
+  const { hang, asked } = await answer.json()
+  const found = [hang && account(`At its last hang (${hang.reason}), ${format.span(hang.seconds_ago)} ago`, hang),
+                 asked && account(`Requested at ${format.time(asked.time)}`, asked)].filter(Boolean).flat()
+  place.replaceChildren(...(found.length ? found :
+    [make("p", { class: "muted" }, "None yet: the node has not hung, and nobody has requested backtraces since this page was opened.")]))
+}
+
+// Ruby's view of the threads, then the kernel's, which works for every hang.
+function account(title, { threads = [], tasks = [], ...facts }) {
+  const ruby = (threads ?? []).map(({ name, status, tid, backtrace }) =>
+    `${name ?? "main"} (${status}${tid ? `, tid ${tid}` : ""})\n${[backtrace].flat().map((line) => `  ${line}`).join("\n")}`)
+  const kernel = (tasks ?? []).map((task) => Object.entries(task).map(([name, value]) => `${name} ${[value].flat().join(" < ")}`).join(", "))
+  const others = Object.entries(facts).map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : value}`)
+  return [make("h3", {}, title), make("pre", { tabindex: "0" }, [others.join("\n"), ...ruby, ...kernel].filter(Boolean).join("\n\n"))]
+}

@@ -1,0 +1,103 @@
+// The page: while it is visible, it receives one stream of events for all swarms, and shows one swarm.
+
+import { forget, setUpActions, showActions } from "./actions.js"
+import { showCards } from "./cards.js"
+import { find, keyed, make, mark, set } from "./dom.js"
+import { showEvents, showSuspects } from "./events.js"
+import * as format from "./format.js"
+import { badge, showNodes } from "./nodes.js"
+import { showPartitions } from "./partitions.js"
+import { clear } from "./sheet.js"
+import { current, receive, swarms } from "./state.js"
+
+let stream = null
+let due = false
+
+function listen() {
+  stream = new EventSource("live")
+  stream.addEventListener("message", ({ data }) => {
+    const message = JSON.parse(data)
+    message.swarms ? swarms.clear() : receive(message)
+    showSoon()
+  })
+  stream.addEventListener("open", () => live("live", "good"))
+  stream.addEventListener("error", () => {
+    if (stream.readyState === EventSource.CLOSED) return refused()
+    live("the page's server doesn't answer", "bad")
+  })
+}
+
+// After a log-out the page shows the login form. Otherwise too many pages are open: try again later.
+async function refused() {
+  const { status } = await fetch("threads").catch(() => ({}))
+  if (status === 401) return location.reload()
+  live("too many pages are open, or the page's server doesn't answer", "bad")
+  setTimeout(() => document.hidden || listen(), 5000)
+}
+
+function live(text, tone) {
+  set(find("live"), text)
+  mark(find("live"), "class", `live ${tone}`)
+}
+
+// Once for all messages before the next frame.
+function showSoon() {
+  if (due) return
+  due = true
+  requestAnimationFrame(() => { due = false; show() })
+}
+
+function show() {
+  const known = current()
+  find("nothing").hidden = Boolean(known)
+  find("swarm").hidden = !known
+  showSwarms(known)
+  if (!known) return
+  const { view, history, events } = known
+  showHead(known.name, view)
+  showAlarm(view)
+  if (view.nodes) showCards(view, history)
+  showNodes(view)
+  showPartitions(view)
+  showSuspects(view.suspects)
+  showEvents(events)
+  showActions(view)
+}
+
+function showSwarms(known) {
+  const links = keyed(find("swarms"), swarms.size > 1 ? [...swarms.keys()] : [], (name) =>
+    make("a", { href: `${location.pathname}#${encodeURIComponent(name)}` }, make("i"), name))
+  for (const [name, link] of links) {
+    mark(link, "aria-current", known?.name === name ? "page" : null)
+    mark(link.firstChild, "class", trouble(swarms.get(name)?.view ?? {}) ? "bad" : "good")
+  }
+}
+
+const trouble = (view) => view.away || view.crash_loop
+
+function showHead(name, view) {
+  const state = view.away ? "away" : view.state
+  document.title = `${trouble(view) ? "⚠ " : ""}${name} · skep`
+  set(find("name"), name)
+  badge(find("state"), state, format.tone(state))
+  set(find("about"), view.pid == null ? "" :
+    `up ${format.span(view.uptime)} · pid ${view.pid} · skep ${view.skep} · ruby ${view.ruby}`)
+  find("swarm").classList.toggle("away", Boolean(view.away))
+}
+
+function showAlarm(view) {
+  const loops = Object.entries(view.nodes ?? {}).filter(([, node]) => node.crash_loop).map(([id]) => id)
+  const text = view.away ? `Swarm ${current().name} is away: ${view.away}. The page shows the last known values and keeps looking.` :
+    !view.crash_loop ? "" : loops.length === 1 ? `Crash loop: node ${loops[0]} keeps crashing, and each restart is delayed longer.` :
+    `Crash loop: nodes ${loops.join(", ")} keep crashing, and each restart is delayed longer.`
+  set(find("alarm"), text)
+  find("alarm").hidden = !text
+}
+
+// A hidden page closes its stream, so that it costs the swarms nothing.
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) { stream?.close(); stream = null } else if (!stream) listen()
+})
+addEventListener("hashchange", () => { forget(); clear(); show() })
+setUpActions()
+if (!document.hidden) listen()

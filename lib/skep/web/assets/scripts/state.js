@@ -1,0 +1,33 @@
+// What the server has sent about each swarm, and which swarm is shown.
+
+import { History } from "./charts.js"
+
+export const swarms = new Map()
+
+const chosen = () => decodeURIComponent(location.hash.slice(1))
+
+export function current() {
+  return swarms.get(chosen()) ?? swarms.values().next().value
+}
+
+// One message of the stream.
+export function receive({ swarm, is, series, events, changes, point, event }) {
+  if (is) swarms.set(swarm, { name: swarm, view: is, history: new History(series), events })
+  const known = swarms.get(swarm)
+  if (!known) return
+  if (changes) known.view = merge(known.view, changes)
+  if (point) known.history.add(point)
+  if (event) known.events = [...known.events, event].slice(-100)
+}
+
+// JSON Merge Patch, RFC 7396.
+function merge(before, patch) {
+  const after = { ...before }
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete after[key]
+    else after[key] = isObject(value) && isObject(before?.[key]) ? merge(before[key], value) : value
+  }
+  return after
+}
+
+const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value)

@@ -1,0 +1,75 @@
+# frozen_string_literal: true
+
+module Skep
+  class Web
+    module Live
+      # An open page: the socket over which a browser receives server-sent events. Writing never
+      # waits. A browser that reads too slowly is disconnected, and reconnects automatically.
+      #
+      #   connection = SseConnection.new(socket, loop) { |connection| … }   # when it has closed
+      #   connection.write(SseConnection.frame(facts))
+      #   connection.close
+      class SseConnection
+        BACKLOG = 2 * 1024 * 1024 # bytes
+        private_constant :BACKLOG
+
+        # Returns one event. JSON contains no end of line.
+        def self.frame(facts) = "data: #{JSON.generate(facts)}\n\n".b.freeze
+
+        attr_reader :reservation
+
+        def initialize(socket, loop, reservation: nil, &on_close)
+          @socket = socket
+          @reservation = reservation
+          @on_close = on_close
+          @out = String.new(encoding: Encoding::BINARY)
+          @watch = loop.watch(socket) { |readable, writable| ready(readable, writable) }
+        end
+
+        def write(frame)
+          return if @socket.closed?
+
+          @out << frame
+          flush
+          disconnect if @out.bytesize > BACKLOG
+        rescue SystemCallError, IOError # the browser has gone
+          disconnect
+        end
+
+        # Closes the socket; returns nil if it was closed before.
+        def close
+          return if @socket.closed?
+
+          @watch.cancel
+          @socket.close
+          true
+        end
+
+        # Closes the socket and calls the block.
+        def disconnect = close && @on_close.call(self)
+
+        private
+
+        def ready(readable, writable)
+          flush if writable
+          read if readable && !@socket.closed?
+        rescue SystemCallError, IOError # the browser has gone
+          disconnect
+        end
+
+        # A browser sends nothing after its request: all that comes is the end.
+        def read
+          disconnect if @socket.read_nonblock(4096, exception: false).nil?
+        end
+
+        def flush
+          return if @out.empty?
+
+          written = @socket.write_nonblock(@out, exception: false)
+          @out = @out.byteslice(written..) unless written == :wait_writable
+          @watch.write = !@out.empty?
+        end
+      end
+    end
+  end
+end

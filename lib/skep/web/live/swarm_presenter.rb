@@ -1,0 +1,96 @@
+# frozen_string_literal: true
+
+module Skep
+  class Web
+    module Live
+      # What the page shows of a swarm, from its status: nodes and partitions by name, long values
+      # shortened, sums, and the numbers of its charts.
+      #
+      #   presenter = SwarmPresenter.new(status, sample)    # of a Control::ProcessSampler
+      #   presenter.to_h       # without nil, for JsonMergePatch
+      #   presenter.numbers    # => {"own" => 12_345_678, "lag" => 3, "node/0" => …}
+      class SwarmPresenter
+        NODE = %w[pid mold state assigned restarts deaths crash_loop last_exit beat_age
+                  unhealthy].freeze
+        SWARM = %w[name pid state skep ruby crash_loop uptime].freeze
+        MEMORY = %w[rss pss uss shared swap].freeze
+        SHOWN = %w[done messages rate lag partitions handler totals].freeze # in other places
+        FACTS = 20
+        TEXT = 200
+        private_constant :NODE, :SWARM, :MEMORY, :SHOWN, :FACTS, :TEXT
+
+        def initialize(status, sample)
+          @status = status
+          @sample = sample
+          @nodes = status["nodes"].to_h { |node| [node["id"].to_s, node] }
+          @rates = @nodes.transform_values { |node| rate(node) }
+          @partitions = Partitions.of(@nodes.values)
+        end
+
+        def to_h
+          @to_h ||= JsonMergePatch.without_nil(
+            **@status.slice(*SWARM), "sums" => sums, "partitions" => @partitions,
+            "nodes" => @nodes.to_h { |id, node| [id, node(id, node)] },
+            "suspects" => @status["suspects"].to_a.first(FACTS), "totals" => totals
+          )
+        end
+
+        def numbers
+          { **sums.slice("own", "shared", "rate", "lag"),
+            **@nodes.to_h { |id, node| ["node/#{id}", number(node.dig("memory", "uss"))] },
+            **@partitions.to_h { |key, one| ["lag/#{key}", one["lag"]] },
+            **@partitions.to_h { |key, one| ["rate/#{key}", one["rate"]] } }
+        end
+
+        private
+
+        # shared: memory that all have in common exists once; each node's PSS contains its part.
+        def sums
+          @sums ||= { "own" => total("uss"), "shared" => [total("pss") - total("uss"), 0].max,
+                      "rate" => @rates.values.compact.sum.round(1), "lag" => lag,
+                      "ready" => workers.count { |node| node["state"] == "ready" },
+                      "nodes" => workers.size, "spares" => @nodes.size - workers.size }
+        end
+
+        def workers = @nodes.values.select { |node| node["id"].is_a?(Integer) }
+        def total(kind) = @nodes.values.sum { |node| number(node.dig("memory", kind)) || 0 }
+
+        def lag
+          lags = @partitions.values.map { |one| one["lag"] }.compact
+          lags.sum if lags.any?
+        end
+
+        def rate(node)
+          number(@sample.rates[node["id"]])&.round(1) if node["id"].is_a?(Integer)
+        end
+
+        def node(id, node)
+          memory = node["memory"]
+          { **node.slice(*NODE), "cpu" => @sample.cpu[node["id"]]&.round(3), "rate" => @rates[id],
+            "done" => number(node["work"]["done"]),
+            "memory" => memory && memory.slice(*MEMORY), "decay" => memory && memory["decay"],
+            "hang" => node["last_hang"]&.slice("pid", "seconds_ago", "reason"),
+            "facts" => facts(node["work"]) }
+        end
+
+        # What the node's work reports, as text.
+        def facts(work)
+          work.except(*SHOWN).first(FACTS).to_h { |key, value| [short(key), short(value)] }
+        end
+
+        # Since the start of the swarm, over all of its nodes.
+        def totals
+          works = @status["works"].to_a.select { |work| work["kind"] == "kafka" }
+          works.to_h { |work| [work["group"].to_s, work["totals"]] }
+        end
+
+        def short(value)
+          text = value.is_a?(String) ? value : JSON.generate(value, allow_nan: true)
+          text.size > TEXT ? "#{text[0, TEXT]}…" : text
+        end
+
+        def number(value) = Partitions.number(value)
+      end
+    end
+  end
+end

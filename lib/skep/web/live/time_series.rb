@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+module Skep
+  class Web
+    module Live
+      # Numbers of the last quarter of an hour, one in each STEP seconds, for charts.
+      #
+      #   series = TimeSeries.new
+      #   series.add({ "lag" => 12 }, now)  # => the point of the step that has ended, if one has
+      #   series.to_h(now)                  # => {step:, at:, lines: {"lag" => [nil, 12, …]}, …}
+      #
+      # It keeps the first LIMIT lines only.
+      class TimeSeries
+        STEP = 3.0
+        STEPS = 300
+        LIMIT = 400
+        private_constant :STEP, :STEPS, :LIMIT
+
+        def initialize
+          @lines = {}
+          @last = nil
+        end
+
+        def add(numbers, now)
+          at = step(now)
+          ended = @last && at > @last[:at] ? @last : nil
+          keep(ended) if ended
+          @last = { at:, numbers: numbers.compact.first(LIMIT).to_h }
+          ended
+        end
+
+        def to_h(now)
+          first = step(now) - STEPS
+          { step: STEP, steps: STEPS, at: step(now),
+            lines: @lines.transform_values { |points| line(points, first) } }
+        end
+
+        private
+
+        def step(now) = (now / STEP).floor
+
+        def keep(point)
+          point[:numbers].each do |name, value|
+            (@lines[name] ||= {})[point[:at]] = value if @lines.key?(name) || @lines.size < LIMIT
+          end
+          @lines.each_value { |points| points.shift while old?(points, point[:at]) }
+          @lines.delete_if { |_, points| points.empty? }
+        end
+
+        def old?(points, now) = points.any? && points.first[0] <= now - STEPS
+
+        def line(points, first) = (first...(first + STEPS)).map { |at| points[at] }
+      end
+    end
+  end
+end

@@ -1,0 +1,54 @@
+# frozen_string_literal: true
+
+module Skep
+  class Web
+    # The swarms of the page by name, with the paths of their control sockets. These are the named
+    # swarms; or, if none is named, all that are or were in this user's run directory since the page
+    # first looked.
+    #
+    #   registry.paths                   # => {"billing" => "/run/skep/billing.sock"}
+    #   registry.call("billing", "quiet", wait: false)
+    #   registry.node("billing", "0")    # => that node of the swarm's status
+    class SwarmRegistry
+      def initialize(names, controls)
+        @directory = Swarm::Definition::RunDirectory.path
+        Swarm::Definition::RunDirectory.new(@directory).check unless names.empty? && controls.any?
+        sockets = [*names.map { |name| File.join(@directory, "#{name}.sock") }, *controls]
+        @seen = sockets.to_h { |path| [name_of(path), path] }
+        @all = @seen.empty?
+      end
+
+      def paths = @all ? @seen = { **@seen, **running } : @seen
+
+      # Raises RequestRefused if there is no such swarm.
+      def path(name)
+        paths[name] or raise RequestRefused.new(404, "there is no swarm #{name.inspect}")
+      end
+
+      def node(swarm, id)
+        status = Control::Client.new(path(swarm)).status
+        status["nodes"].find { |node| node["id"].to_s == id } or
+          raise RequestRefused.new(404, "swarm #{swarm} has no node #{id.inspect}")
+      rescue Control::Unreachable, Control::CommandRefused
+        raise no_answer(swarm)
+      end
+
+      def call(swarm, command, **arguments)
+        Control::Client.new(path(swarm)).call(command, **arguments)
+      rescue Control::Unreachable
+        raise no_answer(swarm)
+      end
+
+      private
+
+      def no_answer(swarm) = RequestRefused.new(503, "swarm #{swarm} doesn't answer")
+      def name_of(path) = File.basename(path, ".sock").scrub
+
+      def running
+        Dir.glob("*.sock", base: @directory).sort.to_h do |file|
+          [name_of(file), File.join(@directory, file)]
+        end
+      end
+    end
+  end
+end

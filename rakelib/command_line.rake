@@ -1,0 +1,18 @@
+# frozen_string_literal: true
+
+# The manual page and the shells' completions are files of the gem, made of what --help says. They
+# are committed, so that `gem build` needs no other step. test/command_line_files_test.rb fails
+# where they are out of date.
+
+task :command_line do
+  $LOAD_PATH.unshift(File.expand_path("../lib", __dir__))
+  require_relative "command_line_files"
+end
+
+desc "Write man/skep.1 from the commands' options"
+task(man: :command_line) { CommandLineFiles.write("man/skep.1") }
+
+desc "Write completions/ for bash, zsh and fish from the commands' options"
+task completions: :command_line do
+  CommandLineFiles.write(*CommandLineFiles::ALL.keys.grep(%r{\Acompletions/}))
+end

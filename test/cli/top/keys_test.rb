@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/cli"
+require "skep/cli/top"
+require "support/fakes"
+
+# The keys of `skep top`: how they are read, and what they do.
+class TopKeysTest < Skep::TestCase
+  Top = Skep::CLI::Top
+  private_constant :Top
+
+  test "escape sequences become keys" do
+    assert_equal ["j", :up, :down, :page_down, :home, "q"],
+                 Top::KeyParser.new.keys("j\e[A\eOB\e[6~\e[1~q")
+    assert_equal [:down], Top::KeyParser.new.keys("\e[1;5P\e[B").compact
+  end
+
+  test "the beginning of a key waits for its rest, until it is flushed as an escape" do
+    parser = Top::KeyParser.new
+    assert_empty parser.keys("\e")
+    assert_predicate parser, :incomplete?
+    assert_equal [:up], parser.keys("[A")
+    refute_predicate parser, :incomplete?
+    assert_empty parser.keys("\e[")
+    assert_equal [[:escape], []], [parser.flush, parser.flush]
+  end
+
+  test "any bytes are parsed to their end" do
+    random = Random.new(7)
+    100.times { Top::KeyParser.new.keys(random.bytes(200) + ("\e[" * 20)) }
+    assert_equal ["x"], Top::KeyParser.new.keys("\e\e\ex").last(1)
+  end
+
+  test "a key that can't be undone acts only after y" do
+    { "r" => ["restart", { node: 0 }], "R" => ["restart", {}], "s" => ["stop", {}],
+      "Q" => ["quiet", {}], "-" => ["scale", { nodes: 1 }] }.each do |key, command|
+      model, poller, bindings = bindings_for_two_nodes
+      bindings.press(key)
+      assert_match(/\?\z/, model.prompt)
+      bindings.press("n")
+      assert_equal [nil, []], [model.prompt, poller.commands]
+      [key, "y"].each { |pressed| bindings.press(pressed) }
+      assert_equal [command], poller.commands
+    end
+  end
+
+  test "+ and b send their command at once; j selects the next node; q quits" do
+    model, poller, bindings = bindings_for_two_nodes
+    %w[+ + b].each { |key| bindings.press(key) }
+    assert_equal [["scale", { nodes: 3 }], ["scale", { nodes: 4 }], ["backtraces", {}]],
+                 poller.commands
+    assert_equal "backtraces: done", model.message
+    bindings.press("j")
+    assert_equal 1, model.selected
+    refute_predicate bindings, :quit?
+    bindings.press("q")
+    assert_predicate bindings, :quit?
+  end
+
+  test "backtraces that were asked for are shown, the selected node's first" do
+    model, _, bindings = bindings_for_two_nodes
+    bindings.observe([traces(0)])
+    assert_nil model.pager
+    %w[j b].each { |key| bindings.press(key) }
+    bindings.observe([traces(0)])
+    bindings.observe([traces(1)])
+    assert_match(/node 1/, model.pager.lines(1).first)
+    bindings.press("x")
+    assert_nil model.pager
+  end
+
+  private
+
+  def bindings_for_two_nodes
+    nodes = Array.new(2) { |id| { "id" => id, "work" => {} } }
+    model = Top::Model.new({ "name" => "a", "nodes" => nodes })
+    poller = Fakes::TopPoller.new
+    [model, poller, Top::KeyBindings.new(model, poller)]
+  end
+
+  def traces(node)
+    { "event" => "node_backtraces", "node" => node, "pid" => 1,
+      "threads" => [{ "thread" => "main", "status" => "run", "backtrace" => ["a.rb:1"] }] }
+  end
+end

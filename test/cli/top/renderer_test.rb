@@ -1,0 +1,148 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "json"
+require "skep/cli"
+require "skep/cli/top"
+require "support/fakes"
+
+# The lines that `skep top` draws of a swarm's status and a size.
+class TopRendererTest < Skep::TestCase
+  Top = Skep::CLI::Top
+  SIZES = [[24, 80], [50, 200], [10, 40], [6, 20], [3, 10], [1, 1]].freeze
+  private_constant :Top, :SIZES
+
+  test "each node has a row with its state" do
+    lines = draw(model(node(0), node(1, "state" => "booting", "pid" => 43)))
+    assert_includes lines, "> 0       42 ready     0.4s   12 ██▒▒▒▒▒▒▒▒▒▒▒   2.0M   8.0M     11 " \
+                           "  1 SIGKILL"
+    assert lines.any?(/\A  1       43 booting /)
+  end
+
+  test "the header has the swarm's state and totals" do
+    lines = draw(model(node(0), node(1)), columns: 100)
+    assert_match(/\Abilling   running   up 1h 1m   2 ready   pid \d+ /, lines.first)
+    totals = %r{\Acpu 25%   nodes' memory 4\.0M   supervisor's \S+M   21 done/s   restarts 2\z}
+    assert_match(totals, lines[1])
+  end
+
+  test "no text makes the lines exceed their size" do
+    long = "注文\e[2J" * 40
+    nodes = Array.new(30) { |id| node(id, "last_exit" => { "signal" => long }) }
+    model = model(*nodes, "name" => long, "crash_loop" => true)
+    event = { "time" => "2026-01-31T10:00:00", "event" => long, "node" => long }
+    model.add([event] * 50)
+    model.problem = model.message = long
+    SIZES.each { |rows, columns| assert_fits(draw(model, rows:, columns:), rows, columns) }
+    model.pager = Top::Pager.help
+    SIZES.each { |rows, columns| assert_fits(draw(model, rows:, columns:), rows, columns) }
+  end
+
+  test "escape sequences in names and events are spelt out" do
+    model = model(node(0, "state" => "\e[31mready"), "name" => "\e[2J\a")
+    model.add([{ "time" => "\e]0;x\a", "event" => "a\nb", "level" => "warn", "topic" => "\e[H" }])
+    drawn = draw(model, columns: 200).join
+    refute_match(/[\e\a\n]/, drawn)
+    assert_includes drawn, "^[[2J^G"
+  end
+
+  test "the lines with colours differ from those without by colours only" do
+    styled = Top::Renderer.new(Top::Styler.new(color: true))
+                          .lines(model(node(0)), rows: 24, columns: 80).join
+    assert_equal draw(model(node(0))).join, styled.gsub(/\e\[[\d;]*m/, "")
+    assert_match(/\e\[32m/, styled)
+  end
+
+  test "without Unicode all characters are ASCII" do
+    renderer = Top::Renderer.new(Top::Styler.new(color: false, unicode: false))
+    drawn = renderer.lines(model(node(0), "name" => "注文"), rows: 24, columns: 80).join
+    assert_predicate drawn, :ascii_only?
+    assert_includes drawn, "#====="
+  end
+
+  test "a narrow terminal leaves out the least important columns" do
+    head = draw(model(node(0)), columns: 50).grep(/node /).first
+    assert_equal %w[node state beat cpu% uss rate/s rst], head.split
+    assert_equal %w[node pid state beat cpu% memory uss shared rate/s restarts last exit],
+                 draw(model(node(0)), columns: 200).grep(/node /).first.split
+  end
+
+  test "there is a column for lag only if a node reports one" do
+    lines = draw(model(node(0, "work" => { "lag" => 12 })), columns: 100)
+    assert_includes lines.grep(/node /).first.split, "lag"
+    assert lines.any?(/\Acpu .*   lag 12   restarts 1\z/)
+    refute_includes draw(model(node(0))).grep(/node /).first.split, "lag"
+  end
+
+  test "the selected node is always among the rows" do
+    model = model(*Array.new(100) { |id| node(id) })
+    model.select(60)
+    lines = draw(model)
+    assert lines.any?(/\A> 60 /)
+    assert lines.any?(/nodes \d+ to \d+ of 100/)
+    model.select(1000)
+    assert draw(model).any?(/\A> 99 /)
+  end
+
+  test "crash loops, suspects and unhealthy nodes are lines of the header" do
+    suspect = { "in_flight" => "orders/0@41", "crashes" => 3, "alone" => 2, "ends" => [] }
+    lines = draw(model(node(0, "crash_loop" => true), node(1, "unhealthy" => "no database"),
+                       "suspects" => [suspect] * 4), columns: 100)
+    assert lines.any?("crash loop: node 0 keeps crashing; restarts are delayed")
+    assert lines.any?("suspect: orders/0@41 was in flight at 3 crashes, alone at 2")
+    assert lines.any?("and 2 more suspects")
+    assert lines.any?("unhealthy: node 1 reports: no database")
+  end
+
+  test "the last events are shown, without those of level debug" do
+    model = model(node(0))
+    model.add([{ "event" => "mold_booting", "level" => "debug" },
+               { "time" => "2026-01-31T10:00:01.5Z", "event" => "node_died", "level" => "warn",
+                 "node" => 0, "signal" => "KILL" }])
+    lines = draw(model)
+    assert lines.any?("10:00:01 node_died          node=0 signal=KILL")
+    refute lines.any?(/mold_booting/)
+  end
+
+  test "a prompt is the last line" do
+    model = model(node(0))
+    model.prompt = "restart node 0?"
+    assert_equal "restart node 0? y/n", draw(model).last
+  end
+
+  test "a swarm without nodes is drawn" do
+    assert_fits(draw(model), 24, 80)
+  end
+
+  test "the plain output has a row for every node" do
+    model = model(*Array.new(99) { |id| node(id) })
+    lines = Top::Renderer.new(Top::Styler.new(color: false)).plain(model, columns: 160)
+    assert_equal 99, lines.grep(/\A  \d+ .* ready/).size
+  end
+
+  private
+
+  def assert_fits(lines, rows, columns)
+    assert_operator lines.size, :<=, rows
+    lines.each { |line| assert_operator Skep::CLI::UI::DisplayWidth.of(line), :<=, columns }
+  end
+
+  def draw(model, rows: 24, columns: 80)
+    Top::Renderer.new(Top::Styler.new(color: false)).lines(model, rows:, columns:)
+  end
+
+  def model(*nodes, **facts)
+    status = { "name" => "billing", "state" => "running", "uptime" => 3661.2,
+               "pid" => Process.pid, "skep" => "1", "ruby" => "3", "suspects" => [],
+               "nodes" => nodes, **facts.transform_keys(&:to_s) }
+    Top::Model.new(status, sampler: Fakes::ProcessSampler.new).tap do |model|
+      model.update(status, Skep::OS.now, local: true)
+    end
+  end
+
+  def node(id, facts = {})
+    { "id" => id, "pid" => 42, "state" => "ready", "restarts" => 1, "crash_loop" => false,
+      "last_exit" => { "signal" => "KILL" }, "beat_age" => 0.44, "unhealthy" => nil,
+      "memory" => { "uss" => 2 << 20, "shared" => 8 << 20 }, "work" => { "done" => 3 }, **facts }
+  end
+end

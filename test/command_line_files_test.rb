@@ -1,0 +1,19 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "../rakelib/command_line_files"
+
+class CommandLineFilesTest < Skep::TestCase
+  ROOT = File.expand_path("..", __dir__)
+  private_constant :ROOT
+
+  CommandLineFiles::ALL.each_key do |path|
+    test "#{path} is what the commands say today: else `rake man completions`" do
+      assert_equal CommandLineFiles.text(path), File.read("#{ROOT}/#{path}", encoding: "UTF-8")
+    end
+  end
+
+  test "each of them is a file of the gem" do
+    assert_empty CommandLineFiles::ALL.keys - Gem::Specification.load("#{ROOT}/skep.gemspec").files
+  end
+end

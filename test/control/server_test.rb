@@ -1,0 +1,150 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tmpdir"
+require "skep/control"
+
+# The control socket, served by a real loop for a supervisor that has one command.
+class ControlServerTest < Skep::TestCase
+  Supervisor = Struct.new(:loop, :config, :stopped) do
+    def snapshot = { name: "a", nodes: [], secret: "s" }
+    def stop = self.stopped = true
+    def changes = @changes ||= Changes.new
+  end
+  Changes = Struct.new(:done) do
+    def restart(_, &done) = self.done = done
+  end
+
+  def setup
+    @directory = Dir.mktmpdir
+    @path = File.join(@directory, "a.sock")
+    config = Skep::Swarm::Definition::Config.new("a", { control: @path }, tasks: [{}])
+    @supervisor = Supervisor.new(Skep::OS::EventLoop.new, config, false)
+    @server = Skep::Control::Server.new
+    @server.configured(@supervisor)
+  end
+
+  def teardown
+    @server.on_close
+    @supervisor.loop.close
+    FileUtils.remove_entry(@directory)
+  end
+
+  test "answers one line and closes" do
+    assert_equal({ "v" => 1, "status" => { "name" => "a", "nodes" => [], "secret" => "[secret]" } },
+                 asked('{"v":1,"command":"status"}'))
+  end
+
+  test "passes a command on, within the loop" do
+    assert_equal({ "v" => 1, "done" => "stop" }, asked('{"command":"stop"}'))
+    @supervisor.loop.turn(0)
+    assert @supervisor.stopped
+  end
+
+  test "answers nonsense with a sentence" do
+    ["nonsense", "[]", "1", "null", "{}", '{"command":"exit"}', "\xFF\xFE", '{"command":{"a":[]}}',
+     '"command"'].each do |request|
+      assert_match(/: there are status|one line of JSON/, asked(request)["error"])
+    end
+  end
+
+  test "closes a client that says too much" do
+    client = UNIXSocket.new(@path)
+    assert_raises(Errno::EPIPE, Errno::ECONNRESET) do
+      loop do
+        client.write_nonblock("x" * 60_000, exception: false)
+        @supervisor.loop.turn(0)
+      end
+    end
+    client.close
+  end
+
+  test "lives with a client that says nothing, and one that goes" do
+    silent = UNIXSocket.new(@path)
+    UNIXSocket.new(@path).close
+    3.times { @supervisor.loop.turn(0) }
+
+    assert asked('{"command":"status"}').key?("status")
+    silent.close
+  end
+
+  test "answers who asks, though as many as may be there say nothing or don't read" do
+    silent = Array.new(100) do |index|
+      UNIXSocket.new(@path).tap do |client|
+        client.puts('{"command":"status"}') if index.odd?
+        @supervisor.loop.turn(0)
+      end
+    end
+    assert_equal "a", asked('{"v":1,"command":"status"}')["status"]["name"]
+  ensure
+    silent.each(&:close)
+  end
+
+  test "answers who waits for the end of a restart, whoever else comes" do
+    waiting = UNIXSocket.new(@path)
+    waiting.puts('{"command":"restart"}')
+    3.times { @supervisor.loop.turn(0) }
+    others = Array.new(100) { UNIXSocket.new(@path).tap { @supervisor.loop.turn(0) } }
+    @supervisor.changes.done.call(nil)
+    assert_equal({ "v" => 1, "done" => "restart" }, JSON.parse(waiting.read))
+  ensure
+    [waiting, *others].each(&:close)
+  end
+
+  test "answers what can't be done with a sentence" do
+    def (@supervisor.changes).restart(*) = raise(ArgumentError, "no")
+    error = asked('{"command":"restart"}')["error"]
+
+    assert_match(/the command failed: no \(ArgumentError\)/, error)
+  end
+
+  test "is the owner's alone, and gone at the end" do
+    assert_equal 0o600, File.stat(@path).mode & 0o777
+    @server.on_close
+    refute_path_exists @path
+  end
+
+  test "leaves at its end what another swarm has put in its place" do
+    File.unlink(@path)
+    other = UNIXServer.new(@path)
+    @server.on_close
+    assert_path_exists @path
+  ensure
+    other&.close
+  end
+
+  test "makes a removed socket again when it is told to reopen, and only then" do
+    File.unlink(@path)
+    @server.reopen
+    assert asked('{"command":"status"}').key?("status")
+    before = File.lstat(@path).ino
+    @server.reopen
+    assert_equal before, File.lstat(@path).ino
+    @server.on_close
+    refute_path_exists @path
+  end
+
+  test "says why it can't be" do
+    config = Skep::Swarm::Definition::Config.new("a", { control: "/#{'x' * 200}" }, tasks: [{}])
+    error = assert_raises(Skep::Control::CannotListen) do
+      Skep::Control::Server.new.configured(Supervisor.new(@supervisor.loop, config))
+    end
+
+    assert_match(/can't be made, .*name another with control:/, error.message)
+  end
+
+  private
+
+  def asked(request)
+    client = UNIXSocket.new(@path)
+    client.write("#{request}\n")
+    by = deadline(10)
+    until client.wait_readable(0) || seconds_until(by).zero?
+      @supervisor.loop.turn(seconds_until(by))
+    end
+    @supervisor.loop.turn(0)
+    JSON.parse(client.read)
+  ensure
+    client.close
+  end
+end

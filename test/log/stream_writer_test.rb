@@ -1,0 +1,95 @@
+# frozen_string_literal: true
+
+require "fcntl"
+require "tempfile"
+require "test_helper"
+require "skep/log"
+
+class StreamWriterTest < Skep::TestCase
+  def setup
+    @reader, @writer = IO.pipe
+    @stream = Skep::Log::StreamWriter.new(@writer)
+  end
+
+  def teardown = [@reader, @writer].each { |io| io.close unless io.closed? }
+
+  test "writes lines" do
+    @stream.write("one\n")
+
+    assert_equal "one\n", @reader.readpartial(100)
+  end
+
+  test "never blocks on a full pipe, and goes on when the reader has read" do
+    loop = Skep::OS::EventLoop.new
+    @stream.loop = loop
+    lines = Array.new(3_000) { |i| "#{i} #{'x' * 100}\n" }
+    lines.each { |line| @stream.write(line) }
+    read = +""
+    until read.count("\n") == lines.size
+      read << @reader.read_nonblock(65_536)
+      loop.turn(0)
+    end
+
+    assert_equal lines.join, read
+    assert_equal 0, @stream.lost
+    loop.close
+  end
+
+  test "loses no line of a file to a signal" do
+    loop = Skep::OS::EventLoop.new
+    Tempfile.create do |file|
+      stream = Skep::Log::StreamWriter.new(file)
+      stream.loop = loop
+      stormed { 20_000.times { stream.write("line\n") } }
+      stream.drain
+
+      assert_equal [0, 100_000], [stream.lost, file.size]
+    end
+  ensure
+    loop.close
+  end
+
+  test "writes what it has before it closes, whatever signals come" do
+    stormed do
+      2_000.times do
+        reader, writer = IO.pipe
+        Skep::Log::StreamWriter.new(writer).tap { |stream| stream.write("line\n") }.close
+        assert_equal "line\n", reader.read
+        reader.close
+      end
+    end
+  end
+
+  test "counts what it must drop" do
+    line = "#{'x' * 9_999}\n"
+    300.times { @stream.write(line) }
+
+    assert_operator @stream.lost, :>, 100
+  end
+
+  test "forgets what is lost once that is told, and not before" do
+    line = "#{"x" * 9_999}\n"
+    300.times { @stream.write(line) }
+    lost = @stream.lost
+    @stream.write("they are lost\n" * 1_000, reports: lost)
+    assert_equal lost + 1, @stream.lost
+
+    @stream.drain while @reader.read_nonblock(65_536, exception: false).is_a?(String)
+    @stream.write("they are lost\n", reports: lost + 1)
+    assert_equal [0, "they are lost\n"], [@stream.lost, @reader.readpartial(100)]
+  end
+
+  test "lives on when the reader has gone" do
+    @reader.close
+    @stream.write("to nobody\n")
+
+    assert_equal 1, @stream.lost
+  end
+
+  test "leaves the stream blocking for those who share it" do
+    @writer.fcntl(Fcntl::F_SETFL, @writer.fcntl(Fcntl::F_GETFL) & ~Fcntl::O_NONBLOCK)
+    @stream.write("x\n")
+
+    assert_equal 0, @writer.fcntl(Fcntl::F_GETFL) & Fcntl::O_NONBLOCK
+  end
+end

@@ -1,0 +1,93 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "snapshots"
+
+class PrometheusTextTest < Skep::TestCase
+  ROOT = File.expand_path("../..", __dir__)
+  ROW = /^\| `(skep_\w+)` \| (\w+) \| ([^|]*) \| ([^|]*) \|$/
+  private_constant :ROOT, :ROW
+
+  test "writes what each metric is before its series, in the catalog's order" do
+    exposition = Skep::Metrics::PrometheusText.new
+    exposition.add("skep_suspects", 1)
+    exposition.add("skep_uptime_seconds", 2.5)
+    assert_equal <<~TEXT, exposition.to_s
+      # HELP skep_uptime_seconds Time since the swarm was started.
+      # TYPE skep_uptime_seconds gauge
+      skep_uptime_seconds 2.5
+      # HELP skep_suspects What was in flight when nodes crashed, and may be the cause.
+      # TYPE skep_suspects gauge
+      skep_suspects 1
+    TEXT
+  end
+
+  test "escapes what a label may hold" do
+    exposition = Skep::Metrics::PrometheusText.new
+    exposition.add("skep_events_total", 1, event: "a\\b\n\"c\"\xFF")
+    assert_includes exposition.to_s, "skep_events_total{event=\"a\\\\b\\n\\\"c\\\"\uFFFD\"} 1\n"
+  end
+
+  test "puts flags as 1 and 0, and nothing that is no number" do
+    exposition = Skep::Metrics::PrometheusText.new
+    [true, false, nil, "many", [1]].each_with_index do |value, node|
+      exposition.add("skep_node_assigned", value, node:)
+    end
+    assert_equal ['skep_node_assigned{node="0"} 1', 'skep_node_assigned{node="1"} 0'],
+                 exposition.to_s.lines(chomp: true).grep_v(/^#/)
+  end
+
+  test "adds a histogram's buckets up to what Prometheus wants" do
+    exposition = Skep::Metrics::PrometheusText.new
+    histogram = Skep::Swarm::Stats::Histogram.new
+    [4_000_000, 5_000_000, 5_100_000, 7_000_000_000_000].each { |one| histogram.add(one) }
+    exposition.add("skep_recovery_seconds", histogram.to_plain)
+    text = exposition.to_s
+    ['bucket{le="0.005"} 2', 'bucket{le="0.01"} 3', 'bucket{le="1800.0"} 3', 'bucket{le="+Inf"} 4',
+     "sum 7000.0141", "count 4"].each do |line|
+      assert_includes text, "skep_recovery_seconds_#{line}\n"
+    end
+  end
+
+  # A node can say what it likes of its work.
+  test "puts nothing for what is no number, or no histogram" do
+    text = Skep::Metrics::PrometheusText.new
+    [{}, { "buckets" => nil }, [], "1", nil,
+     { "count" => 1, "sum" => 1, "buckets" => [] }].each do |odd|
+      text.add("skep_kafka_lag", odd, topic: odd)
+      text.add("skep_handler_seconds", odd, work: 0)
+      text.add("skep_node_done_total", odd, node: 0)
+    end
+    assert_equal "", text.to_s
+  end
+
+  test "is what docs/reference/metrics.md says there is" do
+    rows = File.read("#{ROOT}/docs/reference/metrics.md", encoding: "UTF-8").scan(ROW)
+    told = rows.map { |name, type, labels, help| [name, type, labels.delete("`").strip, help] }
+    there = Skep::Metrics::Definitions::ALL.map do |name, metric|
+      [name, metric.type, metric.labels.join(", "), metric.help.delete_suffix(".")]
+    end
+    assert_equal there, told
+  end
+
+  # Else a query is always empty.
+  test "has all that the dashboard asks for" do
+    asked = File.read("#{ROOT}/examples/grafana/skep.json").scan(/skep_\w+/).uniq
+    refute_empty asked
+    names = asked.map { |name| name.sub(/_(bucket|sum|count)\z/, "") }
+    assert_empty names - Skep::Metrics::Definitions::ALL.keys
+  end
+
+  test "has a dashboard whose panels don't lie over each other, and ask any data source" do
+    dashboard = JSON.parse(File.read("#{ROOT}/examples/grafana/skep.json"))
+    cells = dashboard["panels"].flat_map do |panel|
+      x, y, w, h = panel["gridPos"].values_at("x", "y", "w", "h")
+      [*x...(x + w)].product([*y...(y + h)])
+    end
+    assert_equal cells.uniq.size, cells.size
+    assert_operator cells.map(&:first).max, :<, 24
+    assert_equal dashboard["panels"].size, dashboard["panels"].map { |panel| panel["id"] }.uniq.size
+    sources = dashboard["panels"].filter_map { |panel| panel.dig("datasource", "uid") }
+    assert_equal ["${datasource}"], sources.uniq
+  end
+end

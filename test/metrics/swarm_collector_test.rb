@@ -1,0 +1,69 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "snapshots"
+
+class SwarmCollectorTest < Skep::TestCase
+  include Snapshots
+
+  test "tells of the swarm, its nodes and its supervisor" do
+    spare = node("spare 0", task: nil, state: "spare", memory: nil, beat_age: nil, pid: nil)
+    told = figures(status(nodes: [node(0, restarts_by: { "signal" => 2, "memory_limit" => 1 }),
+                                  node(1, state: "waiting", crash_loop: true, unhealthy: "no disk"),
+                                  spare]))
+    {
+      'skep_build_info{swarm="billing",version="1.2.3",ruby="3.4.1"}' => "1",
+      'skep_swarm_state{state="running"}' => "1", 'skep_swarm_state{state="quiet"}' => "0",
+      "skep_nodes_wanted" => "2", 'skep_nodes{state="ready"}' => "1",
+      'skep_nodes{state="spare"}' => "1",
+      'skep_node_state{node="1",state="waiting"}' => "1", 'skep_node_crash_loop{node="1"}' => "1",
+      'skep_node_unhealthy{node="1"}' => "1", 'skep_node_memory_bytes{node="0",kind="uss"}' => "1",
+      'skep_node_beat_age_seconds{node="0"}' => "0.25", 'skep_node_done_total{node="0"}' => "7",
+      'skep_node_restarts_total{node="0",reason="signal"}' => "2",
+      'skep_node_restarts_total{node="0",reason="memory_limit"}' => "1",
+      'skep_node_restarts_total{node="1",reason="hung"}' => "0",
+      'skep_events_total{event="node_died"}' => "2", "skep_recovery_seconds_count" => "2",
+      'skep_recovery_seconds_bucket{le="0.025"}' => "1", "skep_answer_seconds" => "0.0021",
+      'skep_supervisor_memory_bytes{kind="rss"}' => "12000000",
+      "skep_supervisor_descriptors" => "21"
+    }.each { |series, value| assert_equal value, told[series], series }
+    refute told.key?('skep_node_beat_age_seconds{node="spare 0"}')
+    refute told.key?('skep_node_memory_bytes{node="spare 0",kind="rss"}')
+  end
+
+  test "tells of a group's work, and of a partition once" do
+    row = { "topic" => "orders", "partition" => 3, "held" => true, "position" => 10, "end" => 12,
+            "lag" => 2 }
+    works = [work(kind: "kafka", group: "billing", totals: { "messages" => 5 },
+                  handler: { "count" => 1, "sum" => 0.2, "buckets" => [[0.2, 1]] })]
+    nodes = [node(0, work: kafka(row, { **row, "partition" => 4, "held" => false })),
+             node(1, work: kafka({ **row, "lag" => nil }))]
+    told = figures(status(works:, nodes:))
+    {
+      'skep_kafka_messages_total{work="0",group="billing"}' => "5",
+      'skep_kafka_retries_total{work="0",group="billing"}' => "0",
+      'skep_handler_seconds_bucket{work="0",group="billing",le="0.25"}' => "1",
+      'skep_kafka_partitions{node="0",group="billing"}' => "1",
+      'skep_kafka_end{group="billing",topic="orders",partition="3"}' => "12"
+    }.each { |series, value| assert_equal value, told[series], series }
+    assert_equal 1, told.keys.grep(/skep_kafka_position/).size
+  end
+
+  test "tells what another kind of work counts" do
+    told = figures(status(works: [work(kind: "mail", totals: { "sent" => 4, "bounced" => 1 })]))
+    assert_equal %w[4 1], told.values_at('skep_work_total{work="0",name="sent"}',
+                                         'skep_work_total{work="0",name="bounced"}')
+  end
+
+  test "survives whatever a node says of its work" do
+    [{ "kind" => "kafka" }, { "kind" => "kafka", "partitions" => [1, nil, { "held" => true }] },
+     { "kind" => "kafka", "partitions" => "all", "group" => [] },
+     { "done" => "a lot" }].each do |work|
+      assert_equal "2", figures(status(nodes: [node(0, work:), node(1)]))["skep_nodes_wanted"]
+    end
+  end
+
+  private
+
+  def kafka(*rows) = { "kind" => "kafka", "group" => "billing", "partitions" => rows }
+end

@@ -1,0 +1,50 @@
+# frozen_string_literal: true
+
+# `skep run --pidfile PATH`, without FILE in a directory with swarm.rb: the file has the
+# supervisor's pid from its start to its end, an upgrade keeps it, a second swarm is refused it, and
+# one that a killed supervisor has left is replaced.
+require_relative "scenario"
+
+Scenario.play do
+  pidfile = "#{directory}/idle.pid"
+  with_pidfile = { arguments: ["--pidfile", pidfile], named: false }
+  File.write(pidfile, "#{Process.ppid}\n") # stale: its process is no supervisor
+
+  first = run_swarm(IDLE, **with_pidfile)
+  first.await("node_ready", times: 3)
+  must("write its pid: #{File.read(pidfile)}") { File.read(pidfile) == "#{first.pid}\n" }
+
+  second = run_swarm(IDLE.sub("idle", "other"), **with_pidfile)
+  must("refuse a second swarm with 78") { second.wait.exitstatus == 78 }
+  must("say why in one sentence: #{second.stderr}") do
+    taken = /\Askep: the pidfile \S+ belongs to a running supervisor \(pid #{first.pid}\): .*\n\z/
+    second.stderr.match?(taken)
+  end
+  must("leave the first's") { File.read(pidfile) == "#{first.pid}\n" }
+
+  if Skep::OS.native?
+    File.unlink("#{first.directory}/swarm.rb") # the next program has no default file to find
+    said = first.skep("upgrade", "idle")
+    must("upgrade: #{said}") { said.nil? }
+    first.await("upgrade_finished")
+    must("keep it over an upgrade") { File.read(pidfile) == "#{first.pid}\n" }
+    third = run_swarm(IDLE.sub("idle", "third"), **with_pidfile)
+    must("still refuse others it: #{third.stderr}") { third.wait.exitstatus == 78 }
+  end
+
+  first.signal(:KILL)
+  first.wait
+  must("be left by a supervisor that is killed") { File.exist?(pidfile) }
+  fourth = run_swarm(IDLE, **with_pidfile)
+  fourth.await("node_ready", times: 3)
+  must("be replaced") { File.read(pidfile) == "#{fourth.pid}\n" }
+  must("stop with 0: #{fourth.account}") { fourth.stop.exitstatus == 0 }
+  must("be removed at the end") { !File.exist?(pidfile) }
+
+  File.write(pidfile, "the only copy")
+  fifth = run_swarm(IDLE, **with_pidfile)
+  must("refuse what is no pidfile: #{fifth.stderr}") do
+    fifth.wait.exitstatus == 78 && fifth.stderr.include?("its content is no pid") &&
+      File.read(pidfile) == "the only copy"
+  end
+end

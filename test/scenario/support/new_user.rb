@@ -1,0 +1,56 @@
+# frozen_string_literal: true
+
+require "fileutils"
+require_relative "typist"
+
+# Somebody that has just cloned the repository, in directories and a GEM_HOME of their own.
+#
+#   user = NewUser.new(directory)
+#   user.builder.type("gem build skep.gemspec -o skep.gem")   # in a clone, without what is ignored
+#   user.typist.start("skep run hello.rb")                    # in an empty directory
+#   user.typist(kafka: true)                                  # where karafka-rdkafka is installed
+#   user.write("hello.rb", source)
+#   user.close
+class NewUser
+  ROOT = File.expand_path("../../..", __dir__)
+  IGNORED = %w[.git .bundle Gemfile.lock tmp vendor].freeze
+
+  # Gem paths that have karafka-rdkafka: what `gem install` does where there is a network.
+  def self.kafka_paths = Gem.path.select { |path| Dir["#{path}/gems/karafka-rdkafka-*"].any? }
+
+  def initialize(home)
+    @home = home
+    @typists = []
+    Dir.mkdir(mine)
+  end
+
+  def builder = typist_in(checkout)
+  def typist(kafka: false) = typist_in(mine, gems: kafka ? NewUser.kafka_paths : [])
+  def write(name, source) = File.write("#{mine}/#{name}", source)
+  def installed = Dir.children("#{@home}/gems/gems")
+  def close = @typists.each(&:close)
+
+  private
+
+  def mine = "#{@home}/mine"
+
+  def typist_in(directory, gems: [])
+    Typist.new(directory, environment(gems)).tap { |typist| @typists << typist }
+  end
+
+  # As a clone has it, with what isn't committed yet.
+  def checkout
+    Dir.mkdir(clone = "#{@home}/skep")
+    FileUtils.cp_r((Dir.children(ROOT) - IGNORED).map { |name| "#{ROOT}/#{name}" }, clone)
+    FileUtils.rm(Dir["#{clone}/lib/skep/*.so"])
+    clone
+  end
+
+  # Nothing of Bundler's.
+  def environment(gems)
+    { "PATH" => "#{@home}/gems/bin:#{RbConfig::CONFIG["bindir"]}:#{ENV.fetch("PATH")}",
+      "HOME" => @home, "LANG" => "C.UTF-8", "MAKEFLAGS" => "-j2",
+      "SKEP_RUN_DIR" => "#{@home}/run",
+      "GEM_HOME" => "#{@home}/gems", "GEM_PATH" => ["#{@home}/gems", *gems].join(":") }
+  end
+end

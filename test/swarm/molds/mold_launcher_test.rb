@@ -1,0 +1,58 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tmpdir"
+require "skep/swarm"
+
+# Real mold processes, up to their first message.
+class MoldLauncherTest < Skep::TestCase
+  MoldLauncher = Skep::Swarm::Molds::MoldLauncher
+  SOURCE = "Skep.swarm(ARGV.join) { |swarm| swarm.work { |node| node.wait } }"
+  FORK = <<~RUBY
+    require "skep"
+    swarm = Skep.swarm("here") { |swarm| swarm.work { } }
+    $stdout.sync = true
+    launcher = Skep::Swarm::Molds::MoldLauncher::Fork.new(swarm)
+    pid, channel = launcher.start(0, close_in_child: -> { puts "closed in \#{Process.pid}" })
+    message = channel.take(timeout: 20)
+    puts [launcher.file, launcher.program?, message.type, message["name"],
+          Process.getpgid(pid) == pid].inspect, pid
+    channel.close
+    Process.wait(pid)
+  RUBY
+  private_constant :MoldLauncher, :SOURCE, :FORK
+
+  test "Exec starts a Ruby that loads the file with its arguments, and leads a process group" do
+    first_message(SOURCE, arguments: %w[one two]) do |message, pid|
+      assert_equal ["loaded", "onetwo", pid], [message.type, message["name"], Process.getpgid(pid)]
+    end
+  end
+
+  test "Exec starts a mold that refuses a file with an error, as a sentence" do
+    first_message("Skep.swarm('a', (") do |message,|
+      assert_equal ["refused", 78], [message.type, message["exit_code"]]
+      assert_match(/swarm\.rb: line 1: syntax error/, message["sentence"])
+    end
+  end
+
+  test "Fork starts the mold as a fork of the program, without what is the supervisor's" do
+    out, err, status = run_program(FORK)
+    assert_equal ["", 0], [err, status.exitstatus]
+    closed, facts, pid = out.lines(chomp: true)
+    assert_equal ["closed in #{pid}", '["here", true, "loaded", "here", true]'], [closed, facts]
+  end
+
+  private
+
+  def first_message(source, arguments: [])
+    Dir.mktmpdir do |folder|
+      File.write("#{folder}/swarm.rb", source)
+      launcher = MoldLauncher::Exec.new("#{folder}/swarm.rb", arguments:)
+      pid, channel = launcher.start(0)
+      yield channel.take(timeout: 20), pid
+    ensure
+      channel&.close # which ends the mold
+      Process.wait(pid) if pid
+    end
+  end
+end

@@ -1,0 +1,160 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+# With a real loop, node and slot; the processes do nothing.
+class NodeExitsTest < Skep::TestCase
+  Swarm = Skep::Swarm
+  Exit = Swarm::IPC::ExitStatus
+  Config = Struct.new(:restart_window, :kill_timeout)
+  Mold = Struct.new(:number, :live) do
+    def live? = live
+    def kill = self.live = false
+  end
+  # In place of the channel, BootQueue, Replacements, Restarter, GracePeriod, Scoreboard and
+  # CgroupMemory: records what follows.
+  class Calls < Array
+    attr_writer :oom
+
+    def oom?(_status) = @oom
+    def cancel(_slot) = push(:cancel)
+    def start_next = push(:start_next)
+    def after(_slot, _node) = push(:restart)
+    def restart_early(_node) = push(:restart_early)
+    def promoted(_slot) = push(:promoted)
+    def failed(_slot) = push(:failed)
+    def give(_node) = push(:give)
+    def post(type, *) = push(type)
+    def drain = push(:drain)
+    def close = nil
+    def in_flight(_node) = ["job 1"]
+  end
+  FACTS = %i[node_lost node_removed exit_recorded].freeze
+  private_constant :Swarm, :Exit, :Config, :Mold, :Calls, :FACTS
+
+  def setup
+    super
+    @loop = Skep::OS::EventLoop.new
+    @lifecycle = Swarm::Supervisor::Lifecycle.new
+    @events, bus = [], Swarm::Runtime::EventBus.new
+    bus.subscribe { |event| @events << event }
+    bus.subscribe(*FACTS) { |event| @events << event }
+    @calls = Calls.new
+    @nodes = Swarm::Nodes::NodeTable.new(8)
+    @exits = Swarm::Nodes::NodeExits.new(
+      Config.new(60.0, 0.05), @lifecycle, loop: @loop, events: bus, node_table: @nodes,
+      scoreboard: @calls, cgroup_memory: @calls, boots: @calls, replacements: @calls,
+      restarter: @calls, grace: @calls
+    )
+    @slot = Swarm::Nodes::Slot.new(0, 0)
+    @mold = Mold.new(0, true)
+  end
+
+  def teardown
+    @loop.close
+    super
+  end
+
+  test "a crash is published between the loss of the node and the record, and the slot restarts" do
+    node = ready(launch)
+    @exits.record_exit(node, Exit.new(3))
+    assert_equal %i[node_lost node_removed node_died exit_recorded], @events.map(&:name)
+    assert_equal [3, "work", ["job 1"], :warn],
+                 [*@events[2].facts.values_at("exit_status", :phase, :in_flight), @events[2].level]
+    assert_equal %i[drain cancel restart start_next], @calls
+    assert_equal [[], false, :dead], [@nodes.nodes, @slot.live?, node.state]
+  end
+
+  test "a clean exit is no death" do
+    @exits.record_exit(ready(launch), Exit.new(0))
+    assert_equal [:node_exited, :info], [@events[2].name, @events[2].level]
+  end
+
+  test "an exit is recorded once" do
+    node = ready(launch)
+    2.times { @exits.record_exit(node, Exit.new(3)) }
+    assert_equal [:node_died], @events.map(&:name) - FACTS
+  end
+
+  test "a kill by the kernel for want of memory has that reason" do
+    @calls.oom = true
+    @exits.record_exit(ready(launch), Exit.new(nil, "KILL"))
+    assert_equal "oom", @events[2].facts[:reason]
+  end
+
+  test "nothing follows the exit of a node in a swarm that stops" do
+    node = ready(launch)
+    @lifecycle.stop
+    @exits.record_exit(node, Exit.new(3))
+    assert_equal %i[drain cancel], @calls
+  end
+
+  test "a ready successor takes over the slot of a node that exits" do
+    node = ready(launch)
+    @slot.replace(:replacement)
+    successor = ready(launch)
+    @exits.record_exit(node, Exit.new(0))
+    assert_equal [successor, %i[drain promoted]], [@slot.node, @calls]
+  end
+
+  test "a node that leaves gets its grace period, one that boots does not" do
+    node = launch
+    @exits.leaving(node)
+    assert_empty @calls
+    @exits.leaving(ready(node))
+    assert_equal [:stopping, [:give]], [node.state, @calls]
+  end
+
+  test "the end of a process is a loss, after which the policy may restart the slot early" do
+    node = ready(launch(process))
+    @exits.follow(node)
+    node.pidfd.signal(:KILL)
+    @loop.turn(5) until node.lost?
+    assert_equal [%i[drain restart_early], [:node_lost]], [@calls, @events.map(&:name)]
+    @exits.record_exit(node, Exit.of(node.pidfd.wait(timeout: 30)))
+    assert_equal "KILL", @events.find { |event| event.name == :node_died }.facts["signal"]
+  end
+
+  test "the supervisor reaps the nodes of a dead mold" do
+    node = ready(launch(process))
+    @exits.adopt(node)
+    node.pidfd.signal(:KILL)
+    @loop.turn(5) until node.state == :dead
+    assert_equal "KILL", @events.find { |event| event.name == :node_died }.facts["signal"]
+    assert_raises(Errno::ECHILD) { Process.wait(node.pid) }
+  end
+
+  test "a node that closes its channel and stays is killed after kill_timeout" do
+    node = ready(launch(process))
+    @exits.channel_closed(node)
+    refute_predicate node, :killed?
+    @loop.turn(5) until node.killed?
+    assert_equal ["channel_closed", [:node_channel_closed]], [node.reason, @events.map(&:name)]
+    @exits.record_exit(node, Exit.of(node.pidfd.wait(timeout: 30)))
+  end
+
+  test "the process of a node that was given up is killed" do
+    pid = process
+    @exits.kill_unwanted(Skep::OS::Pidfd.open(pid))
+    assert_equal "KILL", Signal.signame(Process.wait2(pid).last.termsig)
+  end
+
+  private
+
+  def process = Process.spawn("sleep", "60", pgroup: true)
+
+  def launch(pid = 1)
+    node = @nodes.add { |index| Swarm::Nodes::NodeProcess.new(index, @slot, @mold, 1.0) }
+    node.listens_to(@calls)
+    node.forked(pid, pid == 1 ? nil : Skep::OS::Pidfd.open(pid))
+    @slot.launch(node)
+    node
+  end
+
+  def ready(node)
+    node.ready(2.0)
+    @slot.ready
+    node
+  end
+end

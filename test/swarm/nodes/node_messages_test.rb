@@ -1,0 +1,103 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+# With a real loop and channel; the test is the node at the other end.
+class NodeMessagesTest < Skep::TestCase
+  Swarm = Skep::Swarm
+  Mold = Struct.new(:number)
+  # In place of NodePool, NodeExits and LivenessMonitor: records the calls.
+  class Calls < Array
+    def liveness_monitor = self
+    def node_ready(node) = push([:node_ready, node])
+    def became_mold(node) = push([:became_mold, node])
+    def leaving(node) = push([:leaving, node])
+    def channel_closed(node) = push([:channel_closed, node])
+    def report_unhealthy(node, reason) = push([:report_unhealthy, node, reason])
+    def node_finished(_node) = raise(TypeError, "skep's own bug")
+  end
+  private_constant :Swarm, :Mold, :Calls
+
+  def setup
+    super
+    @loop = Skep::OS::EventLoop.new
+    @events = []
+    bus = Swarm::Runtime::EventBus.new
+    bus.subscribe { |event| @events << event }
+    @calls = Calls.new
+    channel, @socket = Swarm::IPC::Channel.pair
+    @theirs = Swarm::IPC::Channel.new(@socket)
+    @node = Swarm::Nodes::NodeProcess.new(0, Swarm::Nodes::Slot.new(3, 0), Mold.new(0), 1.0)
+    messages = Swarm::Nodes::NodeMessages.new(@calls, @calls, loop: @loop, events: bus)
+    @node.listens_to(messages.connect(@node, channel))
+    @node.slot.launch(@node)
+    @node.channel.listen
+  end
+
+  def teardown
+    @node.channel.close
+    [@theirs, @loop].each(&:close)
+    super
+  end
+
+  test "hands a message on to the component that it concerns" do
+    receive(["ready"], ["unhealthy", { "reason" => "no database" }], ["leaving"])
+    assert_equal [[:node_ready, @node], [:report_unhealthy, @node, "no database"],
+                  [:leaving, @node]], @calls
+  end
+
+  test "handles what happens once in a process' life once" do
+    receive(["ready"], ["ready"], ["leaving"], ["leaving"])
+    assert_equal %i[node_ready leaving leaving], @calls.map(&:first)
+  end
+
+  test "publishes a node's event with its level, and prefixes facts that only skep may give" do
+    receive(["event", { "name" => "paid", "level" => "warn",
+                        "facts" => { "amount" => 3, "node" => 9, "pid" => 1 } }])
+    facts = { node: 3, mold: 0, pid: nil, amount: 3, its_node: 9, its_pid: 1 }
+    assert_equal [["paid", :warn, facts]],
+                 @events.map { |event| [event.name, event.level, event.facts] }
+  end
+
+  test "a failure is the slot's, and a refusal only before the node is ready" do
+    receive(["failed", { "sentence" => "no database", "refused" => true, "exit_code" => 75 }])
+    assert_equal ["no database", "no database", 75],
+                 [@node.slot.failure, @node.slot.refusal, @node.slot.refusal_code]
+    assert_equal [[:node_failed, "no database"]], published(:error)
+  end
+
+  test "a message that isn't in the table ends the node" do
+    receive(["work", { "facts" => 3 }], ["ready"])
+    assert_equal [[:node_protocol_error, "facts must be a Hash, not 3"]],
+                 published(:error).map { |name, error| [name, error[/facts.*/]] }
+    assert_equal [true, "protocol_error", []], [@node.killed?, @node.reason, @calls]
+    refute_predicate @node.channel, :open?
+  end
+
+  test "a node becomes a mold only on request" do
+    receive(["became_mold"])
+    assert_equal [[:node_protocol_error], []], [published(:error).map(&:first), @calls]
+  end
+
+  test "skep's own error ends neither the node nor its messages" do
+    receive(["finished"], ["leaving"])
+    assert_equal [[:supervisor_error, "TypeError: skep's own bug"]], published(:error)
+    assert_equal [false, [[:leaving, @node]]], [@node.killed?, @calls]
+  end
+
+  test "the end of the channel is reported" do
+    @theirs.close
+    @loop.turn(5)
+    assert_equal [[:channel_closed, @node]], @calls
+  end
+
+  private
+
+  def receive(*messages)
+    messages.each { |type, facts| @theirs.post(type, facts || {}) }
+    @loop.turn(5)
+  end
+
+  def published(fact) = @events.map { |event| [event.name, event.facts[fact]] }
+end

@@ -1,0 +1,150 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+# With a real loop and page; the test is the mold, and the nodes' processes do nothing.
+class NodePoolTest < Skep::TestCase
+  Swarm = Skep::Swarm
+  Exit = Swarm::IPC::ExitStatus
+  # Records the forks that it is asked for.
+  class Mold
+    attr_reader :forked, :sockets
+
+    def initialize
+      @forked, @sockets = [], []
+    end
+
+    def number = 0
+    def live? = true
+    def events = []
+
+    def fork(node, socket, suspects:)
+      @forked << node
+      @sockets << socket
+      suspects
+    end
+  end
+  private_constant :Swarm, :Exit, :Mold
+
+  def setup
+    super
+    @loop = Skep::OS::EventLoop.new
+    @lifecycle = Swarm::Supervisor::Lifecycle.new
+    @events, bus = [], Swarm::Runtime::EventBus.new
+    bus.subscribe { |event| @events << event.name }
+    bus.subscribe(:pool_drained, :nodes_killed) { |event| @events << event.name }
+    config = Swarm::Definition::Config.new("s", { "nodes" => 2, "boot_concurrency" => 9 },
+                                           tasks: [{}])
+    layout = Swarm::IPC::Scoreboard::Layout.new(nodes: 8, threads: 1)
+    @page = Skep::OS::SharedPage.create(layout.total)
+    @pool = Swarm::Nodes::NodePool.new(config, @lifecycle, loop: @loop, events: bus, page: @page,
+                                                           layout:)
+    @mold = Mold.new
+  end
+
+  def teardown
+    @pool.node_table.nodes.each do |node|
+      node.kill("test")
+      node.pidfd&.wait(timeout: 30)
+      node.ended(nil)
+    end
+    [@loop, @page, *@mold.sockets].each(&:close)
+    super
+  end
+
+  test "each slot waits until there is a mold, which forks a node for it" do
+    @pool.start
+    assert_equal %i[waiting waiting], @pool.slots.map(&:state)
+    @pool.mold = @mold
+    assert_equal [0, 1], @mold.forked.map(&:id)
+  end
+
+  test "a node that is forked and ready has its slot, and another one takes it after a crash" do
+    node, = ready_nodes
+    assert_equal [true, %i[node_forked node_ready]], [@pool.ever_ready?, @events.first(2)]
+    pid = node.pid
+    @pool.node_exited(node.page_index, pid + 1, Exit.new(3)) # an earlier process of that index
+    assert_predicate node, :live?
+    crash(node)
+    assert_equal [:node_died, [0, 1, 0]], [@events.last, @mold.forked.map(&:id)]
+  end
+
+  test "a process of a node that nobody waits for is killed" do
+    pid = process
+    @pool.node_forked(5, pid, Skep::OS::Pidfd.open(pid))
+    assert_equal "KILL", Signal.signame(Process.wait2(pid).last.termsig)
+  end
+
+  test "a fork that the system refused is tried again" do
+    start
+    @pool.fork_failed(@mold.forked.first.page_index, "EAGAIN")
+    assert_equal [:fork_failed], @events
+    @loop.turn(5) until @mold.forked.size == 3
+    assert_equal [0, 1, 0], @mold.forked.map(&:id)
+  end
+
+  test "new slots have the lowest free ids, and an id is free once its process is gone" do
+    nodes = ready_nodes
+    @pool.remove(@pool.slots.first, "scale")
+    assert_equal :stopping, nodes.first.state
+    @pool.add(0, 1)
+    assert_equal [1, 2], @pool.slots.map(&:id)
+    crash(nodes.first)
+    @pool.add(0, 1)
+    assert_equal [0, 1, 2], @pool.slots.map(&:id)
+    assert_equal 4, @pool.room
+  end
+
+  test "a stop ends the pool once the last node has exited, and nothing is restarted" do
+    nodes = ready_nodes
+    @lifecycle.stop
+    @pool.stop
+    assert_equal %i[stopping stopping], nodes.map(&:state)
+    nodes.each do |node|
+      refute_includes @events, :pool_drained
+      crash(node)
+    end
+    assert_equal [1, 2], [@events.count(:pool_drained), @mold.forked.size]
+  end
+
+  test "a forced end kills all nodes at once" do
+    nodes = ready_nodes
+    @pool.kill_all("QUIT")
+    assert_includes @events, :nodes_killed
+    assert_equal [%w[QUIT QUIT], true], [nodes.map(&:reason), nodes.all?(&:killed?)]
+    nodes.each { |node| crash(node) }
+    assert_includes @events, :pool_drained
+  end
+
+  test "a pool without a process is drained at once" do
+    @lifecycle.stop
+    @pool.stop
+    assert_equal [:pool_drained], @events
+  end
+
+  private
+
+  def process = Process.spawn("sleep", "60", pgroup: true)
+
+  def start
+    @pool.mold = @mold
+    @pool.start
+  end
+
+  def ready_nodes
+    start
+    @mold.forked.dup.each do |node|
+      pid = process
+      @pool.node_forked(node.page_index, pid, Skep::OS::Pidfd.open(pid))
+      @pool.node_ready(node)
+    end
+  end
+
+  # Ends the process, and reports it as the mold does.
+  def crash(node)
+    node.pidfd.signal(:KILL) unless node.killed?
+    status = node.pidfd.wait(timeout: 30)
+    @pool.node_exited(node.page_index, node.pid, Exit.of(status))
+  end
+end

@@ -1,0 +1,179 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/fiber_loop"
+require "skep/swarm"
+
+# How a node's threads wait, and what wakes them.
+class InterruptibleWaitTest < Skep::TestCase
+  Heartbeat = Struct.new(:ticks, :told) do
+    def tick
+      self.ticks += 1
+      told << true # a wait ticks once nothing that is told from here on can pass it by
+    end
+  end
+  private_constant :Heartbeat
+
+  def setup
+    super
+    @over = false
+    @waiter = Skep::Swarm::Processes::InterruptibleWait.new(every: 10.0) { @over }
+    @heartbeat = Heartbeat.new(0, Queue.new)
+  end
+
+  def teardown
+    @waiter.close
+    super
+  end
+
+  test "what is told wakes each thread that waits, and each is told once" do
+    threads = waiting(3) { [wait, wait(0.01)] }
+    @waiter.notify
+    assert_equal [[[], []]] * 3, ended(threads)
+  end
+
+  test "a thread that waits later is told, too, and once" do
+    @waiter.notify
+    assert_equal [], wait
+    assert_equal [[]], ended([Thread.new { wait }])
+    reader, writer = IO.pipe
+    writer.write("x")
+    assert_equal [reader], @waiter.wait_for([reader], 10, @heartbeat)
+  ensure
+    [reader, writer].each(&:close)
+  end
+
+  test "the end wakes each thread that waits, and those that wait later" do
+    threads = waiting(3) { wait }
+    @over = true
+    @waiter.wake
+    assert_equal [[]] * 3, ended(threads)
+    assert_equal [], wait
+  end
+
+  test "an IO that is ready ends the wait of its own thread alone" do
+    pipes = Array.new(2) { IO.pipe }
+    threads = pipes.map { |pipe| waiting(1) { @waiter.wait_for([pipe[0]], 30, @heartbeat) }.first }
+    pipes[1][1].write("x")
+    assert_equal [[pipes[1][0]]], ended([threads[1]])
+    assert_predicate threads[0], :alive?
+    pipes[0][1].write("x")
+    assert_equal [[pipes[0][0]]], ended([threads[0]])
+  ensure
+    pipes.flatten.each(&:close)
+  end
+
+  test "a ring wakes each thread that waits for something to become true" do
+    true_now = [false, false]
+    threads = Array.new(2) do |index|
+      waiting(1) { @waiter.until(@heartbeat) { true_now[index] } }.first
+    end
+    true_now[1] = true
+    @waiter.wake
+    ended([threads[1]])
+    assert_predicate threads[0], :alive?
+    true_now[0] = true
+    @waiter.wake
+    ended([threads[0]])
+  end
+
+  test "waiting for something to become true ends at its deadline, too" do
+    @waiter.until(@heartbeat, 0.01) { false }
+    assert_operator @heartbeat.ticks, :>, 0
+  end
+
+  test "a ring doesn't end a wait for IOs or a time" do
+    thread = waiting(1) { wait }.first
+    @waiter.wake
+    @waiter.wake
+    @waiter.notify
+    assert_equal [[]], ended([thread])
+    assert_equal [], wait(0.01)
+  end
+
+  test "what is told wakes each fiber that waits" do
+    said = []
+    FiberLoop.run(-> { said << wait }, -> { said << wait }, -> { @waiter.notify })
+    assert_equal [[], []], said
+  end
+
+  test "a thread that is killed while it waits keeps nobody awake" do
+    thread = waiting(1) { wait }.first
+    thread.kill.join
+    @waiter.notify
+    assert_equal [], wait
+    before = @heartbeat.ticks
+    wait(0.01)
+    assert_operator @heartbeat.ticks - before, :<=, 3
+  end
+
+  test "a fiber that is never resumed while it waits keeps nobody awake" do
+    fibers = FiberLoop.new
+    thread = waiting(1) do
+      Fiber.set_scheduler(fibers)
+      2.times { Fiber.schedule { wait } }
+    end.first
+    @heartbeat.told.pop
+    thread.kill.join
+    @waiter.notify
+    assert_equal [], wait
+    before = @heartbeat.ticks
+    wait(0.01)
+    assert_operator @heartbeat.ticks - before, :<=, 3
+  ensure
+    fibers.ios.each(&:close)
+  end
+
+  test "a ring without a descriptor left is heard by each wait, then and later" do
+    threads = waiting(2) { wait }
+    without_descriptors { @waiter.notify }
+    assert_equal [[]] * 2, ended(threads)
+    thread = waiting(1) { wait(30) }.first
+    assert_equal [], wait(0.01)
+    @waiter.notify
+    assert_equal [[]], ended([thread])
+  end
+
+  test "a node that is told to be quiet ends the wait of each of its threads" do
+    100.times do # one thread alone would do to read all that wakes the others
+      node = node_of(page = Skep::OS::SharedPage.create(layout.total))
+      heartbeat = @heartbeat
+      node.define_singleton_method(:stopping?) { heartbeat.tick && super() }
+      threads = waiting(4) { node.wait(30) }
+      node.__quiet
+      assert_equal [true] * 4, ended(threads)
+    ensure
+      node.leave
+      page.close
+    end
+  end
+
+  private
+
+  def layout = @layout ||= Skep::Swarm::IPC::Scoreboard::Layout.new(nodes: 1, threads: 0)
+
+  def node_of(page)
+    Skep::Swarm::Node.new(id: 0, swarm: "threads", mold: 0, page:, layout:,
+                           report: ->(*) {}, beat_every: 10.0)
+  end
+
+  def wait(seconds = 30) = @waiter.wait_for([], seconds, @heartbeat)
+
+  def without_descriptors
+    most = Process.getrlimit(:NOFILE)
+    Process.setrlimit(:NOFILE, 3, most.last)
+    yield
+  ensure
+    Process.setrlimit(:NOFILE, *most)
+  end
+
+  # Threads that are in the midst of it.
+  def waiting(count, &block)
+    @heartbeat.told.clear
+    threads = Array.new(count) { Thread.new(&block) }
+    count.times { @heartbeat.told.pop }
+    threads
+  end
+
+  def ended(threads) = threads.map { |thread| (thread.join(10) or flunk("it still waits")).value }
+end

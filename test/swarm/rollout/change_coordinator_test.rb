@@ -1,0 +1,123 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require_relative "rollout_parts"
+
+class ChangeCoordinatorTest < Skep::TestCase
+  Rollout = Skep::Swarm::Rollout
+  Supervisor = Struct.new(:node_pool, :loop, :events, :config, :running, :stopping, :arguments,
+                          keyword_init: true) do
+    def nodes_requested? = running
+    def stopping? = stopping
+  end
+  # The slots of a pool that can grow and shrink.
+  class NodePool
+    Slot = Struct.new(:id, :task, :load)
+    attr_reader :slots, :changes, :room
+
+    def initialize(tasks, room: 20)
+      @slots = tasks.each_with_index.map { |task, id| Slot.new(id, task, id % 2) }
+      @room = room
+      @changes = []
+    end
+
+    def load(slot) = slot.load
+    def add(task, count) = changes << [:add, task, count]
+
+    def remove(slot, reason)
+      slots.delete(slot)
+      changes << [:remove, slot.id, reason]
+    end
+  end
+  private_constant :Rollout, :Supervisor, :NodePool
+
+  def setup
+    super
+    @parts = RolloutParts.new(0, 0)
+    @published = []
+    @parts.events.subscribe { |event| @published << [event.name, event.facts[:error]].compact }
+    @supervisor = Supervisor.new(**@parts.to_h.except(:mold_pool), running: true)
+    @changes = Rollout::ChangeCoordinator.new(@supervisor, @parts.mold_pool)
+    @ended = []
+  end
+
+  def teardown
+    @parts.loop.close
+    super
+  end
+
+  test "a restart replaces each slot, and says when it has started and finished" do
+    restart
+    assert_equal [[:restart_started]], @published
+    2.times { @parts.node_pool.settle(true) }
+    assert_equal [[nil], [:restart_finished]], [@ended, @published.last]
+  end
+
+  test "a restart of one node replaces that node" do
+    restart(1)
+    assert_equal [1], @parts.node_pool.asked.map { |request| request.slot.id }
+    @parts.node_pool.settle(true)
+    assert_equal [nil], @ended
+  end
+
+  test "a restart that fails says why, and another one may follow" do
+    restart(1)
+    @parts.node_pool.settle(false)
+    why = "node 1 could not be replaced, and keeps its process: try again"
+    assert_equal [[why], [:restart_failed, why]], [@ended, @published.last]
+    restart(1)
+    assert_equal 1, @parts.node_pool.asked.size
+  end
+
+  test "a second change is refused while one is under way" do
+    2.times { restart }
+    why = "a restart is under way: wait for its end"
+    assert_equal [[why], [:restart_refused, why]], [@ended, @published.last]
+  end
+
+  test "a restart of a node that isn't there is refused" do
+    restart(7)
+    restart("1")
+    assert_equal ["there is no node 7, but 0, 1", 'there is no node "1", but 0, 1'], @ended
+  end
+
+  test "a swarm that boots or stops takes no change" do
+    @supervisor.running = false
+    restart
+    @supervisor.running = @supervisor.stopping = true
+    restart
+    assert_equal ["it isn't running"] * 3, [*@ended, @changes.scale(3)]
+  end
+
+  test "scaling up adds slots to each work without a number of its own" do
+    assert_nil scale([0, 1, 2], [nil, 1, nil], 3)
+    assert_equal [[:add, 0, 2], [:add, 2, 2]], @pool.changes
+    assert_equal [:swarm_scaled], @published.last
+  end
+
+  test "scaling down removes the least busy slots, the highest id first" do
+    assert_nil scale([0] * 5, [nil], 2)
+    assert_equal [4, 2, 0].map { |id| [:remove, id, "scale"] }, @pool.changes
+  end
+
+  test "a number that can't be is refused with a sentence, and nothing is published" do
+    whole = "give a whole number of nodes, 1 or more"
+    assert_equal [whole, whole], [scale([0], [nil], 0), scale([0], [nil], "3")]
+    assert_equal "every work of it has a number of nodes of its own, in its file",
+                 scale([0], [1], 3)
+    assert_equal "21 nodes are more than it has room for, 20: start it again with that many",
+                 scale([0], [nil], 21)
+    assert_equal [[], []], [@pool.changes, @published]
+  end
+
+  private
+
+  def restart(*id) = @changes.restart(*id) { |why| @ended << why }
+
+  # tasks: that of each slot. counts: the number of nodes that each kind of work has.
+  def scale(tasks, counts, count)
+    @supervisor.node_pool = @pool = NodePool.new(tasks)
+    @supervisor.config = Struct.new(:tasks).new(counts.map { |nodes| { "nodes" => nodes } })
+    @changes.scale(count)
+  end
+end

@@ -1,0 +1,117 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "tmpdir"
+require "skep/swarm"
+
+# Up to the trial of the next program. What follows replaces this process: scenarios test it.
+class UpgradeTest < Skep::TestCase
+  Swarm = Skep::Swarm
+  Upgrade = Swarm::Rollout::Upgrade
+  Boots = Struct.new(:any) do
+    def any? = any
+  end
+  Mold = Struct.new(:number) do
+    def ready? = true
+    def booted? = true
+    def candidate? = false
+    def killed? = false
+    def channel = self
+    def open? = true
+    def fds_in_flight? = false
+  end
+  NodePool = Struct.new(:mold, :boots, :replacements, :all, :node_table, keyword_init: true)
+  NodeTable = Struct.new(:nodes)
+  MoldPool = Struct.new(:molds)
+  Supervisor = Struct.new(:loop, :events, :arguments, :node_pool, keyword_init: true) do
+    def dump(_state_file) = { "name" => "billing" }
+    def stopping? = false
+  end
+  private_constant :Swarm, :Upgrade, :Boots, :Mold, :NodePool, :NodeTable, :MoldPool, :Supervisor
+
+  def setup
+    super
+    @folder = Dir.mktmpdir
+    @mold = Mold.new(0)
+    @node_pool = NodePool.new(mold: @mold, boots: Boots.new(false), replacements: Boots.new(false),
+                              all: [], node_table: NodeTable.new([]))
+    @supervisor = Supervisor.new(loop: Skep::OS::EventLoop.new, arguments: ["swarm.rb"],
+                                 events: Swarm::Runtime::EventBus.new, node_pool: @node_pool)
+    @mold_pool = MoldPool.new([@mold])
+    @ended = []
+  end
+
+  def teardown
+    @supervisor.loop.close
+    FileUtils.remove_entry(@folder)
+    super
+  end
+
+  test "a program that isn't there, or isn't named in full, is refused" do
+    skip "it takes the C extension" unless Skep::OS.native?
+    assert_nil refusal([RbConfig.ruby, __FILE__])
+    [[RbConfig.ruby, "Rakefile"], [RbConfig.ruby, "#{@folder}/none"], [RbConfig.ruby], "ruby",
+     [RbConfig.ruby, "#{__FILE__}\0"]].each do |program|
+      assert_match(/\Athere is no such program: /, refusal(program), program.inspect)
+    end
+  end
+
+  test "a supervisor within a program of the user's is refused" do
+    @supervisor.arguments = nil
+    assert_equal "it runs within a program of its own: start that again",
+                 refusal([RbConfig.ruby, __FILE__])
+  end
+
+  test "a swarm in which something is under way is refused for now, with the reason" do
+    skip "it takes the C extension" unless Skep::OS.native?
+    @node_pool.boots = Boots.new(true)
+    assert_equal "a node is about to be forked or replaced: try again",
+                 refusal([RbConfig.ruby, __FILE__])
+    @node_pool.mold = nil
+    assert_equal "there is no mold to fork from: try again", refusal([RbConfig.ruby, __FILE__])
+  end
+
+  test "a trial that fails is the end of the upgrade, with what it printed" do
+    try('warn "skep: it needs Ruby 4"; exit 1')
+    assert_equal ["the new program can't take over: it needs Ruby 4"], @ended
+  end
+
+  test "a program that ends well without the word of a trial is no skep" do
+    try("")
+    assert_equal ["the new program can't take over: it is no skep, or another one"], @ended
+  end
+
+  test "the next program gets the state in a descriptor, and the arguments" do
+    try(<<~'RUBY')
+      state = JSON.parse(IO.for_fd(ARGV[1][/\d+/].to_i).tap(&:rewind).read)
+      warn [ARGV.values_at(0, 2), state.values_at("name", "trial")].inspect
+    RUBY
+    assert_includes @ended.first, %([["run", "swarm.rb"], ["billing", true]])
+  end
+
+  test "a trial gives way to another change, but not to another upgrade" do
+    upgrade = start("sleep")
+    upgrade.give_way("upgrade")
+    assert_empty @ended
+    pid = upgrade.pid
+    upgrade.give_way("reload")
+    assert_equal ["a reload was asked for meanwhile: try again"], @ended
+    assert_equal "KILL", Signal.signame(Process.wait2(pid).last.termsig)
+    assert_nil upgrade.pid
+  end
+
+  private
+
+  def refusal(program) = Upgrade.refusal(@supervisor, @mold_pool, program)
+
+  def start(source)
+    File.write("#{@folder}/skep", "require 'json'; #{source}")
+    program = [RbConfig.ruby, "#{@folder}/skep"]
+    Upgrade.new(@supervisor, @mold_pool, program) { |why| @ended << why }.tap(&:start)
+  end
+
+  def try(source)
+    start(source)
+    @supervisor.loop.turn(5) until @ended.any?
+  end
+end

@@ -1,0 +1,82 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/swarm"
+
+class ProcessSetupTest < Skep::TestCase
+  SignalHandler = Skep::Swarm::Supervisor::SignalHandler
+  # Records what the signals ask of the supervisor.
+  class Supervisor
+    attr_reader :calls
+    attr_accessor :asked_to_stop
+    alias asked_to_stop? asked_to_stop
+
+    def initialize = @calls = []
+    def changes = self
+    %i[stop force].each { |name| define_method(name) { |signal| calls << [name, signal] } }
+    %i[quiet backtraces reopen restart reload reap].each do |name|
+      define_method(name) { calls << name }
+    end
+  end
+  private_constant :SignalHandler, :Supervisor
+
+  # Prints what a real supervisor process gets: each signal, and that a fork of it gets none.
+  PROGRAM = <<~'RUBY'
+    require "skep"
+    supervisor = Struct.new(:loop) do
+      def quiet = puts("quiet")
+      def reopen = puts("reopen")
+    end.new(Skep::OS::EventLoop.new)
+    $stdout.sync = true
+    setup = Skep::Swarm::Supervisor::ProcessSetup.new(
+      supervisor, program: false, ours: -> { [] }, forked: -> { puts "forked" }
+    )
+    setup.take
+    puts "signalled #{setup.signalled?}"
+    Process.kill(:TSTP, Process.pid)
+    puts "signalled #{setup.signalled?}"
+    supervisor.loop.turn(5)
+    Process.kill(:USR1, Process.pid)
+    Process.kill(:USR1, Process.pid)
+    supervisor.loop.turn(5)
+    Process.wait(fork { setup.close_in_child })
+    setup.release
+    Process.kill(:TERM, Process.pid) # ignored from here on
+    puts "ended"
+  RUBY
+  private_constant :PROGRAM
+
+  def setup
+    super
+    @supervisor = Supervisor.new
+    @signal_handler = SignalHandler.new(@supervisor)
+  end
+
+  test "each signal has one meaning" do
+    { "QUIT" => [:force, "QUIT"], "TSTP" => :quiet, "TTIN" => :backtraces, "USR1" => :reopen,
+      "USR2" => :restart, "HUP" => :reload, "CHLD" => :reap }.each do |name, call|
+      @signal_handler.handle(name)
+      assert_equal call, @supervisor.calls.last, name
+    end
+    @signal_handler.handle("XFSZ")
+    assert_equal 7, @supervisor.calls.size
+  end
+
+  test "a TERM soon after an INT is the same stop, as foreman sends both" do
+    %w[INT TERM].each { |name| @signal_handler.handle(name) }
+    assert_equal [[:stop, "INT"]], @supervisor.calls
+  end
+
+  test "a TERM after a stop that was asked for in another way forces the end" do
+    @supervisor.asked_to_stop = true
+    @signal_handler.handle("TERM")
+    assert_equal [[:force, "TERM"]], @supervisor.calls
+  end
+
+  test "signals reach the supervisor through its loop, a repeated one once" do
+    out, err, status = run_program(PROGRAM)
+    assert_equal ["", 0], [err, status.exitstatus]
+    assert_equal ["signalled false", "signalled true", "quiet", "reopen", "forked", "ended"],
+                 out.lines(chomp: true)
+  end
+end

@@ -1,0 +1,83 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "support/web_visits"
+
+# Who may look and who may act.
+class WebAuthenticationTest < Skep::TestCase
+  include WebVisits
+
+  test "without a password everybody may look and nobody may act" do
+    web = serve
+    cookie, token = enter(web)
+    assert_includes text(get(web, "/")), 'name="skep-acts" content="false"'
+    assert_equal 403, act(web, "stop", cookie:, token:)[0]
+    assert_empty received
+    assert_equal 404, post(web, "/login", "token=#{token}", cookie:)[0]
+  end
+
+  test "the block of the application decides who may act" do
+    web = serve { |env| env["REMOTE_USER"] }
+    cookie, token = enter(web)
+    assert_equal 403, act(web, "quiet", cookie:, token:)[0]
+    assert_equal 200, act(web, "quiet", cookie:, token:, "REMOTE_USER" => "grace")[0]
+    assert_includes text(get(web, "/", "REMOTE_USER" => "<i>")), "&lt;i&gt;"
+  end
+
+  test "with a password a visitor who hasn't logged in sees the login form only" do
+    web = serve(user: "ada", password: "secret")
+    assert_match(/type="password"/, text(get(web, "/")))
+    assert_equal [401, 401], %w[/live /threads].map { |path| get(web, path)[0] }
+    cookie, token = enter(web)
+    assert_equal 403, act(web, "stop", cookie:, token:)[0]
+    assert_empty received
+  end
+
+  test "a login needs the right name and password" do
+    web = serve(user: "ada", password: "secret")
+    cookie, token = enter(web)
+    ["user=ada&password=Secret", "user=eve&password=secret", "user=ada", ""].each do |form|
+      assert_equal 401, post(web, "/login", "#{form}&token=#{token}", cookie:)[0]
+    end
+    response = post(web, "/login", "user=ada&password=secret&token=#{token}", cookie:)
+    assert_equal [303, "/"], [response[0], response[1]["location"]]
+    assert_match(/; httponly; samesite=lax\z/i, response[1]["set-cookie"])
+    assert_match(/Log out/, text(get(web, "/", cookie: cookie_of(response))))
+  end
+
+  test "the cookie is Secure where the request was made over TLS" do
+    web = serve
+    [{ "rack.url_scheme" => "https" }, { "HTTP_X_FORWARDED_PROTO" => "https" }].each do |env|
+      assert_match(/; secure;/i, get(web, "/", **env)[1]["set-cookie"])
+    end
+    refute_match(/secure/i, get(web, "/")[1]["set-cookie"])
+  end
+
+  test "a forged cookie, and one of another server, is ignored" do
+    web = serve(user: "ada", password: "secret")
+    cookie = log_in(web)
+    forged = [cookie.sub("=", "=A"), cookie.chop, cookie.sub("=", "=%00"), "skep_web9393=",
+              "skep_web9393", "skep_web9393=\xFF", log_in(serve(user: "ada", password: "secret"))]
+    forged.each { |one| assert_equal 401, get(web, "/threads", cookie: one)[0] }
+    shared = Array.new(2) { serve(user: "ada", password: "secret", secret: "s" * 32) }
+    assert_equal 404, get(shared[0], "/threads", cookie: log_in(shared[1]))[0]
+  end
+
+  test "a log-out ends the session on the server" do
+    web = serve(user: "ada", password: "secret")
+    cookie, token = log_in_with_token(web)
+    assert_equal 403, post(web, "/logout", "token=x", cookie:)[0]
+    response = post(web, "/logout", "token=#{token}", cookie:)
+    assert_equal [303, "skep_web9393="], [response[0], cookie_of(response)]
+    assert_equal 401, get(web, "/threads", cookie:)[0]
+    assert_equal 403, act(web, "stop", cookie:, token:)[0]
+    assert_includes text(get(web, "/", cookie:)), "password"
+    assert_empty received
+    assert_equal 404, get(web, "/threads", cookie: log_in(web))[0]
+  end
+
+  test "user: and password: are needed together" do
+    assert_raises(ArgumentError) { Skep::Web.new(user: "ada") }
+    assert_raises(ArgumentError) { Skep::Web.new(user: "ada", password: "") }
+  end
+end

@@ -1,0 +1,257 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "stringio"
+require "tmpdir"
+require "skep/web"
+
+# The stream of an open page, for a swarm whose socket is answered by a thread.
+class WebStreamTest < Skep::TestCase
+  # Answers `status` with `uptime`, keeps followers, and counts the requests.
+  class Swarm
+    attr_reader :requests, :followers
+    attr_accessor :uptime, :facts, :mute
+
+    def initialize(path)
+      @server = UNIXServer.new(path)
+      @requests = Queue.new
+      @followers = Queue.new
+      @uptime = 1
+      @facts = {}
+      @thread = Thread.new { serve while true }
+    end
+
+    def serve
+      client = @server.accept
+      kept = answer(client, JSON.parse(client.gets)["command"])
+    rescue SystemCallError, NoMethodError # the client left without a request
+      nil
+    ensure
+      client&.close unless kept
+    end
+
+    # Returns true if the client stays.
+    def answer(client, command)
+      @requests << command
+      return follow(client) if command == "follow"
+      return false if @mute
+
+      client.puts(JSON.generate(v: 1, status:))
+      false
+    end
+
+    def status
+      { name: "hive", state: "running", uptime: @uptime, nodes: [
+        { id: 0, state: "ready", memory: { uss: 3, pss: 5 }, work: { done: 1, **@facts } }
+      ] }
+    end
+
+    def follow(client)
+      client.puts(JSON.generate(v: 1, follow: { seq: 1 }))
+      @followers << client
+      true
+    end
+
+    def close
+      @thread.kill.join
+      @server.close
+      @followers.pop.close until @followers.empty?
+    end
+  end
+
+  def setup
+    @directory = Dir.mktmpdir
+    @path = "#{@directory}/hive.sock"
+    @swarm = Swarm.new(@path)
+    @web = Skep::Web.new(control: @path, every: 0.1)
+    @pages = []
+  end
+
+  def teardown
+    @pages.each(&:close)
+    @web.close
+    @swarm&.close
+    FileUtils.remove_entry(@directory)
+  end
+
+  test "a page that opens gets all there is, then what has changed" do
+    page = open
+    assert_equal ["hive"], receive(page)["swarms"]
+    assert_equal "the page is looking for it", receive(page).dig("is", "away")
+    changes = receive(page)["changes"]
+    assert_equal [nil, 1, 3, 2], [changes["away"], changes["uptime"],
+                                  *changes["sums"].values_at("own", "shared")]
+    @swarm.uptime = 2
+    assert_equal 2, change(page) { |facts| facts["uptime"] }
+  end
+
+  test "a page gets each event, and soon after it what the event has changed" do
+    @web = Skep::Web.new(control: @path, every: 60) # so that only the event leads to a poll
+    page = open
+    uptime(page)
+    @swarm.uptime = 7
+    follower = @swarm.followers.pop
+    follower.puts(JSON.generate(v: 1, seq: 2, time: "2026-01-01T00:00:00Z", level: "warn",
+                                event: "node_died", node: 0, pid: 9, signal: "KILL"))
+    event = receive_with(page, "event")
+    assert_equal ["node_died", "0", "signal=KILL"], event.values_at("event", "node", "text")
+    assert_equal 7, change(page) { |facts| facts["uptime"] }
+  ensure
+    follower&.close
+  end
+
+  test "a swarm has one follower for all pages, and none once the last page is closed" do
+    pages = [open, open]
+    pages.each { |page| uptime(page) }
+    follower = @swarm.followers.pop
+    pages.each(&:close)
+    assert_nil wait_readable(follower).gets
+    assert_empty @swarm.followers
+  ensure
+    follower&.close
+  end
+
+  test "a page shows when the swarm is away, and when it is back" do
+    page = open
+    uptime(page)
+    @swarm.close # perhaps during an answer, whose failure is reported first
+    assert(change(page) { |facts| facts["away"]&.match?(/no such swarm/) })
+    File.unlink(@path)
+    @swarm = Swarm.new(@path)
+    assert(change(page) { |facts| facts.key?("away") && facts["away"].nil? })
+  end
+
+  test "a swarm that closes the connection without an answer is away until it answers" do
+    page = open
+    uptime(page)
+    @swarm.mute = true
+    assert_match(/doesn't answer/, change(page) { |facts| facts["away"] })
+    @swarm.mute = false
+    assert(change(page) { |facts| facts.key?("away") && facts["away"].nil? })
+  end
+
+  test "a server that keeps its socket gets the stream as a body" do
+    _, headers, body = live({})
+    assert_equal "text/event-stream", headers["content-type"]
+    reader, writer = Skep::OS.pipe
+    sending = Thread.new { body.each { |text| writer.write(text) } }
+    assert_equal ["hive"], receive(reader)["swarms"]
+    @web.close
+    sending.join
+  ensure
+    [reader, writer].each(&:close)
+  end
+
+  test "a page that doesn't read is disconnected" do
+    loop = Skep::OS::EventLoop.new
+    here, there = UNIXSocket.pair
+    closed = []
+    connection = Skep::Web::Live::SseConnection.new(here, loop) { |one| closed << one }
+    frame = "data: #{"x" * 100_000}\n\n"
+    100.times { connection.write(frame) }
+    assert_equal [[connection], true], [closed, here.closed?]
+  ensure
+    loop.close
+    there.close
+  end
+
+  test "a forked child serves pages of its own" do
+    page = open
+    uptime(page)
+    pid, reader = in_child do |writer|
+      own = open
+      @swarm.uptime = 0 # of the child's copy: the thread that answers is the parent's
+      writer.puts(uptime(own))
+    end
+    assert_equal "1", wait_readable(reader).gets.chomp
+    Process.wait(pid)
+    @swarm.uptime = 3
+    assert_equal 3, change(page) { |facts| facts["uptime"] }
+  end
+
+  test "a closed page makes room for another, and a child has all the room" do
+    pages = Array.new(64) { open }
+    status = -> { live("rack.hijack?" => true)[0] }
+    assert_equal [503, 503], [status.call, status.call]
+    pid, reader = in_child { |writer| writer.puts(uptime(open)) }
+    assert_equal "1", wait_readable(reader).gets&.chomp
+    Process.wait(pid)
+    uptime(pages.last)
+    pages.shift(2).each(&:close)
+    @swarm.uptime = 2
+    assert_equal 2, change(pages.last) { |facts| facts["uptime"] }
+    assert_equal [200, 200, 503], Array.new(3) { status.call }
+  end
+
+  test "a log-out closes the pages of that session only" do
+    @web.close
+    @web = Skep::Web.new(control: @path, every: 0.1, user: "ada", password: "secret")
+    mine, others = Array.new(2) { log_in }
+    pages = [mine, others].map { |cookie, _| open("HTTP_COOKIE" => cookie) }
+    pages.each { |page| uptime(page) }
+    cookie, token = mine
+    assert_equal 303, send_form("/logout", "token=#{token}", cookie)[0]
+    loop { wait_readable(pages.first).gets or break }
+    assert_equal 401, live("HTTP_COOKIE" => cookie)[0]
+    @swarm.uptime = 5
+    assert_equal 5, change(pages.last) { |facts| facts["uptime"] }
+  end
+
+  private
+
+  # A cookie, and the token of its page.
+  def log_in
+    first = request("GET", "/")
+    form = "user=ada&password=secret&token=#{token(first)}"
+    cookie = cookie_of(send_form("/login", form, cookie_of(first)))
+    [cookie, token(request("GET", "/", "HTTP_COOKIE" => cookie))]
+  end
+
+  def cookie_of(response) = response[1]["set-cookie"][/[^;]+/]
+  def token(response) = response[2].join[/\h{64}/]
+
+  def request(method, path, env = {})
+    @web.call({ "REQUEST_METHOD" => method, "PATH_INFO" => path, "HTTP_HOST" => "x",
+                "rack.url_scheme" => "http", **env })
+  end
+
+  def send_form(path, body, cookie)
+    request("POST", path, "HTTP_COOKIE" => cookie, "rack.input" => StringIO.new(body),
+                          "CONTENT_TYPE" => "application/x-www-form-urlencoded")
+  end
+
+  def live(env) = request("GET", "/live", env)
+
+  # The browser's end of a page that opens.
+  def open(env = {})
+    here, there = UNIXSocket.pair
+    live({ "rack.hijack?" => true, **env })[1].fetch("rack.hijack").call(there)
+    @pages << here
+    here
+  end
+
+  def receive(page)
+    loop do
+      line = wait_readable(page).gets or flunk "the page was closed"
+      return JSON.parse(line.delete_prefix("data: ")) if line.start_with?("data: ")
+    end
+  end
+
+  def receive_with(page, key)
+    loop { receive(page).then { |facts| return facts[key] if facts[key] } }
+  end
+
+  # What the block finds in changes.
+  def change(page)
+    loop { yield(receive_with(page, "changes"))&.then { |found| return found } }
+  end
+
+  # The swarm's uptime, once the page has it.
+  def uptime(page)
+    loop do
+      facts = receive(page)
+      up = (facts["is"] || facts["changes"] || {})["uptime"]
+      return up if up
+    end
+  end
+end

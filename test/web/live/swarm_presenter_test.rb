@@ -1,0 +1,68 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/web"
+
+# What a page shows of a status: nodes may report anything.
+class WebSwarmPresenterTest < Skep::TestCase
+  Sample = Skep::Control::ProcessSampler::Sample
+
+  test "memory and ready nodes are summed up, shared memory is counted once" do
+    sums = present(node(0, memory: { uss: 10, pss: 15 }), node(1, memory: { uss: 20, pss: 25 }),
+                   node("spare 0", state: "spare", memory: nil)).to_h["sums"]
+    assert_equal [30, 10, 2, 2, 1], sums.values_at("own", "shared", "ready", "nodes", "spares")
+  end
+
+  test "a partition's counts are those of all its nodes, its position that of the present one" do
+    nodes = [node(0, work: kafka(partition(messages: 5, held: false, lag: nil))),
+             node(1, work: kafka(partition(messages: 7, held: true, lag: 3)))]
+    partitions = present(*nodes).to_h["partitions"]
+    assert_equal ["g/orders/4"], partitions.keys
+    assert_equal ["1", 3, 12], partitions["g/orders/4"].values_at("node", "lag", "messages")
+    assert_equal 3, present(*nodes).numbers["lag/g/orders/4"]
+  end
+
+  test "whatever a node reports, the result is JSON" do
+    odd = [nil, 1, "x", [], {}, [[]], { "a" => [nil] }, 1e300, Float::INFINITY]
+    odd.each do |value|
+      work = kafka(value, { "topic" => value, "partition" => value, "held" => true, "lag" => value,
+                            "rate" => value, "handler" => value, "messages" => value })
+      named = { "rate" => value, "lag" => value, "group" => value, value.to_s => 1 }
+      seen = present(node(0, work: { **work, **named }),
+                     node(1, work: { "kind" => "kafka", "partitions" => value, "done" => value }))
+      assert_equal 2, JSON.parse(JSON.generate([seen.to_h, seen.numbers])).size
+    end
+  end
+
+  test "long facts are shortened, and only the first are kept" do
+    facts = (1..50).to_h { |number| ["fact#{number}", "x" * 10_000] }
+    shown = present(node(0, work: facts)).to_h.dig("nodes", "0", "facts")
+    assert_equal [20, 201], [shown.size, shown["fact1"].size]
+  end
+
+  test "rates and processor time are those of the sample" do
+    sample = Sample.new({ 0 => 0.25049 }, { 0 => 12.34, "spare 0" => 1.0 })
+    shown = present(node(0), node("spare 0"), sample:).to_h
+    assert_equal [0.25, 12.3, 12.3],
+                 [*shown.dig("nodes", "0").values_at("cpu", "rate"), shown.dig("sums", "rate")]
+  end
+
+  private
+
+  def present(*nodes, sample: nil)
+    status = { "name" => "hive", "nodes" => nodes }
+    sample ||= Skep::Control::ProcessSampler.new.sample(status, 1.0, pids: false)
+    Skep::Web::Live::SwarmPresenter.new(status, sample)
+  end
+
+  def node(id, state: "ready", memory: { uss: 1, pss: 1 }, work: {})
+    { "id" => id, "state" => state, "memory" => memory&.transform_keys(&:to_s),
+      "work" => { "done" => 0, **work } }
+  end
+
+  def kafka(*partitions) = { "kind" => "kafka", "group" => "g", "partitions" => partitions }
+
+  def partition(**facts)
+    { "topic" => "orders", "partition" => 4, "rate" => 1.0, **facts.transform_keys(&:to_s) }
+  end
+end
