@@ -1,7 +1,8 @@
 /*
  * Skep::Kafka::Librdkafka::PartitionQueue#read, over rd_kafka_consume_batch_queue: dequeues messages,
  * copies them into a message set and destroys them, all in one call. It never waits, so it releases
- * the GVL only for large copies: to get the GVL back may take a tenth of a second.
+ * the GVL only for large copies: to get the GVL back may take a tenth of a second. Called by
+ * Processing::PartitionReader (lib/skep/kafka/processing/partition_reader.rb).
  *
  * Messages that were dequeued but couldn't be returned (out of memory) stay here and are returned
  * first by the next read: a lost message would be skipped by the next commit.

@@ -2,7 +2,7 @@
 
 # Runs a source's handler over messages without a broker (TestRun), and says what became of them
 # (TestResult). The worker, the scheduler and the partitions are those of a node
-# (GroupMember.build); the consumer, the producer and the node are fakes.
+# (GroupMember.build); the consumer and the producer (fake_cluster.rb) and the node are fakes.
 module Skep
   module Kafka
     module Testing
