@@ -75,6 +75,7 @@ require "skep/kafka/processing/assigned_partition"
 require "skep/kafka/processing/scheduler"
 require "skep/kafka/processing/key_extractor"
 require "skep/kafka/processing/membership_lease"
+require "skep/kafka/processing/free_slots"
 require "skep/kafka/processing/worker"
 
 require "skep/kafka/consumer"
