@@ -7,6 +7,17 @@
 # COMMANDS and RESULTS are numbers of inherited descriptors. The worker reads a unit per line, loads
 # its file, and reports the beginning and the result of each test. It exits at the end of COMMANDS.
 
+# Ruby before 3.3 keeps the system's thread of a Thread that has ended for 3 s, for the next one.
+# Then it frees that thread's signal stack, even if Ruby itself has ended at just this moment, which
+# crashes. New threads take over what is kept, and as they end another 3 s begin. This is registered
+# first, so it runs last.
+at_exit do
+  ends = Queue.new
+  threads = Array.new(64) { Thread.new { ends.pop } }
+  ends.close
+  threads.each(&:join)
+end
+
 require "test_helper"
 require "support/suite/wire"
 
