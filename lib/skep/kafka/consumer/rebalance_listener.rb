@@ -55,7 +55,7 @@ module Skep
         end
 
         # Kafka waits for this member for max.poll.interval.ms, in each of its rebalance protocols.
-        # Scheduler#ask_back ends the batches in progress early: `Batch#each` stops, `mark` is false.
+        # Scheduler#ask_back ends batches in progress early: `Batch#each` stops, `mark` is false.
         def partitions_revoked(list)
           @lost = lost = @consumer.lost?
           deadline = OS.now + @options.rebalance_wait

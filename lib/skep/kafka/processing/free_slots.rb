@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# Has Ruby's heap grow by free slots for what a node that reads much makes: a Message and its payload
-# for each message, garbage a moment later.
+# Has Ruby's heap grow by free slots for what a node that reads much makes: a Message and its
+# payload for each message, garbage a moment later.
 #
 #   free_slots = FreeSlots.new
 #   free_slots.batch_done(batch)   # true once the slots are there; not to be called any more
