@@ -17,6 +17,7 @@
 # | max_messages | 500 | maximum messages of a batch |
 # | max_wait | 0 | seconds a smaller batch may wait for more messages |
 # | commit_interval | 5.0 | seconds between commits; there are others at a rebalance and the end |
+# | leave_on_stop | true in a pod of no StatefulSet | leave the group when the swarm stops |
 # | rebalance_wait | 80% of max.poll.interval.ms | seconds that a revocation waits for handlers |
 # | retry_backoff | 0.1 | seconds until a batch whose handler raised is retried; doubles to 30 |
 # | dead_letter_topic | none | the topic for messages that failed; without it skep retries forever |

@@ -187,7 +187,7 @@ module Skep
 
       def __stop(scaling_down: false, all: false)
         @scaling_down ||= scaling_down
-        @all_stop ||= all
+        @all_stop = @others_stop = true if all
         return if @stopping
 
         @stopped_at = OS.now
@@ -221,7 +221,8 @@ module Skep
       end
 
       def __all_stop? = @all_stop ? true : false # the whole swarm stops
-      def __all_finished = (@all_stop = false) || @all_finished&.push(true)
+      def __others_to_await? = @others_stop ? true : false # until all of them have finished
+      def __all_finished = (@others_stop = false) || @all_finished&.push(true)
       def leave = @waiter.close # the work has ended
       def __ready? = @ready ? true : false
       def __imply_ready = @ready_implied = !@ready # for a plain block

@@ -6,7 +6,8 @@ require "kafka/support/kafka_case"
 class SourceOptionsTest < KafkaCase
   GOOD = { kafka: { "bootstrap.servers": "kafka-1:9092" }, group: "billing",
            topics: "orders" }.freeze
-  private_constant :GOOD
+  StoppingNode = Struct.new(:scaling_down?, :__all_stop?)
+  private_constant :GOOD, :StoppingNode
 
   test "accepts brokers, a group and a topic" do
     assert_empty errors
@@ -16,6 +17,28 @@ class SourceOptionsTest < KafkaCase
     assert_empty errors(topics: ["^orders\\.(eu|us)$", "^[x"], dead_letter_topic: "orders.dead")
     assert_empty errors(topics: "^.*")
     assert_equal 4, source(threads: 4).threads
+  end
+
+  test "a static member leaves at a scaling, and at a stop of the whole swarm if it is to" do
+    nodes = { scaling: [true, true], whole: [false, true], one: [false, false] }
+            .transform_values { |facts| StoppingNode.new(*facts) }
+    kept, left = [nil, true].map do |leave_on_stop|
+      options = Skep::Kafka::Config::SourceOptions.new(**GOOD, leave_on_stop:)
+      nodes.transform_values { |node| options.leave?(node) }
+    end
+    assert_equal({ scaling: true, whole: false, one: false }, kept)
+    assert_equal({ scaling: true, whole: true, one: false }, left)
+  end
+
+  test "a Kubernetes pod leaves unless its name, or the user's, comes back" do
+    pod = "billing-5b8d6c7f9-zq8xw"
+    named = { kafka: { **GOOD[:kafka], "group.instance.id": "web3" } }
+    assert leave_on_stop?(pod)
+    refute leave_on_stop?("billing-12")
+    refute leave_on_stop?(pod, kubernetes: nil)
+    refute leave_on_stop?(pod, leave_on_stop: false)
+    refute leave_on_stop?(pod, **named)
+    assert leave_on_stop?(pod, **named, leave_on_stop: true)
   end
 
   test "reports every mistake at once" do
@@ -34,6 +57,7 @@ class SourceOptionsTest < KafkaCase
     { commit_interval: 0 } => /commit_interval must be seconds above 0 \(got 0\)/,
     { connect_timeout: 0 } =>
       /connect_timeout must be seconds above 0, or nil to wait forever \(got 0\)/,
+    { leave_on_stop: :always } => /leave_on_stop must be true, false, or nil \(got :always\)/,
     { max_wait: -1 } => /max_wait must be seconds from 0 \(got -1\)/,
     { max_attempts: 3 } => /max_attempts needs dead_letter_topic/,
     { dead_letter_topic: "orders" } =>
@@ -146,6 +170,15 @@ class SourceOptionsTest < KafkaCase
       assert_equal 1, found.count { |sentence| sentence.include?(part) }, "#{part} in #{found}"
     end
     assert_equal parts.size, found.size, found
+  end
+
+  def leave_on_stop?(hostname, kubernetes: "10.0.0.1", **more)
+    before, ENV["KUBERNETES_SERVICE_HOST"] = ENV["KUBERNETES_SERVICE_HOST"], kubernetes
+    Socket.stub(:gethostname, hostname) do
+      Skep::Kafka::Config::SourceOptions.new(**GOOD, **more).leave_on_stop
+    end
+  ensure
+    ENV["KUBERNETES_SERVICE_HOST"] = before
   end
 
   def source(**more) = Skep::Kafka::Source.new(**GOOD, **more)

@@ -56,6 +56,7 @@ class FakeNode
   def on_stop(&block) = (@hooks ||= []) << block
   def scaling_down? = false
   def __all_stop? = false
+  def __others_to_await? = false
   def __failed(_error, **context) = nil # rubocop:disable Lint/UnusedMethodArgument -- as the real
   def quiet? = @quiet || stopping?
 

@@ -44,7 +44,9 @@ class AwaitOtherNodesTest < Skep::TestCase
 
   test "has nobody to wait for once its supervisor has died" do
     @node.__stop(all: true)
+    assert_predicate @node, :__others_to_await?
     @node.__all_finished
-    refute_predicate @node, :__all_stop?
+    refute_predicate @node, :__others_to_await?
+    assert_predicate @node, :__all_stop?
   end
 end

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "socket"
 require "skep/redaction"
 
 # The librdkafka settings of the user, checked, and with skep's defaults for each kind of client.
@@ -86,6 +87,9 @@ module Skep
         # Returns the session timeout in seconds. With KIP-848 the broker has that setting, at least
         # 45 s by default.
         def session_timeout = seconds("session.timeout.ms", SESSION_MS)
+
+        # Returns true if members are named after a host whose name won't come back.
+        def temporary_names? = @protocol.temporary_names?
 
         def to_h = @settings
 
@@ -211,7 +215,8 @@ module Skep
           "heartbeat.interval.ms" => "1000"
         }.freeze
         SESSION_MS, POLL_MS = 45_000, 300_000 # librdkafka's defaults
-        private_constant :BROKER_SETTINGS, :COOPERATIVE, :STRATEGIES, :CLASSIC_DEFAULTS,
+        ORDINAL = /-\d{1,4}\z/ # of a StatefulSet's pods; the names of other pods end at random
+        private_constant :ORDINAL, :BROKER_SETTINGS, :COOPERATIVE, :STRATEGIES, :CLASSIC_DEFAULTS,
                          :SESSION_MS, :POLL_MS
 
         def initialize(settings) = @settings = settings
@@ -231,6 +236,13 @@ module Skep
         def instance_name(default)
           name = @settings.fetch("group.instance.id") { broker_assigned? ? "" : default }
           name unless name.empty?
+        end
+
+        # Returns true in a pod of Kubernetes whose name no other pod will have, unless the user has
+        # named the members.
+        def temporary_names?
+          ENV.key?("KUBERNETES_SERVICE_HOST") && !@settings.key?("group.instance.id") &&
+            !Socket.gethostname.match?(ORDINAL)
         end
 
         # Returns true for the protocol of KIP-848.

@@ -13,8 +13,8 @@ module Skep
           kafka: nil, group: nil, topics: nil, threads: 1, max_messages: 500, max_wait: 0,
           dead_letter_topic: nil, max_attempts: nil, on_poison: nil, connect_timeout: 15,
           commit_interval: 5.0, retry_backoff: 0.1, retry_for: 300, rebalance_wait: nil,
-          ordered_by: :partition, max_out_of_order: 5_000, filter: nil, producer: {},
-          transactional: false
+          leave_on_stop: nil, ordered_by: :partition, max_out_of_order: 5_000, filter: nil,
+          producer: {}, transactional: false
         }.freeze
         ATTEMPTS = 5
         REBALANCE_SHARE = 0.8 # of max.poll.interval.ms, after which Kafka gives partitions away
@@ -35,6 +35,7 @@ module Skep
         attr_reader :commit_interval # seconds
         attr_reader :retry_backoff # seconds
         attr_reader :rebalance_wait # seconds for which a revocation waits for handlers
+        attr_reader :leave_on_stop # static members leave their group when the whole swarm stops
         attr_reader :retry_for # seconds of failures before the dead letter
         attr_reader :ordered_by
         attr_reader :max_out_of_order # messages beyond the lowest unfinished one, at most
@@ -51,6 +52,7 @@ module Skep
           @topics = Array(topics).map(&:to_s).freeze
           @max_attempts ||= ATTEMPTS if dead_letter_topic
           @rebalance_wait ||= (settings.max_poll_interval * REBALANCE_SHARE).round(1)
+          @leave_on_stop = settings.temporary_names? if leave_on_stop.nil?
           @on_poison ||= dead_letter_topic ? :dead_letter : :pause
           @errors = [*unknown(given), *settings.errors, *names, *numbers, *rebalance, *dead_letters,
                      *poison, *choice, *outputs(taken[:producer])].freeze
@@ -66,6 +68,10 @@ module Skep
 
         # Returns a copy without a minimum time before dead-lettering, for tests.
         def timeless = dup.tap { |copy| copy.instance_variable_set(:@retry_for, nil) }.freeze
+
+        # Returns true if a node that is stopping gives up its place in the group, also as a static
+        # member: nobody will come back under its name.
+        def leave?(node) = node.scaling_down? || (leave_on_stop && node.__all_stop?)
 
         # Returns true if a topic is a pattern.
         def patterns? = topics.any? { |topic| topic.start_with?("^") }
@@ -141,6 +147,9 @@ module Skep
                     ordered_by:) { |by| %i[partition key].include?(by) || by.respond_to?(:call) },
            *must_be("a callable that takes a message", filter:) do |filter|
              filter.nil? || filter.respond_to?(:call)
+           end,
+           *must_be("true, false, or nil", leave_on_stop:) do |value|
+             [true, false].include?(value)
            end]
         end
 

@@ -3,9 +3,9 @@
 # Says when a stopping node whose handler doesn't return leaves its group: shortly before
 # stop_timeout, when it is killed. A killed node can't leave, so its partitions would wait for the
 # end of its session. A static member doesn't leave, as it keeps its partitions over a restart,
-# unless it stops for good.
+# unless it stops for good (SourceOptions#leave?).
 #
-#   leave_before_kill = LeaveBeforeKill.new(node:, consumer:)
+#   leave_before_kill = LeaveBeforeKill.new(options:, node:, consumer:)
 #   leave_before_kill.io; leave_before_kill.seconds_left   # readable, or over: ask due?
 #   leave_before_kill.due?
 #   leave_before_kill.begin_leave   # => seconds that leaving may take; not due any more
@@ -17,7 +17,8 @@ module Skep
         MARGIN = 3.0 # seconds before the kill; of a short stop_timeout a quarter
         private_constant :MARGIN
 
-        def initialize(node:, consumer:)
+        def initialize(options:, node:, consumer:)
+          @options = options
           @node, @consumer = node, consumer
           @wakeup_pipe = Librdkafka::WakeupPipe.new
           @node.on_stop { wake }
@@ -28,7 +29,7 @@ module Skep
         # Until it is due; nil if it won't be.
         def seconds_left
           left = @node.time_left
-          return if left.nil? || @done || (@consumer.static_member? && !@node.scaling_down?)
+          return if left.nil? || @done || (@consumer.static_member? && !@options.leave?(@node))
 
           @margin ||= [MARGIN, left / 4].min
           [left - @margin, 0].max
