@@ -18,8 +18,8 @@ module Skep
 
         # timeout: seconds that each call waits for the broker's answer.
         def initialize(bootstrap, topic, kafka: {}, timeout: 30)
-          settings = Config::ClientConfig.new({ "linger.ms" => 5, "enable.idempotence" => true, **kafka,
-            "bootstrap.servers" => bootstrap })
+          once = { "linger.ms" => 5, "enable.idempotence" => true }
+          settings = Config::ClientConfig.new({ **once, **kafka, "bootstrap.servers" => bootstrap })
           raise ConfigurationError.new(sentences: settings.errors) unless settings.errors.empty?
 
           @topic = topic
