@@ -29,7 +29,7 @@ class PlainStop < KafkaScenario
     return super unless PlainStop.embedded?
 
     @broker ||= begin
-      embedded = Skep::Kafka::EmbeddedBroker.start(rebalance_delay: 6)
+      embedded = Skep::Kafka::EmbeddedBroker.start(rebalance_delay: Patience.of(2))
       at_end { embedded.stop }
       Embedded.new(embedded)
     end
