@@ -6,8 +6,7 @@ require "kafka/support/kafka_case"
 class SourceOptionsTest < KafkaCase
   GOOD = { kafka: { "bootstrap.servers": "kafka-1:9092" }, group: "billing",
            topics: "orders" }.freeze
-  StoppingNode = Struct.new(:scaling_down?, :__all_stop?)
-  private_constant :GOOD, :StoppingNode
+  private_constant :GOOD
 
   test "accepts brokers, a group and a topic" do
     assert_empty errors
@@ -17,17 +16,6 @@ class SourceOptionsTest < KafkaCase
     assert_empty errors(topics: ["^orders\\.(eu|us)$", "^[x"], dead_letter_topic: "orders.dead")
     assert_empty errors(topics: "^.*")
     assert_equal 4, source(threads: 4).threads
-  end
-
-  test "a static member leaves at a scaling, and at a stop of the whole swarm if it is to" do
-    nodes = { scaling: [true, true], whole: [false, true], one: [false, false] }
-            .transform_values { |facts| StoppingNode.new(*facts) }
-    kept, left = [nil, true].map do |leave_on_stop|
-      options = Skep::Kafka::Config::SourceOptions.new(**GOOD, leave_on_stop:)
-      nodes.transform_values { |node| options.leave?(node) }
-    end
-    assert_equal({ scaling: true, whole: false, one: false }, kept)
-    assert_equal({ scaling: true, whole: true, one: false }, left)
   end
 
   test "a Kubernetes pod leaves unless its name, or the user's, comes back" do

@@ -69,10 +69,6 @@ module Skep
         # Returns a copy without a minimum time before dead-lettering, for tests.
         def timeless = dup.tap { |copy| copy.instance_variable_set(:@retry_for, nil) }.freeze
 
-        # Returns true if a node that is stopping gives up its place in the group, also as a static
-        # member: nobody will come back under its name.
-        def leave?(node) = node.scaling_down? || (leave_on_stop && node.__all_stop?)
-
         # Returns true if a topic is a pattern.
         def patterns? = topics.any? { |topic| topic.start_with?("^") }
 

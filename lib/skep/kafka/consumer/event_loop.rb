@@ -43,7 +43,9 @@ module Skep
           @broker_outage = BrokerOutage.new(settings: options.settings, consumer:, report:)
           @topic_recreation = TopicRecreation.new(consumer)
           @fetch_errors = FetchErrors.new(settings: options.settings, consumer:, report:)
-          @leave_before_kill = LeaveBeforeKill.new(options:, node:, consumer:)
+          @leave_before_kill = LeaveBeforeKill.new(
+            node:, consumer:, leave_on_stop: options.leave_on_stop
+          )
           @rebalance_listener = RebalanceListener.new(
             options:, node:, report:, consumer:, scheduler:, metrics:, lease:,
             broker_outage: @broker_outage, leave_before_kill: @leave_before_kill,
@@ -68,7 +70,7 @@ module Skep
         # the other nodes to do the same. The first member that leaves begins a rebalance, in which
         # a broker may refuse the commits of the others.
         def await_other_nodes
-          return if !@node.__others_to_await? || keeps_place? || @failure
+          return if !@node.__others_to_await? || @leave_before_kill.keeps_place? || @failure
           return if @broker_outage.suspected? || @leave_before_kill.done?
 
           commit_early unless @options.transactional # its transactions have committed
@@ -81,7 +83,8 @@ module Skep
         def leave
           return false unless @consumer.fatal.nil? && commit_last && @consumer.fatal.nil?
 
-          leave_for_good(LEAVE_SECONDS) if @consumer.static_member? && !keeps_place?
+          for_good = @consumer.static_member? && !@leave_before_kill.keeps_place?
+          leave_for_good(LEAVE_SECONDS) if for_good
           @leaving = true
           @consumer.leave(LEAVE_SECONDS) { |event| handle(event) }
         end
@@ -97,9 +100,6 @@ module Skep
         end
 
         private
-
-        # A static member's, so that the node that comes back has its partitions at once.
-        def keeps_place? = @consumer.static_member? && !@options.leave?(@node)
 
         # No worker is left: what is done doesn't change any more.
         def commit_early

@@ -1,11 +1,11 @@
 # frozen_string_literal: true
 
-# Says when a stopping node whose handler doesn't return leaves its group: shortly before
-# stop_timeout, when it is killed. A killed node can't leave, so its partitions would wait for the
-# end of its session. A static member doesn't leave, as it keeps its partitions over a restart,
-# unless it stops for good (SourceOptions#leave?).
+# Says whether a stopping node keeps its place in its group, and when one that doesn't, and whose
+# handler doesn't return, leaves: shortly before stop_timeout, when it is killed. A killed node
+# can't leave, so its partitions would wait for the end of its session.
 #
-#   leave_before_kill = LeaveBeforeKill.new(options:, node:, consumer:)
+#   leave_before_kill = LeaveBeforeKill.new(node:, consumer:, leave_on_stop: false)
+#   leave_before_kill.keeps_place?
 #   leave_before_kill.io; leave_before_kill.seconds_left   # readable, or over: ask due?
 #   leave_before_kill.due?
 #   leave_before_kill.begin_leave   # => seconds that leaving may take; not due any more
@@ -17,11 +17,16 @@ module Skep
         MARGIN = 3.0 # seconds before the kill; of a short stop_timeout a quarter
         private_constant :MARGIN
 
-        def initialize(options:, node:, consumer:)
-          @options = options
-          @node, @consumer = node, consumer
+        def initialize(node:, consumer:, leave_on_stop:)
+          @node, @consumer, @leave_on_stop = node, consumer, leave_on_stop
           @wakeup_pipe = Librdkafka::WakeupPipe.new
           @node.on_stop { wake }
+        end
+
+        # Returns true for a static member under whose name a node comes back: it has its partitions
+        # at once then. Nobody does after a scaling down, nor after a stop with `leave_on_stop`.
+        def keeps_place?
+          @consumer.static_member? && !@node.scaling_down? && !(@leave_on_stop && @node.__all_stop?)
         end
 
         def io = @wakeup_pipe.io # readable at the stop
@@ -29,7 +34,7 @@ module Skep
         # Until it is due; nil if it won't be.
         def seconds_left
           left = @node.time_left
-          return if left.nil? || @done || (@consumer.static_member? && !@options.leave?(@node))
+          return if left.nil? || @done || keeps_place?
 
           @margin ||= [MARGIN, left / 4].min
           [left - @margin, 0].max

@@ -29,7 +29,7 @@ module Skep
           @report, @consumer, @lease, @lock = report, consumer, lease, exclusive_lock
           @transactional = options.transactional
           @scheduler, @metrics, @outputs = scheduler, metrics, outputs.for_thread(@node, thread)
-          @free_slots = FreeSlots.new if thread <= 1 # the heap is the process's: one is enough
+          @until_more_slots = thread <= 1 ? FreeSlots::MESSAGES : 0 # once in a process
           @crash_suspects = @node.crash_suspects
           @poison = Failure::PoisonDetector.new(@crash_suspects)
           common = { node: @node, outputs: @outputs, poison: @poison, report:, scheduler:,
@@ -177,11 +177,10 @@ module Skep
         def batch_done(item, batch)
           filtered = item.batch.size - batch.size
           @metrics.count(batch, :filtered, filtered) if filtered.positive?
-          done = @completion.batch_done(item)
-          return unless batch.size.positive?
+          @completion.succeeded(item) if @completion.batch_done(item) && batch.size.positive?
+          return if @until_more_slots <= 0
 
-          @completion.succeeded(item) if done
-          @free_slots = nil if @free_slots&.batch_done(batch)
+          FreeSlots.make_for(batch) if (@until_more_slots -= batch.size) <= 0
         end
       end
 
