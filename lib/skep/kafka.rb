@@ -83,7 +83,7 @@ require "skep/kafka/consumer/broker_outage"
 require "skep/kafka/consumer/fetch_errors"
 require "skep/kafka/consumer/startup_check"
 require "skep/kafka/consumer/rebalance_listener"
-require "skep/kafka/consumer/leave_before_kill"
+require "skep/kafka/consumer/leave_policy"
 require "skep/kafka/consumer/event_loop"
 require "skep/kafka/consumer/group_member"
 

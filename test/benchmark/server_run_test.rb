@@ -15,7 +15,7 @@ class BenchmarkServerRunTest < Skep::TestCase
   RUBY
   private_constant :BENCHMARK, :LOAD
 
-  test "tells who works, and who has ended" do
+  test "lists the workers that run, and those that have ended" do
     assert_equal "2 true [] 1\n", in_program(<<~RUBY)
       ServerRun.of(ServerUnderTest::BARE_LOOP) do |run|
         workers = run.await(2)

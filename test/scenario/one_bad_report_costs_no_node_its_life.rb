@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# `node.unhealthy!`: one report is told of and ends nobody, if progress or `healthy!` follows, or
+# `node.unhealthy!`: one report is logged and ends no node, if progress or `healthy!` follows, or
 # if it is shouted 200 times. A node that says it again and again is replaced, even if it
 # beats between; so is one that says it once and then neither makes progress nor takes it back.
 require_relative "scenario"

@@ -83,7 +83,7 @@ module WebVisits
   def cookie_of(response) = response[1].fetch("set-cookie")[/[^;]+/]
   def token_of(response) = text(response)[/token" (?:content|value)="(\h+)"/, 1]
 
-  # The cookie of a visitor who has logged in.
+  # The cookie of a visitor with a session.
   def log_in(web)
     cookie, token = enter(web)
     cookie_of(post(web, "/login", "user=ada&password=secret&token=#{token}", cookie:))

@@ -7,7 +7,7 @@ require "support/web_visits"
 class WebActionTest < Skep::TestCase
   include WebVisits
 
-  test "a visitor who has logged in sends a command to the swarm, and a line says who it was" do
+  test "a logged-in visitor sends a command to the swarm, and the log names the visitor" do
     web = serve(user: "ada", password: "secret")
     cookie, token = log_in_with_token(web)
     errors = StringIO.new

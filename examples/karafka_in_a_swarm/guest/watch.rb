@@ -7,8 +7,8 @@
 #   watch.complaint    # what is wrong with the listeners, in words, or nil
 #   watch.over?        # Karafka has stopped
 #
-# A thread that has a batch in hand owes the supervisor signs: `Watch.node.beat` between messages,
-# `Watch.node.busy(for: 600) { … }` around what takes longer than liveness_timeout.
+# A thread that processes a batch must show the supervisor progress: `Watch.node.beat` between
+# messages, `Watch.node.busy(for: 600) { … }` around what takes longer than liveness_timeout.
 class Watch
   PATIENCE = 30.0 # seconds
 

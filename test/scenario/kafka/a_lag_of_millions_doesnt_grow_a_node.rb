@@ -7,7 +7,7 @@ require_relative "scenario"
 
 MESSAGES = Integer(ENV.fetch("MESSAGES", "200000"))
 BYTES = 1_000
-MOST = 96 << 20 # two partitions of 16 MiB, twice for a moment, a fetch each, and a batch in hand
+MOST = 96 << 20 # two partitions of 16 MiB, twice for a moment, a fetch each, and a batch
 
 KafkaScenario.play do
   orders = topic("orders", 2)

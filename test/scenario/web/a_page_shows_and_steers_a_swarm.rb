@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 # A real swarm's page in a real browser: it follows what happens, controls the swarm for a visitor
-# who has logged in, runs nothing that nodes report, does nothing that another site requests, and
+# with a login, runs nothing that nodes report, does nothing that another site requests, and
 # fits a phone.
 require_relative "scenario"
 

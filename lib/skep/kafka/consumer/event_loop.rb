@@ -3,7 +3,7 @@
 # Polls librdkafka on a background thread while handlers run, so that a slow handler never exceeds
 # max.poll.interval.ms. Handles rebalances (RebalanceListener), reports errors and log lines,
 # notices that a topic was deleted and created again (TopicRecreation, below), and ends the
-# membership: at the stop, or shortly before the node is killed (LeaveBeforeKill).
+# membership: at the stop, or shortly before the node is killed. LeavePolicy says whether and when.
 #
 #   event_loop = EventLoop.new(options:, node:, report:, consumer:, scheduler:, metrics:, lease:)
 #   event_loop.start
@@ -43,12 +43,12 @@ module Skep
           @broker_outage = BrokerOutage.new(settings: options.settings, consumer:, report:)
           @topic_recreation = TopicRecreation.new(consumer)
           @fetch_errors = FetchErrors.new(settings: options.settings, consumer:, report:)
-          @leave_before_kill = LeaveBeforeKill.new(
+          @leave_policy = LeavePolicy.new(
             node:, consumer:, leave_on_stop: options.leave_on_stop
           )
           @rebalance_listener = RebalanceListener.new(
             options:, node:, report:, consumer:, scheduler:, metrics:, lease:,
-            broker_outage: @broker_outage, leave_before_kill: @leave_before_kill,
+            broker_outage: @broker_outage, leave_policy: @leave_policy,
             fetch_errors: @fetch_errors
           )
           @wake, @waker = OS.pipe
@@ -62,7 +62,7 @@ module Skep
           @waker.close
           @thread.close
           @wake.close
-          [@broker_outage, @topic_recreation, @fetch_errors, @leave_before_kill].each(&:close)
+          [@broker_outage, @topic_recreation, @fetch_errors, @leave_policy].each(&:close)
           @stopped = true
         end
 
@@ -70,8 +70,8 @@ module Skep
         # the other nodes to do the same. The first member that leaves begins a rebalance, in which
         # a broker may refuse the commits of the others.
         def await_other_nodes
-          return if !@node.__others_to_await? || @leave_before_kill.keeps_place? || @failure
-          return if @broker_outage.suspected? || @leave_before_kill.done?
+          return if !@node.__others_to_await? || @leave_policy.keeps_place? || @failure
+          return if @broker_outage.suspected? || @leave_policy.done?
 
           commit_early unless @options.transactional # its transactions have committed
           @node.__await_other_nodes(seconds_for_others) unless GONE.include?(@early_code)
@@ -83,7 +83,7 @@ module Skep
         def leave
           return false unless @consumer.fatal.nil? && commit_last && @consumer.fatal.nil?
 
-          for_good = @consumer.static_member? && !@leave_before_kill.keeps_place?
+          for_good = @consumer.static_member? && !@leave_policy.keeps_place?
           leave_for_good(LEAVE_SECONDS) if for_good
           @leaving = true
           @consumer.leave(LEAVE_SECONDS) { |event| handle(event) }
@@ -110,7 +110,7 @@ module Skep
         end
 
         def seconds_for_others
-          [OTHERS_SECONDS, *@node.time_left&./(2), *@leave_before_kill.seconds_left].min
+          [OTHERS_SECONDS, *@node.time_left&./(2), *@leave_policy.seconds_left].min
         end
 
         # The code of the early commit if that is final, or of another one.
@@ -136,7 +136,7 @@ module Skep
         end
 
         def wait
-          timers = [@broker_outage, @fetch_errors, @leave_before_kill, *@fetch_wait]
+          timers = [@broker_outage, @fetch_errors, @leave_policy, *@fetch_wait]
           ios = [@consumer.control, @topic_recreation, *timers].filter_map(&:io)
           seconds = [poll_interval, @lease.limit / 2, *timers.filter_map(&:seconds_left)].min
           readable, = IO.select([@wake, *ios], nil, nil, seconds)
@@ -146,7 +146,7 @@ module Skep
         def run_timers(readable)
           @fetch_errors.retry_due(@scheduler.readers)
           @fetch_wait&.look
-          leave_early if @leave_before_kill.due?
+          leave_early if @leave_policy.due?
           readable.include?(@broker_outage.io) ? end_outage : @broker_outage.report_when_certain
           return unless readable.include?(@topic_recreation.io)
 
@@ -191,7 +191,7 @@ module Skep
 
         # What is in progress is processed again by another node, as it would be after the kill.
         def leave_early
-          seconds = @leave_before_kill.begin_leave
+          seconds = @leave_policy.begin_leave
           @report.event(:kafka_left_group, level: :warn, error: STILL_RUNNING, hint: EARLY)
           @rebalance_listener.abandon
           leave_for_good(seconds)

@@ -24,10 +24,10 @@ module Skep
         private_constant :WARN_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS, :COMMITTED_SECONDS
 
         def initialize(options:, node:, report:, consumer:, scheduler:, metrics:, lease:,
-                       broker_outage:, leave_before_kill:, fetch_errors:)
+                       broker_outage:, leave_policy:, fetch_errors:)
           @options, @node, @report = options, node, report
           @consumer, @scheduler, @metrics, @lease = consumer, scheduler, metrics, lease
-          @broker_outage, @leave_before_kill = broker_outage, leave_before_kill
+          @broker_outage, @leave_policy = broker_outage, leave_policy
           @fetch_errors = fetch_errors
           @last_id = 0
           @pause = Threads::Inbox.new # stays empty: only its timeout is used
@@ -157,7 +157,7 @@ module Skep
         # Waits until then for the handlers, but no longer than until the node has to leave.
         def released?(leaving, deadline)
           until @scheduler.processing(leaving).empty?
-            seconds = [deadline - OS.now, *@leave_before_kill.seconds_left].min
+            seconds = [deadline - OS.now, *@leave_policy.seconds_left].min
             return false unless seconds.positive?
 
             await_release(seconds)
@@ -166,7 +166,7 @@ module Skep
         end
 
         def await_release(seconds)
-          stop = @leave_before_kill.io unless @node.stopping?
+          stop = @leave_policy.io unless @node.stopping?
           IO.select([@scheduler.released.io, stop].compact, nil, nil, seconds)
           @scheduler.released.drain
           @lease.renew unless @broker_outage.suspected?

@@ -3,7 +3,7 @@
 # Has Ruby's heap grow by free slots for what a node that reads much makes: a Message and its
 # payload for each message, garbage a moment later.
 #
-#   FreeSlots.make_for(batch)   # once, after so many messages: FreeSlots::MESSAGES
+#   FreeSlots.make_for(batch)   # a worker calls it once it has processed FreeSlots::MESSAGES
 #
 # After a collection Ruby has a fifth of its slots free. Filling that fifth takes some 20,000
 # messages, so that at full speed each collection is only tens of milliseconds after the last. With

@@ -29,7 +29,7 @@ module Skep
           @report, @consumer, @lease, @lock = report, consumer, lease, exclusive_lock
           @transactional = options.transactional
           @scheduler, @metrics, @outputs = scheduler, metrics, outputs.for_thread(@node, thread)
-          @until_more_slots = thread <= 1 ? FreeSlots::MESSAGES : 0 # once in a process
+          @until_more_slots = thread <= 1 ? FreeSlots::MESSAGES : 0 # one worker is enough
           @crash_suspects = @node.crash_suspects
           @poison = Failure::PoisonDetector.new(@crash_suspects)
           common = { node: @node, outputs: @outputs, poison: @poison, report:, scheduler:,

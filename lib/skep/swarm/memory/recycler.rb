@@ -8,7 +8,8 @@
 #   recycler.stop_now(node, "memory_limit")   # without waiting for the successor
 #
 # A slot whose nodes are recycled again and again waits longer each time, with the same backoff as
-# after crashes: the successor is likely to have the same problem.
+# after crashes: the successor is likely to have the same problem. MemoryMonitor
+# decides which node uses too much memory.
 module Skep
   class Swarm
     module Memory

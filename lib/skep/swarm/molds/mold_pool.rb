@@ -148,8 +148,9 @@ module Skep
 
         def limit_boot(mold)
           left = mold.started_at + @boot_limit.call - OS.now
-          mold.boot_timer = @loop.deadline([left, 0].max) {
- mold.kill("boot_timeout") unless mold.booted? }
+          mold.boot_timer = @loop.deadline([left, 0].max) do
+            mold.kill("boot_timeout") unless mold.booted?
+          end
         end
 
         # A mold whose channel ends can't be asked for anything any more.

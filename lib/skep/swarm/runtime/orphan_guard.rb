@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Ends molds and nodes whose supervisor has died.
+# Kills molds and nodes whose supervisor has died, as the last resort.
 #
 #   orphan_guard = OrphanGuard.new   # in a mold, first of all: killed soon after its supervisor's
 #                                    # death, or once its nodes have ended

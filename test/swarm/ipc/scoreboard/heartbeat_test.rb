@@ -17,7 +17,7 @@ class HeartbeatTest < Skep::TestCase
     @known = Node.new(1, 0.0)
     @told = []
     @node = Swarm::Node.new(id: 0, page_index: 1, swarm: "a", mold: 0, page: @page, layout:,
-                            beat_every: 1_000.0, # nothing is told twice within a test
+                            beat_every: 1_000.0, # no second beat is sent within a test
                             report: ->(type, facts) { @told << [type, facts] })
   end
 

@@ -3,7 +3,7 @@
 require "kafka/support/kafka_case"
 
 # Which stopping nodes keep their place. When the others leave: the scenarios of groups.
-class LeaveBeforeKillTest < KafkaCase
+class LeavePolicyTest < KafkaCase
   StoppingNode = Struct.new(:scaling_down?, :__all_stop?, :time_left) do
     def on_stop = nil
   end
@@ -28,7 +28,7 @@ class LeaveBeforeKillTest < KafkaCase
   def keeps_place?(static: true, scaling_down: false, all_stop: false, leave_on_stop: false)
     node = StoppingNode.new(scaling_down, all_stop, 20.0)
     consumer = Member.new(static)
-    leave = Skep::Kafka::Consumer::LeaveBeforeKill.new(node:, consumer:, leave_on_stop:)
+    leave = Skep::Kafka::Consumer::LeavePolicy.new(node:, consumer:, leave_on_stop:)
     leave.keeps_place?.tap { |keeps| assert_equal keeps, leave.seconds_left.nil? }
   ensure
     leave&.close

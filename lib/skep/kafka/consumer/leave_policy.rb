@@ -4,16 +4,16 @@
 # handler doesn't return, leaves: shortly before stop_timeout, when it is killed. A killed node
 # can't leave, so its partitions would wait for the end of its session.
 #
-#   leave_before_kill = LeaveBeforeKill.new(node:, consumer:, leave_on_stop: false)
-#   leave_before_kill.keeps_place?
-#   leave_before_kill.io; leave_before_kill.seconds_left   # readable, or over: ask due?
-#   leave_before_kill.due?
-#   leave_before_kill.begin_leave   # => seconds that leaving may take; not due any more
-#   leave_before_kill.close
+#   leave_policy = LeavePolicy.new(node:, consumer:, leave_on_stop: false)
+#   leave_policy.keeps_place?
+#   leave_policy.io; leave_policy.seconds_left   # readable, or over: ask due?
+#   leave_policy.due?
+#   leave_policy.begin_leave   # => seconds that leaving may take; not due any more
+#   leave_policy.close
 module Skep
   module Kafka
     class Consumer
-      class LeaveBeforeKill
+      class LeavePolicy
         MARGIN = 3.0 # seconds before the kill; of a short stop_timeout a quarter
         private_constant :MARGIN
 
@@ -58,7 +58,7 @@ module Skep
         end
 
         def inspect
-          "#<Skep::Kafka::Consumer::LeaveBeforeKill#{" done" if @done}>"
+          "#<Skep::Kafka::Consumer::LeavePolicy#{" done" if @done}>"
         end
 
         private
