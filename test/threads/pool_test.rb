@@ -268,7 +268,33 @@ class PoolTest < Skep::TestCase
     assert_raises(ArgumentError) { @pool.run([1]) }
   end
 
+  test "leaves nothing behind when another thread raises, at whatever moment of a run" do
+    [true, false].each do |help|
+      moments = 1.step.find { |moment| !raised_at?(moment, help:) }
+      assert_operator moments, :>, 50
+    end
+  end
+
   private
+
+  # Runs a batch in which another thread raises at the n-th return of a method or block of the
+  # pool, which is where Ruby lets it; the pool must close then. Returns false if there is no n-th.
+  def raised_at?(moment, help:)
+    pool, seen, caller = Pool.new(2), 0, Thread.current
+    pool.run([0], &:itself)
+    trace = TracePoint.new(:return, :b_return, :c_return) do |event|
+      next unless Thread.current == caller && event.path.include?("lib/skep/threads/pool")
+
+      Thread.new { caller.raise(IOError, "late") }.join if (seen += 1) == moment
+    end
+    begin
+      trace.enable { pool.run([1, 2], help:, &:itself) }
+    rescue IOError, Pool::JobsFailed
+      nil
+    end
+    assert pool.close(timeout: 2), "help: #{help}, raised at return #{moment}"
+    seen >= moment
+  end
 
   def own_name = Thread.current.name
 

@@ -36,7 +36,6 @@ module Skep
           wake(batch) if batch.wanting?(batch.helped? ? 1 : 0)
           batch.settle
         ensure
-          batch.abandon
           dismiss(batch)
         end
 
@@ -103,8 +102,11 @@ module Skep
           Thread.handle_interrupt(Worker::HELD) { @lock.synchronize(&block) }
         end
 
+        # The first call in an ensure clause: another thread's exception, raised as any earlier one
+        # returns, would end the clause, and the batch would stay.
         def dismiss(batch)
           held do
+            batch.abandon
             @batches.delete(batch)
             @left.broadcast if closed?
           end
