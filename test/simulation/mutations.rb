@@ -92,7 +92,7 @@ module Simulation
         [patch("nodes/node_exits", "@loop.after(2 * @config.kill_timeout)",
                "@loop.after(200 * @config.kill_timeout)")],
       "a spare that has stepped in isn't followed by another" =>
-        [patch("nodes/spare_pool", "@boots.enqueue(spare_slot)", "nil")],
+        [patch("nodes/spare_pool", "@boots.later(spare_slot, REFILL_DELAY)", "nil")],
       "a reload that fails keeps its mold" =>
         [patch("rollout/rolling_update", "retire(@mold) if @mold&.live?", "")],
       "what a mold had to say ends with it" =>

@@ -13,7 +13,7 @@ class SparePoolTest < Skep::TestCase
 
     def initialize = @asked = []
     def inform(node) = @asked << [:inform, node]
-    def enqueue(slot) = @asked << [:enqueue, slot]
+    def later(slot, _seconds) = @asked << [:later, slot]
     def promoted(slot) = @asked << [:promoted, slot]
     def complete(slot) = @asked << [:complete, slot]
   end
@@ -48,7 +48,7 @@ class SparePoolTest < Skep::TestCase
     assert @spares.step_in(@slot)
     assert_equal [node], @slot.nodes
     assert_equal [["step_in", { "node" => 3, "task" => 1 }]], node.channel
-    assert_equal [[:inform, node], [:enqueue, @second]], @others.asked
+    assert_equal [[:inform, node], [:later, @second]], @others.asked
     assert_equal 3, node.id
     assert_empty @second.nodes
   end

@@ -13,6 +13,11 @@ module Skep
   class Swarm
     module Nodes
       class SparePool
+        # Seconds before the next spare is forked: its boot would take the processor from the one
+        # that has been given a slot, and from the mold that is to report the exit.
+        REFILL_DELAY = 0.05
+        private_constant :REFILL_DELAY
+
         attr_reader :slots
 
         def initialize(config, boots:, replacements:, crash_attribution:)
@@ -46,7 +51,7 @@ module Skep
           return @replacements.complete(spare_slot) if left == :kept # its old spare is stopping
 
           @replacements.failed(spare_slot) if spare_slot.replacement
-          @boots.enqueue(spare_slot)
+          @boots.later(spare_slot, REFILL_DELAY)
         end
       end
 
