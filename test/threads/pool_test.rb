@@ -292,7 +292,7 @@ class PoolTest < Skep::TestCase
     rescue IOError, Pool::JobsFailed
       nil
     end
-    assert pool.close(timeout: 2), "help: #{help}, raised at return #{moment}"
+    assert pool.close(timeout: 10), "help: #{help}, raised at return #{moment}"
     seen >= moment
   end
 
