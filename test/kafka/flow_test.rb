@@ -278,6 +278,36 @@ class KafkaFlowTest < KafkaCase
     assert_equal 2, named(events, "dead_lettered").first[:offset]
   end
 
+  test "payloads that aren't JSON are dead-lettered at once, the others handled in their order" do
+    feed("orders", (0...7).map { |n| [nil, [2, 5].include?(n) ? "{" : "[#{n}]", 0] })
+    seen = []
+    source = { deserializer: :json, dead_letter_topic: "dead" }
+    events = play(source, on_event: stop_after(7)) { |batch| seen.concat(batch.map(&:value)) }
+
+    assert_equal [[0], [1], [3], [4], [6]], seen
+    dead = named(events, "dead_lettered")
+    assert_equal [2, 5], dead.map { |facts| facts[:offset] }
+    assert_match(/InvalidPayload: the payload \(1 bytes\) isn't JSON/, dead.first[:error])
+    assert_empty named(events, "handler_failed")
+    assert_equal 7, next_offset
+  end
+
+  test "a deserializer that raises is treated like a handler that raises at that message" do
+    fill(4)
+    seen, failures = [], 0
+    deserializer = lambda do |payload, _headers|
+      raise IOError, "registry away" if payload == "1" && (failures += 1) < 3
+
+      payload.to_i
+    end
+    events = play({ deserializer: }, on_event: stop_after(4)) do |batch|
+      seen.concat(batch.map(&:value))
+    end
+
+    assert_equal [0, 1, 2, 3], seen
+    assert_equal [1], named(events, "handler_failed").map { |facts| facts[:offset] }.uniq
+  end
+
   test "mark has no effect after the handler has returned" do
     fill(4)
     kept = nil

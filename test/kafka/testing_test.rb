@@ -97,6 +97,31 @@ class KafkaTestingTest < Skep::TestCase
                                            outcome.node.stopping?]
   end
 
+  test "a deserializer gives messages their values" do
+    batch = Testing.batch("orders", ['{"n":1}', nil], deserializer: :json)
+    assert_equal [{ "n" => 1 }, nil], batch.map(&:value)
+    assert_equal '{"n":1}', batch.first.payload
+    error = assert_raises(Skep::Kafka::InvalidPayload) do
+      Testing.batch("orders", ["{"], deserializer: :json)
+    end
+    assert_kind_of Skep::Kafka::NonRetryable, error
+
+    seen = []
+    outcome = rehearse(deserializer: ->(payload, _) { Integer(payload) * 2 }) do |batch, _|
+      seen.concat(batch.map(&:value))
+    end
+    assert_equal [(0...10).map { |n| n * 2 }, true], [seen, outcome.clean?]
+  end
+
+  test "run gives up a batch whose deserializer or filter always raises" do
+    { deserializer: ->(payload, _) { Integer(payload) == 4 ? raise("bad") : 1 },
+      filter: ->(message) { message.payload == "4" ? raise("bad") : true } }.each do |name, wrong|
+      outcome = rehearse(max_messages: 4, name => wrong) { nil }
+      assert_equal [0, 1, 2, 3], outcome.done.map(&:offset)
+      assert_equal [4], outcome.retried.map { |one| one[:offset] }.uniq
+    end
+  end
+
   test "run supports mark, pause, seek, filter and ordered_by" do
     tries = 0
     outcome = rehearse(max_messages: 5) do |batch, _|

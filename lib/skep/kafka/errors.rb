@@ -21,6 +21,16 @@ module Skep
     module NonRetryable
     end
 
+    # The payload of a message isn't in the format of `deserializer:`.
+    class InvalidPayload < Skep::Error
+      include NonRetryable
+
+      def initialize(format:, bytes:)
+        super("the payload (#{bytes} bytes) isn't #{format}: correct its producer, " \
+              "or the source's deserializer")
+      end
+    end
+
     # The gem that contains librdkafka can't be loaded.
     class MissingGem < BootError
       def initialize(gem:, cause:)

@@ -3,6 +3,7 @@
 # A message read from a topic: a copy, independent of librdkafka.
 #
 #   message.payload    # => "…" the bytes (binary encoding), nil for a tombstone
+#   message.value      # => what the source's `deserializer` made of the payload
 #   message.key        # => "…" or nil
 #   message.headers    # => { "trace" => "…", "via" => ["…", "…"] }, an Array where one is repeated
 #   message.timestamp  # => Time, or nil where the broker has none
@@ -34,14 +35,33 @@ module Skep
       # nil if the broker has no timestamp.
       def timestamp = milliseconds.negative? ? nil : Time.at(0, milliseconds, :millisecond)
 
+      # Returns what the source's `deserializer` made of the payload, nil for a tombstone; without a
+      # deserializer, the payload.
+      def value = @deserialized ? @value : payload
+
       def self._load(fields)
-        Message.new(*Marshal.load(fields)) # rubocop:disable Security/MarshalLoad -- it came by one
+        *fields, values = Marshal.load(fields) # rubocop:disable Security/MarshalLoad -- ours
+        message = Message.new(*fields)
+        values.empty? ? message : message.__with_value(*values)
       end
 
-      def _dump(_depth) = Marshal.dump(fields)
+      # The value, if it has one of a deserializer, must be one that can be marshalled.
+      def _dump(_depth) = Marshal.dump([*fields, @deserialized ? [@value] : []])
 
-      def dup = Message.new(*fields)
+      def dup
+        copy = Message.new(*fields)
+        @deserialized ? copy.__with_value(@value) : copy
+      end
       alias clone dup
+
+      # The message with this value; a copy of a frozen one.
+      def __with_value(value)
+        return dup.__with_value(value) if frozen?
+
+        @deserialized = true
+        @value = value
+        self
+      end
 
       # Compares topic, partition and offset: each loop over a batch makes new Message objects, and
       # a handler may have changed the strings.

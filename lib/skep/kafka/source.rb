@@ -14,6 +14,7 @@
 # | ordered_by | :partition | :key, or a callable that gives a message's key |
 # | max_out_of_order | 5000 | by key: maximum messages read beyond the lowest unfinished one |
 # | filter | none | a callable; messages for which it is false are done without a handler |
+# | deserializer | none | :json, or a callable that makes each message's value of its payload |
 # | max_messages | 500 | maximum messages of a batch |
 # | max_wait | 0 | seconds a smaller batch may wait for more messages |
 # | commit_interval | 5.0 | seconds between commits; there are others at a rebalance and the end |

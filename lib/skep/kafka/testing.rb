@@ -26,12 +26,13 @@ module Skep
   module Kafka
     module Testing
       class << self
-        # Builds a batch. With a node, the batch reports to it what `each` yields.
-        def batch(topic, messages, partition: 0, offset: 0, node: nil)
+        # Builds a batch. With a node, the batch reports to it what `each` yields. deserializer: as
+        # the source's, gives the messages their values.
+        def batch(topic, messages, partition: 0, offset: 0, node: nil, deserializer: nil)
           factory = MessageFactory.new(topic:, partition:, offset:)
-          Batch.new(topic, partition, messages.map { |one| factory.message(one) }).tap do |batch|
-            node&.__given(batch)
-          end
+          messages = messages.map { |one| factory.message(one) }
+          messages = deserialize(messages, deserializer) if deserializer
+          Batch.new(topic, partition, messages).tap { |batch| node&.__given(batch) }
         end
 
         # Builds a node that records calls.
@@ -51,6 +52,15 @@ module Skep
 
         # Loads a swarm file; runs no block of it. Raises Skep::Error for an invalid file.
         def load(path) = SwarmFile.new(path)
+
+        private
+
+        def deserialize(messages, deserializer)
+          batch = Batch.new(nil, nil, messages)
+          Processing::PayloadDeserializer.for(deserializer).call(batch).messages
+        rescue Processing::PayloadDeserializer::Unreadable => e
+          raise e.errors.each_value.first
+        end
       end
 
       # Builds messages from payloads and hashes. Those without an offset get consecutive ones.

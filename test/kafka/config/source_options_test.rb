@@ -62,6 +62,8 @@ class SourceOptionsTest < KafkaCase
       /ordered_by must be :partition, :key or a callable that returns a message/,
     { max_out_of_order: 0 } => /max_out_of_order must be a whole number from 1 \(got 0\)/,
     { filter: "x" } => /filter must be a callable that takes a message \(got "x"\)/,
+    { deserializer: :avro } =>
+      /deserializer must be :json, or a callable that takes a payload and headers \(got :avro\)/,
     { dead_letter_topic: "no name" } => /dead_letter_topic must be a topic's name/,
     { kafka: "kafka-1:9092" } => /kafka must be a hash of librdkafka's settings/
   }.each do |wrong, sentence|

@@ -138,6 +138,17 @@ module Skep
         end
       end
 
+      test "its value is its payload, or what it was given, also in copies" do
+        message = read([%w[k v]]).first
+        assert_equal "v", message.value
+        message.__with_value({ "a" => nil })
+        copies = [message.dup, message.clone, Marshal.load(Marshal.dump(message))]
+        assert_equal [{ "a" => nil }] * 3, copies.map(&:value)
+        assert_nil message.__with_value(nil).value
+        other = message.dup.freeze.__with_value(1)
+        assert_equal [1, "v"], [other.value, other.payload]
+      end
+
       test "a marshalled message comes back where there is no C, too" do
         bytes = Marshal.dump(read([%w[k v]]).first).unpack1("H*")
         out, = run_program(<<~'RUBY', [bytes], env: { "SKEP_PURE" => "1" })

@@ -14,7 +14,7 @@ module Skep
           dead_letter_topic: nil, max_attempts: nil, on_poison: nil, connect_timeout: 15,
           commit_interval: 5.0, retry_backoff: 0.1, retry_for: 300, rebalance_wait: nil,
           leave_on_stop: nil, ordered_by: :partition, max_out_of_order: 5_000, filter: nil,
-          producer: {}, transactional: false
+          deserializer: nil, producer: {}, transactional: false
         }.freeze
         ATTEMPTS = 5
         REBALANCE_SHARE = 0.8 # of max.poll.interval.ms, after which Kafka gives partitions away
@@ -40,6 +40,7 @@ module Skep
         attr_reader :ordered_by
         attr_reader :max_out_of_order # messages beyond the lowest unfinished one, at most
         attr_reader :filter
+        attr_reader :deserializer # :json, or called with a payload and headers; nil: none
         attr_reader :producer # of node.producer
         attr_reader :transactional # the beginning of its transactional ids
         attr_reader :errors
@@ -143,6 +144,10 @@ module Skep
                     ordered_by:) { |by| %i[partition key].include?(by) || by.respond_to?(:call) },
            *must_be("a callable that takes a message", filter:) do |filter|
              filter.nil? || filter.respond_to?(:call)
+           end,
+           *must_be(":json, or a callable that takes a payload and headers",
+                    deserializer:) do |value|
+             value.nil? || value == :json || value.respond_to?(:call)
            end,
            *must_be("true, false, or nil", leave_on_stop:) do |value|
              [true, false].include?(value)

@@ -7,6 +7,7 @@
 # A message that has crashed its node too often isn't tried again.
 #
 #   failure_handler.handler_raised(item, error, at: 41)   # at: the message's offset, if it is known
+#   failure_handler.unreadable(item, { 41 => error })   # by offset: what the deserializer raised
 #   failure_handler.pause_or_seek(item, [:pause, 30, :info])   # seconds, and the log's level
 #   failure_handler.poison(item)             # its one message is poison, see PoisonDetector
 #   failure_handler.dead_letter(item, error) # without another try
@@ -53,6 +54,16 @@ module Skep
           failures = item.failures # before split_failed_key, which may begin a new FailureCount
           item.split_failed_key(at, wait: batch.first_offset == at)
           last?(item, error) ? give_up(item, error, failures) : try_again(item, error, failures)
+        end
+
+        # Counts as a failure of the handler at these messages. The others of the batch are
+        # processed first, or after them, as the order wants it.
+        def unreadable(item, errors)
+          offset, error = errors.first
+          return handler_raised(item, error, at: offset) if item.batch.size == 1
+
+          undo(item)
+          item.isolate { |message| errors.key?(message.offset) }
         end
 
         # requested: what Batch#pause or Batch#seek asked for.

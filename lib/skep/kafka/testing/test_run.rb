@@ -116,9 +116,12 @@ module Skep
 
         def record(batch, places) = batch.messages.each { |one| places[place(one)] = true }
 
-        # Without a dead letter topic a batch would be retried for ever. A handler may also pause or
-        # seek back for ever.
-        def stuck? = @tries.any? { |_, times| times > @limit }
+        # Without a dead letter topic a batch would be retried for ever, also one whose filter or
+        # deserializer raises. A handler may also pause or seek back for ever.
+        def stuck?
+          failed = @node.events_named(:handler_failed).last
+          @tries.any? { |_, times| times > @limit } || (failed && failed[:attempt] > @limit)
+        end
 
         def place(message) = [message.topic, message.partition, message.offset]
 
