@@ -46,6 +46,15 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     assert_equal 2, @node.given.size
   end
 
+  test "publishes less often where that takes long: a hundredth of the time at most" do
+    times = [0.0, 0.05].each
+    @metrics.define_singleton_method(:cpu_time) { times.next }
+    hold(0)
+    publish_at(100)
+    work(0, 0..9)
+    assert_in_delta 105.0, @metrics.due
+  end
+
   test "publishes the lag while the first batch after an idle time is in progress" do
     hold(0)
     @consumer.known[["orders", 0]] = 0
