@@ -113,6 +113,18 @@ class KafkaTestingTest < Skep::TestCase
     assert_equal [(0...10).map { |n| n * 2 }, true], [seen, outcome.clean?]
   end
 
+  test "by key, an unreadable payload holds up only what follows under its key" do
+    messages = Array.new(12) { |n| { key: n % 3, payload: n } }
+    wrong = ->(payload, _) { payload == "4" ? raise("bad") : payload.to_i }
+    seen = []
+    outcome = Testing.run(source(ordered_by: :key, deserializer: wrong), messages) do |batch, _|
+      seen.concat(batch.map(&:value))
+    end
+    assert_equal({ 0 => [0, 3, 6, 9], 1 => [1], 2 => [2, 5, 8, 11] }, seen.group_by { |n| n % 3 })
+    assert_equal [4, 7, 10], outcome.pending.map(&:offset)
+    assert_equal [4], outcome.retried.map { |one| one[:offset] }.uniq
+  end
+
   test "run gives up a batch whose deserializer or filter always raises" do
     { deserializer: ->(payload, _) { Integer(payload) == 4 ? raise("bad") : 1 },
       filter: ->(message) { message.payload == "4" ? raise("bad") : true } }.each do |name, wrong|

@@ -56,13 +56,14 @@ module Skep
           last?(item, error) ? give_up(item, error, failures) : try_again(item, error, failures)
         end
 
-        # Counts as a failure of the handler at these messages. The others of the batch are
-        # processed first, or after them, as the order wants it.
+        # Counts as a failure of the handler at these messages. The batch's other messages are
+        # processed before or after them, in their order; those of other keys wait for none.
         def unreadable(item, errors)
           offset, error = errors.first
           return handler_raised(item, error, at: offset) if item.batch.size == 1
 
           undo(item)
+          item.split_failed_key(offset, wait: false)
           item.isolate { |message| errors.key?(message.offset) }
         end
 
