@@ -292,6 +292,15 @@ class KafkaFlowTest < KafkaCase
     assert_equal 7, next_offset
   end
 
+  test "a serializer makes the payloads of what the handler produces" do
+    feed("orders", [[nil, "[1]", 0]])
+    more = { deserializer: :json, serializer: :json }
+    play(more, on_event: stop_after(1)) do |batch, node|
+      batch.each { |message| node.producer.produce("out", { "was" => message.value }) }
+    end
+    assert_equal ['{"was":[1]}'], payloads_of("out", 1)
+  end
+
   test "a deserializer that raises is treated like a handler that raises at that message" do
     fill(4)
     seen, failures = [], 0

@@ -35,6 +35,17 @@ module Skep
                      [messages.first.timestamp, messages.first.headers]
       end
 
+      test "a serializer makes the payload of a value and the headers; nil stays a tombstone" do
+        settings = @broker.settings
+        serializer = ->(value, headers) { "#{value} #{headers[:trace]}" }
+        @producer = Producer.new(settings, serializer:)
+        @producer.produce_sync("orders", 7, headers: { trace: "1" }, partition: 0)
+        @producer.produce_sync("orders", nil, partition: 0)
+        assert_equal ["7 1", nil], read(2).map(&:payload)
+        error = assert_raises(ArgumentError) { Producer.new(settings, serializer: :avro) }
+        assert_match(/serializer must be :json, or a callable .* \(got :avro\)/, error.message)
+      end
+
       test "gives each thread the delivery reports of its own messages" do
         producer # made before the threads start
         threads = Array.new(4) do |number|

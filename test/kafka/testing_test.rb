@@ -113,6 +113,24 @@ class KafkaTestingTest < Skep::TestCase
     assert_equal [(0...10).map { |n| n * 2 }, true], [seen, outcome.clean?]
   end
 
+  test "a serializer makes the payloads of what is produced, but not of dead letters" do
+    [false, true].each do |transactional|
+      chosen = { serializer: :json, transactional:, dead_letter_topic: "dead", max_attempts: 1 }
+      outcome = rehearse(**chosen, max_messages: 1) do |batch, node|
+        raise "bad" if batch.first_offset == 4
+
+        node.producer.produce("out", { "n" => batch.first_offset })
+        node.producer.produce("out", nil, key: "k")
+      end
+      assert_equal ['{"n":0}', nil, '{"n":1}'], outcome.node.produced.first(3).map(&:payload)
+      assert_equal ["4"], outcome.dead_letters.map(&:payload)
+    end
+    node = Testing.node(serializer: ->(value, headers) { "#{value} #{headers}" })
+    node.producer.produce_sync("out", 1, headers: { "a" => "b" })
+    assert_equal "1 #{{ "a" => "b" }}", node.produced.first.payload
+    assert_raises(ArgumentError) { Testing.node(serializer: :avro) }
+  end
+
   test "by key, an unreadable payload holds up only what follows under its key" do
     messages = Array.new(12) { |n| { key: n % 3, payload: n } }
     wrong = ->(payload, _) { payload == "4" ? raise("bad") : payload.to_i }

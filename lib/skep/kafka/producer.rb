@@ -24,7 +24,17 @@ module Skep
       module ProduceMethods
         TOPIC = /\A[^\0]{1,249}\z/ # the brokers check the characters
         PARTITIONS = (..(2**31) - 1)
-        private_constant :TOPIC, :PARTITIONS
+        SERIALIZERS = { json: ->(value, _headers) { JSON.generate(value) } }.freeze
+        private_constant :TOPIC, :PARTITIONS, :SERIALIZERS
+
+        # Returns the callable for `serializer:`, nil for nil.
+        def self.serializer(given)
+          return given if given.nil? || given.respond_to?(:call)
+
+          SERIALIZERS.fetch(given) do
+            reject("serializer", given, ":json, or a callable that takes a value and headers")
+          end
+        end
 
         # Raises ArgumentError for arguments that would crash librdkafka, or that it would
         # misinterpret.
@@ -63,6 +73,13 @@ module Skep
         def produce_sync(topic, payload = nil, timeout: nil, **more)
           produce(topic, payload, **more).wait(timeout:)
         end
+
+        private
+
+        # Returns the payload that the serializer makes of a value. nil is a tombstone.
+        def serialize(value, headers)
+          value.nil? || @serializer.nil? ? value : @serializer.call(value, headers || {})
+        end
       end
 
       include ProduceMethods
@@ -93,9 +110,11 @@ module Skep
         end
       end
 
-      # kafka: librdkafka's settings; node: reports failures to its swarm. Raises
+      # kafka: librdkafka's settings; node: reports failures to its swarm; serializer: :json, or
+      # called with what is to be produced and the headers, returns the payload. Raises
       # ConfigurationError for invalid settings.
-      def initialize(kafka, node: nil)
+      def initialize(kafka, node: nil, serializer: nil)
+        @serializer = ProduceMethods.serializer(serializer)
         config = Config::ClientConfig.new(kafka)
         raise ConfigurationError.new(sentences: config.errors) if config.errors.any?
 
@@ -110,7 +129,7 @@ module Skep
       # as a repeated header. partition: its number, chosen by the key otherwise; timestamp: a
       # Time, or milliseconds since 1970.
       def produce(topic, payload = nil, key: nil, headers: nil, partition: nil, timestamp: nil)
-        __produce(topic, payload, key:, headers:, partition:, timestamp:)
+        __produce(topic, serialize(payload, headers), key:, headers:, partition:, timestamp:)
       end
 
       # claimed: the caller checks the delivery, so a failure isn't reported. node: it is `busy`

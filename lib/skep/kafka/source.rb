@@ -26,6 +26,7 @@
 # | retry_for | 300 | seconds it fails before that, unless others of its partition succeed; nil: 0 |
 # | on_poison | :dead_letter, :pause without one | what becomes of a message that crashed 3 nodes |
 # | producer | {} | librdkafka's settings for node.producer, over those of kafka |
+# | serializer | none | :json, or a callable that makes what node.producer writes of a value |
 # | transactional | false | outputs and offset of a batch in one transaction: true, or their name |
 # | connect_timeout | 15 | seconds until a boot without a broker fails; nil: wait forever |
 #

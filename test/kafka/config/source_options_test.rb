@@ -64,6 +64,8 @@ class SourceOptionsTest < KafkaCase
     { filter: "x" } => /filter must be a callable that takes a message \(got "x"\)/,
     { deserializer: :avro } =>
       /deserializer must be :json, or a callable that takes a payload and headers \(got :avro\)/,
+    { serializer: :avro } =>
+      /serializer must be :json, or a callable that takes a value and headers \(got :avro\)/,
     { dead_letter_topic: "no name" } => /dead_letter_topic must be a topic's name/,
     { kafka: "kafka-1:9092" } => /kafka must be a hash of librdkafka's settings/
   }.each do |wrong, sentence|

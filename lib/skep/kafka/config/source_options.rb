@@ -14,7 +14,7 @@ module Skep
           dead_letter_topic: nil, max_attempts: nil, on_poison: nil, connect_timeout: 15,
           commit_interval: 5.0, retry_backoff: 0.1, retry_for: 300, rebalance_wait: nil,
           leave_on_stop: nil, ordered_by: :partition, max_out_of_order: 5_000, filter: nil,
-          deserializer: nil, producer: {}, transactional: false
+          deserializer: nil, serializer: nil, producer: {}, transactional: false
         }.freeze
         ATTEMPTS = 5
         REBALANCE_SHARE = 0.8 # of max.poll.interval.ms, after which Kafka gives partitions away
@@ -41,6 +41,7 @@ module Skep
         attr_reader :max_out_of_order # messages beyond the lowest unfinished one, at most
         attr_reader :filter
         attr_reader :deserializer # :json, or called with a payload and headers; nil: none
+        attr_reader :serializer # :json, or called with a value and headers; nil: none
         attr_reader :producer # of node.producer
         attr_reader :transactional # the beginning of its transactional ids
         attr_reader :errors
@@ -147,8 +148,10 @@ module Skep
            end,
            *must_be(":json, or a callable that takes a payload and headers",
                     deserializer:) do |value|
-             value.nil? || value == :json || value.respond_to?(:call)
+             format?(value)
            end,
+           *must_be(":json, or a callable that takes a value and headers",
+                    serializer:) { |value| format?(value) },
            *must_be("true, false, or nil", leave_on_stop:) do |value|
              [true, false].include?(value)
            end]
@@ -194,6 +197,7 @@ module Skep
           end
         end
 
+        def format?(value) = value.nil? || value == :json || value.respond_to?(:call)
         def whole?(value) = value.is_a?(Integer) && value.positive?
         def seconds?(value) = value.is_a?(Numeric) && value.real? && value >= 0
         def positive_seconds?(value) = seconds?(value) && value.positive?

@@ -38,7 +38,7 @@ module Skep
           return write(message, headers) unless through&.transactional?
 
           through.begin_batch
-          through.produce(@topic, message.payload, key: message.key, headers:)
+          through.__produce(@topic, message.payload, key: message.key, headers:)
         end
 
         def close = @lock.synchronize { @producer&.close(timeout: 0) }

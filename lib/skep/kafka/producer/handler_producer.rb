@@ -23,14 +23,21 @@ module Skep
         STOP_SECONDS = 10.0 # that a stopping node waits for deliveries
         private_constant :SLICE, :STOP_SECONDS
 
-        def initialize(renewable_producer, node)
+        # serializer: see Producer.
+        def initialize(renewable_producer, node, serializer: nil)
+          @serializer = ProduceMethods.serializer(serializer)
           @renewable_producer = renewable_producer
           @node = node
           @lock = Mutex.new
         end
 
         # See Producer#produce. Threads that the handler has started may call it, too.
-        def produce(topic, payload = nil, key: nil, headers: nil, partition: nil, timestamp: nil)
+        def produce(topic, payload = nil, headers: nil, **more)
+          __produce(topic, serialize(payload, headers), headers:, **more)
+        end
+
+        # Produces the payload as it is.
+        def __produce(topic, payload, key: nil, headers: nil, partition: nil, timestamp: nil)
           more = { key:, headers:, partition:, timestamp:, claimed: true, node: @node }
           handle = @renewable_producer.producer.__produce(topic, payload, **more)
           @lock.synchronize { @handles&.push(handle) } || handle.__release
@@ -201,7 +208,7 @@ module Skep
         # node: the node's, or the one of a single thread; thread: its number.
         def for_thread(node, thread)
           own = @options.transactional
-          producer = own ? transactional(node, thread) : HandlerProducer.new(shared, node)
+          producer = own ? transactional(node, thread) : plain(node)
           node.__lend(producer)
           @handler_producers << producer
           producer
@@ -237,6 +244,8 @@ module Skep
           RenewableProducer.new(@options, @producer_report, **more)
                            .tap { |producer| @renewable_producers << producer }
         end
+
+        def plain(node) = HandlerProducer.new(shared, node, serializer: @options.serializer)
 
         # The node that replaces this one has the same id, and no other node.
         def transactional(node, thread)

@@ -29,7 +29,7 @@ module Skep
                          :CHECK_NAMES
 
         def initialize(renewable_producer, node, consumer:, report:, options:, id:)
-          super(renewable_producer, node)
+          super(renewable_producer, node, serializer: options.serializer)
           @id = id
           @consumer, @report, @options = consumer, report, options
           @limit = (options.producer["transaction.timeout.ms"] || TIMEOUT_MS).to_i / 1000.0
@@ -47,7 +47,7 @@ module Skep
           e.refused? ? raise(refusal(e)) : raise
         end
 
-        def produce(...)
+        def __produce(...)
           @in_transaction ? super : raise(NoTransaction)
         end
 

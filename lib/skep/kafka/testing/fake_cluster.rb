@@ -79,6 +79,8 @@ module Skep
       #
       #   producer.produce("out", "payload", key: "k").wait    # => its DeliveryReport
       class FakeProducer
+        include Producer::ProduceMethods
+
         Place = Struct.new(:topic, :partition, :offset) do
           def to_s = "#{topic}/#{partition}/#{offset}"
         end
@@ -97,23 +99,24 @@ module Skep
         end
         private_constant :Place, :Delivery
 
-        def initialize(produced, transactional: false)
+        def initialize(produced, transactional: false, serializer: nil)
+          @serializer = Producer::ProduceMethods.serializer(serializer)
           @produced = produced
           @transactional = transactional
           @offsets = Hash.new(-1)
         end
 
-        def produce(topic, payload = nil, key: nil, headers: nil, partition: nil, timestamp: nil)
+        def produce(topic, payload = nil, headers: nil, **more)
+          __produce(topic, serialize(payload, headers), headers:, **more)
+        end
+
+        def __produce(topic, payload, key: nil, headers: nil, partition: nil, timestamp: nil)
           Producer::ProduceMethods.check(topic.to_s, payload, key, partition, headers)
           headers ||= {}
           message = ProducedMessage.new(topic.to_s, payload, key, headers, partition, timestamp)
           (@begun || @produced) << message
           at = [topic.to_s, partition || 0]
           Delivery.new(Place.new(*at, @offsets[at] += 1))
-        end
-
-        def produce_sync(topic, payload = nil, timeout: nil, **more)
-          produce(topic, payload, **more).wait(timeout:)
         end
 
         def flush(_seconds) = 0
@@ -138,9 +141,10 @@ module Skep
       end
 
       # Makes a producer for each worker of a test run.
-      FakeProducers = Struct.new(:produced, :transactional) do
+      FakeProducers = Struct.new(:produced, :options) do
         def for_thread(node, _thread)
-          FakeProducer.new(produced, transactional:).tap { |producer| node.__lend(producer) }
+          how = { transactional: options.transactional, serializer: options.serializer }
+          FakeProducer.new(produced, **how).tap { |producer| node.__lend(producer) }
         end
       end
 

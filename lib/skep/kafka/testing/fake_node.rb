@@ -35,8 +35,9 @@ module Skep
         attr_reader :work # what `skep status` would show
         attr_reader :producer
 
-        # on_error: blocks of Swarm#on_error, which each failed attempt calls.
-        def initialize(id: 0, swarm: "test", on_error: [])
+        # on_error: blocks of Swarm#on_error, which each failed attempt calls; serializer: as the
+        # source's, for `producer`.
+        def initialize(id: 0, swarm: "test", on_error: [], serializer: nil)
           @on_error = on_error
           @id, @swarm, @mold = id, swarm, 0
           @events, @produced, @current_items, @in_flight_texts = Array.new(4) { [] }
@@ -44,7 +45,7 @@ module Skep
           @beats = @done = 0
           @hooks = []
           @crash_suspects = Swarm::Processes::KnownSuspects.new([], report: ->(*) {})
-          @producer = FakeProducer.new(@produced)
+          @producer = FakeProducer.new(@produced, serializer:)
         end
 
         def ready! = @ready = true

@@ -83,7 +83,7 @@ module Skep
             options: @options, node: @node, consumer: @consumer, dead_letter_queue: @dead_letters,
             report: Metrics::EventReporter.new(@node, @options.settings),
             lease: Processing::MembershipLease.new(Float::MAX / 1e10),
-            outputs: FakeProducers.new(@node.produced, @options.transactional),
+            outputs: FakeProducers.new(@node.produced, @options),
             handler: method(:handle), threads: 1
           )
           @scheduler, @metrics = pipeline.scheduler, pipeline.metrics
