@@ -76,7 +76,6 @@ require "skep/kafka/processing/scheduler"
 require "skep/kafka/processing/key_extractor"
 require "skep/kafka/processing/membership_lease"
 require "skep/kafka/processing/free_slots"
-require "skep/kafka/processing/partition_ownership"
 require "skep/kafka/processing/payload_deserializer"
 require "skep/kafka/processing/worker"
 

@@ -4,15 +4,13 @@
 # failure handled.
 #
 #   worker = Worker.new(handler, thread: 1, **others)
-#   worker.run                 # on a thread of its own, until the scheduler is closed; waits in
-#                              # Scheduler#next_item until the main thread makes something ready
+#   worker.run   # on a thread of its own, until the scheduler is closed (Scheduler#next_item)
 #   worker.run_until_quiet(node, failure: -> { nil })   # on the node's main thread
 #
-# A batch is done when the handler has returned, not before: Completion (below) waits for its output
-# and stores its offset; its comment lists when offsets are committed. PayloadDeserializer gives the
-# messages their values first, PartitionOwnership tells the handler whether the partition is still
-# this node's. After a crash a batch's messages are processed again, one at a time; a message that
-# crashes each node isn't processed any more (Failure::PoisonDetector).
+# A batch is done when the handler has returned: Completion (below) waits for its output and stores
+# its offset. PayloadDeserializer gives messages their values; PartitionOwnership (below) says if the
+# partition is still this node's. After a crash a batch's messages are processed one at a time; a
+# message that crashes each node isn't processed any more (Failure::PoisonDetector).
 module Skep
   module Kafka
     module Processing
@@ -186,6 +184,51 @@ module Skep
           return if @until_more_slots <= 0
 
           FreeSlots.make_for(batch) if (@until_more_slots -= batch.size) <= 0
+        end
+      end
+
+      # Says whether the partition of its batch is still assigned to this node.
+      #
+      #   ownership = PartitionOwnership.new(node:, partition:, consumer:, lease:, asks: true)
+      #   ownership.revoked?    # true: the group has asked for it back, or has taken it
+      #   ownership.confirmed?  # false: it is revoked, or the group doesn't confirm the membership
+      #
+      # If the membership is doubtful (MembershipLease), a commit of what is done asks the group:
+      # the broker refuses commits of members that it doesn't know. In a transactional source the
+      # transaction's own commit does that.
+      class PartitionOwnership
+        SECONDS = 5.0
+        RETRY_SECONDS = 0.25
+        private_constant :SECONDS, :RETRY_SECONDS
+
+        attr_reader :limit # nanoseconds between two messages after which to ask again
+
+        # asks: false in a transactional source.
+        def initialize(node:, partition:, consumer:, lease:, asks:)
+          @consumer, @lease, @node, @partition = consumer, lease, node, partition
+          @asks = asks
+          @limit = (@lease.limit * 1e9).to_i
+        end
+
+        def revoked? = !@partition.revoked.nil?
+
+        def confirmed?
+          ask while @asks && @lease.doubtful? && !revoked? && !@node.stopping?
+          !revoked? && !(@asks && @lease.doubtful?)
+        end
+
+        def inspect = "#<Skep::Kafka::Processing::PartitionOwnership of #{@partition}>"
+
+        private
+
+        # Without an answer, or if the commit is refused, this waits a moment: if the partition is
+        # lost, the event loop hears of it soon.
+        def ask
+          place = @partition.restart or return @lease.confirm # nothing was read yet
+          code = @node.busy(for: SECONDS + 1) { @consumer.commit([place], SECONDS) }
+          return @lease.confirm if code.zero? && !@consumer.lost?
+
+          (@pause ||= Threads::Inbox.new).pop(timeout: RETRY_SECONDS) # it remains empty
         end
       end
 
