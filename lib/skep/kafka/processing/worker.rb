@@ -8,7 +8,7 @@
 #   worker.run_until_quiet(node, failure: -> { nil })   # on the node's main thread
 #
 # A batch is done when the handler has returned: Completion (below) waits for its output and stores
-# its offset. PayloadDeserializer gives messages their values; PartitionOwnership (below) says if the
+# its offset. PayloadDeserializer gives messages their values, PartitionOwnership (below) says if a
 # partition is still this node's. After a crash a batch's messages are processed one at a time; a
 # message that crashes each node isn't processed any more (Failure::PoisonDetector).
 module Skep
