@@ -3,22 +3,32 @@
 require_relative "scenario"
 
 # A broker that is stopped keeps its connections and answers nothing. It is told of as one that is
-# gone, and so is its return; no healthy node dies. A message that crashes its nodes meanwhile is
-# found and set aside all the same, and all others are handled.
+# gone, and so is its return; no healthy node dies. A message that crashes its nodes meanwhile (not
+# before the broker is stopped, so that a successor boots without one) is found and set aside all the
+# same, and all others are handled.
 KafkaScenario.play do
   orders, dead = topic("orders", 2), topic("dead", 1)
   feed(orders, [["1", "v", 0], ["2", "v", 1], ["666", "bad", 0], ["3", "v", 0]])
   more = ", dead_letter_topic: #{dead.inspect}, max_messages: 10, connect_timeout: 60"
-  body = "batch.each { |message| exit!(7) if message.payload == 'bad' }"
+  reached, stopped = %w[reached stopped].map { |name| File.join(directory, name) }
+  body = <<~RUBY
+    if batch.payloads.include?("bad")
+      File.write(#{reached.inspect}, "")
+      IO.select(nil, nil, nil, 0.01) until File.exist?(#{stopped.inspect})
+      batch.each { |message| exit!(7) if message.payload == "bad" }
+    end
+  RUBY
   kafka = { "socket.timeout.ms" => 2_000, "session.timeout.ms" => 6_000 }
   swarm = run_swarm(reader(orders, more:, body:, kafka:))
-  died = swarm.await(GONE)
+  swarm.follow("the message is reached") { File.exist?(reached) }
   java = Integer(File.read("#{directory}/broker/broker.pid"))
   swarm.kill(java, :STOP)
-  stopped = Skep::OS.now
+  began = Skep::OS.now
+  File.write(stopped, "")
+  died = swarm.await(GONE)
   swarm.await("kafka_unreachable") { |event| event["node"] == died["node"] }
   lost = swarm.await("kafka_disconnected") { |event| event["node"] != died["node"] }
-  puts format("told after %.1f s", Skep::OS.now - stopped)
+  puts format("told after %.1f s", Skep::OS.now - began)
   must("name the broker: #{lost}") { lost["brokers"] == broker.address }
   swarm.kill(java, :CONT)
   swarm.await("kafka_reconnected")
