@@ -4,8 +4,8 @@ require_relative "scenario"
 
 # A broker that is stopped keeps its connections and answers nothing. It is told of as one that is
 # gone, and so is its return; no healthy node dies. A message that crashes its nodes meanwhile (not
-# before the broker is stopped, so that a successor boots without one) is found and set aside all the
-# same, and all others are handled.
+# before the broker is stopped, so that a successor boots without one) is found and set aside all
+# the same, and all others are handled.
 KafkaScenario.play do
   orders, dead = topic("orders", 2), topic("dead", 1)
   feed(orders, [["1", "v", 0], ["2", "v", 1], ["666", "bad", 0], ["3", "v", 0]])
