@@ -71,7 +71,7 @@ class KafkaSourceTest < KafkaCase
       started = Skep::OS.now
       node.stop! if done == 200
     end
-    assert_operator Skep::OS.now - started, :<, 5
+    assert_operator Skep::OS.now - started, :<, 15
 
     again = []
     play({ retry_backoff: 0.01 }) do |batch, node|
