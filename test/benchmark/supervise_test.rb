@@ -30,7 +30,8 @@ class SuperviseBenchmarkTest < Skep::TestCase
     columns = ["the mold's", "ms to the replacement", "start s", "USS MiB", "status ms"]
     assert_equal columns, rows["4 nodes"]["more"].keys
     rates = ["a bare loop", "skep"].map { |name| rows["crash loop: #{name}"]["median"] }
-    assert_operator rates.first, :>, rates.last
+    assert(rates.all?(&:positive?))
+    assert_operator rates.last, :<, 30 # two slots: five restarts at once each, then backoffs
     assert_equal [2, 2, *[3] * 6], told["goals"].map { |goal| goal["limit"] }
     assert(told["goals"].all? { |goal| goal["figure"] })
   end
