@@ -131,6 +131,30 @@ class KafkaTestingTest < Skep::TestCase
     assert_raises(ArgumentError) { Testing.node(serializer: :avro) }
   end
 
+  test "a deserializer whose service is away is asked once a try, for no other message" do
+    asked = []
+    away = lambda do |payload, _|
+      asked << payload
+      raise IOError, "away" if asked.size < 3
+
+      payload
+    end
+    seen = []
+    outcome = rehearse(deserializer: away) { |batch, _| seen << batch.map(&:value) }
+    assert_equal %w[0 0], asked.first(2)
+    assert_equal [["0"], ("1".."9").to_a], seen
+    assert_empty outcome.pending
+  end
+
+  test "run goes on after a handler that marks all and raises" do
+    raised = false
+    outcome = rehearse(max_messages: 5) do |batch, _|
+      batch.mark(batch.last_offset)
+      raise "late" unless raised.tap { raised = true }
+    end
+    assert_equal [10, 1], [outcome.done.size, outcome.retried.size]
+  end
+
   test "by key, an unreadable payload holds up only what follows under its key" do
     messages = Array.new(12) { |n| { key: n % 3, payload: n } }
     wrong = ->(payload, _) { payload == "4" ? raise("bad") : payload.to_i }

@@ -77,8 +77,8 @@ Scenario.play do
   puts "seed #{seed}: #{rested} -> #{before} -> #{after}; #{counts}; #{shown(times)}; " \
        "#{@refused.to_i} asked again"
   must("answer who asks") { times[:status].size > @refused.to_i }
-  least = [rested, before].map { |one| one[:kilobytes] }.max # the kernel takes some back meanwhile
-  must("keep its memory") { after[:kilobytes] <= least * 1.1 + 2048 }
+  usual = [rested, before].map { |one| one[:kilobytes] }.max # the kernel takes some back meanwhile
+  must("keep its memory") { after[:kilobytes] <= usual * 1.1 + 2048 }
   must("be besieged by all: #{counts}") { counts.size == 10 && counts.values.all?(&:positive?) }
   died = swarm.events.select { |event| GONE.include?(event["event"]) }
   must("lose nobody else: #{died.size}") { died.all? { |event| event["signal"] == "KILL" } }

@@ -14,17 +14,21 @@ KafkaScenario.play do
   body = <<~RUBY
     if batch.payloads.include?("bad")
       File.write(#{reached.inspect}, "")
-      IO.select(nil, nil, nil, 0.01) until File.exist?(#{stopped.inspect})
+      File.read(#{stopped.inspect}) # a pipe; once the broker is stopped, an empty file
       batch.each { |message| exit!(7) if message.payload == "bad" }
     end
   RUBY
+  File.mkfifo(stopped)
+  gate = File.open(stopped, File::RDWR)
   kafka = { "socket.timeout.ms" => 2_000, "session.timeout.ms" => 6_000 }
   swarm = run_swarm(reader(orders, more:, body:, kafka:))
   swarm.follow("the message is reached") { File.exist?(reached) }
   java = Integer(File.read("#{directory}/broker/broker.pid"))
   swarm.kill(java, :STOP)
   began = Skep::OS.now
-  File.write(stopped, "")
+  File.write("#{stopped}.now", "")
+  File.rename("#{stopped}.now", stopped)
+  gate.close
   died = swarm.await(GONE)
   swarm.await("kafka_unreachable") { |event| event["node"] == died["node"] }
   lost = swarm.await("kafka_disconnected") { |event| event["node"] != died["node"] }

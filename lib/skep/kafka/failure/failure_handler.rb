@@ -7,7 +7,7 @@
 # A message that has crashed its node too often isn't tried again.
 #
 #   failure_handler.handler_raised(item, error, at: 41)   # at: the message's offset, if it is known
-#   failure_handler.unreadable(item, { 41 => error })   # by offset: what the deserializer raised
+#   failure_handler.unreadable_payloads(item, { 41 => error })   # raised by the deserializer
 #   failure_handler.pause_or_seek(item, [:pause, 30, :info])   # seconds, and the log's level
 #   failure_handler.poison(item)             # its one message is poison, see PoisonDetector
 #   failure_handler.dead_letter(item, error) # without another try
@@ -58,7 +58,7 @@ module Skep
 
         # Counts as a failure of the handler at these messages. The batch's other messages are
         # processed before or after them, in their order; those of other keys wait for none.
-        def unreadable(item, errors)
+        def unreadable_payloads(item, errors)
           offset, error = errors.first
           return handler_raised(item, error, at: offset) if item.batch.size == 1
 

@@ -5,8 +5,8 @@
 #   deserializer = PayloadDeserializer.for(:json)
 #   deserializer.call(batch)   # => a batch whose messages have a `value`
 #
-# It is called anew for each try, so that a handler may change the values. The status page shows the
-# message whose payload is being read, as in the handler.
+# The worker calls it again for each try, so that a handler may change the values. The status page
+# shows the message whose payload is being read, as in the handler.
 module Skep
   module Kafka
     module Processing
@@ -27,7 +27,7 @@ module Skep
           raise InvalidPayload.new(format: "JSON", bytes: payload.bytesize)
         end
         BUILT_IN = { json: JSON_READER }.freeze
-        private_constant :JSON_READER
+        private_constant :JSON_READER, :BUILT_IN
 
         # Returns nil for nil.
         def self.for(deserializer)
@@ -39,13 +39,15 @@ module Skep
           @reader = reader
         end
 
-        # Raises Unreadable if the reader raises a StandardError or ScriptError.
+        # Raises Unreadable if the reader raises a StandardError or ScriptError. After one that a
+        # retry may mend it reads no further: each other message might wait for the same service.
         def call(batch)
           messages, errors = [], {}
           batch.each do |message|
             messages << read(message)
           rescue StandardError, ScriptError => e # the user's
             errors[message.offset] = e
+            break unless e.is_a?(NonRetryable)
           end
           raise Unreadable.new(errors) if errors.any?
 

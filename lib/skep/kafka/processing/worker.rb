@@ -130,7 +130,7 @@ module Skep
           @node.in_flight(nil)
         rescue PayloadDeserializer::Unreadable => e
           @node.in_flight(nil)
-          @failure_handler.unreadable(item, e.errors)
+          @failure_handler.unreadable_payloads(item, e.errors)
         rescue StandardError, ScriptError => e # the user's: the batch is retried
           @node.in_flight(nil)
           @failure_handler.handler_raised(item, e, at: batch.__failed_at(e))

@@ -32,8 +32,8 @@ module Skep
         end
 
         # See Producer#produce. Threads that the handler has started may call it, too.
-        def produce(topic, payload = nil, headers: nil, **more)
-          __produce(topic, serialize(payload, headers), headers:, **more)
+        def produce(topic, payload = nil, key: nil, headers: nil, partition: nil, timestamp: nil)
+          __produce(topic, serialize(payload, headers), key:, headers:, partition:, timestamp:)
         end
 
         # Produces the payload as it is.

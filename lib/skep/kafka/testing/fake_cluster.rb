@@ -106,8 +106,8 @@ module Skep
           @offsets = Hash.new(-1)
         end
 
-        def produce(topic, payload = nil, headers: nil, **more)
-          __produce(topic, serialize(payload, headers), headers:, **more)
+        def produce(topic, payload = nil, key: nil, headers: nil, partition: nil, timestamp: nil)
+          __produce(topic, serialize(payload, headers), key:, headers:, partition:, timestamp:)
         end
 
         def __produce(topic, payload, key: nil, headers: nil, partition: nil, timestamp: nil)

@@ -120,7 +120,7 @@ module Skep
         # deserializer raises. A handler may also pause or seek back for ever.
         def stuck?
           failed = @node.events_named(:handler_failed).last
-          @tries.any? { |_, times| times > @limit } || (failed && failed[:attempt] > @limit)
+          @tries.any? { |_, times| times > @limit } || failed.to_h[:attempt].to_i > @limit
         end
 
         def place(message) = [message.topic, message.partition, message.offset]
