@@ -126,8 +126,9 @@ module Skep
       # for a message that can't be sent, such as one larger than your `message.max.bytes`.
       #
       # payload: a String or nil; with a serializer, what that takes. headers: names and values. A
-      # value is a String, nil, or an Array of those, which is written as a repeated header. partition: its number, chosen by the key otherwise; timestamp: a
-      # Time, or milliseconds since 1970.
+      # value is a String, nil, or an Array of those, which is written as a repeated header.
+      # partition: its number, chosen by the key otherwise; timestamp: a Time, or milliseconds since
+      # 1970.
       def produce(topic, payload = nil, key: nil, headers: nil, partition: nil, timestamp: nil)
         __produce(topic, serialize(payload, headers), key:, headers:, partition:, timestamp:)
       end
