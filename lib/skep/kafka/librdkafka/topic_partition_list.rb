@@ -53,7 +53,8 @@ module Skep
         # Returns the same as `to_a` of a single entry.
         def self.entry(pointer)
           fields = Bindings::Structs::TopicPartition.new(pointer)
-          [Bindings.text(fields[:topic]), fields[:partition], fields[:offset], fields[:err]]
+          topic = fields[:topic].force_encoding(Encoding::UTF_8)
+          [topic, fields[:partition], fields[:offset], fields[:err]]
         end
 
         def self.epoch(pointer)

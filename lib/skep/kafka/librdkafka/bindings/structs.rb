@@ -17,7 +17,7 @@ module Skep
           end
 
           class TopicPartition < FFI::Struct
-            layout :topic, :pointer, :partition, :int32, :offset, :int64, :metadata, :pointer,
+            layout :topic, :string, :partition, :int32, :offset, :int64, :metadata, :pointer,
                    :metadata_size, :size_t, :opaque, :pointer, :err, :int, :_private, :pointer
           end
 
