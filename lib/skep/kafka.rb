@@ -85,6 +85,8 @@ require "skep/kafka/consumer/fetch_errors"
 require "skep/kafka/consumer/startup_check"
 require "skep/kafka/consumer/rebalance_listener"
 require "skep/kafka/consumer/leave_policy"
+require "skep/kafka/consumer/stall_detector"
+require "skep/kafka/consumer/stall_monitor"
 require "skep/kafka/consumer/event_loop"
 require "skep/kafka/consumer/group_member"
 

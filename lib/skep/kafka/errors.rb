@@ -161,6 +161,24 @@ module Skep
       end
     end
 
+    # Nothing comes from a partition that has messages, or no assignment to a member that waits for
+    # one, although fetching was begun again: the node's client is replaced.
+    class ClientStalled < Error
+      # what: a partition or a group.
+      def initialize(what:, seconds:)
+        super("Nothing has come from #{what} for #{seconds} s. This node continues with a new " \
+              "Kafka client.")
+      end
+    end
+
+    # The same with a new client.
+    class NodeStalled < Error
+      def initialize(what:, seconds:)
+        super("Nothing has come from #{what} for #{seconds} s, even with a new Kafka client. " \
+              "This node exits and is replaced.")
+      end
+    end
+
     # A call into librdkafka failed.
     class LibrdkafkaError < Error
       def initialize(call:, text:)

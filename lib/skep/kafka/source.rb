@@ -20,6 +20,7 @@
 # | commit_interval | 5.0 | seconds between commits; there are others at a rebalance and the end |
 # | leave_on_stop | true in a pod of no StatefulSet | leave the group when the swarm stops |
 # | rebalance_wait | 80% of max.poll.interval.ms | seconds that a revocation waits for handlers |
+# | stall_timeout | 60 | seconds until a partition that stands still is cured; nil: never |
 # | retry_backoff | 0.1 | seconds until a batch whose handler raised is retried; doubles to 30 |
 # | dead_letter_topic | none | the topic for messages that failed; without it skep retries forever |
 # | max_attempts | 5 | how often a message fails before it is dead-lettered |

@@ -75,6 +75,8 @@ module Skep
           Messages that the filter rejected.
         counter skep_kafka_rebalances_total{work,group}
           Times that partitions were assigned or revoked.
+        counter skep_kafka_stalls_total{work,group}
+          Times that a partition with messages stood still for `stall_timeout`.
         gauge skep_kafka_partitions{node,group}
           Partitions of the node.
         gauge skep_kafka_lag{group,topic,partition}

@@ -7,7 +7,8 @@
 module Skep
   module Metrics
     class WorkCollector
-      KAFKA = %w[messages batches retries dead_letters skipped filtered rebalances].freeze
+      KAFKA = %w[messages batches retries dead_letters skipped filtered rebalances
+                 stalls].freeze
       private_constant :KAFKA
 
       def initialize(output)

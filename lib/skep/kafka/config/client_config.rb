@@ -103,10 +103,12 @@ module Skep
         # Returns the settings of a group member: node `id` of the swarm and host `name`. A static
         # member gets the same partitions back at once after a restart. `"group.instance.id": nil`
         # in the settings, or nameless: true, makes it a dynamic member. patterns: true if it
-        # subscribes to a pattern.
-        def consumer(name, id, group:, commit_interval:, nameless: false, patterns: false)
+        # subscribes to a pattern. stall_timeout: statistics for it are wanted.
+        def consumer(name, id, group:, commit_interval:, stall_timeout: nil, nameless: false,
+                     patterns: false)
           own = @protocol.instance_name(name) unless nameless
           defaults = patterns ? DEFAULTS.except(REFRESH) : DEFAULTS
+          defaults = defaults.merge(statistics(stall_timeout)) if stall_timeout
           { "client.id" => "#{name}-#{id}" }.merge(defaults, @protocol.defaults, @settings).merge(
             "group.id" => group, "group.instance.id" => ("#{own}-#{id}" if own),
             "enable.auto.offset.store" => "false", "enable.auto.commit" => "true",
@@ -136,6 +138,11 @@ module Skep
         private_constant :NOT_A_HASH
 
         private
+
+        # Consumer::StallMonitor reads them.
+        def statistics(stall_timeout)
+          { "statistics.interval.ms" => (stall_timeout * 250).clamp(100, 15_000).to_i.to_s }
+        end
 
         # The longest first: a secret may contain another.
         def secret_values

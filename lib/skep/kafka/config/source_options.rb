@@ -13,6 +13,7 @@ module Skep
           kafka: nil, group: nil, topics: nil, threads: 1, max_messages: 500, max_wait: 0,
           dead_letter_topic: nil, max_attempts: nil, on_poison: nil, connect_timeout: 15,
           commit_interval: 5.0, retry_backoff: 0.1, retry_for: 300, rebalance_wait: nil,
+          stall_timeout: 60,
           leave_on_stop: nil, ordered_by: :partition, max_out_of_order: 5_000, filter: nil,
           deserializer: nil, serializer: nil, producer: {}, transactional: false
         }.freeze
@@ -35,6 +36,7 @@ module Skep
         attr_reader :commit_interval # seconds
         attr_reader :retry_backoff # seconds
         attr_reader :rebalance_wait # seconds for which a revocation waits for handlers
+        attr_reader :stall_timeout # seconds after which a partition is stalled; nil: never
         attr_reader :leave_on_stop # static members leave their group when the whole swarm stops
         attr_reader :retry_for # seconds of failures before the dead letter
         attr_reader :ordered_by
@@ -102,7 +104,8 @@ module Skep
            *must_be("seconds above 0", commit_interval:, retry_backoff:) do |value|
              positive_seconds?(value)
            end,
-           *must_be("seconds above 0, or nil to wait forever", connect_timeout:) do |value|
+           *must_be("seconds above 0, or nil to wait forever", connect_timeout:,
+                                                               stall_timeout:) do |value|
              value.nil? || positive_seconds?(value)
            end]
         end

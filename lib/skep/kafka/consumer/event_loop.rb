@@ -2,8 +2,9 @@
 
 # Polls librdkafka on a background thread while handlers run, so that a slow handler never exceeds
 # max.poll.interval.ms. Handles rebalances (RebalanceListener), reports errors and log lines,
-# notices that a topic was deleted and created again (TopicRecreation, below), and ends the
-# membership: at the stop, or shortly before the node is killed. LeavePolicy says whether and when.
+# notices that a topic was deleted and created again (TopicRecreation, below), cures partitions that
+# stand still (StallMonitor), and ends the membership: at the stop, or shortly before the node is
+# killed. LeavePolicy says whether and when.
 #
 #   event_loop = EventLoop.new(options:, node:, report:, consumer:, scheduler:, metrics:, lease:)
 #   event_loop.start
@@ -36,13 +37,19 @@ module Skep
 
         attr_reader :failure
 
-        def initialize(options:, node:, report:, consumer:, scheduler:, metrics:, lease:)
+        # stall_detector: a StallDetector; nil without `stall_timeout`.
+        def initialize(options:, node:, report:, consumer:, scheduler:, metrics:, lease:,
+                       stall_detector: nil)
           @options, @node, @report = options, node, report
           @consumer, @scheduler, @lease = consumer, scheduler, lease
           @fetch_wait = consumer.fetch_wait
           @broker_outage = BrokerOutage.new(settings: options.settings, consumer:, report:)
           @topic_recreation = TopicRecreation.new(consumer)
           @fetch_errors = FetchErrors.new(settings: options.settings, consumer:, report:)
+          if stall_detector
+            @stall_monitor = StallMonitor.new(options:, consumer:, scheduler:, metrics:, report:,
+                                              detector: stall_detector)
+          end
           @leave_policy = LeavePolicy.new(
             node:, consumer:, leave_on_stop: options.leave_on_stop
           )
@@ -62,7 +69,8 @@ module Skep
           @waker.close
           @thread.close
           @wake.close
-          [@broker_outage, @topic_recreation, @fetch_errors, @leave_policy].each(&:close)
+          [@broker_outage, @topic_recreation, @fetch_errors, @leave_policy,
+           *@stall_monitor].each(&:close)
           @stopped = true
         end
 
@@ -136,7 +144,7 @@ module Skep
         end
 
         def wait
-          timers = [@broker_outage, @fetch_errors, @leave_policy, *@fetch_wait]
+          timers = [@broker_outage, @fetch_errors, @leave_policy, *@fetch_wait, *@stall_monitor]
           ios = [@consumer.control, @topic_recreation, *timers].filter_map(&:io)
           seconds = [poll_interval, @lease.limit / 2, *timers.filter_map(&:seconds_left)].min
           readable, = IO.select([@wake, *ios], nil, nil, seconds)
@@ -146,6 +154,7 @@ module Skep
         def run_timers(readable)
           @fetch_errors.retry_due(@scheduler.readers)
           @fetch_wait&.look
+          @stall_monitor&.look(outage: @broker_outage.suspected?)
           leave_early if @leave_policy.due?
           readable.include?(@broker_outage.io) ? end_outage : @broker_outage.report_when_certain
           return unless readable.include?(@topic_recreation.io)
@@ -162,6 +171,7 @@ module Skep
           when :rebalance then rebalance(event)
           when :error then error(event) unless @stopped # then the node ends anyway
           when :log then @report.log(event)
+          when :stats then @stall_monitor&.statistics = event.statistics
           when :commit
             return if @leaving && @early_code&.zero? # librdkafka's own, of the same offsets
 

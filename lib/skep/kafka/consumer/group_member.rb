@@ -6,7 +6,8 @@
 #
 #   GroupMember.run(options, node, handler)
 #
-# If another member takes its group.instance.id (InstanceIdTaken), it joins again without one.
+# If another member takes its group.instance.id (InstanceIdTaken), it joins again without one. If a
+# partition stands still and only a new client may help (ClientStalled), it joins again with one.
 #
 # With one thread the handler runs on the calling thread. With more it runs on worker threads, each
 # with a work item of its own. The event loop polls librdkafka beside them.
@@ -23,9 +24,11 @@ module Skep
           # would make two members fence each other for ever.
           def run(options, node, handler)
             report = Metrics::EventReporter.new(node, options.settings)
+            stall_detector = StallMonitor.detector(options)
             membership = :configured
             while membership
-              member = new(options:, node:, handler:, report:, dynamic: membership == :dynamic)
+              member = new(options:, node:, handler:, report:, stall_detector:,
+                           dynamic: membership == :dynamic)
               membership = member.run
               membership = nil if node.stopping?
             end
@@ -52,8 +55,9 @@ module Skep
         end
 
         # dynamic: joins without a group.instance.id, whatever its settings say.
-        def initialize(options:, node:, handler:, report:, dynamic:)
+        def initialize(options:, node:, handler:, report:, dynamic:, stall_detector: nil)
           @options, @node, @handler, @report, @dynamic = options, node, handler, report, dynamic
+          @stall_detector = stall_detector
           @threads = []
         end
 
@@ -70,6 +74,10 @@ module Skep
           @report.event(:kafka_member_fenced, level: :warn, group: @options.group, name: e.name,
                                               error: e.message)
           :configured
+        rescue ClientStalled => e
+          @report.event(:kafka_client_replaced, level: :warn, group: @options.group,
+                                                error: e.message)
+          @dynamic ? :dynamic : :configured
         end
 
         def inspect = "#<Skep::Kafka::Consumer::GroupMember of #{@options.group}>"
@@ -95,6 +103,7 @@ module Skep
           @options.settings.consumer("#{@node.swarm}-#{Socket.gethostname}", @node.id,
                                        group: @options.group, nameless: @dynamic,
                                        commit_interval: @options.commit_interval,
+                                       stall_timeout: @options.stall_timeout,
                                        patterns: @options.patterns?)
         end
 
@@ -108,7 +117,8 @@ module Skep
           pipeline = GroupMember.build(**common, lease:, outputs: @outputs, handler: @handler,
                                                  dead_letter_queue: @dead_letter_queue)
           @scheduler, @metrics, @workers = *pipeline
-          @event_loop = EventLoop.new(**common, lease:, scheduler: @scheduler, metrics: @metrics)
+          @event_loop = EventLoop.new(**common, lease:, scheduler: @scheduler, metrics: @metrics,
+                                                stall_detector: @stall_detector)
         end
 
         def join

@@ -8,7 +8,7 @@
 #   AdminRequests.group_offsets_in(event)      # => [[topic, number, offset, error code], …]
 #   AdminRequests.describe_group(client, queue, "billing", 15)
 #   AdminRequests.group_description_in(event)  # => [error code, GroupDescription?]
-#   AdminRequests.end_offsets(client, queue, pairs, 15)
+#   AdminRequests.end_offsets(client, queue, pairs, 15)   # committed: true, for read_committed
 #   AdminRequests.end_offsets_in(event)        # => [[topic, number, offset, error code], …]
 #   AdminRequests.create_topic(client, queue, "orders", 8, 1, 15)
 #   AdminRequests.created_in(event)            # => [error code, text]
@@ -25,7 +25,8 @@ module Skep
         NO_TIMEOUT = 3600.0
         ANY = 0 # RD_KAFKA_ADMIN_OP_ANY
         LATEST = -1 # RD_KAFKA_OFFSET_SPEC_LATEST
-        private_constant :ANY, :LATEST
+        COMMITTED = 1 # RD_KAFKA_ISOLATION_LEVEL_READ_COMMITTED
+        private_constant :ANY, :LATEST, :COMMITTED
 
         # A consumer group's state and members. It copies the answer, which librdkafka frees.
         class GroupDescription
@@ -114,10 +115,12 @@ module Skep
             [0, GroupDescription.new(group)]
           end
 
-          # Sends one request to each broker that leads one of the partitions.
-          def end_offsets(client, queue, pairs, seconds)
+          # Sends one request to each broker that leads one of the partitions. committed: the end
+          # is where the first open transaction begins.
+          def end_offsets(client, queue, pairs, seconds, committed: false)
             TopicPartitionList.make(pairs.map { |pair| [*pair, LATEST] }) do |list|
               with_timeout(client, seconds) do |options|
+                Bindings.AdminOptions_set_isolation_level(options, COMMITTED) if committed
                 Bindings.ListOffsets(client.handle, list.pointer, options, queue.pointer)
               end
             end

@@ -49,6 +49,9 @@ module Skep
             [level.read_int, Bindings.text(facility.read_pointer), Bindings.text(text.read_pointer)]
           end
 
+          # Returns librdkafka's statistics, as JSON.
+          def statistics = Bindings.event_stats(pointer)
+
           # Returns the partitions of a rebalance or commit. The event owns the list.
           def list = TopicPartitionList.new(Bindings.event_topic_partition_list(pointer))
 

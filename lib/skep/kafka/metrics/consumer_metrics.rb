@@ -62,6 +62,18 @@ module Skep
           changed
         end
 
+        # A partition has messages, and none has come for stall_timeout.
+        def stalled(topic, number)
+          of(topic, number).count(:stalls)
+          changed
+        end
+
+        # ends: [topic, number] => the offset after the last message, from the brokers just now.
+        def ends_found(ends)
+          @found_ends = ends
+          changed if ends.any? { |key, offset| @lag_offsets.end_of(key) != offset }
+        end
+
         # A position moved, and there is nothing to count.
         def moved = changed
 
@@ -145,7 +157,8 @@ module Skep
         def update(now)
           held = all.select { |_, metrics| metrics.held }
           epochs = held.transform_values(&:assignment_epoch)
-          @lag_offsets.update(held, now)
+          found, @found_ends = @found_ends, nil
+          @lag_offsets.update(held, now, found)
           done = @scheduler.done.to_h { |topic, number, offset| [[topic, number], offset] }
           held.each do |key, metrics|
             metrics.update(epochs[key], done[key], @lag_offsets.start_of(key),
@@ -187,7 +200,8 @@ module Skep
       # and the start before anything is done. `skep kafka lag` counts from the committed offset
       # instead (Admin::ConsumerGroupLag).
       class PartitionMetrics
-        COUNTS = %i[messages batches retries dead_letters skipped filtered rebalances].freeze
+        COUNTS = %i[messages batches retries dead_letters skipped filtered rebalances
+                    stalls].freeze
         WINDOW = 10.0 # seconds over which a rate is measured
         SAMPLE = 0.5 # seconds between two samples
         private_constant :WINDOW, :SAMPLE

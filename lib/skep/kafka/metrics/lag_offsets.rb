@@ -6,6 +6,7 @@
 #
 #   lag_offsets = LagOffsets.new(consumer)
 #   lag_offsets.update(metrics, now)     # sends requests to the brokers if some are due
+#   lag_offsets.update(metrics, now, { ["orders", 3] => 1234 })   # an end that is known
 #   lag_offsets.start_of(key); lag_offsets.end_of(key)      # offsets; nil: not known
 #   lag_offsets.schedule(metrics, now)   # after the metrics were updated
 #   lag_offsets.due                      # when to update again; nil: not by itself
@@ -44,10 +45,12 @@ module Skep
           @retry_after = SOON
         end
 
-        def update(metrics, now)
+        # found: ends that were requested elsewhere (StallMonitor), by partition.
+        def update(metrics, now, found = nil)
           @ends.select! { |key, _| metrics.key?(key) }
           @starts.select! { |key, start| current?(start, metrics[key]) }
           metrics.each_key { |key| read_cached_end(key, now) }
+          found&.each { |key, offset| take_end(key, offset, now) }
           return unless @due && @due <= now
 
           request_unknown(metrics, now) if @unknown_due && @unknown_due <= now
@@ -83,6 +86,15 @@ module Skep
           return if @ends.key?(key) && @ends[key].cached == cached
 
           @ends[key] = End.new(cached, nil, now, OLD)
+        end
+
+        # The cached end is older, unless a fetch came after the request.
+        def take_end(key, offset, now)
+          known = @ends[key]
+          return unless known && offset > known.cached.to_i
+
+          known.requested = offset
+          known.at = now
         end
 
         # Requests what isn't known, ever more seldom as long as it stays unknown.

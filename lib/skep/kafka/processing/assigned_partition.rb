@@ -163,6 +163,12 @@ module Skep
             ((@more || @data_available) && @order.room.positive?)
         end
 
+        # Returns true if it has room for messages, but none have been fetched.
+        def awaits_messages?
+          state == :idle && in_flight.zero? && !gathering? && !reader.stuck? && !more? &&
+            !seeking? && @order.room.positive?
+        end
+
         # Returns true if it is to be read at retry_at, and not before that.
         def wait? = !retry_at.nil? && (seeking? || !more?)
 

@@ -197,7 +197,10 @@ module Skep
         # Waits until wake_ready has something to do.
         def wait(node)
           deadline = next_deadline
+          @waiting = true
           node.wait_for([wakeup_pipe.io], deadline && [deadline - OS.now, 0].max)
+        ensure
+          @waiting = false
         end
 
         # When the first backoff ends, in monotonic seconds.
@@ -228,6 +231,17 @@ module Skep
 
         # Returns the readers of the assigned partitions.
         def readers = @lock.synchronize { @assignment.assigned.map(&:reader) }
+
+        # Returns [topic, number] of the partitions that wait for messages to be fetched, each with
+        # its reader. None does while the node's only thread is in a handler: what has been fetched
+        # meanwhile isn't known yet.
+        def awaiting_messages
+          return {} unless @waiting
+
+          @lock.synchronize do
+            @assignment.assigned.select(&:awaits_messages?).to_h { |one| [one.key, one.reader] }
+          end
+        end
 
         # Hands out nothing more; threads that wait in next_item return.
         def close

@@ -10,6 +10,7 @@ require "socket"
 #   tamper.next(26, :cut)       # the broker has done it, its answer is never seen
 #   tamper.next(26, :late)      # comes some seconds later
 #   tamper.next(26, :unheard)   # the broker never sees it: the connection is cut
+#   tamper.next(26, :swallowed) # its answer is never seen, and the connection goes on
 #   tamper.next(26, :held)      # the answer waits for `cut` or `release`, however often it is asked
 #   tamper.next(26, :kept)      # the request does
 #   tamper.await                             # until it was done
@@ -23,8 +24,8 @@ class Tamper
   attr_reader :port
   attr_reader :harmed # how often
 
-  def self.before(broker)
-    new(broker.port).tap do |tamper|
+  def self.before(broker, **options)
+    new(broker.port, **options).tap do |tamper|
       broker.reconfigure do |text|
         text.sub(/^(advertised\.listeners=.*):\d+$/, "\\1:#{tamper.port}") +
           "transaction.abort.timed.out.transaction.cleanup.interval.ms=500\n"
@@ -95,9 +96,10 @@ class Tamper
   def pump(ends, from, to)
     Thread.new do
       while (size = from.read(4)) && (frame = from.read(size.unpack1("N")))
-        break if :cut == carry_out(yield(frame))
+        deed = carry_out(yield(frame))
+        break if deed == :cut
 
-        to.write(size, frame)
+        to.write(size, frame) unless deed == :swallowed
       end
     rescue IOError, SystemCallError # the other one is closed
       nil
@@ -132,6 +134,7 @@ class Tamper
     note(deed) if deed
     case deed
     when :cut, :unheard then :cut
+    when :swallowed then :swallowed
     when :late then wait(LATE) { nil }
     when :held, :kept then wait(60) { @verdict }
     end

@@ -45,6 +45,7 @@ module Skep
             string event_error_string pointer
             int event_error_is_fatal pointer
             int event_log pointer pointer pointer pointer
+            string event_stats pointer
             pointer event_topic_partition_list pointer
             size_t event_message_array pointer pointer size_t
             void message_destroy pointer
@@ -77,6 +78,7 @@ module Skep
             pointer AdminOptions_new pointer int
             void AdminOptions_destroy pointer
             int AdminOptions_set_request_timeout pointer int pointer size_t
+            pointer AdminOptions_set_isolation_level pointer int
             void metadata_destroy pointer
             void ListConsumerGroupOffsets pointer pointer size_t pointer pointer
             pointer ListConsumerGroupOffsets_new string pointer
@@ -139,6 +141,7 @@ module Skep
             pointer incremental_assign pointer pointer
             pointer incremental_unassign pointer pointer
             pointer seek_partitions pointer pointer int
+            int resume_partitions pointer pointer
             int metadata pointer int pointer pointer int
             string rebalance_protocol pointer
             int committed pointer pointer int

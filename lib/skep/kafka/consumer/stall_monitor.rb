@@ -1,0 +1,187 @@
+# frozen_string_literal: true
+
+require "json"
+
+# Finds partitions that stand still although they have messages, and members that don't get through
+# joining; reports and cures them. It asks the brokers where partitions end that wait for messages,
+# which also keeps their lag right. StallDetector decides; the event loop calls this.
+#
+#   monitor = StallMonitor.new(options:, consumer:, scheduler:, metrics:, report:, detector:)
+#   monitor.io                 # readable when brokers have answered
+#   monitor.seconds_left       # until `look` must be called
+#   monitor.look(outage: false)   # may raise ClientStalled or NodeStalled
+#   monitor.statistics = event.statistics
+#   monitor.close
+#
+# Before anything is called a stall, librdkafka's statistics are asked: what it has fetched and not
+# delivered (aborted messages, the marks of transactions) is no message.
+module Skep
+  module Kafka
+    class Consumer
+      class StallMonitor
+        LOOKS = 40 # in a stall_timeout
+        SECONDS = (0.05..1.5).freeze # between two looks
+        LATE = 2.0 # an answer, or a look, that comes so many seconds late tells nothing
+        FETCH_WAIT = "fetch.wait.max.ms" # for which a broker may answer nothing else
+        SEEK_SECONDS = 1.0
+        # librdkafka's states of a member that has asked for an assignment and waits for it.
+        JOINING = %w[wait-join wait-sync].freeze
+        ERROR = "the partition has messages, and none comes"
+        JOIN_ERROR = "the member has asked for an assignment, and gets none"
+        HINTS = { seek: "skep fetches again from this offset",
+                  new_client: "skep replaces this node's Kafka client",
+                  new_node: "skep replaces this node" }.freeze
+        private_constant :LOOKS, :SECONDS, :LATE, :FETCH_WAIT, :SEEK_SECONDS, :JOINING, :ERROR,
+                         :JOIN_ERROR, :HINTS
+
+        # Returns a detector for a node's memberships; nil without `stall_timeout`.
+        def self.detector(options)
+          timeout = options.stall_timeout or return
+          settings = options.settings
+          StallDetector.new(timeout, join_timeout: settings.max_poll_interval + timeout,
+                                     from_end: settings.reset_place == :end)
+        end
+
+        def initialize(options:, consumer:, scheduler:, metrics:, report:, detector:,
+                       clock: OS.method(:now))
+          @consumer, @scheduler, @metrics, @report = consumer, scheduler, metrics, report
+          @detector, @clock = detector, clock
+          @group = options.group
+          @late = LATE + (options.settings[FETCH_WAIT].to_i / 1000.0)
+          @committed = options.settings["isolation.level"] != "read_uncommitted"
+          @interval = (options.stall_timeout / LOOKS.to_f).clamp(SECONDS)
+          @answers = consumer.queue
+          @next_at = @clock.call + @interval
+        end
+
+        def io = @answers.io
+
+        def seconds_left = (@next_at - @clock.call).clamp(0, @interval)
+
+        # JSON; parsed when it is needed.
+        attr_writer :statistics
+
+        # outage: no broker answers.
+        def look(outage:)
+          now = @clock.call
+          @detector.restart(now) if outage || now - @next_at > LATE
+          ends = answer
+          judge(ends, now) if ends && !outage
+          ask(now) if @next_at <= now
+        end
+
+        # Sends no further request.
+        def close = @answers.close
+
+        def inspect = "#<Skep::Kafka::Consumer::StallMonitor every #{@interval} s>"
+
+        private
+
+        # Returns what brokers have answered; nil if there is no answer.
+        def answer
+          found = nil
+          @answers.drain { |event| found = Librdkafka::AdminRequests.end_offsets_in(event) }
+          return unless found
+
+          late = @clock.call - @asked_at > @late
+          @asked_at = nil
+          found = found.select { |_, _, offset, code| code.zero? && offset >= 0 }
+          ends = found.to_h { |topic, number, offset, _| [[topic, number], offset] }
+          @metrics.ends_found(ends)
+          late ? {} : ends
+        end
+
+        def judge(ends, now)
+          observe(now)
+          stalls = @detector.stalls(ends, now)
+          report_ended
+          stalls.reject { |stall| fetched?(stall, now) }.each { |stall| cure(stall, now) }
+        end
+
+        def ask(now)
+          @next_at = now + @interval
+          joining(now)
+          observe(now)
+          report_ended
+          keys = @detector.unmoved
+          return if @asked_at || keys.empty?
+
+          @asked_at = now
+          Librdkafka::AdminRequests.end_offsets(
+            @consumer, @answers, keys, Librdkafka::AdminRequests::NO_TIMEOUT, committed: @committed
+          )
+        end
+
+        def observe(now)
+          waiting = @scheduler.awaiting_messages.transform_values(&:next_offset)
+          @detector.observe(waiting, @scheduler.keys, now)
+        end
+
+        # librdkafka has fetched all of the partition, and what it doesn't deliver is no message.
+        def fetched?(stall, now)
+          seen = seen(*stall.key)
+          offset = seen["next_offset"].to_i
+          return false unless offset >= stall.end_offset && seen["fetchq_cnt"].to_i.zero?
+
+          @detector.fetched(stall.key, offset, now)
+          true
+        end
+
+        # Returns what librdkafka's last statistics say of a partition.
+        def seen(topic, number)
+          return {} unless @statistics
+
+          JSON.parse(@statistics).dig("topics", topic, "partitions", number.to_s).to_h
+        end
+
+        def cure(stall, now)
+          topic, partition = stall.key
+          seen = seen(topic, partition)
+          report(stall, ERROR, topic:, partition:, offset: stall.offset,
+                               lag: stall.end_offset - stall.offset.to_i,
+                               fetch_state: seen["fetch_state"], fetch_offset: seen["next_offset"],
+                               queued: seen["fetchq_cnt"], leader: seen["leader"])
+          @metrics.stalled(topic, partition) if stall.cure == :seek
+          @detector.tried(stall, now)
+          stall.cure == :seek ? seek(stall.key) : replace(stall)
+        end
+
+        def report(stall, error, **facts)
+          @report.event(:kafka_stalled, level: :warn, **facts, seconds: stall.seconds.round(1),
+                                        cure: stall.cure, error:, hint: HINTS.fetch(stall.cure))
+        end
+
+        # Something in this process may have paused the partition, so it is resumed first.
+        def seek(key)
+          reader = @scheduler.awaiting_messages[key] or return
+          @consumer.resume(*key)
+          reader.refetch { |offset| @consumer.seek([[*key, offset]], SEEK_SECONDS) }
+        rescue LibrdkafkaError => e # the next cure follows
+          topic, partition = key
+          @report.problem("seek", e.message, topic:, partition:)
+        end
+
+        def replace(stall)
+          what = stall.key ? "the partition #{stall.key.join("/")}" : "the group #{@group}"
+          stalled = stall.cure == :new_node ? NodeStalled : ClientStalled
+          raise stalled.new(what:, seconds: stall.seconds.round(1))
+        end
+
+        def joining(now)
+          state = @statistics.to_s[/"join_state": ?"([^"]*)"/, 1] or return
+          stall = @detector.join_stall(JOINING.include?(state), now) or return
+          report(stall, JOIN_ERROR, group: @group, join_state: state)
+          replace(stall)
+        end
+
+        def report_ended
+          @detector.take_ended.each do |stall|
+            topic, partition = stall.key
+            @report.event(:kafka_stall_ended, topic:, partition:, offset: stall.offset,
+                                              seconds: stall.seconds.round(1), cure: stall.cure)
+          end
+        end
+      end
+    end
+  end
+end

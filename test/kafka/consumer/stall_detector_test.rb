@@ -1,0 +1,215 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/kafka"
+
+module Skep
+  module Kafka
+    class StallDetectorTest < Skep::TestCase
+      KEY = ["orders", 3].freeze
+      private_constant :KEY
+
+      def setup
+        super
+        @now = 0.0
+        @detector = Consumer::StallDetector.new(60, join_timeout: 360, from_end: false)
+      end
+
+      test "calls a partition stalled that has messages and hasn't moved for the timeout" do
+        assert_empty look(42, 42)
+        assert_empty look(42, 50, after: 59)
+        assert_equal [[KEY, 42, 50, 61.0, :seek]], look(42, 50, after: 2).map(&:to_a)
+      end
+
+      test "counts from when it was last at its end, or moved" do
+        look(42, 50)
+        look(43, 50, after: 50)
+
+        assert_empty look(43, 50, after: 59)
+        assert_empty look(43, 43, after: 5)
+        assert_empty look(43, 50, after: 59)
+        assert_equal 1, look(43, 50, after: 2).size
+      end
+
+      test "doesn't count the time in which the brokers don't say where the partition ends" do
+        look(42, 50)
+        look(42, nil, after: 300)
+
+        assert_empty look(42, 50, after: 30)
+        assert_equal 1, look(42, 50, after: 31).size
+      end
+
+      test "doesn't count the time before a restart" do
+        look(42, 50)
+        @detector.restart(@now += 300)
+
+        assert_empty look(42, 50)
+      end
+
+      test "takes the next cure if one doesn't help, and keeps the count for a new client" do
+        look(42, 50)
+        cures = [60, 2].map do |seconds|
+          stall, = look(42, 50, after: seconds)
+          @detector.tried(stall, @now)
+          stall.cure
+        end
+        @detector.observe({}, [], @now += 1) # the new client has no partition yet
+
+        assert_equal %i[seek new_client], cures
+        assert_empty look(42, 50)
+        assert_equal [:new_node], look(42, 50, after: 61).map(&:cure)
+      end
+
+      test "gives a seek a moment" do
+        stall, = look(42, 50, after: 0) && look(42, 50, after: 60)
+        @detector.tried(stall, @now)
+
+        assert_empty look(42, 50, after: 1)
+        assert_equal [:new_client], look(42, 50, after: 0.5).map(&:cure)
+      end
+
+      test "says once that a stall has ended: it moved, has work, or came back to it" do
+        { move: -> { look(43, 50) }, end: -> { look(42, 42) },
+          work: -> { @detector.observe({}, [KEY], @now) },
+          return: lambda {
+            @detector.observe({}, [], @now)
+            look(43, 50)
+          } }.each_value do |way|
+          look(42, 50)
+          @detector.tried(look(42, 50, after: 60).first, @now)
+
+          assert_empty @detector.take_ended
+          way.call
+
+          assert_equal [[KEY, :seek]], @detector.take_ended.map { |stall| [stall.key, stall.cure] }
+          assert_empty @detector.take_ended
+          @detector.observe({}, [], @now += 1000)
+        end
+      end
+
+      test "forgets a partition that another member has" do
+        look(42, 50)
+        @detector.tried(look(42, 50, after: 60).first, @now)
+        @detector.observe({}, [], @now += 1)
+        @detector.observe({}, [], @now += 121)
+
+        assert_empty look(42, 50)
+        assert_equal [:seek], look(42, 50, after: 60).map(&:cure)
+        assert_empty @detector.take_ended
+      end
+
+      test "takes what librdkafka has fetched without a message for read" do
+        look(42, 50)
+        look(42, 50, after: 60)
+        @detector.fetched(KEY, 50, @now)
+
+        assert_empty look(42, 50, after: 61)
+        assert_empty look(42, 51, after: 59)
+        assert_equal 1, look(42, 51, after: 2).size
+      end
+
+      test "begins at the beginning where nothing was read, or at the first end that it knows" do
+        look(nil, 50)
+
+        assert_equal 1, look(nil, 50, after: 60).size
+
+        @detector = Consumer::StallDetector.new(60, join_timeout: 360, from_end: true)
+        look(nil, 50)
+
+        assert_empty look(nil, 50, after: 61)
+        assert_empty look(nil, 51, after: 59)
+        assert_equal 1, look(nil, 51, after: 2).size
+      end
+
+      test "replaces the client, then the node, of a member that waits for an assignment" do
+        found = [0, 359, 1, 359, 2, 361].map do |seconds|
+          @detector.join_stall(true, @now += seconds)
+        end
+
+        assert_equal [nil, nil, :new_client, nil, nil, :new_node], found.map { |one| one&.cure }
+
+        @detector.join_stall(false, @now)
+
+        assert_nil @detector.join_stall(true, @now += 1000)
+      end
+
+      # Eight hours for a partition of each kind, looked at each 1.5 s, with answers that come up to
+      # half a second later. A message is fetched within 3 s of its arrival.
+      test "raises no false alarm in eight hours of ordinary load" do
+        random = Random.new(Integer(ENV.fetch("SEED", "1")))
+        loads = { busy: 0.2, slow: 40, rare: 3_000, dead: 1e9, batches: 600 }
+        partitions = loads.map.with_index do |(kind, mean), number|
+          Load.new(kind, mean, number, random)
+        end
+        alarms = []
+        (0..8 * 3600).step(1.5) do |second|
+          partitions.each { |one| one.advance(second) }
+          observe(partitions, second)
+          later = second + random.rand(0.5)
+          ends = ends_of(partitions, random)
+          partitions.each { |one| one.advance(later) }
+          observe(partitions, later)
+          alarms.concat(@detector.stalls(ends, later))
+        end
+
+        assert_empty alarms.map(&:to_a)
+        assert_operator partitions.sum(&:offset), :>, 100_000
+      end
+
+      # A partition of a node: messages arrive, are fetched within seconds and handled, and now and
+      # then it is revoked for a while.
+      class Load
+        attr_reader :key, :offset
+
+        def initialize(kind, mean, number, random)
+          @key = [kind.to_s, number]
+          @mean, @random = mean, random
+          @arrivals = []
+          @arrival = @handled_at = @away_until = 0.0
+          @offset = @end = 0
+        end
+
+        def advance(now)
+          while @arrival <= now
+            @arrival += -Math.log(1 - @random.rand) * @mean
+            @arrivals << (@arrival + @random.rand(3.0))
+          end
+          @end += 1 while @arrivals[@end] && @arrivals[@end] - 3.0 <= now
+          @away_until = now + @random.rand(30.0) if @random.rand < 0.0005
+          return if away?(now) || now < @handled_at
+
+          fetched = @offset
+          fetched += 1 while @arrivals[fetched] && @arrivals[fetched] <= now && fetched < @end
+          return if fetched == @offset
+
+          @offset = fetched
+          @handled_at = now + (@random.rand < 0.01 ? @random.rand(500.0) : @random.rand(0.5))
+        end
+
+        def away?(now) = now < @away_until
+        def waiting?(now) = !away?(now) && now >= @handled_at
+        def end_offset = [@end, @offset].max
+      end
+      private_constant :Load
+
+      private
+
+      # Observes the partition with that offset to read next, and judges it by its end.
+      def look(offset, end_offset, after: 0)
+        @now += after
+        @detector.observe({ KEY => offset }, [KEY], @now)
+        @detector.stalls({ KEY => end_offset }.compact, @now)
+      end
+
+      def observe(partitions, now)
+        waiting = partitions.select { |one| one.waiting?(now) }.to_h { |one| [one.key, one.offset] }
+        @detector.observe(waiting, partitions.reject { |one| one.away?(now) }.map(&:key), now)
+      end
+
+      # Now and then a broker is away.
+      def ends_of(partitions, random)
+        partitions.to_h { |one| [one.key, one.end_offset] }.reject { random.rand < 0.01 }
+      end
+    end
+  end
+end

@@ -1,0 +1,123 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+module Skep
+  module Kafka
+    # Partitions that something has paused behind skep's back: they have messages, and none comes.
+    class StallTest < ::KafkaCase
+      test "fetches a partition again that stands still" do
+        events, seen = play_paused
+
+        assert_equal %w[first second third], seen
+        stalled = named(events, "kafka_stalled").first
+
+        assert_equal [:seek, 1, 1], stalled.values_at(:cure, :offset, :lag)
+        assert_operator stalled[:seconds], :>=, 0.5
+        assert_equal 1, named(events, "kafka_stall_ended").size
+      end
+
+      test "makes a new client if that doesn't help" do
+        events, seen = play_paused { |consumer| ignore_resumes(consumer) }
+
+        assert_equal %w[first second third], seen
+        assert_equal %i[seek new_client], cures.first(2)
+        assert_equal 1, named(events, "kafka_stall_ended").size
+        refute_empty named(events, "kafka_client_replaced")
+      end
+
+      test "ends the node if a new client doesn't help either" do
+        error = assert_raises(NodeStalled) do
+          play_paused do |consumer|
+            ignore_resumes(consumer)
+            @pauses_each = true
+          end
+        end
+
+        assert_includes error.message, "orders/0"
+        assert_equal %i[seek new_client new_node], cures
+      end
+
+      test "counts stalls, and knows the end of a partition that stands still" do
+        play_paused(stall_timeout: 2.0) # it publishes once a second
+        rows = named(@events, "work").filter_map { |facts| facts[:partitions].first }
+
+        assert_equal 1, rows.last["stalls"]
+        assert_includes rows.map { |row| row.values_at("position", "end", "lag") }, [1, 2, 1]
+      end
+
+      test "reports nothing of what has no messages, is in a handler, or backs off" do
+        broker(orders: 2)
+        feed("orders", [["k", "slow", 0]])
+        failures = 0
+        timeout = Patience.of(1.0) # longer than a fetch takes
+        events = play({ stall_timeout: timeout, retry_backoff: timeout * 1.2 }) do |batch, node|
+          next node.stop! if batch.payloads == %w[last]
+
+          node.wait_for([], timeout * 1.2)
+          raise "not yet" if (failures += 1) == 1
+
+          feed("orders", [["k", "last", 1]])
+        end
+
+        assert_empty named(events, "kafka_stalled")
+      end
+
+      test "lets nothing be cured without a stall_timeout" do
+        broker(orders: 1)
+        feed("orders", [%w[k first]])
+        events = play({ stall_timeout: nil }) do |_, node|
+          node.stop!
+        end
+
+        assert_empty named(events, "kafka_stalled")
+      end
+
+      private
+
+      # The node handles "first"; then its partition is paused. "second" comes, which is not
+      # fetched; with "third" the node stops. The block is called with the paused consumer.
+      def play_paused(stall_timeout: 0.5, &after_pause)
+        broker(orders: 1)
+        feed("orders", [%w[k first]])
+        seen = []
+        @events = []
+        on_event = lambda do |name, facts, _|
+          @events << [name, facts]
+          feed("orders", [%w[k third]]) if name == "kafka_stall_ended"
+          pause(clients.last) if @pauses_each && name == "kafka_rebalance"
+        end
+        events = play({ stall_timeout: }, on_event:) do |batch, node|
+          seen.concat(batch.payloads)
+          next node.stop! if seen.include?("third")
+          next unless seen == %w[first]
+
+          pause(clients.first)
+          after_pause&.call(clients.first)
+          feed("orders", [%w[k second]])
+        end
+        [events, seen]
+      end
+
+      def cures = named(@events, "kafka_stalled").map { |facts| facts[:cure] }
+      def clients = ObjectSpace.each_object(Consumer).reject(&:closed?)
+
+      def pause(consumer)
+        bind_pause
+        Librdkafka::TopicPartitionList.make([["orders", 0]]) do |list|
+          Librdkafka::Bindings.pause_partitions(consumer.handle, list.pointer)
+        end
+      end
+
+      def bind_pause
+        return if Librdkafka::Bindings.respond_to?(:pause_partitions)
+
+        Librdkafka::Bindings.attach_function(:pause_partitions, :rd_kafka_pause_partitions,
+                                             %i[pointer pointer], :int)
+      end
+
+      # As if something deeper had stopped the client.
+      def ignore_resumes(consumer) = consumer.define_singleton_method(:resume) { |*| nil }
+    end
+  end
+end
