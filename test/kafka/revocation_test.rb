@@ -102,6 +102,19 @@ module Skep
         assert_equal [[0, 1, 2], 0], [@seen, @done]
       end
 
+      test "on_revoked comes once, after the handler, with the partition's state" do
+        calls = []
+        on_revoked = ->(topic, number, state) { calls << [topic, number, state[:seen]] }
+        events = revoked_at(2, { on_revoked: }) do |batch|
+          each_of(batch)
+          batch.state[:seen] = @seen
+          calls << :handled
+        end
+
+        assert_equal [:handled, ["orders", 0, [0, 1, 2]]], calls
+        assert_includes named(events, "kafka_rebalance").map { |facts| facts[:change] }, "revoked"
+      end
+
       test "a transaction with the outputs of the payloads as a whole isn't cut" do
         revoked_at(2, { transactional: true }) do |batch, node|
           batch.payloads.each { |payload| node.producer.produce("out", payload) }

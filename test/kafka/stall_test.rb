@@ -24,6 +24,7 @@ module Skep
         assert_equal %i[seek new_client], cures.first(2)
         assert_equal 1, named(events, "kafka_stall_ended").size
         refute_empty named(events, "kafka_client_replaced")
+        assert_equal 3, named(events, "work").last[:totals]["messages"] # of both clients
       end
 
       test "ends the node if a new client doesn't help either" do

@@ -52,6 +52,10 @@ module Skep
       # soon then: the rebalance waits for it.
       def revoked? = @ownership ? @ownership.revoked? : false
 
+      # A Hash of your own for this partition, from its assignment to its revocation: what
+      # `on_assigned` and `on_revoked` get, too. Threads that work by key share it.
+      def state = @ownership ? @ownership.state : (@state ||= {})
+
       # Marks the message, or the one of that offset, and all before it in the batch as done. They
       # aren't delivered again if the handler raises later, nor after a crash once their offset is
       # committed. Returns false if the partition's next owner processes the message: the partition

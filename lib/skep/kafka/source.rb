@@ -21,12 +21,15 @@
 # | leave_on_stop | true in a pod of no StatefulSet | leave the group when the swarm stops |
 # | rebalance_wait | 80% of max.poll.interval.ms | seconds that a revocation waits for handlers |
 # | stall_timeout | 60 | seconds until a partition that stands still is cured; nil: never |
+# | on_assigned, on_revoked | none | called with topic, partition and the Hash that is Batch#state |
 # | retry_backoff | 0.1 | seconds until a batch whose handler raised is retried; doubles to 30 |
 # | dead_letter_topic | none | the topic for messages that failed; without it skep retries forever |
 # | max_attempts | 5 | how often a message fails before it is dead-lettered |
 # | retry_for | 300 | seconds it fails before that, unless others of its partition succeed; nil: 0 |
+# | on_error | {} | error classes, each with :retry (for ever), :dead_letter (at once) or :pause |
 # | on_poison | :dead_letter, :pause without one | what becomes of a message that crashed 3 nodes |
 # | producer | {} | librdkafka's settings for node.producer, over those of kafka |
+# | oauth | none | a callable that returns a token, for SASL's OAUTHBEARER |
 # | serializer | none | :json, or a callable that makes what node.producer writes of a value |
 # | transactional | false | outputs and offset of a batch in one transaction: true, or their name |
 # | connect_timeout | 15 | seconds until a boot without a broker fails; nil: wait forever |

@@ -60,6 +60,23 @@ module Skep
         assert_equal [:new_node], look(42, 50, after: 61).map(&:cure)
       end
 
+      test "says when the first partition with messages is stalled" do
+        assert_nil @detector.seconds_left(@now)
+
+        look(42, 42)
+
+        assert_nil @detector.seconds_left(@now)
+
+        look(42, 50, after: 10)
+
+        assert_in_delta 50, @detector.seconds_left(@now)
+
+        stall, = look(42, 50, after: 50)
+        @detector.tried(stall, @now)
+
+        assert_in_delta 1.4, @detector.seconds_left(@now)
+      end
+
       test "gives a seek a moment" do
         stall, = look(42, 50, after: 0) && look(42, 50, after: 60)
         @detector.tried(stall, @now)
@@ -133,7 +150,7 @@ module Skep
         assert_nil @detector.join_stall(true, @now += 1000)
       end
 
-      # Eight hours for a partition of each kind, looked at each 1.5 s, with answers that come up to
+      # Eight hours for a partition of each kind, looked at each 20 s, with answers that come up to
       # half a second later. A message is fetched within 3 s of its arrival.
       test "raises no false alarm in eight hours of ordinary load" do
         random = Random.new(Integer(ENV.fetch("SEED", "1")))
@@ -142,7 +159,7 @@ module Skep
           Load.new(kind, mean, number, random)
         end
         alarms = []
-        (0..8 * 3600).step(1.5) do |second|
+        (0..8 * 3600).step(20) do |second|
           partitions.each { |one| one.advance(second) }
           observe(partitions, second)
           later = second + random.rand(0.5)

@@ -43,7 +43,7 @@ module Skep
         @scheduler = scheduler = Processing::Scheduler.new(wakeup_pipe: @wakeup_pipe)
         scheduler.add(old)
         old.define_singleton_method(:read) do
-          scheduler.revoke([key])
+          scheduler.take_back(scheduler.ask_back([key]))
           scheduler.add(successor)
           super()
         end
@@ -54,7 +54,10 @@ module Skep
       test "commits no position while a seek is in progress" do
         @scheduler = scheduler = Processing::Scheduler.new(wakeup_pipe: @wakeup_pipe)
         told = nil
-        seeking = ->(_, _, place) { place.tap { told = scheduler.revoke([["t", 0]]) } }
+        seeking = lambda do |_, _, place|
+          told = scheduler.take_back(scheduler.ask_back([["t", 0]]))
+          place
+        end
         scheduler.add(partition(seeking:, **ORDERS["in order"]))
         put("a", "b")
         item = scheduler.next_item(wait: false)

@@ -38,7 +38,7 @@ module Skep
       end
 
       test "stores nothing for a partition that is lost" do
-        reach(atomic: false) { @scheduler.revoke([["t", 0]]) }
+        reach(atomic: false) { @scheduler.take_back(@scheduler.ask_back([["t", 0]])) }
         assert_nil @store.stored
       end
 
@@ -51,7 +51,7 @@ module Skep
       test "reports redelivery of a lost partition unless its transaction is committed" do
         message = Message.new("t", 0, 3, nil, nil, 0, {})
         [false, true].each do |atomic|
-          reach(atomic:, batch: message) { @scheduler.revoke([["t", 0]]) }
+          reach(atomic:, batch: message) { @scheduler.take_back(@scheduler.ask_back([["t", 0]])) }
           assert_equal !atomic, @told.any? { |name,| name == "kafka_revoked_in_flight" }
         end
       end

@@ -174,7 +174,7 @@ module Skep
       test "stores no offset of a batch that ends after its partition is lost" do
         add(1)
         item = take
-        assert_empty @scheduler.revoke([["t", 1]])
+        assert_empty @scheduler.take_back(@scheduler.ask_back([["t", 1]]))
         assert_equal [:partition_lost, []], [@scheduler.complete(item), @stored]
         @scheduler.release(item)
         assert_equal :closed, item.partition.state
@@ -183,7 +183,7 @@ module Skep
       test "a new assignment waits for the batch of the earlier one" do
         add(1)
         old = take
-        @scheduler.revoke([old.partition.key])
+        @scheduler.take_back(@scheduler.ask_back([old.partition.key]))
         add(2, key: old.partition.key)
         assert_nil take
         @scheduler.release(old)
@@ -194,7 +194,7 @@ module Skep
         lock = turnstile
         add(1)
         old = take
-        @scheduler.revoke([old.partition.key])
+        @scheduler.take_back(@scheduler.ask_back([old.partition.key]))
         new = add(2, key: old.partition.key)
         reading, hold = Thread::Queue.new, Thread::Queue.new
         inside = 0
@@ -229,7 +229,7 @@ module Skep
         other = take
         other.back_off(0)
         @scheduler.release(other)
-        @scheduler.revoke([["t", 2]])
+        @scheduler.take_back(@scheduler.ask_back([["t", 2]]))
         assert_nil @scheduler.next_deadline
       end
 
@@ -297,7 +297,7 @@ module Skep
         partition = add(1, text: "a b")
         @scheduler.release(take)
         assert_equal "a b", take.text
-        @scheduler.revoke([["t", 1]])
+        @scheduler.take_back(@scheduler.ask_back([["t", 1]]))
         refute_equal :closed, partition.state
         assert_nil @scheduler.submit_keys(partition.unsorted, %w[a b])
         assert_equal :closed, partition.state

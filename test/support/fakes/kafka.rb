@@ -20,6 +20,7 @@ module Fakes
   # An error, or a log line, of librdkafka.
   KafkaEvent = Struct.new(:kind, :code, :text) do
     def fatal? = false
+    def no_token? = false
   end
   stands_for KafkaEvent, "Skep::Kafka::Librdkafka::EventQueue::Event"
 

@@ -91,7 +91,8 @@ module Skep
         # Keeps the error that says most: "all brokers are down" only where there is no other.
         def handle(event)
           return unless event.kind == :error
-          raise refused(event) if Librdkafka::ErrorCode::LOGIN.include?(event.code)
+          login = Librdkafka::ErrorCode::LOGIN.include?(event.code)
+          raise refused(event) if login && !event.no_token?
 
           all_down = event.code == Librdkafka::ErrorCode::ALL_BROKERS_DOWN
           @cause = clean(event.text) unless @cause && all_down

@@ -27,6 +27,13 @@ module Skep
           "enabled_events" => "skep reads librdkafka's events"
         }.freeze
 
+        # A callable, not librdkafka's: Librdkafka::OAuthLogin calls it.
+        OAUTH = "oauth"
+        MECHANISMS = %w[sasl.mechanism sasl.mechanisms].freeze # two names of one setting
+        OAUTHBEARER = "OAUTHBEARER"
+        OAUTH_DEFAULTS = { "security.protocol" => "sasl_ssl",
+                           "sasl.mechanisms" => OAUTHBEARER }.freeze
+
         REFRESH = "topic.metadata.refresh.interval.ms"
         DEFAULTS = {
           # A new group starts at the beginning: no message is skipped silently.
@@ -53,8 +60,9 @@ module Skep
                                 allow\.auto\.create)/x
         HIDDEN = "***"
         LOGIN_IN_URL = %r{(?<=://)[^/@\s]+@}
-        private_constant :OWNED, :REFRESH, :DEFAULTS, :POLL_MS, :SESSION_MS, :CONSUMER_SETTINGS,
-                         :HIDDEN, :LOGIN_IN_URL
+        private_constant :OWNED, :OAUTH, :MECHANISMS, :OAUTHBEARER, :OAUTH_DEFAULTS, :REFRESH,
+                         :DEFAULTS, :POLL_MS, :SESSION_MS, :CONSUMER_SETTINGS, :HIDDEN,
+                         :LOGIN_IN_URL
 
         def initialize(given)
           @given = given
@@ -97,7 +105,7 @@ module Skep
         def errors
           return [NOT_A_HASH] unless @given.is_a?(Hash)
 
-          [*missing_brokers, *owned, *rejected, *@protocol.errors]
+          [*missing_brokers, *owned, *rejected, *tokens, *@protocol.errors]
         end
 
         # Returns the settings of a group member: node `id` of the swarm and host `name`. A static
@@ -141,17 +149,25 @@ module Skep
 
         # Consumer::StallMonitor reads them.
         def statistics(stall_timeout)
-          { "statistics.interval.ms" => (stall_timeout * 250).clamp(100, 15_000).to_i.to_s }
+          { "statistics.interval.ms" => (stall_timeout * 333).clamp(100, 20_000).to_i.to_s }
         end
 
         # The longest first: a secret may contain another.
         def secret_values
-          @settings.select { |name, value| Redaction.secret_name?(name) && !value.empty? }
+          texts = @settings.except(OAUTH)
+          texts.select { |name, value| Redaction.secret_name?(name) && !value.empty? }
                    .values.sort_by { |value| -value.size }
         end
 
         def plain(given)
-          given.is_a?(Hash) ? given.to_h { |name, value| [name.to_s, value.to_s] } : {}
+          return {} unless given.is_a?(Hash)
+
+          plain = given.transform_keys(&:to_s)
+          texts = plain.except(OAUTH).transform_values(&:to_s)
+          return texts unless plain[OAUTH]
+
+          mechanism = MECHANISMS.any? { |name| texts.key?(name) } ? ["sasl.mechanisms"] : []
+          { **OAUTH_DEFAULTS.except(*mechanism), **texts, OAUTH => plain[OAUTH] }
         end
 
         def seconds(name, default)
@@ -178,9 +194,27 @@ module Skep
           missing = Librdkafka::Bindings.missing_library
           return [missing] if missing
 
-          checked = @settings.except(*OWNED.keys, *empty_instance_id)
+          checked = @settings.except(*OWNED.keys, *empty_instance_id, OAUTH)
           checked.filter_map { |name, value| rejection(name, value) }
         end
+
+        # OAUTHBEARER needs tokens, of the callable or of librdkafka itself.
+        def tokens
+          mechanism = @settings.values_at(*MECHANISMS).compact.first
+          oauth = @settings[OAUTH]
+          return [NOT_CALLABLE] unless oauth.nil? || oauth.respond_to?(:call)
+          return [format(OTHER_LOGIN, mechanism)] if oauth && mechanism.upcase != OAUTHBEARER
+
+          own = %w[sasl.oauthbearer.method enable.sasl.oauthbearer.unsecure.jwt]
+          missing = mechanism&.upcase == OAUTHBEARER && !oauth && (own & @settings.keys).empty?
+          missing ? [NO_TOKENS] : []
+        end
+
+        NOT_CALLABLE = "oauth must be a callable that returns a token"
+        OTHER_LOGIN = "oauth needs sasl.mechanism OAUTHBEARER (got %s). Leave sasl.mechanism out"
+        NO_TOKENS = "kafka: sasl.mechanism OAUTHBEARER needs tokens. Set oauth to a callable " \
+                    "that returns one, or sasl.oauthbearer.method to oidc."
+        private_constant :NOT_CALLABLE, :OTHER_LOGIN, :NO_TOKENS
 
         # A nil from the user: librdkafka would reject it.
         def empty_instance_id = @settings["group.instance.id"] == "" ? ["group.instance.id"] : []

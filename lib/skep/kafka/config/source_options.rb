@@ -11,17 +11,18 @@ module Skep
       class SourceOptions
         DEFAULTS = {
           kafka: nil, group: nil, topics: nil, threads: 1, max_messages: 500, max_wait: 0,
-          dead_letter_topic: nil, max_attempts: nil, on_poison: nil, connect_timeout: 15,
-          commit_interval: 5.0, retry_backoff: 0.1, retry_for: 300, rebalance_wait: nil,
-          stall_timeout: 60,
+          dead_letter_topic: nil, max_attempts: nil, on_error: {}, on_poison: nil,
+          connect_timeout: 15, commit_interval: 5.0, retry_backoff: 0.1, retry_for: 300,
+          rebalance_wait: nil, stall_timeout: 60, on_assigned: nil, on_revoked: nil,
           leave_on_stop: nil, ordered_by: :partition, max_out_of_order: 5_000, filter: nil,
-          deserializer: nil, serializer: nil, producer: {}, transactional: false
+          deserializer: nil, serializer: nil, oauth: nil, producer: {}, transactional: false
         }.freeze
         ATTEMPTS = 5
         REBALANCE_SHARE = 0.8 # of max.poll.interval.ms, after which Kafka gives partitions away
         POISON = %i[dead_letter pause skip].freeze
+        VERDICTS = %i[retry dead_letter pause].freeze
         LEGAL = /\A[a-zA-Z0-9._-]{1,249}\z/ # Kafka's names of topics
-        private_constant :DEFAULTS, :ATTEMPTS, :REBALANCE_SHARE, :POISON, :LEGAL
+        private_constant :DEFAULTS, :ATTEMPTS, :REBALANCE_SHARE, :POISON, :VERDICTS, :LEGAL
 
         attr_reader :settings
         attr_reader :group
@@ -31,6 +32,7 @@ module Skep
         attr_reader :max_wait # seconds
         attr_reader :dead_letter_topic
         attr_reader :max_attempts # tries before the dead letter; nil: forever
+        attr_reader :on_error # error classes, and what becomes of a message whose handler raises it
         attr_reader :on_poison # what happens to a message that crashes its nodes
         attr_reader :connect_timeout # seconds; nil: forever
         attr_reader :commit_interval # seconds
@@ -38,12 +40,15 @@ module Skep
         attr_reader :rebalance_wait # seconds for which a revocation waits for handlers
         attr_reader :stall_timeout # seconds after which a partition is stalled; nil: never
         attr_reader :leave_on_stop # static members leave their group when the whole swarm stops
+        attr_reader :on_assigned # called with a topic, a partition and its Batch#state
+        attr_reader :on_revoked # the same
         attr_reader :retry_for # seconds of failures before the dead letter
         attr_reader :ordered_by
         attr_reader :max_out_of_order # messages beyond the lowest unfinished one, at most
         attr_reader :filter
         attr_reader :deserializer # :json, or called with a payload and headers; nil: none
         attr_reader :serializer # :json, or called with a value and headers; nil: none
+        attr_reader :oauth # called for tokens of the login OAUTHBEARER
         attr_reader :producer # of node.producer
         attr_reader :transactional # the beginning of its transactional ids
         attr_reader :errors
@@ -51,7 +56,7 @@ module Skep
         def initialize(**given)
           taken = DEFAULTS.merge(given.slice(*DEFAULTS.keys))
           taken.except(:kafka).each { |name, value| instance_variable_set(:"@#{name}", value) }
-          @settings = ClientConfig.new(taken[:kafka])
+          @settings = ClientConfig.new(with_oauth(taken[:kafka]))
           @producer = @settings.with(taken[:producer])
           @topics = Array(topics).map(&:to_s).freeze
           @max_attempts ||= ATTEMPTS if dead_letter_topic
@@ -59,7 +64,7 @@ module Skep
           @leave_on_stop = settings.temporary_names? if leave_on_stop.nil?
           @on_poison ||= dead_letter_topic ? :dead_letter : :pause
           @errors = [*unknown(given), *settings.errors, *names, *numbers, *rebalance, *dead_letters,
-                     *poison, *choice, *outputs(taken[:producer])].freeze
+                     *poison, *error_policy, *choice, *outputs(taken[:producer])].freeze
           freeze
         end
 
@@ -80,6 +85,8 @@ module Skep
         def key_of = ordered_by == :key ? :key.to_proc : ordered_by
 
         private
+
+        def with_oauth(kafka) = oauth && kafka.is_a?(Hash) ? { **kafka, oauth: } : kafka
 
         def unknown(given)
           (given.keys - DEFAULTS.keys).map do |name|
@@ -143,6 +150,19 @@ module Skep
            *(NO_POISON_TOPIC if on_poison == :dead_letter && !dead_letter_topic)]
         end
 
+        def error_policy
+          wrong = must_be("a Hash of error classes", on_error:) { |policy| policy.is_a?(Hash) }
+          return wrong if wrong.any?
+
+          [*on_error.keys.grep_v(Module).map do |key|
+             "on_error must have error classes as its keys (got #{key.inspect})"
+           end,
+           *must_be("a Hash with the values :retry, :dead_letter, :pause", on_error:) do |policy|
+             (policy.values - VERDICTS).empty?
+           end,
+           *(NO_ERROR_TOPIC if on_error.value?(:dead_letter) && !dead_letter_topic)]
+        end
+
         def choice
           [*must_be(":partition, :key or a callable that returns a message's key",
                     ordered_by:) { |by| %i[partition key].include?(by) || by.respond_to?(:call) },
@@ -155,12 +175,20 @@ module Skep
            end,
            *must_be(":json, or a callable that takes a value and headers",
                     serializer:) { |value| format?(value) },
+           *must_be("a callable that takes a topic, a partition and its state", on_assigned:,
+                                                                              on_revoked:) do |one|
+             one.nil? || one.respond_to?(:call)
+           end,
            *must_be("true, false, or nil", leave_on_stop:) do |value|
              [true, false].include?(value)
            end]
         end
 
-        def shown(value) = value.respond_to?(:call) ? "given" : value
+        def shown(value)
+          return value.to_h { |one, verdict| [one.to_s, verdict] } if value.is_a?(Hash)
+
+          value.respond_to?(:call) ? "given" : value
+        end
 
         def outputs(given)
           return ["producer must be a hash of librdkafka's settings"] unless given.is_a?(Hash)
@@ -182,6 +210,8 @@ module Skep
                "the beginning of a name unless it ends with $."
         NO_TOPIC = "max_attempts needs dead_letter_topic (messages would be lost). Set it, or " \
                    "leave max_attempts out."
+        NO_ERROR_TOPIC = "on_error with :dead_letter needs dead_letter_topic. Set it, or choose " \
+                         ":retry or :pause."
         NO_POISON_TOPIC = "on_poison: :dead_letter needs dead_letter_topic. Set it, or choose " \
                           ":pause or :skip."
         UNCOMMITTED = "transactional needs isolation.level: read_committed, its default (a node " \
@@ -189,7 +219,8 @@ module Skep
                       "isolation.level out."
         UNORDERED = "transactional needs ordered_by: :partition (a transaction ends with one " \
                     "offset of its partition, and all messages before it must be done)"
-        private_constant :LOOP, :NO_TOPIC, :NO_POISON_TOPIC, :UNCOMMITTED, :UNORDERED
+        private_constant :LOOP, :NO_TOPIC, :NO_ERROR_TOPIC, :NO_POISON_TOPIC, :UNCOMMITTED,
+:UNORDERED
 
         # why: a sentence to add.
         def must_be(what, why = nil, **values)

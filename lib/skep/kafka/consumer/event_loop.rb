@@ -32,8 +32,9 @@ module Skep
         STILL_RUNNING = "a handler still runs shortly before stop_timeout"
         EARLY = "Other members get this node's partitions now. Raise stop_timeout, or let the " \
                 "handler end sooner"
+        NO_TOKEN = "The source's oauth: returns no token. skep calls it again after 10 s"
         private_constant :LEAVE_SECONDS, :COMMIT_SECONDS, :RETRY_SECONDS, :OTHERS_SECONDS,
-                         :UNSETTLED, :GONE, :STILL_RUNNING, :EARLY
+                         :UNSETTLED, :GONE, :STILL_RUNNING, :EARLY, :NO_TOKEN
 
         attr_reader :failure
 
@@ -70,7 +71,7 @@ module Skep
           @thread.close
           @wake.close
           [@broker_outage, @topic_recreation, @fetch_errors, @leave_policy,
-           *@stall_monitor].each(&:close)
+           *@stall_monitor, @rebalance_listener].each(&:close)
           @stopped = true
         end
 
@@ -216,7 +217,7 @@ module Skep
           refused = event.code == Librdkafka::ErrorCode::GROUP_AUTHORIZATION_FAILED
           raise refused(event) if refused && !@rebalance_listener.joined?
 
-          advice = AuthorizationError.advice(event.code)
+          advice = event.no_token? ? NO_TOKEN : AuthorizationError.advice(event.code)
           return @report.error(event, name: :kafka_unauthorized, hint: advice) if advice
 
           @broker_outage.network_error?(event) || @report.error(event)

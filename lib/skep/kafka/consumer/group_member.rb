@@ -25,11 +25,12 @@ module Skep
           def run(options, node, handler)
             report = Metrics::EventReporter.new(node, options.settings)
             stall_detector = StallMonitor.detector(options)
-            membership = :configured
+            membership, metrics = :configured
             while membership
               member = new(options:, node:, handler:, report:, stall_detector:,
-                           dynamic: membership == :dynamic)
+                           former_metrics: metrics, dynamic: membership == :dynamic)
               membership = member.run
+              metrics = member.metrics || metrics
               membership = nil if node.stopping?
             end
           end
@@ -54,10 +55,14 @@ module Skep
           end
         end
 
-        # dynamic: joins without a group.instance.id, whatever its settings say.
-        def initialize(options:, node:, handler:, report:, dynamic:, stall_detector: nil)
+        attr_reader :metrics # nil before it has joined
+
+        # dynamic: joins without a group.instance.id, whatever its settings say. former_metrics: of
+        # an earlier membership of this process, whose counts these continue.
+        def initialize(options:, node:, handler:, report:, dynamic:, stall_detector: nil,
+                       former_metrics: nil)
           @options, @node, @handler, @report, @dynamic = options, node, handler, report, dynamic
-          @stall_detector = stall_detector
+          @stall_detector, @former_metrics = stall_detector, former_metrics
           @threads = []
         end
 
@@ -117,6 +122,7 @@ module Skep
           pipeline = GroupMember.build(**common, lease:, outputs: @outputs, handler: @handler,
                                                  dead_letter_queue: @dead_letter_queue)
           @scheduler, @metrics, @workers = *pipeline
+          @metrics.continue(@former_metrics) if @former_metrics
           @event_loop = EventLoop.new(**common, lease:, scheduler: @scheduler, metrics: @metrics,
                                                 stall_detector: @stall_detector)
         end

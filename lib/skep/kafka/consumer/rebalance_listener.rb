@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
 # Hands assigned partitions to the scheduler, and takes revoked ones back: waits for their handlers
-# and commits what is done. Called by the event loop.
+# and commits what is done. Calls the user's callbacks (AssignmentCallbacks). Called by the event
+# loop.
 #
 #   listener.partitions_assigned(list)
 #   listener.partitions_revoked(list)    # revoked, or lost already
@@ -12,6 +13,7 @@
 #   listener.commit                      # what is done, as soon as a coordinator answers
 #   listener.try_commit                  # what is done, once; => an error code
 #   listener.committed(code)             # reports a commit that failed
+#   listener.close                       # no handler runs any more
 #   listener.joined?; listener.lost?
 module Skep
   module Kafka
@@ -29,6 +31,7 @@ module Skep
           @consumer, @scheduler, @metrics, @lease = consumer, scheduler, metrics, lease
           @broker_outage, @leave_policy = broker_outage, leave_policy
           @fetch_errors = fetch_errors
+          @callbacks = AssignmentCallbacks.for(options, node, report)
           @last_id = 0
           @pause = Threads::Inbox.new # stays empty: only its timeout is used
         end
@@ -61,6 +64,7 @@ module Skep
           deadline = OS.now + @options.rebalance_wait
           leaving = @scheduler.ask_back(list.keys)
           await_handlers(leaving, deadline) unless lost
+          @callbacks&.revoked(leaving)
           done = @scheduler.take_back(leaving)
           committed(commit_while_away(done, deadline)) unless lost
           @consumer.unassign(list)
@@ -70,7 +74,7 @@ module Skep
         # What is done was committed before.
         def partitions_released(list)
           held = @scheduler.keys
-          @scheduler.revoke(held)
+          revoke(held)
           @consumer.unassign(list)
           report_rebalance("revoked", held)
         end
@@ -78,27 +82,30 @@ module Skep
         # Nothing more will be committed.
         def partitions_lost
           lost = @scheduler.keys
-          @scheduler.revoke(lost)
+          revoke(lost)
           report_rebalance("lost", lost) if lost.any?
         end
 
         # Takes all partitions back without waiting for handlers, and commits what is done.
         def abandon
-          committed(@consumer.commit(@scheduler.revoke(@scheduler.keys), COMMIT_SECONDS))
+          committed(@consumer.commit(revoke(@scheduler.keys), COMMIT_SECONDS))
         end
+
+        # No handler runs any more, and none will.
+        def close = @callbacks&.close
 
         # The old topic's offsets mean nothing in the new topic, which has no committed ones yet.
         def topics_recreated(topics)
           keys = @scheduler.keys.select { |topic, _| topics.include?(topic) }
           return if keys.empty?
 
-          @scheduler.revoke(keys)
+          revoke(keys)
           @metrics.begin_again(keys)
           place = @options.settings.reset_place
           keys.each do |key|
             new = partition(key)
             new.seek(place)
-            @scheduler.add(new)
+            add_partition(new)
           end
           @report.event(:kafka_topic_recreated, level: :error, error: RECREATED, hint: RESET,
                                              partitions: Librdkafka::TopicPartitionList.by_topic(keys))
@@ -140,8 +147,19 @@ module Skep
           keys.each do |key|
             new = partition(key)
             new.reader.begin_at(*committed[key])
-            @scheduler.add(new)
+            add_partition(new)
           end
+        end
+
+        def add_partition(partition)
+          @callbacks&.assigned(partition)
+          @scheduler.add(partition)
+        end
+
+        # Takes partitions back without waiting for their handlers. Returns what may be committed.
+        def revoke(keys)
+          leaving = @scheduler.ask_back(keys)
+          @scheduler.take_back(leaving).tap { @callbacks&.revoked(leaving) }
         end
 
         # Returns when no handler processes a batch of these partitions any more, or at the

@@ -11,6 +11,7 @@
 #   detector.stalls({ ["orders", 3] => 50 }, now)  # => [Stall]: 8 messages for 60 seconds
 #   detector.tried(stall, now)                     # its cure was carried out
 #   detector.fetched(["orders", 3], 50, now)       # what is before 50 holds no messages
+#   detector.seconds_left(now)                     # => 60: until the next one is stalled; nil
 #   detector.take_ended                            # => [Stall]: these have moved since
 #   detector.join_stall(true, now)                 # => Stall, or nil
 #   detector.restart(now)                          # nothing before now counts
@@ -27,8 +28,9 @@ module Skep
 
         # offset: what is to be read next, nil if unknown; fetched: the offset before which
         # librdkafka has found no more messages; since: when the partition last moved, or was at its
-        # end; cures: how many were tried; due: when the next one may be.
-        Watch = Struct.new(:offset, :fetched, :since, :cures, :due)
+        # end; cures: how many were tried; due: when the next one may be; behind: whether it had
+        # more messages when its end was known last.
+        Watch = Struct.new(:offset, :fetched, :since, :cures, :due, :behind)
 
         # key: topic and partition, nil for a member that waits for an assignment; seconds: since
         # when; cure: the one to try now, or the one tried last.
@@ -68,7 +70,8 @@ module Skep
           @watches.filter_map do |key, watch|
             end_offset = ends[key] or next unknown(watch, now)
             watch.fetched ||= end_offset if @from_end && watch.offset.nil?
-            next at_end(key, watch, now) unless end_offset > read_until(watch)
+            watch.behind = end_offset > read_until(watch)
+            next at_end(key, watch, now) unless watch.behind
 
             stall(key, watch, end_offset, now) if now >= [watch.since + @timeout, watch.due].max
           end
@@ -85,6 +88,15 @@ module Skep
           watch = @watches[key] or return
           watch.fetched = offset
           watch.since = now
+          watch.behind = false
+        end
+
+        # Seconds until the first partition is stalled that had more messages when `stalls` was
+        # called last; nil if none had.
+        def seconds_left(now)
+          due = @watches.each_value.select(&:behind)
+                        .map { |watch| [watch.since + @timeout, watch.due].max }.min
+          due && [due - now, 0].max
         end
 
         # The stalls that have ended since the last call.

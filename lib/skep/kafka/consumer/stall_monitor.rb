@@ -19,8 +19,8 @@ module Skep
   module Kafka
     class Consumer
       class StallMonitor
-        LOOKS = 40 # in a stall_timeout
-        SECONDS = (0.05..1.5).freeze # between two looks
+        LOOKS = 3 # in a stall_timeout, while no partition is behind
+        SECONDS = (0.05..20.0).freeze # between two such looks
         LATE = 2.0 # an answer, or a look, that comes so many seconds late tells nothing
         FETCH_WAIT = "fetch.wait.max.ms" # for which a broker may answer nothing else
         SEEK_SECONDS = 1.0
@@ -96,6 +96,7 @@ module Skep
           stalls = @detector.stalls(ends, now)
           report_ended
           stalls.reject { |stall| fetched?(stall, now) }.each { |stall| cure(stall, now) }
+          @next_at = now + [@interval, *@detector.seconds_left(now)].min
         end
 
         def ask(now)

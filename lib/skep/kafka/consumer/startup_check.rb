@@ -94,8 +94,10 @@ module Skep
           return unless event.kind == :error
 
           login = Librdkafka::ErrorCode::LOGIN.include?(event.code)
-          raise refused(:login, nil, event.code, event.text) if login
-          return @report.error(event) unless Librdkafka::ErrorCode::CONNECTION.include?(event.code)
+          raise refused(:login, nil, event.code, event.text) if login && !event.no_token?
+
+          connection = Librdkafka::ErrorCode::CONNECTION.include?(event.code)
+          return @report.error(event) unless connection || login
 
           unreachable_broker(event)
         end

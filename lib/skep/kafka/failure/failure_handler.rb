@@ -3,8 +3,9 @@
 # Decides what happens to a batch that isn't done. A batch whose handler raised is retried after a
 # backoff; after max_attempts its messages are tried one by one, and one that still fails goes to
 # the dead letter topic, but only if other messages of the partition have succeeded meanwhile, or it
-# has failed for retry_for seconds. NonRetryable goes there at once, an error of the cluster never.
-# A message that has crashed its node too often isn't tried again.
+# has failed for retry_for seconds. NonRetryable goes there at once, an error of the cluster never;
+# the source's `on_error` decides otherwise for classes of errors. A message that has crashed its
+# node too often isn't tried again.
 #
 #   failure_handler.handler_raised(item, error, at: 41)   # at: the message's offset, if it is known
 #   failure_handler.unreadable_payloads(item, { 41 => error })   # raised by the deserializer
@@ -30,7 +31,9 @@ module Skep
                  "dead_letter_topic or on_poison: :skip",
           skip: "It isn't retried; the partition continues without it"
         }.freeze
-        private_constant :HELD, :FINISH, :KEPT, :RETRIED, :MARKED, :ONE_BY_ONE, :POISON_HINTS
+        PAUSED = "on_error says so for this error. Fix the cause, then reload or restart"
+        private_constant :HELD, :FINISH, :KEPT, :RETRIED, :MARKED, :ONE_BY_ONE, :PAUSED,
+                         :POISON_HINTS
 
         def initialize(node:, completion:, outputs:, poison:, options:, report:, scheduler:,
                        metrics:, dead_letter_queue:)
@@ -150,11 +153,22 @@ module Skep
         # causes is retried forever.
         def last?(item, error)
           return false if error.is_a?(OutputFailed) && error.passing?
+
+          case verdict(error)
+          when :retry then return false
+          when :dead_letter, :pause then return true
+          end
           return false unless @options.max_attempts
           return true if error.is_a?(NonRetryable)
           return false if item.failures.count < @options.max_attempts
 
           item.batch.size > 1 || spent?(item.failures)
+        end
+
+        # Returns what `on_error` says of the error's class, or of the nearest of its ancestors.
+        def verdict(error)
+          policy = @options.on_error
+          policy[error.singleton_class.ancestors.find { |ancestor| policy.key?(ancestor) }]
         end
 
         # Returns true if the message is bad: others succeeded meanwhile, or it failed for
@@ -211,11 +225,21 @@ module Skep
 
         # Of several messages it isn't known which one fails: they are tried one by one first.
         def give_up(item, error, failures)
-          return dead_letter(item, error) if item.batch.size == 1
+          if item.batch.size == 1
+            return pause_for_good(item, error, failures) if verdict(error) == :pause
+
+            return dead_letter(item, error)
+          end
 
           report_failure(item.batch, error, 0, attempt: failures.number,
                                                hint: ONE_BY_ONE)
           item.split
+        end
+
+        # The message, and what waits for it, isn't tried again before the node ends.
+        def pause_for_good(item, error, failures)
+          report_failure(item.batch, error, nil, attempt: failures.number, hint: PAUSED)
+          item.pause
         end
 
         def report_failure(batch, error, retry_in, **facts)

@@ -11,7 +11,8 @@ module Skep
     module Librdkafka
       class Client
         NO_CONSUMER_CLOSE = 0x8 # RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE
-        private_constant :NO_CONSUMER_CLOSE
+        LOGIN_SECONDS = 5.0 # for the user's callable to return, at the end
+        private_constant :NO_CONSUMER_CLOSE, :LOGIN_SECONDS
 
         # Returns an rd_kafka_conf_t with these settings. Raises LibrdkafkaError if librdkafka
         # rejects one.
@@ -33,9 +34,11 @@ module Skep
         attr_reader :handle
         attr_reader :control
 
+        # settings: librdkafka's, and "oauth", a callable that returns tokens (OAuthLogin).
         def initialize(settings, type:)
-          conf = Client.configure(settings.merge("log.queue" => "true"))
-          Bindings.conf_set_events(conf, EventQueue::Event::ALL)
+          oauth = settings["oauth"]
+          conf = Client.configure(settings.except("oauth").merge("log.queue" => "true"))
+          enable_events(conf, oauth)
           @handle, text = Bindings.with_error_buffer do |buffer, size|
             Bindings.new(type, conf, buffer, size)
           end
@@ -44,6 +47,7 @@ module Skep
           Bindings.poll_set_consumer(@handle) if type == Bindings::CONSUMER
           @control = EventQueue.new(control_queue(type))
           Bindings.set_log_queue(@handle, @control.pointer)
+          @oauth_login = OAuthLogin.new(@handle, oauth) if oauth
         end
 
         # Returns a new queue, for the responses to requests.
@@ -64,6 +68,8 @@ module Skep
         def close
           return if closed?
 
+          return abandon unless end_login
+
           control.close
           Bindings.destroy_flags(handle, NO_CONSUMER_CLOSE)
           @handle = nil
@@ -72,6 +78,7 @@ module Skep
         # Forgets the client without destroying it, which would wait for its threads: for a process
         # that is about to exit.
         def abandon
+          end_login
           control.close
           @handle = nil
         end
@@ -80,6 +87,19 @@ module Skep
         def inspect = "#<#{self.class} #{closed? ? "closed" : "open"}>"
 
         private
+
+        def enable_events(conf, oauth)
+          events = EventQueue::Event::ALL
+          events |= EventQueue::Event::TOKEN_REFRESH if oauth
+          Bindings.conf_set_events(conf, events)
+          Bindings.conf_enable_sasl_queue(conf, 1) if oauth
+        end
+
+        # Returns false if the user's callable hasn't returned: it would find no client.
+        def end_login
+          login, @oauth_login = @oauth_login, nil
+          login.nil? || login.close(LOGIN_SECONDS)
+        end
 
         def failure(code, text) = FatalClientError.new(code: Bindings.err2name(code), text:)
 

@@ -17,10 +17,11 @@ module Skep
         # An rd_kafka_event_t. Valid only inside the block that receives it.
         class Event
           KINDS = { 0x1 => :delivery, 0x4 => :log, 0x8 => :error, 0x10 => :rebalance,
-                    0x20 => :commit, 0x40 => :stats, 100 => :created, 101 => :deleted,
-                    0x8000 => :offsets, 0x4000 => :groups, 0x100000 => :topics,
+                    0x20 => :commit, 0x40 => :stats, 0x100 => :token_refresh, 100 => :created,
+                    101 => :deleted, 0x8000 => :offsets, 0x4000 => :groups, 0x100000 => :topics,
                     0x400000 => :ends }.freeze
           ALL = 0x1 | 0x4 | 0x8 | 0x10 | 0x20 | 0x40
+          TOKEN_REFRESH = 0x100
           REPORTS = 256 # delivery reports per call
           private_constant :KINDS, :REPORTS
 
@@ -39,6 +40,9 @@ module Skep
           def code = Bindings.event_error(pointer)
           def name = Bindings.err2name(code)
           def text = Bindings.event_error_string(pointer) || Bindings.err2str(code)
+          # Returns true if the user's callable has returned no token (OAuthLogin).
+          def no_token? = text.start_with?(OAuthLogin::FAILED)
+
           def fatal? = !Bindings.event_error_is_fatal(pointer).zero?
 
           # Returns the level (syslog's, 0 to 7), facility and text of a log line.

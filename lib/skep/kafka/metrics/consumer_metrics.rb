@@ -35,6 +35,12 @@ module Skep
           @waker.nonblock = true
         end
 
+        # Continues the counts of an earlier membership of this process, which has ended.
+        def continue(former)
+          @partitions, @rebalances = former.partitions, former.rebalances
+          all.each_value { |metrics| metrics.held = false }
+        end
+
         def start
           @thread = Threads::Background.new("kafka.metrics") { run }
         end
@@ -113,6 +119,11 @@ module Skep
         end
 
         def inspect = "#<Skep::Kafka::Metrics::ConsumerMetrics #{@group}>"
+
+        protected
+
+        attr_reader :partitions
+        attr_reader :rebalances
 
         private
 

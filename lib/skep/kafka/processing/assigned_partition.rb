@@ -41,6 +41,7 @@ module Skep
         attr_reader :unsorted # what was read and waits for its keys
         attr_reader :revoked
         attr_writer :in_doubt
+        attr_reader :user_state # Batch#state
         attr_reader :last_success # when the last try that succeeded began
 
         # seeking: called with topic, number and place, seeks there and returns the offset.
@@ -52,6 +53,7 @@ module Skep
           @limit, @max_wait = options.max_messages, options.max_wait
           @state = :idle
           @in_flight = 0
+          @user_state = {}
           @given = [] # batches that handlers process now
           @new = true
           restart_at

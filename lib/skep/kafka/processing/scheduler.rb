@@ -217,9 +217,6 @@ module Skep
         # to commit, without partitions of which a transaction is in doubt.
         def take_back(partitions) = @lock.synchronize { end_revocation(partitions) }
 
-        # Revokes partitions without waiting for what is in flight. Returns what take_back returns.
-        def revoke(keys) = @lock.synchronize { end_revocation(begin_revocation(keys)) }
-
         # Returns [topic, number, offset, epoch] of all partitions of which something is done.
         def done = @lock.synchronize { @assignment.assigned.filter_map(&:progress) }
 

@@ -190,6 +190,7 @@ module Skep
       # Says whether the partition of its batch is still assigned to this node.
       #
       #   ownership = PartitionOwnership.new(node:, partition:, consumer:, lease:, asks: true)
+      #   ownership.state       # => {}, the user's
       #   ownership.revoked?    # true: the group has asked for it back, or has taken it
       #   ownership.confirmed?  # false: it is revoked, or the group doesn't confirm the membership
       #
@@ -211,6 +212,9 @@ module Skep
         end
 
         def revoked? = !@partition.revoked.nil?
+
+        # The user's Hash for this partition.
+        def state = @partition.user_state
 
         def confirmed?
           ask while @asks && @lease.doubtful? && !revoked? && !@node.stopping?

@@ -54,6 +54,7 @@ module Skep
           result
         ensure
           @scheduler&.close
+          @callbacks&.close
           @metrics&.tap(&:close)&.clear
           @scheduler&.clear
         end
@@ -71,17 +72,23 @@ module Skep
           @logs = places.transform_values { |some| FakeLog.new(some) }
           @consumer = FakeConsumer.new(@logs)
           build
-          @logs.each.with_index(1) { |(key, log), id| @scheduler.add(partition(key, log, id)) }
+          @logs.each.with_index(1) do |(key, log), id|
+            partition = partition(key, log, id)
+            @callbacks&.assigned(partition)
+            @scheduler.add(partition)
+          end
           @metrics.rebalanced(@logs.keys, @logs.keys)
         end
 
         # Connects the same objects as a node does, with a consumer, outputs and a dead letter queue
         # that need no cluster.
         def build
+          report = Metrics::EventReporter.new(@node, @options.settings)
+          @callbacks = Consumer::AssignmentCallbacks.for(@options, @node, report)
           @dead_letters = FakeDeadLetterQueue.new(@options, @node)
           pipeline = Consumer::GroupMember.build(
             options: @options, node: @node, consumer: @consumer, dead_letter_queue: @dead_letters,
-            report: Metrics::EventReporter.new(@node, @options.settings),
+            report:,
             lease: Processing::MembershipLease.new(Float::MAX / 1e10),
             outputs: FakeProducers.new(@node.produced, @options),
             handler: method(:handle), threads: 1
@@ -104,7 +111,7 @@ module Skep
           return @worker.work(item) if item
 
           deadline = @scheduler.next_deadline
-          deadline ? @scheduler.wake_ready(deadline) : @over = true
+          deadline&.finite? ? @scheduler.wake_ready(deadline) : @over = true # or it is paused
         end
 
         def handle(batch, node)

@@ -1,5 +1,6 @@
 # frozen_string_literal: true
 
+require "json"
 require "rdkafka"
 
 # A second entrance to a broker, where one must log in: "reader", with the password "tiger-lily",
@@ -7,6 +8,8 @@ require "rdkafka"
 # that the broker can talk to itself.
 #
 #   door = Door.new(broker)          # starts the broker again
+#   door = Door.new(broker, session: 5)   # it demands tokens (OAUTHBEARER), a new one each 5 s
+#   Door.token("reader", 30)         # one that is good for 30 s
 #   door.login                       # librdkafka's settings for who comes through it
 #   door.allow(Door::TOPIC, "orders"); door.refuse(Door::TOPIC, "orders")
 #   door.allow(Door::TOPIC, "dead", Door::WRITE)
@@ -21,8 +24,18 @@ class Door
 
   attr_reader :address
 
-  def initialize(broker)
+  # An unsecured JWT, which a broker without a validator of its own accepts.
+  def self.token(user, seconds)
+    claims = { sub: user, iat: Time.now.to_i, exp: Time.now.to_f + seconds }
+    parts = [{ alg: "none" }, claims].map do |part|
+      [JSON.generate(part)].pack("m0").tr("+/", "-_").delete("=")
+    end
+    "#{parts.join(".")}."
+  end
+
+  def initialize(broker, session: nil)
     @broker = broker
+    @session = session
     @address = "127.0.0.1:#{broker.port + 2}"
     broker.reconfigure { |properties| guarded(properties) }
   end
@@ -43,7 +56,21 @@ class Door
              "advertised.listeners" => "SASL_PLAINTEXT://#{address}",
              "listener.security.protocol.map" => "SASL_PLAINTEXT:SASL_PLAINTEXT" }
     more.each { |name, value| properties = properties.sub(/^#{name}=.*/) { "#{_1},#{value}" } }
-    properties + <<~MORE
+    @session ? properties + tokens : properties + passwords
+  end
+
+  def tokens
+    <<~MORE
+      sasl.enabled.mechanisms=OAUTHBEARER
+      listener.name.sasl_plaintext.oauthbearer.sasl.jaas.config=\
+      org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required \
+      unsecuredLoginStringClaim_sub="broker";
+      listener.name.sasl_plaintext.oauthbearer.connections.max.reauth.ms=#{@session * 1000}
+    MORE
+  end
+
+  def passwords
+    <<~MORE
       sasl.enabled.mechanisms=PLAIN
       listener.name.sasl_plaintext.plain.sasl.jaas.config=\
       org.apache.kafka.common.security.plain.PlainLoginModule required user_reader="tiger-lily";

@@ -26,6 +26,10 @@ module Skep
             void conf_destroy pointer
             int conf_set pointer string string pointer size_t
             void conf_set_events pointer int
+            void conf_enable_sasl_queue pointer int
+            pointer queue_get_sasl pointer
+            int oauthbearer_set_token pointer string int64 string pointer size_t pointer size_t
+            int oauthbearer_set_token_failure pointer string
             pointer new int pointer pointer size_t
             int set_log_queue pointer pointer
             int poll_set_consumer pointer

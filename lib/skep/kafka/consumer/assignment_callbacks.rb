@@ -1,0 +1,55 @@
+# frozen_string_literal: true
+
+# Calls the source's `on_assigned` and `on_revoked`, each with the topic, the partition's number and
+# the Hash that is the user's own for this partition (Batch#state).
+#
+#   callbacks = AssignmentCallbacks.new(options, node, report)
+#   callbacks.assigned(partition)   # before its first batch; an exception ends the node
+#   callbacks.revoked(partitions)   # after their last batch; exceptions are reported
+#   callbacks.close                 # the same for all that are left
+#
+# The event loop calls them, and the main thread at the end. A handler that is slower than
+# `rebalance_wait` may still run then.
+module Skep
+  module Kafka
+    class Consumer
+      class AssignmentCallbacks
+        # Returns nil if the source has none.
+        def self.for(options, node, report)
+          new(options, node, report) if options.on_assigned || options.on_revoked
+        end
+
+        def initialize(options, node, report)
+          @on_assigned, @on_revoked = options.on_assigned, options.on_revoked
+          @node, @report = node, report
+          @assigned = {}.compare_by_identity
+        end
+
+        def assigned(partition)
+          @assigned[partition] = true
+          @on_assigned&.call(*partition.key, partition.user_state)
+        end
+
+        def revoked(partitions)
+          partitions.each { |partition| revoke(partition) if @assigned.delete(partition) }
+        end
+
+        def close = revoked(@assigned.keys)
+
+        def inspect = "#<Skep::Kafka::Consumer::AssignmentCallbacks #{@assigned.size}>"
+
+        private
+
+        def revoke(partition)
+          @on_revoked&.call(*partition.key, partition.user_state)
+        rescue StandardError, ScriptError => e # the user's: the partition is given up all the same
+          topic, number = partition.key
+          error = @report.clean(Metrics::EventReporter.describe(e))
+          @report.event(:hook_failed, level: :error, hook: "on_revoked", topic:, partition: number,
+                                      error:)
+          @node.__failed(e, topic:, partition: number)
+        end
+      end
+    end
+  end
+end
