@@ -36,12 +36,24 @@ module Skep
         assert_empty again
       end
 
+      test "an exception of on_revoked that is no StandardError loses no commit" do
+        broker(orders: 1)
+        feed("orders", [%w[k a]])
+        raising = ->(_topic, _partition, _state) { raise SecurityError, "no" }
+        play({ on_revoked: raising }) { |_, node| node.stop! }
+
+        assert_empty again
+      end
+
       test "an exception of on_assigned ends the node, and its messages stay" do
         broker(orders: 1)
         feed("orders", [%w[k a]])
         raising = ->(_topic, _partition, _state) { raise IOError, "no database" }
+        revoked = []
+        on_revoked = ->(_topic, partition, _state) { revoked << partition }
 
-        assert_raises(IOError) { play({ on_assigned: raising }) { |_| flunk } }
+        assert_raises(IOError) { play({ on_assigned: raising, on_revoked: }) { |_| flunk } }
+        assert_empty revoked
         assert_equal %w[a], payloads_of("orders", 1)
       end
 

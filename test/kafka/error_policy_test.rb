@@ -50,6 +50,16 @@ module Skep
         assert_equal %w[bad], payloads(result.pending)
       end
 
+      test "by key, a handler that takes all payloads doesn't set the wrong message aside" do
+        messages = [%w[0 good], %w[1 bad]].map { |key, payload| { key:, payload: } }
+        on_error = { Gone => :dead_letter }
+        result = Testing.run(source(on_error:, ordered_by: :key), messages) do |batch, _|
+          raise Gone if batch.payloads.include?("bad")
+        end
+
+        assert_equal [%w[bad], %w[good]], [payloads(result.dead_lettered), payloads(result.done)]
+      end
+
       test "the nearest class counts, and modules do, and any other error is counted" do
         policy = { StandardError => :retry, Gone => :dead_letter, Marker => :pause }
 

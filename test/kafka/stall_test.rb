@@ -39,6 +39,26 @@ module Skep
         assert_equal %i[seek new_client new_node], cures
       end
 
+      test "sees a stall while its only thread is busy with another partition" do
+        broker(orders: 2)
+        feed("orders", [["k", "first", 0], ["k", "busy", 1]])
+        on_event = lambda do |name, _, node|
+          node.stop! if name == "kafka_stall_ended"
+        end
+        events = play({ stall_timeout: 1.0 }, on_event:) do |batch, _|
+          if batch.payloads == %w[first]
+            pause(clients.first)
+            feed("orders", [["k", "second", 0]])
+            clients.first.resume("orders", 1)
+          elsif batch.partition == 1
+            feed("orders", [["k", "busy", 1]])
+          end
+        end
+
+        assert_equal [0, :seek],
+                     named(events, "kafka_stalled").first.values_at(:partition, :cure)
+      end
+
       test "counts stalls, and knows the end of a partition that stands still" do
         play_paused(stall_timeout: 2.0) # it publishes once a second
         rows = named(@events, "work").filter_map { |facts| facts[:partitions].first }

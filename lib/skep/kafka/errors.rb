@@ -164,8 +164,11 @@ module Skep
     # Nothing comes from a partition that has messages, or no assignment to a member that waits for
     # one, although fetching was begun again: the node's client is replaced.
     class ClientStalled < Error
-      # what: a partition or a group.
+      attr_reader :what # a partition or a group
+      attr_reader :seconds
+
       def initialize(what:, seconds:)
+        @what, @seconds = what, seconds
         super("Nothing has come from #{what} for #{seconds} s. This node continues with a new " \
               "Kafka client.")
       end

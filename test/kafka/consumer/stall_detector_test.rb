@@ -12,7 +12,7 @@ module Skep
       def setup
         super
         @now = 0.0
-        @detector = Consumer::StallDetector.new(60, join_timeout: 360, from_end: false)
+        @detector = Consumer::StallDetector.new(60, join_timeout: 360, start: :beginning)
       end
 
       test "calls a partition stalled that has messages and hasn't moved for the timeout" do
@@ -58,6 +58,22 @@ module Skep
         assert_equal %i[seek new_client], cures
         assert_empty look(42, 50)
         assert_equal [:new_node], look(42, 50, after: 61).map(&:cure)
+      end
+
+      test "doesn't count the time in which it isn't known who waits" do
+        look(42, 50)
+        @detector.unobserved(@now += 300)
+
+        assert_empty look(42, 50, after: 59)
+        assert_equal 1, look(42, 50, after: 1).size
+        assert_empty @detector.take_ended
+      end
+
+      test "a group without a committed offset that begins nowhere isn't stalled" do
+        @detector = Consumer::StallDetector.new(60, join_timeout: 360, start: nil)
+        look(nil, 50)
+
+        assert_empty look(nil, 50, after: 100)
       end
 
       test "says when the first partition with messages is stalled" do
@@ -130,7 +146,7 @@ module Skep
 
         assert_equal 1, look(nil, 50, after: 60).size
 
-        @detector = Consumer::StallDetector.new(60, join_timeout: 360, from_end: true)
+        @detector = Consumer::StallDetector.new(60, join_timeout: 360, start: :end)
         look(nil, 50)
 
         assert_empty look(nil, 50, after: 61)

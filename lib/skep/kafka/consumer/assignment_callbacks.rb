@@ -26,8 +26,8 @@ module Skep
         end
 
         def assigned(partition)
-          @assigned[partition] = true
           @on_assigned&.call(*partition.key, partition.user_state)
+          @assigned[partition] = true
         end
 
         def revoked(partitions)
@@ -42,7 +42,7 @@ module Skep
 
         def revoke(partition)
           @on_revoked&.call(*partition.key, partition.user_state)
-        rescue StandardError, ScriptError => e # the user's: the partition is given up all the same
+        rescue Exception => e # the user's: the partition is given up, and what is done committed
           topic, number = partition.key
           error = @report.clean(Metrics::EventReporter.describe(e))
           @report.event(:hook_failed, level: :error, hook: "on_revoked", topic:, partition: number,

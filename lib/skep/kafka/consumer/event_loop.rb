@@ -96,6 +96,8 @@ module Skep
           leave_for_good(LEAVE_SECONDS) if for_good
           @leaving = true
           @consumer.leave(LEAVE_SECONDS) { |event| handle(event) }
+        ensure
+          @rebalance_listener.close # of partitions that were assigned meanwhile
         end
 
         # Commits what is done, after `stop`. Returns true if there is a group to leave: not if

@@ -80,6 +80,9 @@ module Skep
                                               error: e.message)
           :configured
         rescue ClientStalled => e
+          # A client that doesn't close would keep its connections, and perhaps its partitions.
+          raise NodeStalled.new(what: e.what, seconds: e.seconds) unless @left
+
           @report.event(:kafka_client_replaced, level: :warn, group: @options.group,
                                                 error: e.message)
           @dynamic ? :dynamic : :configured
@@ -166,12 +169,12 @@ module Skep
           ensure
             @event_loop.stop
           end
-          left = @event_loop.leave
+          @left = @event_loop.leave
         ensure
           @dead_letter_queue&.close
           @metrics.clear
           @scheduler.clear
-          @consumer.abandon unless left || @consumer.fatal.is_a?(InstanceIdTaken)
+          @consumer.abandon unless @left || @consumer.fatal.is_a?(InstanceIdTaken)
         end
       end
     end

@@ -5,8 +5,9 @@
 # their order: fetching again from its offset (:seek), a new client (:new_client), and a new node
 # (:new_node). A member that waits too long for an assignment gets the last two.
 #
-#   detector = StallDetector.new(60, join_timeout: 360, from_end: false)
+#   detector = StallDetector.new(60, join_timeout: 360, start: :beginning)
 #   detector.observe({ ["orders", 3] => 42 }, assigned, now)   # each waits for messages from there
+#   detector.unobserved(now)                       # it isn't known which do
 #   detector.unmoved                               # => [["orders", 3]]: ask where these end
 #   detector.stalls({ ["orders", 3] => 50 }, now)  # => [Stall]: 8 messages for 60 seconds
 #   detector.tried(stall, now)                     # its cure was carried out
@@ -38,10 +39,10 @@ module Skep
 
         private_constant :CURES, :SEEK_SECONDS, :REMEMBERED, :Watch
 
-        # timeout, join_timeout: seconds. from_end: whether a group without a committed offset
-        # begins at the end of a partition.
-        def initialize(timeout, join_timeout:, from_end:)
-          @timeout, @join_timeout, @from_end = timeout, join_timeout, from_end
+        # timeout, join_timeout: seconds. start: where a group without a committed offset begins,
+        # :beginning or :end; nil if it doesn't.
+        def initialize(timeout, join_timeout:, start:)
+          @timeout, @join_timeout, @start = timeout, join_timeout, start
           @watches = {}
           @tried = {} # watches of partitions that had a cure and aren't assigned now
           @ended = []
@@ -51,6 +52,7 @@ module Skep
         # waiting: topic and partition => the offset to read next, of those that wait for messages.
         # assigned: the keys of all assigned partitions.
         def observe(waiting, assigned, now)
+          @observed_at = now
           @watches.reject { |key, watch| waiting.key?(key) && waiting[key] == watch.offset }
                   .each { |key, watch| moved(key, watch, assigned, now) }
           @tried.select { |key, _| assigned.include?(key) }
@@ -61,6 +63,13 @@ module Skep
           end
         end
 
+        # It isn't known which partitions wait: the time since the last observation doesn't count.
+        def unobserved(now)
+          passed = now - (@observed_at || now)
+          @watches.each_value { |watch| watch.since += passed }
+          @observed_at = now
+        end
+
         # The partitions that wait for messages, and haven't moved since the last observation.
         def unmoved = @watches.keys
 
@@ -69,7 +78,7 @@ module Skep
         def stalls(ends, now)
           @watches.filter_map do |key, watch|
             end_offset = ends[key] or next unknown(watch, now)
-            watch.fetched ||= end_offset if @from_end && watch.offset.nil?
+            watch.fetched ||= end_offset if watch.offset.nil? && @start != :beginning
             watch.behind = end_offset > read_until(watch)
             next at_end(key, watch, now) unless watch.behind
 
@@ -163,7 +172,6 @@ module Skep
 
         def cure(number) = CURES.fetch(number, CURES.last)
 
-        # Without a committed offset a group begins at the beginning of the partition.
         def read_until(watch) = [watch.offset, watch.fetched, 0].compact.max
       end
     end

@@ -22,6 +22,7 @@ module Skep
         LOOKS = 3 # in a stall_timeout, while no partition is behind
         SECONDS = (0.05..20.0).freeze # between two such looks
         LATE = 2.0 # an answer, or a look, that comes so many seconds late tells nothing
+        FRESH = 2.0 # seconds in which a partition that gets messages may still seem to wait
         FETCH_WAIT = "fetch.wait.max.ms" # for which a broker may answer nothing else
         SEEK_SECONDS = 1.0
         # librdkafka's states of a member that has asked for an assignment and waits for it.
@@ -31,15 +32,15 @@ module Skep
         HINTS = { seek: "skep fetches again from this offset",
                   new_client: "skep replaces this node's Kafka client",
                   new_node: "skep replaces this node" }.freeze
-        private_constant :LOOKS, :SECONDS, :LATE, :FETCH_WAIT, :SEEK_SECONDS, :JOINING, :ERROR,
-                         :JOIN_ERROR, :HINTS
+        private_constant :LOOKS, :SECONDS, :LATE, :FRESH, :FETCH_WAIT, :SEEK_SECONDS, :JOINING,
+                         :ERROR, :JOIN_ERROR, :HINTS
 
         # Returns a detector for a node's memberships; nil without `stall_timeout`.
         def self.detector(options)
           timeout = options.stall_timeout or return
           settings = options.settings
-          StallDetector.new(timeout, join_timeout: settings.max_poll_interval + timeout,
-                                     from_end: settings.reset_place == :end)
+          start = settings.reset_place unless settings["auto.offset.reset"] == "error"
+          StallDetector.new(timeout, join_timeout: settings.max_poll_interval + timeout, start:)
         end
 
         def initialize(options:, consumer:, scheduler:, metrics:, report:, detector:,
@@ -50,6 +51,7 @@ module Skep
           @late = LATE + (options.settings[FETCH_WAIT].to_i / 1000.0)
           @committed = options.settings["isolation.level"] != "read_uncommitted"
           @interval = (options.stall_timeout / LOOKS.to_f).clamp(SECONDS)
+          @fresh = [options.stall_timeout / 6.0, FRESH].min
           @answers = consumer.queue
           @next_at = @clock.call + @interval
         end
@@ -59,14 +61,17 @@ module Skep
         def seconds_left = (@next_at - @clock.call).clamp(0, @interval)
 
         # JSON; parsed when it is needed.
-        attr_writer :statistics
+        def statistics=(json)
+          @statistics = json
+          @parsed = nil
+        end
 
         # outage: no broker answers.
         def look(outage:)
           now = @clock.call
           @detector.restart(now) if outage || now - @next_at > LATE
           ends = answer
-          judge(ends, now) if ends && !outage
+          judge(ends, now) if ends && @statistics && !outage
           ask(now) if @next_at <= now
         end
 
@@ -104,7 +109,8 @@ module Skep
           joining(now)
           observe(now)
           report_ended
-          keys = @detector.unmoved
+          forget_request if @asked_at && now - @asked_at > @late
+          keys = @detector.unmoved.select { |key| leader_up?(*key) }
           return if @asked_at || keys.empty?
 
           @asked_at = now
@@ -114,8 +120,8 @@ module Skep
         end
 
         def observe(now)
-          waiting = @scheduler.awaiting_messages.transform_values(&:next_offset)
-          @detector.observe(waiting, @scheduler.keys, now)
+          waiting = @scheduler.awaiting_messages(within: @fresh) or return @detector.unobserved(now)
+          @detector.observe(waiting.transform_values(&:next_offset), @scheduler.keys, now)
         end
 
         # librdkafka has fetched all of the partition, and what it doesn't deliver is no message.
@@ -128,12 +134,27 @@ module Skep
           true
         end
 
+        # The answer waits for all leaders, also for one that went away since. (A request that
+        # librdkafka times out may abort the process, in 2.11.)
+        def forget_request
+          @answers.close
+          @answers = @consumer.queue
+          @asked_at = nil
+        end
+
+        # A leader that is away would keep the others' answers back.
+        def leader_up?(topic, number)
+          leader = seen(topic, number)["leader"]
+          brokers = parsed["brokers"].to_h.each_value
+          leader.nil? || brokers.any? { |one| one["nodeid"] == leader && one["state"] == "UP" }
+        end
+
         # Returns what librdkafka's last statistics say of a partition.
         def seen(topic, number)
-          return {} unless @statistics
-
-          JSON.parse(@statistics).dig("topics", topic, "partitions", number.to_s).to_h
+          parsed.dig("topics", topic, "partitions", number.to_s).to_h
         end
+
+        def parsed = @parsed ||= @statistics ? JSON.parse(@statistics) : {}
 
         def cure(stall, now)
           topic, partition = stall.key
@@ -154,7 +175,7 @@ module Skep
 
         # Something in this process may have paused the partition, so it is resumed first.
         def seek(key)
-          reader = @scheduler.awaiting_messages[key] or return
+          reader = @scheduler.awaiting_messages(within: @fresh).to_h[key] or return
           @consumer.resume(*key)
           reader.refetch { |offset| @consumer.seek([[*key, offset]], SEEK_SECONDS) }
         rescue LibrdkafkaError => e # the next cure follows

@@ -55,8 +55,11 @@ module Skep
           item.failed(at)
           @node.__failed(error, **place(batch, at), attempt: item.failures.number)
           failures = item.failures # before split_failed_key, which may begin a new FailureCount
+          known = !at.nil? || item.batch.size == 1
           item.split_failed_key(at, wait: batch.first_offset == at)
-          last?(item, error) ? give_up(item, error, failures) : try_again(item, error, failures)
+          return try_again(item, error, failures) unless last?(item, error)
+
+          give_up(item, error, failures, known:)
         end
 
         # Counts as a failure of the handler at these messages. The batch's other messages are
@@ -223,9 +226,10 @@ module Skep
           seconds
         end
 
-        # Of several messages it isn't known which one fails: they are tried one by one first.
-        def give_up(item, error, failures)
-          if item.batch.size == 1
+        # Of several messages it isn't known which one fails: they are tried one by one first, even
+        # if by key only one of them is left in this item.
+        def give_up(item, error, failures, known:)
+          if item.batch.size == 1 && known
             return pause_for_good(item, error, failures) if verdict(error) == :pause
 
             return dead_letter(item, error)

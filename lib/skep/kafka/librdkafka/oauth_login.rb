@@ -85,8 +85,8 @@ module Skep
 
           code, text = set(token)
           raise ArgumentError, "librdkafka rejected the token of oauth: (#{text})" unless code.zero?
-        rescue StandardError, ScriptError => e # the user's: reported as an error of the client
-          error = "#{e.class}: #{e.message}"
+        rescue Exception => e # the user's: without an answer librdkafka would never ask again
+          error = "#{e.class}: ".b << e.message.to_s.b.delete("\0")
           Bindings.oauthbearer_set_token_failure(@handle, error) unless @waker.closed?
         end
 

@@ -180,6 +180,7 @@ module Skep
         # Makes ready the partitions with new messages and what has been in backoff long enough.
         def wake_ready(now = OS.now)
           ids = wakeup_pipe.drain
+          @woken_at = now
           @lock.synchronize do
             ids.each { |id| data_available(id) }
             @backoff.due(now).each { |entry| make_ready(entry) }
@@ -230,10 +231,10 @@ module Skep
         def readers = @lock.synchronize { @assignment.assigned.map(&:reader) }
 
         # Returns [topic, number] of the partitions that wait for messages to be fetched, each with
-        # its reader. None does while the node's only thread is in a handler: what has been fetched
-        # meanwhile isn't known yet.
-        def awaiting_messages
-          return {} unless @waiting
+        # its reader. Returns nil if the node's only thread has been in a handler for so many
+        # seconds: what has been fetched meanwhile isn't known yet.
+        def awaiting_messages(within:)
+          return unless @waiting || (@woken_at && OS.now - @woken_at < within)
 
           @lock.synchronize do
             @assignment.assigned.select(&:awaits_messages?).to_h { |one| [one.key, one.reader] }
