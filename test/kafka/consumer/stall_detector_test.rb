@@ -166,7 +166,7 @@ module Skep
         assert_nil @detector.join_stall(true, @now += 1000)
       end
 
-      # Eight hours for a partition of each kind, looked at each 20 s, with answers that come up to
+      # Eight hours for a partition of each kind, looked at each 30 s, with answers that come up to
       # half a second later. A message is fetched within 3 s of its arrival.
       test "raises no false alarm in eight hours of ordinary load" do
         random = Random.new(Integer(ENV.fetch("SEED", "1")))
@@ -175,7 +175,7 @@ module Skep
           Load.new(kind, mean, number, random)
         end
         alarms = []
-        (0..8 * 3600).step(20) do |second|
+        (0..8 * 3600).step(30) do |second|
           partitions.each { |one| one.advance(second) }
           observe(partitions, second)
           later = second + random.rand(0.5)

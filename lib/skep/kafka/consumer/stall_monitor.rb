@@ -19,8 +19,8 @@ module Skep
   module Kafka
     class Consumer
       class StallMonitor
-        LOOKS = 3 # in a stall_timeout, while no partition is behind
-        SECONDS = (0.05..20.0).freeze # between two such looks
+        LOOKS = 2 # in a stall_timeout, while no partition is behind
+        SECONDS = (0.05..30.0).freeze # between two such looks
         LATE = 2.0 # an answer, or a look, that comes so many seconds late tells nothing
         FRESH = 2.0 # seconds in which a partition that gets messages may still seem to wait
         FETCH_WAIT = "fetch.wait.max.ms" # for which a broker may answer nothing else
