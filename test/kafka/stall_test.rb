@@ -10,11 +10,11 @@ module Skep
         events, seen = play_paused
 
         assert_equal %w[first second third], seen
-        stalled = named(events, "kafka_stalled").first
+        stalled = stalls.first
 
         assert_equal [:seek, 1, 1], stalled.values_at(:cure, :offset, :lag)
         assert_operator stalled[:seconds], :>=, 0.5
-        assert_equal 1, named(events, "kafka_stall_ended").size
+        assert_equal 1, named(events, "kafka_stall_ended").count { |facts| facts[:offset] == 1 }
       end
 
       test "makes a new client if that doesn't help" do
@@ -22,7 +22,7 @@ module Skep
 
         assert_equal %w[first second third], seen
         assert_equal %i[seek new_client], cures.first(2)
-        assert_equal 1, named(events, "kafka_stall_ended").size
+        assert_equal 1, named(events, "kafka_stall_ended").count { |facts| facts[:offset] == 1 }
         refute_empty named(events, "kafka_client_replaced")
         assert_equal 3, named(events, "work").last[:totals]["messages"] # of both clients
       end
@@ -42,10 +42,10 @@ module Skep
       test "sees a stall while its only thread is busy with another partition" do
         broker(orders: 2)
         feed("orders", [["k", "first", 0], ["k", "busy", 1]])
-        on_event = lambda do |name, _, node|
-          node.stop! if name == "kafka_stall_ended"
+        on_event = lambda do |name, facts, node|
+          node.stop! if name == "kafka_stall_ended" && facts[:partition].zero?
         end
-        events = play({ stall_timeout: 1.0 }, on_event:) do |batch, _|
+        @events = play({ stall_timeout: Patience.of(1.0) }, on_event:) do |batch, _|
           if batch.payloads == %w[first]
             pause(clients.first)
             feed("orders", [["k", "second", 0]])
@@ -55,15 +55,15 @@ module Skep
           end
         end
 
-        assert_equal [0, :seek],
-                     named(events, "kafka_stalled").first.values_at(:partition, :cure)
+        assert_equal [0, :seek], stalls.find { |facts| facts[:partition].zero? }
+                                       .values_at(:partition, :cure)
       end
 
       test "counts stalls, and knows the end of a partition that stands still" do
-        play_paused(stall_timeout: 2.0) # it publishes once a second
+        play_paused(stall_timeout: Patience.of(2.0)) # it publishes once a second
         rows = named(@events, "work").filter_map { |facts| facts[:partitions].first }
 
-        assert_equal 1, rows.last["stalls"]
+        assert_operator rows.last["stalls"], :>=, 1
         assert_includes rows.map { |row| row.values_at("position", "end", "lag") }, [1, 2, 1]
       end
 
@@ -98,14 +98,14 @@ module Skep
 
       # The node handles "first"; then its partition is paused. "second" comes, which is not
       # fetched; with "third" the node stops. The block is called with the paused consumer.
-      def play_paused(stall_timeout: 0.5, &after_pause)
+      def play_paused(stall_timeout: Patience.of(0.5), &after_pause)
         broker(orders: 1)
         feed("orders", [%w[k first]])
         seen = []
         @events = []
         on_event = lambda do |name, facts, _|
           @events << [name, facts]
-          feed("orders", [%w[k third]]) if name == "kafka_stall_ended"
+          feed("orders", [%w[k third]]) if name == "kafka_stall_ended" && facts[:offset] == 1
           pause(clients.last) if @pauses_each && name == "kafka_rebalance"
         end
         events = play({ stall_timeout: }, on_event:) do |batch, node|
@@ -120,7 +120,9 @@ module Skep
         [events, seen]
       end
 
-      def cures = named(@events, "kafka_stalled").map { |facts| facts[:cure] }
+      # Of "second"; a slow machine may have been late with "first", too.
+      def stalls = named(@events, "kafka_stalled").select { |facts| facts[:offset] == 1 }
+      def cures = stalls.map { |facts| facts[:cure] }
       def clients = ObjectSpace.each_object(Consumer).reject(&:closed?)
 
       def pause(consumer)

@@ -44,7 +44,7 @@ module Skep
         end
         error = assert_raises(BrokerUnreachable) do
           kafka = @broker.settings.merge("security.protocol" => "sasl_plaintext")
-          play({ oauth:, connect_timeout: 1.0, kafka: }) { flunk }
+          play({ oauth:, connect_timeout: Patience.of(1.0), kafka: }) { flunk }
         end
 
         assert_equal 75, error.exit_code

@@ -146,7 +146,9 @@ module Skep
         def leader_up?(topic, number)
           leader = seen(topic, number)["leader"]
           brokers = parsed["brokers"].to_h.each_value
-          leader.nil? || brokers.any? { |one| one["nodeid"] == leader && one["state"] == "UP" }
+          return true if leader.nil?
+
+          leader >= 0 && brokers.any? { |one| one["nodeid"] == leader && one["state"] == "UP" }
         end
 
         # Returns what librdkafka's last statistics say of a partition.
