@@ -171,7 +171,7 @@ module Skep
         end
 
         def report(stall, error, **facts)
-          @report.event(:kafka_stalled, level: :warn, **facts, seconds: stall.seconds.round(1),
+          @report.event(:kafka_stalled, level: :warn, **facts, duration: stall.seconds.round(1),
                                         cure: stall.cure, error:, hint: HINTS.fetch(stall.cure))
         end
 
@@ -202,7 +202,7 @@ module Skep
           @detector.take_ended.each do |stall|
             topic, partition = stall.key
             @report.event(:kafka_stall_ended, topic:, partition:, offset: stall.offset,
-                                              seconds: stall.seconds.round(1), cure: stall.cure)
+                                              duration: stall.seconds.round(1), cure: stall.cure)
           end
         end
       end
