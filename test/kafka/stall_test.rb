@@ -106,14 +106,16 @@ module Skep
         assert_empty named(events, "kafka_stalled")
       end
 
-      test "lets nothing be cured without a stall_timeout" do
+      test "without a stall_timeout nothing looks for stalls" do
         broker(orders: 1)
-        feed("orders", [%w[k first]])
-        events = play({ stall_timeout: nil }) do |_, node|
-          node.stop!
+        found = [60, nil].map do |stall_timeout|
+          options = Config::SourceOptions.new(**options(stall_timeout:))
+          settings = options.settings.consumer("us", 0, group: "g", commit_interval: 5.0,
+                                                        stall_timeout:)
+          [Consumer::StallMonitor.detector(options).nil?, settings["statistics.interval.ms"]]
         end
 
-        assert_empty named(events, "kafka_stalled")
+        assert_equal [[false, "20000"], [true, nil]], found
       end
 
       private

@@ -60,7 +60,7 @@ module Skep
         assert_equal [:new_node], look(42, 50, after: 61).map(&:cure)
       end
 
-      test "doesn't count the time in which it isn't known who waits" do
+      test "doesn't count the time in which it isn't known which partitions wait" do
         look(42, 50)
         @detector.unobserved(@now += 300)
 

@@ -1,5 +1,7 @@
 # frozen_string_literal: true
 
+require "json"
+
 # Gives a client the tokens of the login OAUTHBEARER: the first one at its start, and each other
 # before the last one expires. A thread of its own calls the user's callable, as that may take long.
 #

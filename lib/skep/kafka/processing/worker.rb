@@ -190,7 +190,6 @@ module Skep
       # Says whether the partition of its batch is still assigned to this node.
       #
       #   ownership = PartitionOwnership.new(node:, partition:, consumer:, lease:, asks: true)
-      #   ownership.state       # => {}, the user's
       #   ownership.revoked?    # true: the group has asked for it back, or has taken it
       #   ownership.confirmed?  # false: it is revoked, or the group doesn't confirm the membership
       #
@@ -198,8 +197,7 @@ module Skep
       # the broker refuses commits of members that it doesn't know. In a transactional source the
       # transaction's own commit does that.
       class PartitionOwnership
-        SECONDS = 5.0
-        RETRY_SECONDS = 0.25
+        SECONDS, RETRY_SECONDS = 5.0, 0.25
         private_constant :SECONDS, :RETRY_SECONDS
 
         attr_reader :limit # nanoseconds between two messages after which to ask again
@@ -212,9 +210,7 @@ module Skep
         end
 
         def revoked? = !@partition.revoked.nil?
-
-        # The user's Hash for this partition.
-        def state = @partition.user_state
+        def state = @partition.user_state # Batch#state
 
         def confirmed?
           ask while @asks && @lease.doubtful? && !revoked? && !@node.stopping?
@@ -345,8 +341,8 @@ module Skep
                           partition: partition.number)
         end
 
-        # Messages up to that offset are done, once the messages that the handler has produced so
-        # far are delivered. Returns false if the partition is lost. Raises OutputFailed.
+        # Messages up to that offset are done, once what the handler has produced is delivered.
+        # Returns false if the partition is lost. Raises OutputFailed.
         def mark(item, offset)
           raise ForkedBatch unless @generation == OS::Generation.count
 
