@@ -49,6 +49,7 @@ require "skep/kafka/librdkafka/partition_queue"
 
 require "skep/kafka/config/client_config"
 require "skep/kafka/config/source_options"
+require "skep/kafka/config/topic_options"
 
 require "skep/kafka/batch"
 
@@ -73,6 +74,7 @@ require "skep/kafka/processing/key_offset_tracker"
 require "skep/kafka/processing/key_order"
 require "skep/kafka/processing/work_item"
 require "skep/kafka/processing/assigned_partition"
+require "skep/kafka/processing/topic_queue"
 require "skep/kafka/processing/scheduler"
 require "skep/kafka/processing/key_extractor"
 require "skep/kafka/processing/membership_lease"

@@ -138,6 +138,9 @@ module Skep
     # A source responds to `errors`, `facts`, `threads` and `run(node, handler)`. If it responds to
     # `handler`, too, no block is needed (docs/reference/node.md).
     class WorkSpec
+      TWICE = "the source has handlers of its own: give it to `swarm.work(source)` without a block"
+      private_constant :TWICE
+
       attr_reader :nodes # the number of nodes; nil: that of the swarm
       attr_reader :source # nil for a plain block
       attr_reader :handler # the block
@@ -145,7 +148,9 @@ module Skep
       def initialize(source, nodes, handler)
         @source = source
         @nodes = nodes
-        @handler = handler || (source.handler if source.respond_to?(:handler))
+        own = source.handler if source.respond_to?(:handler)
+        @handler = handler || own
+        @twice = handler && own
       end
 
       # Returns the number of worker threads of a node that does this work.
@@ -176,6 +181,7 @@ module Skep
         unless @handler
           return ["a work without a block does nothing: give it one, `swarm.work(…) { |…| … }`"]
         end
+        return [TWICE] if @twice
 
         @source ? @source.errors : []
       end

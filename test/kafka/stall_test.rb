@@ -115,7 +115,7 @@ module Skep
           [Consumer::StallMonitor.detector(options).nil?, settings["statistics.interval.ms"]]
         end
 
-        assert_equal [[false, "20000"], [true, nil]], found
+        assert_equal [[false, "30000"], [true, nil]], found
       end
 
       private

@@ -6,6 +6,14 @@
 #                                    group: "billing", topics: ["orders"], threads: 5)
 #   swarm.work(source) { |batch, node| batch.each { |message| … } }
 #
+# One source may read several topics, each with a handler and options of its own:
+#
+#   source = Skep::Kafka::Source.new(kafka:, group: "billing", threads: 5) do |source|
+#     source.topic("orders", max_attempts: 3, dead_letter_topic: "orders.dead") { |batch, node| … }
+#     source.topic("^refunds\\.", weight: 2) { |batch, node| … }
+#   end
+#   swarm.work(source)
+#
 # | option | default | |
 # |---|---|---|
 # | kafka | | librdkafka's settings, under its names |
@@ -39,9 +47,29 @@
 module Skep
   module Kafka
     class Source
+      # Yields the source, for calls of `topic`, if it reads several topics.
       def initialize(**options) # steep:ignore DifferentMethodParameterKind
-        @options = Config::SourceOptions.new(**options)
+        return @options = Config::SourceOptions.new(**options) unless block_given?
+
+        @topics = []
+        yield self
+        @options = Config::SeveralTopics.new(@topics.freeze, **options)
       end
+
+      # Adds a topic, or a pattern that begins with ^, with its handler. options: the source's
+      # that may differ by topic, and `weight`, its share of the threads' time among topics with
+      # messages. Call it in the block of Source.new.
+      def topic(name, **options, &handler) # steep:ignore DifferentMethodParameterKind
+        if @topics.nil? || @topics.frozen?
+          raise ArgumentError, "source.topic belongs into the block of Skep::Kafka::Source.new"
+        end
+
+        @topics << [name.to_s, options, handler]
+        self
+      end
+
+      # Returns a callable that calls the handler of each batch's topic; nil if topics have none.
+      def handler = @options.handler
 
       # A sentence for each invalid option; needs no network.
       def errors = @options.errors

@@ -44,10 +44,14 @@ module Skep
         #
         # Raises ConfigurationError for invalid options, and exceptions of the handler that aren't
         # StandardErrors (they would end the node).
-        def run(source, messages, node: FakeNode.new, retries: 10, &handler)
+        #
+        # topic: of messages that don't say theirs; by default the first one that the source reads.
+        # A source whose topics have handlers of their own needs no block.
+        def run(source, messages, node: FakeNode.new, retries: 10, topic: nil, &handler)
+          handler ||= source.handler
           raise ArgumentError, "Testing.run needs the handler as its block" unless handler
 
-          TestRun.new(source, messages, node:, retries:, handler:).run
+          TestRun.new(source, messages, node:, retries:, topic:, handler:).run
         end
 
         # Loads a swarm file; runs no block of it. Raises Skep::Error for an invalid file.

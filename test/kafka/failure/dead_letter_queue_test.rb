@@ -12,8 +12,9 @@ module Skep
         kafka = { **@broker.settings, "debug" => "broker", "log_level" => "7",
                   "topic.metadata.refresh.interval.ms" => "100" }
         options = Config::SourceOptions.new(**options(kafka:, dead_letter_topic: "dead"))
-        queue = Failure::DeadLetterQueue.new(options, @node)
-        queue.put(Message.new("orders", 0, 7, "k", "v", 0, {}), IOError.new("no"), attempts: 1)
+        queue = Failure::DeadLetterQueue.new(options.settings, @node)
+        queue.put(Message.new("orders", 0, 7, "k", "v", 0, {}), IOError.new("no"), to: "dead",
+                                                                               attempts: 1)
         logs.clear
         @broker.stop
         assert pop(logs), "librdkafka's log lines weren't read"

@@ -149,7 +149,7 @@ module Skep
 
         # Consumer::StallMonitor reads them.
         def statistics(stall_timeout)
-          { "statistics.interval.ms" => (stall_timeout * 1000 / 3.0).clamp(100, 20_000).to_i.to_s }
+          { "statistics.interval.ms" => (stall_timeout * 1000 / 2.0).clamp(100, 30_000).to_i.to_s }
         end
 
         # The longest first: a secret may contain another.

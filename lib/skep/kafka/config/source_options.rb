@@ -63,10 +63,19 @@ module Skep
           @rebalance_wait ||= (settings.max_poll_interval * REBALANCE_SHARE).round(1)
           @leave_on_stop = settings.temporary_names? if leave_on_stop.nil?
           @on_poison ||= dead_letter_topic ? :dead_letter : :pause
-          @errors = [*unknown(given), *settings.errors, *names, *numbers, *rebalance, *dead_letters,
-                     *poison, *error_policy, *choice, *outputs(taken[:producer])].freeze
+          @errors = wrong(given).freeze
           freeze
         end
+
+        # Returns the options for messages of a topic: these, or in SeveralTopics its own.
+        def for(_topic) = self
+
+        # Returns the options of each topic that has its own; these, if none has.
+        def all = [self]
+
+        def several? = false
+        def weight = 1
+        def handler = nil
 
         # Returns the options as plain data without secrets.
         def facts
@@ -85,6 +94,11 @@ module Skep
         def key_of = ordered_by == :key ? :key.to_proc : ordered_by
 
         private
+
+        def wrong(given)
+          [*unknown(given), *settings.errors, *names, *numbers, *rebalance, *dead_letters,
+           *poison, *error_policy, *choice, *outputs(given.fetch(:producer, {}))]
+        end
 
         def with_oauth(kafka) = oauth && kafka.is_a?(Hash) ? { **kafka, oauth: } : kafka
 

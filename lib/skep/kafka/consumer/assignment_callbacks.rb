@@ -3,7 +3,7 @@
 # Calls the source's `on_assigned` and `on_revoked`, each with the topic, the partition's number and
 # the Hash that is the user's own for this partition (Batch#state).
 #
-#   callbacks = AssignmentCallbacks.new(options, node, report)
+#   callbacks = AssignmentCallbacks.for(options, node, report)
 #   callbacks.assigned(partition)   # before its first batch; an exception ends the node
 #   callbacks.revoked(partitions)   # after their last batch; exceptions are reported
 #   callbacks.close                 # the same for all that are left
@@ -14,19 +14,18 @@ module Skep
   module Kafka
     class Consumer
       class AssignmentCallbacks
-        # Returns nil if the source has none.
+        # Returns nil if the source, or each of its topics, has none.
         def self.for(options, node, report)
-          new(options, node, report) if options.on_assigned || options.on_revoked
+          new(node, report) if options.all.any? { |one| one.on_assigned || one.on_revoked }
         end
 
-        def initialize(options, node, report)
-          @on_assigned, @on_revoked = options.on_assigned, options.on_revoked
+        def initialize(node, report)
           @node, @report = node, report
           @assigned = {}.compare_by_identity
         end
 
         def assigned(partition)
-          @on_assigned&.call(*partition.key, partition.user_state)
+          partition.options.on_assigned&.call(*partition.key, partition.user_state)
           @assigned[partition] = true
         end
 
@@ -41,7 +40,7 @@ module Skep
         private
 
         def revoke(partition)
-          @on_revoked&.call(*partition.key, partition.user_state)
+          partition.options.on_revoked&.call(*partition.key, partition.user_state)
         rescue Exception => e # the user's: the partition is given up, and what is done committed
           topic, number = partition.key
           error = @report.clean(Metrics::EventReporter.describe(e))

@@ -41,7 +41,8 @@ module Skep
                     handler:, threads: options.threads)
             # A transaction commits the offsets of a transactional source.
             offset_store = consumer unless options.transactional
-            scheduler = Processing::Scheduler.new(offset_store:, report:)
+            topic_queue = Processing::TopicQueue.new(options) if options.several?
+            scheduler = Processing::Scheduler.new(offset_store:, report:, topic_queue:)
             metrics = Metrics::ConsumerMetrics.new(node:, scheduler:, consumer:,
                                                    group: options.group)
             exclusive_lock = Threads::SharedExclusiveLock.new
@@ -119,8 +120,8 @@ module Skep
           common = { options: @options, node: @node, report: @report, consumer: @consumer }
           lease = Processing::MembershipLease.new(@options.settings.session_timeout / 2)
           @outputs = Producer::HandlerProducers.new(**common)
-          if @options.dead_letter_topic
-            @dead_letter_queue = Failure::DeadLetterQueue.new(@options, @node)
+          if @options.all.any?(&:dead_letter_topic)
+            @dead_letter_queue = Failure::DeadLetterQueue.new(@options.settings, @node)
           end
           pipeline = GroupMember.build(**common, lease:, outputs: @outputs, handler: @handler,
                                                  dead_letter_queue: @dead_letter_queue)

@@ -223,9 +223,10 @@ module Skep
         end
 
         def partition(key)
-          reader = @consumer.reader(*key, limit: @options.max_messages, fetch_errors: @fetch_errors)
+          options = @options.for(key.first)
+          reader = @consumer.reader(*key, limit: options.max_messages, fetch_errors: @fetch_errors)
           Processing::AssignedPartition.new(
-            reader, id: @last_id += 1, wakeup_pipe: @scheduler.wakeup_pipe, options: @options,
+            reader, id: @last_id += 1, wakeup_pipe: @scheduler.wakeup_pipe, options:,
                     seeking: method(:seek)
           )
         end

@@ -21,6 +21,7 @@ module Skep
       class StallMonitor
         LOOKS = 2 # in a stall_timeout, while no partition is behind
         SECONDS = (0.05..30.0).freeze # between two such looks
+        WITHOUT = 1.05 # of this time without statistics, there is a look all the same
         LATE = 2.0 # an answer, or a look, that comes so many seconds late tells nothing
         FRESH = 2.0 # seconds in which a partition that gets messages may still seem to wait
         FETCH_WAIT = "fetch.wait.max.ms" # for which a broker may answer nothing else
@@ -32,8 +33,8 @@ module Skep
         HINTS = { seek: "skep fetches again from this offset",
                   new_client: "skep replaces this node's Kafka client",
                   new_node: "skep replaces this node" }.freeze
-        private_constant :LOOKS, :SECONDS, :LATE, :FRESH, :FETCH_WAIT, :SEEK_SECONDS, :JOINING,
-                         :ERROR, :JOIN_ERROR, :HINTS
+        private_constant :LOOKS, :SECONDS, :WITHOUT, :LATE, :FRESH, :FETCH_WAIT, :SEEK_SECONDS,
+                         :JOINING, :ERROR, :JOIN_ERROR, :HINTS
 
         # Returns a detector for a node's memberships; nil without `stall_timeout`.
         def self.detector(options)
@@ -58,12 +59,14 @@ module Skep
 
         def io = @answers.io
 
-        def seconds_left = (@next_at - @clock.call).clamp(0, @interval)
+        def seconds_left = [@next_at - @clock.call, 0].max
 
-        # JSON; parsed when it is needed.
+        # JSON; parsed when it is needed. A look that is due soon is due now: the thread is awake.
         def statistics=(json)
           @statistics = json
           @parsed = nil
+          now = @clock.call
+          @next_at = [@next_at, now].min if @next_at - now < @interval / 2
         end
 
         # outage: no broker answers.
@@ -105,7 +108,7 @@ module Skep
         end
 
         def ask(now)
-          @next_at = now + @interval
+          @next_at = now + (@interval * WITHOUT)
           joining(now)
           observe(now)
           report_ended

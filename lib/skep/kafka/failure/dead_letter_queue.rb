@@ -1,9 +1,11 @@
 # frozen_string_literal: true
 
-# Writes messages that can't be processed to the dead letter topic, each with its key, its headers
+# Writes messages that can't be processed to a dead letter topic, each with its key, its headers
 # and the error.
 #
-#   dead_letter_queue.put(message, error, attempts: 5)   # returns once the brokers have it
+#   dead_letter_queue.put(message, error, to: "orders.dead", attempts: 5)
+#
+# `put` returns once the brokers have the message.
 #
 # Raises DeliveryFailed if it couldn't be written; while the node stops, it gives up after some
 # seconds and raises, too. It adds the headers skep.topic, skep.partition, skep.offset, skep.error,
@@ -24,38 +26,39 @@ module Skep
         ERROR_BYTES = 1_000
         private_constant :SECONDS, :OWN, :REPLACED, :SLICE, :STOP_SECONDS, :ORIGIN, :ERROR_BYTES
 
-        def initialize(options, node)
-          @topic, @settings = options.dead_letter_topic, options.settings
-          @node = node
+        def initialize(settings, node)
+          @settings, @node = settings, node
           @lock = Mutex.new
         end
 
         # through: the producer of the handler. If it is transactional, the dead letter is part of
         # its transaction.
-        def put(message, error, attempts:, crashes: nil, through: nil)
+        def put(message, error, to:, attempts:, crashes: nil, through: nil)
           headers = headers(message, error, "skep.attempts" => attempts.to_s,
                                             "skep.crashes" => crashes&.to_s)
-          return write(message, headers) unless through&.transactional?
+          return write(to, message, headers) unless through&.transactional?
 
           through.begin_batch
-          through.__produce(@topic, message.payload, key: message.key, headers:)
+          through.__produce(to, message.payload, key: message.key, headers:)
         end
 
         def close = @lock.synchronize { @producer&.close(timeout: 0) }
 
         private
 
-        def write(message, headers)
-          handle = producer.__produce(@topic, message.payload, key: message.key, headers:,
-                                                               claimed: true)
+        def write(topic, message, headers)
+          handle = producer.__produce(topic, message.payload, key: message.key, headers:,
+                                                              claimed: true)
           await(handle)
-          raise failure(handle.error&.why || "no answer within #{SECONDS} s") unless handle.report
+          return if handle.report
+
+          raise failure(topic, handle.error&.why || "no answer within #{SECONDS} s")
         rescue LibrdkafkaError => e # settings that contradict each other
-          raise failure(e.message)
+          raise failure(topic, e.message)
         end
 
-        def failure(cause)
-          DeliveryFailed.new(topic: @topic, cause: @settings.redact(cause))
+        def failure(topic, cause)
+          DeliveryFailed.new(topic:, cause: @settings.redact(cause))
         end
 
         def await(handle)

@@ -103,7 +103,8 @@ module Skep
           return keep(item, error, **crashes) if batch.topic == @options.dead_letter_topic
 
           @node.busy(for: DeadLetterQueue::LONGEST * @options.threads) do
-            @dead_letter_queue.put(batch.messages.first, error, attempts:, **crashes,
+            @dead_letter_queue.put(batch.messages.first, error, to: @options.dead_letter_topic,
+                                                                attempts:, **crashes,
                                                                 through: @outputs)
           end
           @completion.batch_done(item) or return

@@ -30,6 +30,7 @@ module Skep
         private_constant :RETRY_SECONDS
 
         attr_reader :id
+        attr_reader :options # of its topic
         attr_reader :reader
         attr_reader :topic
         attr_reader :number

@@ -75,14 +75,18 @@ module Skep
         attr_reader :released # rings when `processing` may have changed
 
         # offset_store: where offsets to commit are stored, a Consumer; nil if a transaction commits
-        # them. report: where partitions that can't be read are reported.
-        def initialize(offset_store: nil, report: nil, wakeup_pipe: Librdkafka::WakeupPipe.new)
+        # them. report: where partitions that can't be read are reported. topic_queue: a TopicQueue,
+        # of a source with several topics.
+        def initialize(offset_store: nil, report: nil, wakeup_pipe: Librdkafka::WakeupPipe.new,
+                       topic_queue: nil)
           @offset_store, @report, @wakeup_pipe = offset_store, report, wakeup_pipe
           @released = Librdkafka::WakeupPipe.new
           @lock = Mutex.new
           @assignment = Assignment.new
           @backoff = BackoffQueue.new
-          @ready = Thread::Queue.new # partitions to read from and work items to process, in order
+          @topic_queue = topic_queue
+          # Partitions to read from, and work items to process.
+          @ready = topic_queue || Thread::Queue.new
         end
 
         def add(partition)
@@ -97,10 +101,13 @@ module Skep
         # pass its keys to submit_keys instead of processing it. wait: false returns nil if nothing
         # is ready.
         def next_item(wait: true)
+          @topic_queue&.turn_over
           while wait || !@ready.empty?
             entry = @ready.pop or return
             item = entry.is_a?(WorkItem) ? take(entry) : read(entry)
-            return item if item
+            return item.tap { @topic_queue&.took(item) } if item
+
+            @topic_queue&.turn_over
           end
         end
 

@@ -8,22 +8,26 @@
 #   worker.run_until_quiet(node, failure: -> { nil })   # on the node's main thread
 #
 # A batch is done when the handler has returned: Completion (below) waits for its output and stores
-# its offset. PayloadDeserializer gives messages their values, PartitionOwnership (below) says if a
-# partition is still this node's. After a crash a batch's messages are processed one at a time; a
-# message that crashes each node isn't processed any more (Failure::PoisonDetector).
+# its offset. PayloadDeserializer gives messages their values, PartitionOwnership
+# (membership_lease.rb) says if a partition is still this node's. After a crash a batch's messages
+# are processed one at a time; a message that crashes each node isn't processed any more
+# (Failure::PoisonDetector).
 module Skep
   module Kafka
     module Processing
       class Worker
         CRASHED = "a node crashed while it processed one of these messages"
         ISOLATED = "skep processes them one at a time"
-        private_constant :ISOLATED
+        # What a topic's options say of its messages; of each topic its own, if these have any.
+        Topic = Struct.new(:filter, :key_extractor, :deserializer, :failure_handler,
+                           keyword_init: true)
+        private_constant :ISOLATED, :Topic
 
         # thread: the worker's place on the node's status page; 0 for the node's main thread. The
         # others: see Consumer::GroupMember.build.
         def initialize(handler, thread:, options:, node:, report:, consumer:, lease:, scheduler:,
                        metrics:, outputs:, dead_letter_queue:, exclusive_lock:)
-          @handler, @node, @filter = handler, node.thread(thread), options.filter
+          @handler, @node = handler, node.thread(thread)
           @report, @consumer, @lease, @lock = report, consumer, lease, exclusive_lock
           @transactional = options.transactional
           @scheduler, @metrics, @outputs = scheduler, metrics, outputs.for_thread(@node, thread)
@@ -33,12 +37,9 @@ module Skep
           common = { node: @node, outputs: @outputs, poison: @poison, report:, scheduler:,
                      metrics: }
           @completion = Completion.new(**common, consumer:)
-          @failure_handler = Failure::FailureHandler.new(**common, completion: @completion,
-                                                                   options:, dead_letter_queue:)
-          @deserializer = PayloadDeserializer.for(options.deserializer)
-          return unless options.ordered_by.respond_to?(:call)
-
-          @key_extractor = KeyExtractor.new(options, @node, @poison, @lock)
+          @topics = options.all.to_h do |one|
+            [one, topic(one, **common, completion: @completion, dead_letter_queue:)]
+          end.compare_by_identity
         end
 
         # Processes work items until the scheduler is closed.
@@ -83,8 +84,19 @@ module Skep
 
         private
 
+        def topic(options, **parts)
+          if options.ordered_by.respond_to?(:call)
+            key_extractor = KeyExtractor.new(options, @node, @poison, @lock)
+          end
+          Topic.new(filter: options.filter, key_extractor:,
+                    deserializer: PayloadDeserializer.for(options.deserializer),
+                    failure_handler: Failure::FailureHandler.new(**parts, options:))
+        end
+
+        def topic_of(item) = @topics.fetch(item.partition.options)
+
         def submit_keys(unsorted)
-          keys = @key_extractor.call(unsorted.batch)
+          keys = topic_of(unsorted).key_extractor.call(unsorted.batch)
           @scheduler.submit_keys(unsorted, keys)
         ensure
           @scheduler.release(unsorted) unless keys # an exception that ends the node
@@ -107,7 +119,7 @@ module Skep
 
         def process_with_suspects(item)
           isolate_suspects(item) if item.batch.size > 1
-          return @failure_handler.poison(item) if @poison.poison?(item.batch)
+          return topic_of(item).failure_handler.poison(item) if @poison.poison?(item.batch)
           return process(item) unless @poison.alone?(item.batch)
 
           @lock.synchronize(exclusive: true) do
@@ -119,30 +131,31 @@ module Skep
 
         # An exception that ends the node leaves the batch on the status page.
         def try(item)
+          topic = topic_of(item)
           @node.in_flight(item.batch.label)
           @node.beat
           batch = attach(item, item.batch)
           @completion.begin_try(item)
-          batch = filter(item, batch)
-          batch = attach(item, @deserializer.call(batch)) if @deserializer
+          batch = filter(topic, item, batch)
+          batch = attach(item, topic.deserializer.call(batch)) if topic.deserializer
           call_handler(item, batch) if batch.size.positive?
           conclude(item, batch)
           @node.in_flight(nil)
         rescue PayloadDeserializer::Unreadable => e
           @node.in_flight(nil)
-          @failure_handler.unreadable_payloads(item, e.errors)
+          topic.failure_handler.unreadable_payloads(item, e.errors)
         rescue StandardError, ScriptError => e # the user's: the batch is retried
           @node.in_flight(nil)
-          @failure_handler.handler_raised(item, e, at: batch.__failed_at(e))
+          topic.failure_handler.handler_raised(item, e, at: batch.__failed_at(e))
         end
 
         # Returns the batch, or one without the messages for which `filter:` is false. An exception
         # of the filter counts as one of the handler.
-        def filter(item, batch)
-          @key_extractor&.raise_again(item, batch)
-          return batch unless @filter
+        def filter(topic, item, batch)
+          topic.key_extractor&.raise_again(item, batch)
+          return batch unless topic.filter
 
-          kept = batch.select { |message| @filter.call(message) }
+          kept = batch.select { |message| topic.filter.call(message) }
           kept.size == batch.size ? batch : attach(item, batch.__of(kept))
         end
 
@@ -163,10 +176,14 @@ module Skep
         end
 
         def conclude(item, batch)
-          if batch.__requested then @failure_handler.pause_or_seek(item, batch.__requested)
+          if batch.__requested then pause_or_seek(item, batch)
           elsif batch.__ended_at then batch_ended_early(item, batch)
           else batch_done(item, batch)
           end
+        end
+
+        def pause_or_seek(item, batch)
+          topic_of(item).failure_handler.pause_or_seek(item, batch.__requested)
         end
 
         # A transaction holds all outputs of the handler. It is aborted if some of them may come
@@ -184,51 +201,6 @@ module Skep
           return if @until_more_slots <= 0
 
           FreeSlots.make_for(batch) if (@until_more_slots -= batch.size) <= 0
-        end
-      end
-
-      # Says whether the partition of its batch is still assigned to this node.
-      #
-      #   ownership = PartitionOwnership.new(node:, partition:, consumer:, lease:, asks: true)
-      #   ownership.revoked?    # true: the group has asked for it back, or has taken it
-      #   ownership.confirmed?  # false: it is revoked, or the group doesn't confirm the membership
-      #
-      # If the membership is doubtful (MembershipLease), a commit of what is done asks the group:
-      # the broker refuses commits of members that it doesn't know. In a transactional source the
-      # transaction's own commit does that.
-      class PartitionOwnership
-        SECONDS, RETRY_SECONDS = 5.0, 0.25
-        private_constant :SECONDS, :RETRY_SECONDS
-
-        attr_reader :limit # nanoseconds between two messages after which to ask again
-
-        # asks: false in a transactional source.
-        def initialize(node:, partition:, consumer:, lease:, asks:)
-          @consumer, @lease, @node, @partition = consumer, lease, node, partition
-          @asks = asks
-          @limit = (@lease.limit * 1e9).to_i
-        end
-
-        def revoked? = !@partition.revoked.nil?
-        def state = @partition.user_state # Batch#state
-
-        def confirmed?
-          ask while @asks && @lease.doubtful? && !revoked? && !@node.stopping?
-          !revoked? && !(@asks && @lease.doubtful?)
-        end
-
-        def inspect = "#<Skep::Kafka::Processing::PartitionOwnership of #{@partition}>"
-
-        private
-
-        # Without an answer, or if the commit is refused, this waits a moment: if the partition is
-        # lost, the event loop hears of it soon.
-        def ask
-          place = @partition.restart or return @lease.confirm # nothing was read yet
-          code = @node.busy(for: SECONDS + 1) { @consumer.commit([place], SECONDS) }
-          return @lease.confirm if code.zero? && !@consumer.lost?
-
-          (@pause ||= Threads::Inbox.new).pop(timeout: RETRY_SECONDS) # it remains empty
         end
       end
 

@@ -153,17 +153,17 @@ module Skep
         attr_reader :messages # the original messages
         attr_reader :written
 
-        def initialize(options, node)
+        def initialize(settings, node)
           super
           @messages = []
           @written = []
         end
 
-        def put(message, error, attempts:, crashes: nil, through: nil) # rubocop:disable Lint/UnusedMethodArgument -- as the real one
+        def put(message, error, to:, attempts:, crashes: nil, through: nil) # rubocop:disable Lint/UnusedMethodArgument -- as the real one
           headers = headers(message, error, "skep.attempts" => attempts.to_s,
                                             "skep.crashes" => crashes&.to_s)
           @messages << message
-          @written << ProducedMessage.new(@topic, message.payload, message.key, headers)
+          @written << ProducedMessage.new(to, message.payload, message.key, headers)
         end
 
         def close = nil

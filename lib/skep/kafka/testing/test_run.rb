@@ -35,14 +35,15 @@ module Skep
       #
       #   TestRun.new(source, messages, node:, retries: 10, handler:).run   # => TestResult
       class TestRun
-        def initialize(source, messages, node:, retries:, handler:)
+        def initialize(source, messages, node:, retries:, handler:, topic: nil)
           @options = source.__options.timeless
           wrong = source.errors - [*Librdkafka::Bindings.missing_library]
           raise ConfigurationError.new(sentences: wrong) if wrong.any?
 
           @node, @handler = node, handler
-          @limit = retries + (2 * @options.max_attempts.to_i) # as batches, then message by message
-          @messages = make(messages)
+          attempts = @options.all.map { |one| one.max_attempts.to_i }.max
+          @limit = retries + (2 * attempts) # as batches, then message by message
+          @messages = make(messages, topic)
           @handed, @returned = {}, {}
           @tries = Hash.new(0)
         end
@@ -61,8 +62,8 @@ module Skep
 
         private
 
-        def make(messages)
-          topic = @options.topics.find { |name| !name.start_with?("^") }
+        def make(messages, topic)
+          topic ||= @options.topics.find { |name| !name.start_with?("^") }
           factory = MessageFactory.new(topic:)
           messages.flat_map { |one| one.is_a?(Batch) ? one.messages : [factory.message(one)] }
         end
@@ -85,7 +86,7 @@ module Skep
         def build
           report = Metrics::EventReporter.new(@node, @options.settings)
           @callbacks = Consumer::AssignmentCallbacks.for(@options, @node, report)
-          @dead_letters = FakeDeadLetterQueue.new(@options, @node)
+          @dead_letters = FakeDeadLetterQueue.new(@options.settings, @node)
           pipeline = Consumer::GroupMember.build(
             options: @options, node: @node, consumer: @consumer, dead_letter_queue: @dead_letters,
             report:,
@@ -100,7 +101,7 @@ module Skep
         def partition(key, log, id)
           reader = Processing::PartitionReader.new(log, *key)
           Processing::AssignedPartition.new(
-            reader, id:, wakeup_pipe: @scheduler.wakeup_pipe, options: @options,
+            reader, id:, wakeup_pipe: @scheduler.wakeup_pipe, options: @options.for(key.first),
                     seeking: ->(_topic, _number, place) { log.seek(place) }
           )
         end

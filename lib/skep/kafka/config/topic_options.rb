@@ -1,0 +1,126 @@
+# frozen_string_literal: true
+
+# The options of a source with several topics, each of which has a handler and options of its own.
+#
+#   options = SeveralTopics.new(list, kafka: { … }, group: "billing", max_attempts: 5)
+#   options.for("orders").max_attempts   # => 3, if the topic says so; nil unless it is read
+#   options.handler                      # calls the handler of a batch's topic
+#   options.errors                       # of the source, and of each topic
+#
+# It has what SourceOptions has, for what the topics share: group, threads, commits.
+module Skep
+  module Kafka
+    module Config
+      # One of these topics, or patterns: the source's options, with the topic's own over them.
+      #
+      #   topic = TopicOptions.new("orders", { max_attempts: 3 }, handler, kafka: { … }, group: "b")
+      #   topic.weight    # => 1, its share of the node's time among topics with messages
+      class TopicOptions < SourceOptions
+        SHARED = %i[kafka group topics threads commit_interval leave_on_stop rebalance_wait
+                    stall_timeout serializer oauth producer transactional connect_timeout].freeze
+        private_constant :SHARED
+
+        attr_reader :name
+        attr_reader :own # the options that it doesn't share
+        attr_reader :weight
+        attr_reader :handler
+
+        def initialize(name, own, handler, **shared)
+          @name, @own, @handler = name.to_s, own, handler
+          @weight = own.fetch(:weight, 1)
+          super(**shared, **own.slice(*allowed - [:weight]), topics: @name)
+        end
+
+        # Returns true for the topic's name; for a pattern, for the names that it matches.
+        def reads?(topic) = names?(name, topic)
+
+        def pattern? = name.start_with?("^")
+
+        private
+
+        def wrong(given) = [*super, *not_allowed, *no_handler, *wrong_weight]
+
+        def allowed = DEFAULTS.keys - SHARED + [:weight]
+
+        def not_allowed
+          (own.keys - allowed).map do |name|
+            next "#{name} is an option of the whole source" if SHARED.include?(name)
+
+            "a topic has no option #{name}. Its options: #{allowed.join(", ")}"
+          end
+        end
+
+        def no_handler
+          "it needs a handler: source.topic(#{name.inspect}) { |batch, node| … }" unless handler
+        end
+
+        def wrong_weight
+          must_be("a number above 0", weight:) { |value| positive_seconds?(value) }
+        end
+      end
+
+      class SeveralTopics < SourceOptions
+        BOTH = "topics are given twice: by the option and in the block. Leave the option out"
+        private_constant :BOTH
+
+        attr_reader :all # TopicOptions
+
+        # list: [name, options, handler] of each topic.
+        def initialize(list, **given)
+          shared = given.except(:topics)
+          @both = given.key?(:topics)
+          @all = list.map { |name, own, handler| TopicOptions.new(name, own, handler, **shared) }
+          @by_name = all.to_h { |one| [one.name, one] }
+          super(**given, topics: list.map(&:first))
+        end
+
+        def several? = true
+
+        # A topic's own name comes before patterns, and these in their order. (librdkafka may match
+        # a pattern that Ruby doesn't.)
+        def for(topic)
+          @by_name[topic] || all.find { |one| one.reads?(topic) } || all.find(&:pattern?) ||
+            all.first
+        end
+
+        def handler = ->(batch, node) { self.for(batch.topic).handler.call(batch, node) }
+
+        def facts
+          own = all.to_h { |one| [one.name, one.own.transform_values { |value| shown(value) }] }
+          { **super, topic_options: own }
+        end
+
+        def timeless
+          copy = dup
+          copy.instance_variable_set(:@all, all.map(&:timeless).freeze)
+          copy.instance_variable_set(:@by_name, copy.all.to_h { |one| [one.name, one] })
+          copy.freeze
+        end
+
+        private
+
+        # What all topics have wrong is the source's.
+        def wrong(_given)
+          return [EMPTY] if all.empty?
+
+          common = all.map(&:errors).reduce(:&)
+          [*(BOTH if @both), *common, *twice, *all.flat_map { |one| errors_of(one, common) }]
+        end
+
+        def errors_of(topic, common)
+          (topic.errors - common).map { |text| "topic #{topic.name}: #{text}" }
+        end
+
+        def twice
+          all.map(&:name).tally.filter_map do |name, times|
+            "topic #{name} is given #{times} times. Give each topic one handler" if times > 1
+          end
+        end
+
+        EMPTY = "the source's block gives no topic: call " \
+                "source.topic(\"orders\") { |batch, node| … }"
+        private_constant :EMPTY
+      end
+    end
+  end
+end

@@ -1,0 +1,120 @@
+# frozen_string_literal: true
+
+require "test_helper"
+require "skep/kafka"
+require "skep/swarm"
+
+module Skep
+  module Kafka
+    # What a source says about the options of its topics, without any broker.
+    class TopicOptionsTest < Skep::TestCase
+      GOOD = { kafka: { "bootstrap.servers": "kafka-1:9092" }, group: "billing" }.freeze
+      private_constant :GOOD
+
+      test "a topic has the source's options, and its own over them" do
+        source = source_of(max_attempts: 7, dead_letter_topic: "dead") do |one|
+          one.topic("orders") { :orders }
+          one.topic("refunds", max_attempts: 2, ordered_by: :key, weight: 3) { :refunds }
+        end
+
+        assert_empty source.errors
+        assert_equal [7, :partition, 1], of(source, "orders")
+        assert_equal [2, :key, 3], of(source, "refunds")
+        assert_equal %w[orders refunds], source.facts[:topics]
+        assert_equal({ "orders" => {},
+                       "refunds" => { max_attempts: 2, ordered_by: :key, weight: 3 } },
+                     source.facts[:topic_options])
+      end
+
+      test "a batch gets the handler of its topic: the name's, or the first pattern's" do
+        source = source_of do |one|
+          one.topic("^orders\\.") { :some_orders }
+          one.topic("^.*") { :anything }
+          one.topic("orders.eu") { :european }
+        end
+        topics = %w[orders.us orders.eu views]
+
+        assert_equal %i[some_orders european anything],
+                     (topics.map { |topic| source.handler.call(Batch.new(topic, 0, []), nil) })
+      end
+
+      test "mistakes of a topic name it, and those of the source are said once" do
+        source = Source.new(kafka: {}, threads: 0) do |one|
+          one.topic("orders", threads: 3, wait: 1) { nil }
+          one.topic("refunds", weight: 0)
+          one.topic("re funds") { nil }
+        end
+        found = source.errors
+
+        assert_equal 1, found.grep(/\Agroup must be the name/).size
+        assert_equal 1, found.grep(/\Athreads must be a whole number/).size
+        assert_equal 1, found.grep(/bootstrap.servers is missing/).size
+        [/\Atopic orders: threads is an option of the whole source\z/,
+         /\Atopic orders: a topic has no option wait\. Its options: max_messages, /,
+         /\Atopic refunds: it needs a handler: source\.topic\("refunds"\) { \|batch, node\| … }\z/,
+         /\Atopic refunds: weight must be a number above 0 \(got 0\)\z/,
+         /\Atopic re funds: topics has an invalid name \("re funds"\)/].each do |sentence|
+          assert_equal 1, found.grep(sentence).size, found.join("\n")
+        end
+      end
+
+      test "dead letters need a topic that this topic doesn't read, and another one may" do
+        one = source_of(dead_letter_topic: "dead") { |source| source.topic("dead") { nil } }
+        two = source_of do |source|
+          source.topic("orders", dead_letter_topic: "dead") { nil }
+          source.topic("dead") { nil }
+        end
+
+        assert_match(/dead_letter_topic must be a topic that/, one.errors.first)
+        assert_empty two.errors
+      end
+
+      test "says what is given twice, and that nothing is given" do
+        twice = source_of(topics: "views") do |one|
+          2.times { one.topic("orders") { nil } }
+        end
+
+        assert_equal [
+          "topics are given twice: by the option and in the block. Leave the option out",
+          "topic orders is given 2 times. Give each topic one handler"
+        ], twice.errors
+        assert_match(/gives no topic/, source_of { nil }.errors.first)
+      end
+
+      test "topics are given in the block alone" do
+        error = assert_raises(ArgumentError) { Source.new(**GOOD, topics: "a").topic("b") { nil } }
+        assert_match(/belongs into the block/, error.message)
+        source = source_of { |one| one.topic("a") { nil } }
+        assert_raises(ArgumentError) { source.topic("b") { nil } }
+      end
+
+      test "a work takes the source without a block" do
+        source = source_of { |one| one.topic("a") { :handled } }
+        alone, both = [nil, ->(_, _) {}].map do |block|
+          Skep::Swarm.new("s") { |swarm| swarm.work(source, &block) }.tasks.first
+        end
+
+        assert_empty alone.to_plain["errors"]
+        assert_match(/has handlers of its own/, both.to_plain["errors"].first)
+      end
+
+      test "what it says of itself has no secret" do
+        source = source_of(kafka: { "bootstrap.servers": "a", "sasl.password": "hush" }) do |one|
+          one.topic("orders", filter: ->(_) { true }) { nil }
+        end
+
+        refute_includes source.inspect + source.__options.inspect + source.facts.to_s, "hush"
+        assert_equal "given", source.facts[:topic_options]["orders"][:filter]
+      end
+
+      private
+
+      def source_of(**more, &) = Source.new(**GOOD, **more, &)
+
+      def of(source, topic)
+        options = source.__options.for(topic)
+        [options.max_attempts, options.ordered_by, options.weight]
+      end
+    end
+  end
+end
