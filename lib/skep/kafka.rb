@@ -58,6 +58,7 @@ require "skep/kafka/delivery_handle"
 require "skep/kafka/metrics/lag_offsets"
 require "skep/kafka/metrics/consumer_metrics"
 require "skep/kafka/metrics/event_reporter"
+require "skep/kafka/metrics/tracing"
 
 require "skep/kafka/producer/sync_producer"
 require "skep/kafka/producer/in_flight_messages"
@@ -96,6 +97,8 @@ require "skep/kafka/consumer/group_member"
 
 require "skep/kafka/admin/admin_client"
 require "skep/kafka/admin/consumer_group_lag"
+require "skep/kafka/admin/topic_scan"
+require "skep/kafka/admin/dead_letters"
 
 require "skep/kafka/source"
 

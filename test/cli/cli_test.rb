@@ -57,7 +57,7 @@ class CliTest < Skep::TestCase
       %w[stop ../a] => %r{invalid name "../a"},
       %w[upgrade --to 3] => /invalid option: --to/,
       %w[chaos --kill-rate x] => /invalid argument: --kill-rate x/,
-      %w[kafka] => /missing argument: lag or broker/,
+      %w[kafka] => /missing argument: lag or dead or broker/,
       %w[kafka lag] => /missing argument: GROUP/,
       %w[kafka broker orders --json -- true] => /invalid option: --json/,
       %w[kafka fly] => /unknown command: kafka fly/,

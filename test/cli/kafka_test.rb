@@ -35,7 +35,12 @@ class KafkaCommandTest < Skep::TestCase
     bad = file("bad.properties", "client.id=x\nsasl.password hunter2\n")
     plain = file("plain.rb", "Skep.swarm(\"s\") { |swarm| swarm.work { |node| node.wait } }")
     {
-      %w[] => /missing argument: lag or broker/, %w[topics] => /unknown command: kafka topics/,
+      %w[] => /missing argument: lag or dead or broker/,
+      %w[dead] => /missing argument: TOPIC/, %w[dead d bury] => /unknown action: bury: use one of/,
+      %w[dead d --brokers b:1 --limit 0] => /--limit must be more than 0 .got 0./,
+      %w[dead d replay --rate -1] => /--rate must be more than 0 .got -1./,
+      %w[dead d purge --brokers b:1] => /purge deletes messages for good: repeat it with --yes/,
+      %w[dead d] => /which cluster\?/, %w[topics] => /unknown command: kafka topics/,
       %w[lag] => /missing argument: GROUP/, %w[lag g] => /which cluster\?/,
       %w[lag g --brokers b:1 --timeout 0] => /--timeout must be more than 0 .got 0./,
       ["lag", "g", "--config", bad] => /bad.properties: line 2 is no setting/,

@@ -104,6 +104,12 @@ module Skep
         @home = Fiber.current
       end
 
+      # `each` calls tracing.message(message) { … } around each message.
+      def __traced_by(tracing) = @tracing = tracing
+
+      # The first messages, so many at most. The handler hasn't used them.
+      def __first(count) = @message_set.first(count)
+
       # The handler is about to be called. Returns false if the partition isn't this node's any
       # more.
       def __owned(ownership)
@@ -196,17 +202,24 @@ module Skep
         true
       end
 
-      def yield_tracked(&)
-        return repeat(&) if @ended_at
+      def yield_tracked(&block)
+        return repeat(&block) if @ended_at
 
+        block = traced(block) if @tracing
         number = begin_loop
-        ended = @message_set.each_tracked(@node, number, (@ownership if ends_early?(number)), &)
+        ownership = @ownership if ends_early?(number)
+        ended = @message_set.each_tracked(@node, number, ownership, &block)
         @ended_at = [ended, first_offset - 1].max if ended
         self
       rescue Exception => e # even one that ends the node: the message remains on the status page
         raise
       ensure
         end_loop(e) if @message_set.tracked == number
+      end
+
+      def traced(block)
+        tracing = @tracing
+        proc { |message| tracing.message(message) { block.call(message) } }
       end
 
       # A loop after one that has ended early yields the same messages.

@@ -113,6 +113,13 @@ module Skep
       end
     end
 
+    # The cluster has no topic of this name.
+    class UnknownTopic < Skep::Error
+      def initialize(topic:, brokers:)
+        super("#{brokers} has no topic #{topic}. Check the topic's name, and which cluster it is.")
+      end
+    end
+
     # A request about a group failed.
     class RequestFailed < Skep::Error
       def initialize(group:, brokers:, cause:)

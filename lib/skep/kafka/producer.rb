@@ -68,6 +68,19 @@ module Skep
         def self.text?(value) = value.nil? || value.is_a?(String)
         private_class_method :check_headers, :reject, :text?
 
+        # Adds a message to librdkafka's buffer; waits while the buffer is full. Any thread may call
+        # it. Raises DeliveryFailed for a message that can't be sent, such as one larger than your
+        # `message.max.bytes`.
+        #
+        # payload: a String or nil; with a serializer, what that takes. headers: names and values. A
+        # value is a String, nil, or an Array of those, which is written as a repeated header; in a
+        # span of OpenTelemetry, its `traceparent` is added. partition: its number, chosen by the
+        # key otherwise; timestamp: a Time, or milliseconds since 1970.
+        def produce(topic, payload = nil, key: nil, headers: nil, partition: nil, timestamp: nil)
+          headers = Metrics::Tracing.inject(headers)
+          __produce(topic, serialize(payload, headers), key:, headers:, partition:, timestamp:)
+        end
+
         # Produces a message and waits for its delivery. Returns a DeliveryReport, or raises
         # DeliveryFailed.
         def produce_sync(topic, payload = nil, timeout: nil, **more)
@@ -120,17 +133,6 @@ module Skep
 
         report = Metrics::EventReporter.new(node || StderrEvents, config)
         start(config, report, network_errors: true)
-      end
-
-      # Adds a message to librdkafka's buffer; waits while the buffer is full. Raises DeliveryFailed
-      # for a message that can't be sent, such as one larger than your `message.max.bytes`.
-      #
-      # payload: a String or nil; with a serializer, what that takes. headers: names and values. A
-      # value is a String, nil, or an Array of those, which is written as a repeated header.
-      # partition: its number, chosen by the key otherwise; timestamp: a Time, or milliseconds since
-      # 1970.
-      def produce(topic, payload = nil, key: nil, headers: nil, partition: nil, timestamp: nil)
-        __produce(topic, serialize(payload, headers), key:, headers:, partition:, timestamp:)
       end
 
       # claimed: the caller checks the delivery, so a failure isn't reported. node: it is `busy`

@@ -4,41 +4,26 @@ require "json"
 require "skep/cli/kafka"
 
 # `skep kafka lag GROUP`: the lag of a consumer group. It asks the cluster: no swarm has to run.
+# `skep kafka dead TOPIC`: the messages of a dead letter topic.
 # `skep kafka broker TOPIC … -- COMMAND`: runs a command against an embedded broker.
 module Skep
   module CLI
     module Commands
       # Hands over to a subcommand, which has options of its own.
       class Kafka
-        SUMMARY = "Show consumer lag, or run a command against an embedded broker"
-        ARGUMENT = %w[lag broker].freeze
+        SUMMARY = "Show consumer lag and dead letters, or run an embedded broker"
+        ARGUMENT = %w[lag dead broker].freeze
 
         # Which cluster, and with what secrets, librdkafka's settings say: on the command line
         # (where other users can read it), in files of lines such as `sasl.password=…`, or in a
         # swarm file. Later ones win: --file, --config, --set, --brokers.
-        class Lag < Command
-          SUMMARY = "Show how far a consumer group is behind"
-          USAGE = "skep kafka lag GROUP [--brokers LIST | --config FILE | --file SWARM] [--json]"
-          EXAMPLES = ["skep kafka lag billing --brokers kafka-1:9092,kafka-2:9092",
-                      "skep kafka lag billing --config client.properties --json",
-                      "skep kafka lag --file swarm.rb",
-                      "skep kafka lag billing --brokers k1:9093 --set security.protocol=ssl"].freeze
-          HEAD = %w[topic partition committed end lag member client host].freeze
+        class ClusterCommand < Command
           SECONDS = 15.0
-          private_constant :HEAD, :SECONDS
+          private_constant :SECONDS
 
           private
 
-          def declare(parser)
-            declare_cluster(parser)
-            parser.on("--timeout SECONDS", Float,
-                      "how long to wait for the brokers (15)") do |seconds|
-              options[:timeout] = seconds
-            end
-            parser.on("--json", "one line of JSON for each group") { options[:json] = true }
-          end
-
-          def declare_cluster(parser)
+          def declare_cluster(parser, json:)
             parser.on("--brokers LIST", "the brokers to connect to first, HOST:PORT,…") do |list|
               options[:brokers] = list
             end
@@ -51,18 +36,42 @@ module Skep
             parser.on("--file SWARM", "the settings and groups of a swarm file") do |path|
               options[:file] = path
             end
+            parser.on("--timeout SECONDS", Float,
+                      "how long to wait for the brokers (15)") do |seconds|
+              options[:timeout] = seconds
+            end
+            parser.on("--json", json) { options[:json] = true }
           end
+
+          def cluster = CLI::Kafka::ClusterSettings.new(options)
+
+          def seconds
+            seconds = options.fetch(:timeout, SECONDS)
+            return seconds if seconds.positive?
+
+            raise UsageError, "--timeout must be more than 0 (got #{format("%g", seconds)})"
+          end
+        end
+
+        class Lag < ClusterCommand
+          SUMMARY = "Show how far a consumer group is behind"
+          USAGE = "skep kafka lag GROUP [--brokers LIST | --config FILE | --file SWARM] [--json]"
+          EXAMPLES = ["skep kafka lag billing --brokers kafka-1:9092,kafka-2:9092",
+                      "skep kafka lag billing --config client.properties --json",
+                      "skep kafka lag --file swarm.rb",
+                      "skep kafka lag billing --brokers k1:9093 --set security.protocol=ssl"].freeze
+          HEAD = %w[topic partition committed end lag member client host].freeze
+          private_constant :HEAD
+
+          private
+
+          def declare(parser) = declare_cluster(parser, json: "one line of JSON for each group")
 
           def perform
             require "skep/kafka"
-            seconds = options.fetch(:timeout, SECONDS)
-            unless seconds.positive?
-              raise UsageError, "--timeout must be more than 0 (got #{format("%g", seconds)})"
-            end
-
-            cluster = CLI::Kafka::ClusterSettings.new(options)
-            groups(cluster).each do |group|
-              show(::Skep::Kafka.lag(group, cluster.of(group), seconds:))
+            settings, seconds = cluster, self.seconds
+            groups(settings).each do |group|
+              show(::Skep::Kafka.lag(group, settings.of(group), seconds:))
             end
             0
           end
@@ -83,6 +92,143 @@ module Skep
 
             head = rows.any? { |row| row[:error] } ? [*HEAD, "error"] : HEAD
             out.puts(UI::TextTable.new(head, rows.map { |row| row.values_at(*head.map(&:to_sym)) }))
+          end
+        end
+
+        # Lists the dead letters of a topic, shows them, writes them back, deletes them.
+        class Dead < ClusterCommand
+          SUMMARY = "List, show, replay or purge the messages of a dead letter topic"
+          USAGE = "skep kafka dead TOPIC [list|show|replay|purge] [--error TEXT] [--dry-run] " \
+                  "[--brokers LIST | --config FILE | --file SWARM]"
+          EXAMPLES = ["skep kafka dead orders.dead --brokers kafka-1:9092",
+                      "skep kafka dead orders.dead show --error Timeout --limit 3 --file swarm.rb",
+                      "skep kafka dead orders.dead replay --error Timeout --rate 100 --dry-run",
+                      "skep kafka dead orders.dead purge --from orders --yes"].freeze
+          ACTIONS = %w[list show replay purge].freeze
+          HEAD = %w[messages from error oldest newest example].freeze
+          SHOWN = 10
+          EXAMPLE, PAYLOAD = 60, 500 # characters
+          RESULTS = { replayed: "replayed", deleted: "deleted", kept: "kept",
+                      held: "kept, since it was replayed --max-replays times",
+                      unknown: "kept, since it isn't known where it came from: use --to" }.freeze
+          private_constant :ACTIONS, :HEAD, :SHOWN, :EXAMPLE, :PAYLOAD, :RESULTS
+
+          private
+
+          def declare(parser)
+            parser.on("--error TEXT", "only those whose error contains the text") do |text|
+              filter[:error] = text
+            end
+            parser.on("--from TOPIC", "only those that came from the topic") do |topic|
+              filter[:topic] = topic
+            end
+            parser.on("--key KEY", "only those with the key") { |key| filter[:key] = key }
+            parser.on("--limit N", Integer, "so many at most; show: 10") do |number|
+              options[:limit] = number
+            end
+            declare_replay(parser)
+            declare_cluster(parser, json: "JSON, one line for each row")
+          end
+
+          def declare_replay(parser)
+            parser.on("--rate N", Float, "replay so many a second at most") do |number|
+              replay[:rate] = number
+            end
+            parser.on("--to TOPIC", "replay into the topic, not to where it came from") do |topic|
+              replay[:to] = topic
+            end
+            parser.on("--max-replays N", Integer, "not more often than this (3)") do |number|
+              replay[:max_replays] = number
+            end
+            parser.on("--dry-run", "replay and purge: only count") { options[:dry_run] = true }
+            parser.on("--yes", "purge: delete them for good") { options[:yes] = true }
+          end
+
+          def filter = options[:filter] ||= {}
+          def replay = options[:replay] ||= {}
+
+          def perform
+            require "skep/kafka"
+            topic = argument("TOPIC")
+            action = arguments.shift || "list"
+            check(action)
+            ::Skep::Kafka.dead_letters(topic, cluster.of(nil), seconds:) do |letters|
+              carry_out(action, letters)
+            end
+            0
+          end
+
+          def check(action)
+            unless ACTIONS.include?(action)
+              raise UsageError, "unknown action: #{action}: use one of #{ACTIONS.join(", ")}"
+            end
+
+            { "--limit" => options[:limit], "--rate" => replay[:rate],
+              "--max-replays" => replay[:max_replays] }.each do |name, value|
+              next if value.nil? || value.positive?
+
+              raise UsageError, "#{name} must be more than 0 (got #{format("%g", value)})"
+            end
+            return if action != "purge" || options[:yes] || options[:dry_run]
+
+            raise UsageError, "purge deletes messages for good: repeat it with --yes, or with " \
+                              "--dry-run to count them"
+          end
+
+          def carry_out(action, letters)
+            case action
+            when "list" then list(letters)
+            when "show" then shown(letters).each { |letter| show(letter) }
+            when "replay" then result(letters.replay(**filter, **replay, **bounds))
+            when "purge" then result(letters.purge(**filter, **bounds))
+            end
+          end
+
+          def shown(letters) = letters.each(**filter).first(options[:limit] || SHOWN)
+
+          def bounds = options.slice(:limit, :dry_run)
+
+          def list(letters)
+            groups = letters.groups(**filter)
+            return groups.each { |group| out.puts(JSON.generate(group)) } if options[:json]
+            return out.puts("no dead letters") if groups.empty?
+
+            rows = groups.map do |group|
+              [group[:count], group[:topic], group[:error], *group.values_at(:oldest, :newest)
+                .map { |time| time&.strftime("%F %T") }, cut(group[:example], EXAMPLE)]
+            end
+            out.puts(UI::TextTable.new(HEAD, rows))
+          end
+
+          def show(letter)
+            facts = facts(letter)
+            return out.puts(JSON.generate(facts)) if options[:json]
+
+            facts.compact.each { |name, value| out.puts("#{name}: #{UI.clean(value.to_s)}") }
+            out.puts("")
+          end
+
+          def facts(letter)
+            message = letter.message
+            { letter: "#{message.topic}/#{message.partition}/#{message.offset}",
+              from: letter.topic && "#{letter.topic}/#{letter.partition}/#{letter.offset}",
+              time: message.timestamp&.strftime("%F %T"), host: letter.host,
+              attempts: letter.attempts, crashes: letter.crashes, replays: letter.replays,
+              error: letter.error, key: text(message.key),
+              headers: letter.headers.reject { |name, _| name.start_with?("skep.") }
+                             .to_h { |name, value| [name, text(Array(value).join(", "))] },
+              payload: cut(text(message.payload), options[:json] ? nil : PAYLOAD) }
+          end
+
+          def text(bytes) = bytes&.dup&.force_encoding(Encoding::UTF_8)&.scrub
+          def cut(text, size) = text && size && text.size > size ? "#{text[0, size]}…" : text
+
+          def result(counts)
+            return out.puts(JSON.generate(counts)) if options[:json]
+
+            out.puts("dry run: nothing has changed") if options[:dry_run]
+            shown = counts.select { |name, count| count.positive? || name == counts.keys.first }
+            shown.each { |name, count| out.puts("#{count} #{RESULTS.fetch(name)}") }
           end
         end
 
@@ -112,7 +258,7 @@ module Skep
           end
         end
 
-        SUBCOMMANDS = { "lag" => Lag, "broker" => Broker }.freeze
+        SUBCOMMANDS = { "lag" => Lag, "dead" => Dead, "broker" => Broker }.freeze
         USAGE = SUBCOMMANDS.values.map { |command| command::USAGE }.join(", ").freeze
         EXAMPLES = SUBCOMMANDS.values.flat_map { |command| command::EXAMPLES }.freeze
 
@@ -127,7 +273,8 @@ module Skep
           return @subcommand.run if @subcommand
           return show_help if %w[-h --help].include?(@name)
 
-          wrong = @name ? "unknown command: kafka #{@name}" : "missing argument: lag or broker"
+          names = SUBCOMMANDS.keys.join(" or ")
+          wrong = @name ? "unknown command: kafka #{@name}" : "missing argument: #{names}"
           raise UsageError, "#{wrong}: usage: #{USAGE}"
         end
 

@@ -14,6 +14,8 @@
 #   AdminRequests.created_in(event)            # => [error code, text]
 #   AdminRequests.delete_topic(client, queue, "orders", 15)
 #   AdminRequests.deleted_in(event)            # => [error code, text]
+#   AdminRequests.delete_records(client, queue, [["orders", 0, 42]], 15)   # those before 42
+#   AdminRequests.records_deleted_in(event)    # => error code
 #   AdminRequests.describe_topics(client, queue, ["orders"], 15)
 #   AdminRequests.topic_ids_in(event)          # => { "orders" => "4WO1gjDwTeG0mHqVdd1Hgw" }
 module Skep
@@ -157,6 +159,26 @@ module Skep
           end
 
           def deleted_in(event) = topic_result(:DeleteTopics_result_topics, event)
+
+          # places: [topic, number, offset]; the records before the offset are deleted.
+          def delete_records(client, queue, places, seconds)
+            request = TopicPartitionList.make(places) do |list|
+              Bindings.DeleteRecords_new(list.pointer)
+            end
+            array = FFI::MemoryPointer.new(:pointer).write_pointer(request)
+            with_timeout(client, seconds) do |options|
+              Bindings.DeleteRecords(client.handle, array, 1, options, queue.pointer)
+            end
+            Bindings.DeleteRecords_destroy(request)
+          end
+
+          # Returns the first error code, of the request or of a partition.
+          def records_deleted_in(event)
+            return event.code unless event.code.zero?
+
+            list = TopicPartitionList.new(Bindings.DeleteRecords_result_offsets(event.pointer))
+            list.to_a.map(&:last).find(&:nonzero?) || 0
+          end
 
           def describe_topics(client, queue, names, seconds)
             texts = names.map { |name| FFI::MemoryPointer.from_string(name) }

@@ -18,8 +18,8 @@ module Skep
         class Event
           KINDS = { 0x1 => :delivery, 0x4 => :log, 0x8 => :error, 0x10 => :rebalance,
                     0x20 => :commit, 0x40 => :stats, 0x100 => :token_refresh, 100 => :created,
-                    101 => :deleted, 0x8000 => :offsets, 0x4000 => :groups, 0x100000 => :topics,
-                    0x400000 => :ends }.freeze
+                    101 => :deleted, 105 => :records_deleted, 0x8000 => :offsets,
+                    0x4000 => :groups, 0x100000 => :topics, 0x400000 => :ends }.freeze
           ALL = 0x1 | 0x4 | 0x8 | 0x10 | 0x20 | 0x40
           TOKEN_REFRESH = 0x100
           REPORTS = 256 # delivery reports per call

@@ -31,6 +31,7 @@ module Skep
           @report, @consumer, @lease, @lock = report, consumer, lease, exclusive_lock
           @transactional = options.transactional
           @scheduler, @metrics, @outputs = scheduler, metrics, outputs.for_thread(@node, thread)
+          @tracing = Metrics::Tracing.for(options.group)
           @until_more_slots = thread <= 1 ? FreeSlots::MESSAGES : 0 # one worker is enough
           @crash_suspects = @node.crash_suspects
           @poison = Failure::PoisonDetector.new(@crash_suspects)
@@ -169,10 +170,17 @@ module Skep
                                              consumer: @consumer, lease: @lease,
                                              asks: !@transactional)
           item.partition.give(batch) do
-            @metrics.time(batch) { @handler.call(batch, @node) } if batch.__owned(ownership)
+            @metrics.time(batch) { handle(batch) } if batch.__owned(ownership)
           end
         ensure
           batch.__detach
+        end
+
+        def handle(batch)
+          return @handler.call(batch, @node) unless @tracing
+
+          batch.__traced_by(@tracing)
+          @tracing.batch(batch) { @handler.call(batch, @node) }
         end
 
         def conclude(item, batch)

@@ -31,11 +31,6 @@ module Skep
           @lock = Mutex.new
         end
 
-        # See Producer#produce. Threads that the handler has started may call it, too.
-        def produce(topic, payload = nil, key: nil, headers: nil, partition: nil, timestamp: nil)
-          __produce(topic, serialize(payload, headers), key:, headers:, partition:, timestamp:)
-        end
-
         # Produces the payload as it is.
         def __produce(topic, payload, key: nil, headers: nil, partition: nil, timestamp: nil)
           more = { key:, headers:, partition:, timestamp:, claimed: true, node: @node }

@@ -106,10 +106,6 @@ module Skep
           @offsets = Hash.new(-1)
         end
 
-        def produce(topic, payload = nil, key: nil, headers: nil, partition: nil, timestamp: nil)
-          __produce(topic, serialize(payload, headers), key:, headers:, partition:, timestamp:)
-        end
-
         def __produce(topic, payload, key: nil, headers: nil, partition: nil, timestamp: nil)
           Producer::ProduceMethods.check(topic.to_s, payload, key, partition, headers)
           headers ||= {}

@@ -116,6 +116,10 @@ module Skep
             pointer DeleteTopic_new string
             void DeleteTopic_destroy pointer
             void DeleteTopics pointer pointer size_t pointer pointer
+            pointer DeleteRecords_new pointer
+            void DeleteRecords_destroy pointer
+            void DeleteRecords pointer pointer size_t pointer pointer
+            pointer DeleteRecords_result_offsets pointer
             pointer DeleteTopics_result_topics pointer pointer
             pointer TopicCollection_of_topic_names pointer size_t
             void TopicCollection_destroy pointer

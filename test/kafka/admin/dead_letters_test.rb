@@ -1,0 +1,73 @@
+# frozen_string_literal: true
+
+require "kafka/support/kafka_case"
+
+module Skep
+  module Kafka
+    # Against an embedded broker, which deletes no records; the scenario dead_letters_are_replayed
+    # replays and purges on a real one.
+    class DeadLettersTest < ::KafkaCase
+      FROM = { "skep.topic" => "orders", "skep.partition" => "1", "skep.offset" => "7",
+               "skep.attempts" => "5", "skep.host" => "here" }.freeze
+      private_constant :FROM
+
+      test "lists letters by the class of their error, and finds those that fit" do
+        write(["1", "IOError: away"], ["2", "IOError: closed"], ["3", "Shop::Late: no"], ["4", nil])
+        letters do |dead|
+          groups = dead.groups.map { |group| group.values_at(:error, :topic, :count, :example) }
+          assert_equal [["IOError", "orders", 2, "IOError: away"],
+                        ["Shop::Late", "orders", 1, "Shop::Late: no"],
+                        ["unknown", nil, 1, ""]], groups
+          assert_equal %w[2], dead.each(error: "closed").map { |letter| letter.message.key }
+          assert_equal %w[1 2 3], dead.each(topic: "orders").map { |letter| letter.message.key }
+          assert_equal %w[3], dead.each(key: "3").map { |letter| letter.message.key }
+        end
+      end
+
+      test "says where a letter comes from, and keeps the message's own headers" do
+        write(["1", "IOError: away", { "trace" => "t", "skep.replays" => "2" }])
+        letters do |dead|
+          letter = dead.each.first
+          assert_equal ["orders", 1, 7, 5, nil, "here", 2],
+                       [letter.topic, letter.partition, letter.offset, letter.attempts,
+                        letter.crashes, letter.host, letter.replays]
+          assert_equal({ "trace" => "t", "skep.replays" => "3" }, letter.headers)
+        end
+      end
+
+      test "a dry run counts, and changes nothing" do
+        write(["1", "IOError: away"], ["2", "Shop::Late: no"], ["3", nil],
+              ["4", "IOError: away", { "skep.replays" => "3" }])
+        letters do |dead|
+          assert_equal({ replayed: 2, kept: 0, held: 1, unknown: 1 }, dead.replay(dry_run: true))
+          assert_equal({ replayed: 3, kept: 0, held: 1, unknown: 0 },
+                       dead.replay(dry_run: true, to: "other"))
+          assert_equal({ replayed: 1, kept: 3, held: 0, unknown: 0 },
+                       dead.replay(dry_run: true, error: "IOError", limit: 1))
+          assert_equal({ deleted: 2, kept: 2 }, dead.purge(dry_run: true, error: "IOError"))
+          assert_equal 4, dead.each.count
+        end
+      end
+
+      test "a topic without messages has no letters" do
+        broker(dead: 3)
+        letters { |dead| assert_empty dead.groups }
+      end
+
+      private
+
+      # Letters of [key, error, headers]; without an error they aren't skep's.
+      def write(*rows)
+        broker(dead: 1)
+        producer = Producer.new(@broker.settings)
+        rows.each do |key, error, headers|
+          own = error ? { **FROM, "skep.error" => error } : {}
+          producer.produce("dead", "payload", key:, headers: { **own, **headers.to_h })
+        end
+        producer.close
+      end
+
+      def letters(&) = Kafka.dead_letters("dead", @broker.settings, &)
+    end
+  end
+end
