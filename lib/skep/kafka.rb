@@ -12,12 +12,12 @@
 #
 #   librdkafka/  bindings, the clients' queues, and all that knows FFI
 #   config/      options and librdkafka's settings: defaults and checks
-#   metrics/     counters, lag, and events for the supervisor
+#   metrics/     counters, lag, spans, and events for the supervisor
 #   producer/    messages in flight, the handlers' producers, transactions
 #   failure/     retries, the dead letter queue, messages that crash their node
 #   processing/  from fetched messages to finished batches: order, scheduling, workers
 #   consumer/    the group's member: start, event loop, rebalances, leaving
-#   admin/       requests of a program that is no member, as for the lag of a group
+#   admin/       requests of a program that is no member: a group's lag, dead letters
 #   testing/     fakes, a mock cluster, and messages for topics
 require "io/nonblock"
 require "io/wait"
