@@ -56,6 +56,7 @@ require "skep/kafka/batch"
 require "skep/kafka/delivery_handle"
 
 require "skep/kafka/metrics/lag_offsets"
+require "skep/kafka/metrics/client_statistics"
 require "skep/kafka/metrics/consumer_metrics"
 require "skep/kafka/metrics/event_reporter"
 require "skep/kafka/metrics/tracing"

@@ -80,8 +80,9 @@ class KafkaTestingTest < Skep::TestCase
     assert_equal [{ ["orders", 0] => 10 }, [4], [], false],
                  [outcome.committed, outcome.dead_lettered.map(&:offset), outcome.pending,
                   outcome.clean?]
-    assert_equal [10, 5, 1],
-                 outcome.node.work[:totals].values_at("messages", "retries", "dead_letters")
+    assert_equal [10, 5, 6, 1],
+                 outcome.node.work[:totals].values_at("messages", "retries", "failures",
+                                                      "dead_letters")
   end
 
   test "run gives up a batch that never succeeds, and stops if the handler stops the node" do

@@ -36,6 +36,7 @@ module Snapshots
 
   def work(**facts)
     { "work" => 0, "kind" => "block", "totals" => {}, "handler" => nil,
+      "by_topic" => [],
       **facts.transform_keys(&:to_s) }
   end
 

@@ -34,19 +34,53 @@ class SwarmCollectorTest < Skep::TestCase
   test "tells of a group's work, and of a partition once" do
     row = { "topic" => "orders", "partition" => 3, "held" => true, "position" => 10, "end" => 12,
             "lag" => 2 }
-    works = [work(kind: "kafka", group: "billing", totals: { "messages" => 5 },
-                  handler: { "count" => 1, "sum" => 0.2, "buckets" => [[0.2, 1]] })]
+    works = [kafka_work("orders", totals: { "rebalances" => 3 },
+                                  by_topic: [topic("orders", "messages" => 5)])]
     nodes = [node(0, work: kafka(row, { **row, "partition" => 4, "held" => false })),
              node(1, work: kafka({ **row, "lag" => nil }))]
     told = figures(status(works:, nodes:))
     {
-      'skep_kafka_messages_total{work="0",group="billing"}' => "5",
-      'skep_kafka_retries_total{work="0",group="billing"}' => "0",
-      'skep_handler_seconds_bucket{work="0",group="billing",le="0.25"}' => "1",
+      'skep_kafka_messages_total{work="0",group="billing",topic="orders"}' => "5",
+      'skep_kafka_failures_total{work="0",group="billing",topic="orders"}' => "0",
+      'skep_kafka_rebalances_total{work="0",group="billing"}' => "3",
+      'skep_handler_seconds_bucket{work="0",group="billing",topic="orders",le="0.25"}' => "1",
       'skep_kafka_partitions{node="0",group="billing"}' => "1",
       'skep_kafka_end{group="billing",topic="orders",partition="3"}' => "12"
     }.each { |series, value| assert_equal value, told[series], series }
     assert_equal 1, told.keys.grep(/skep_kafka_position/).size
+  end
+
+  test "reports each topic from the start, and those of a pattern once they have messages" do
+    start = figures(status(works: [kafka_work("orders", "refunds", "^audit")]))
+    labels = 'work="0",group="billing"'
+    series = ->(topic) { "skep_kafka_retries_total{#{labels},topic=\"#{topic}\"}" }
+    assert_equal ["0", "0", nil], start.values_at(*%w[orders refunds ^audit].map(&series))
+    assert_equal "0", start['skep_handler_seconds_count{work="0",group="billing",topic="refunds"}']
+
+    works = [kafka_work("^audit", by_topic: [topic("audit.tokens", "retries" => 2)])]
+    assert_equal "2", figures(status(works:))[series.call("audit.tokens")]
+  end
+
+  test "tells what librdkafka says of a node's client" do
+    brokers = [{ "id" => 1, "up" => true, "queued" => 2, "in_flight" => 1, "rtt" => 0.5,
+                 "disconnects" => 3, "timeouts" => 4 },
+               { "id" => "coordinator", "up" => false, "rtt" => nil }]
+    client = { "joined" => true, "rebalances" => 6, "fetched_messages" => 7, "fetched_bytes" => 8,
+               "queued_events" => 9, "brokers" => brokers }
+    told = figures(status(nodes: [node(0, work: { **kafka, "client" => client })]))
+    node = 'node="0",group="billing"'
+    {
+      "joined{#{node}}" => "1", "rebalances_total{#{node}}" => "6",
+      "fetched_messages{#{node}}" => "7", "fetched_bytes{#{node}}" => "8",
+      "queued_events{#{node}}" => "9",
+      "broker_up{#{node},broker=\"1\"}" => "1", "broker_up{#{node},broker=\"coordinator\"}" => "0",
+      "requests{#{node},broker=\"1\",state=\"queued\"}" => "2",
+      "requests{#{node},broker=\"1\",state=\"in_flight\"}" => "1",
+      "rtt_seconds{#{node},broker=\"1\"}" => "0.5",
+      "disconnects_total{#{node},broker=\"1\"}" => "3",
+      "timeouts_total{#{node},broker=\"1\"}" => "4"
+    }.each { |series, value| assert_equal value, told["skep_kafka_client_#{series}"], series }
+    refute told.key?("skep_kafka_client_rtt_seconds{#{node},broker=\"coordinator\"}")
   end
 
   test "tells what another kind of work counts" do
@@ -58,12 +92,23 @@ class SwarmCollectorTest < Skep::TestCase
   test "survives whatever a node says of its work" do
     [{ "kind" => "kafka" }, { "kind" => "kafka", "partitions" => [1, nil, { "held" => true }] },
      { "kind" => "kafka", "partitions" => "all", "group" => [] },
+     { "kind" => "kafka", "client" => "up" }, { "kind" => "kafka", "client" => { "brokers" => 1 } },
+     { "kind" => "kafka", "client" => { "joined" => [], "brokers" => [nil, { "up" => {} }] } },
      { "done" => "a lot" }].each do |work|
       assert_equal "2", figures(status(nodes: [node(0, work:), node(1)]))["skep_nodes_wanted"]
     end
   end
 
   private
+
+  def kafka_work(*topics, **facts)
+    work(kind: "kafka", group: "billing", topics:, by_topic: [], **facts)
+  end
+
+  def topic(topic, totals)
+    { "topic" => topic, "totals" => totals,
+      "handler" => { "count" => 1, "sum" => 0.2, "buckets" => [[0.2, 1]] } }
+  end
 
   def kafka(*rows) = { "kind" => "kafka", "group" => "billing", "partitions" => rows }
 end

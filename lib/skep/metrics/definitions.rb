@@ -59,23 +59,25 @@ module Skep
           Deaths of the node that count for a crash loop, at boot or at work.
         histogram skep_recovery_seconds
           Time from a node's end until its slot has a ready node again.
-        histogram skep_handler_seconds{work,group}
-          Time of the handler for a batch.
-        counter skep_kafka_messages_total{work,group}
+        histogram skep_handler_seconds{work,group,topic}
+          Time of the handler for a batch; `topic` only of Kafka sources.
+        counter skep_kafka_messages_total{work,group,topic}
           Finished messages.
-        counter skep_kafka_batches_total{work,group}
+        counter skep_kafka_batches_total{work,group,topic}
           Calls of the handler.
-        counter skep_kafka_retries_total{work,group}
+        counter skep_kafka_retries_total{work,group,topic}
           Calls of the handler that failed and were repeated.
-        counter skep_kafka_dead_letters_total{work,group}
+        counter skep_kafka_failures_total{work,group,topic}
+          Calls of the handler, with its filter and deserializer, that raised an error.
+        counter skep_kafka_dead_letters_total{work,group,topic}
           Messages written to the dead letter topic.
-        counter skep_kafka_skipped_total{work,group}
+        counter skep_kafka_skipped_total{work,group,topic}
           Messages that were set aside without a dead letter.
-        counter skep_kafka_filtered_total{work,group}
+        counter skep_kafka_filtered_total{work,group,topic}
           Messages that the filter rejected.
         counter skep_kafka_rebalances_total{work,group}
           Times that partitions were assigned or revoked.
-        counter skep_kafka_stalls_total{work,group}
+        counter skep_kafka_stalls_total{work,group,topic}
           Times that a partition with messages stood still for `stall_timeout`.
         gauge skep_kafka_partitions{node,group}
           Partitions of the node.
@@ -85,6 +87,26 @@ module Skep
           Next offset of the partition.
         gauge skep_kafka_end{group,topic,partition}
           Offset after the partition's last message.
+        gauge skep_kafka_client_joined{node,group}
+          1 while the node's client is a member of its group and has its partitions.
+        counter skep_kafka_client_rebalances_total{node,group}
+          Rebalances that the node's client has taken part in.
+        gauge skep_kafka_client_fetched_messages{node,group}
+          Fetched messages that wait in the node's client.
+        gauge skep_kafka_client_fetched_bytes{node,group}
+          Memory of these messages.
+        gauge skep_kafka_client_queued_events{node,group}
+          Events of the client that skep has not read yet.
+        gauge skep_kafka_client_broker_up{node,group,broker}
+          1 while the node's client is connected to the broker.
+        gauge skep_kafka_client_requests{node,group,broker,state}
+          Requests to the broker: queued in the client, or in_flight.
+        gauge skep_kafka_client_rtt_seconds{node,group,broker}
+          Average time of the broker's answers since the last statistics.
+        counter skep_kafka_client_disconnects_total{node,group,broker}
+          Connections to the broker that ended.
+        counter skep_kafka_client_timeouts_total{node,group,broker}
+          Requests that the broker did not answer in time.
         counter skep_work_total{work,name}
           Totals of other works, by their own names.
         gauge skep_suspects

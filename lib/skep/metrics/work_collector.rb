@@ -1,15 +1,21 @@
 # frozen_string_literal: true
 
-# Collects the metrics of the work: the totals of each work over the swarm's life, and the lag and
-# position of each Kafka partition.
+# Collects the metrics of the work: the totals of each work over the swarm's life, those of Kafka by
+# topic, the lag and position of each Kafka partition, and each node's statistics of librdkafka.
 #
 #   WorkCollector.new(prometheus_text).collect(status)    # status: as in `skep status --json`
 module Skep
   module Metrics
     class WorkCollector
-      KAFKA = %w[messages batches retries dead_letters skipped filtered rebalances
-                 stalls].freeze
-      private_constant :KAFKA
+      BY_TOPIC = %w[messages batches retries failures dead_letters skipped filtered stalls].freeze
+      NOTHING = { "totals" => {}.freeze,
+                  "handler" => { "count" => 0, "sum" => 0, "buckets" => [].freeze }.freeze }.freeze
+      CLIENT = { "joined" => "joined", "rebalances_total" => "rebalances",
+                 "fetched_messages" => "fetched_messages", "fetched_bytes" => "fetched_bytes",
+                 "queued_events" => "queued_events" }.freeze
+      BROKER = { "broker_up" => "up", "rtt_seconds" => "rtt", "disconnects_total" => "disconnects",
+                 "timeouts_total" => "timeouts" }.freeze
+      private_constant :BY_TOPIC, :NOTHING, :CLIENT, :BROKER
 
       def initialize(output)
         @output = output
@@ -18,7 +24,7 @@ module Skep
       def collect(status)
         status["works"].each { |work| work(work) }
         nodes = status["nodes"].select { |node| node.dig("work", "kind") == "kafka" }
-        nodes.each { |node| partition_count(node) }
+        nodes.each { |node| node(node) }
         partitions(nodes).each { |key, row| partition(key, row) }
       end
 
@@ -28,19 +34,51 @@ module Skep
 
       def work(facts)
         labels = { work: facts["work"], group: facts["group"] }
-        add("handler_seconds", facts["handler"], **labels)
-        return KAFKA.each { |name| total(facts, name, labels) } if facts["kind"] == "kafka"
+        return kafka(facts, labels) if facts["kind"] == "kafka"
 
+        add("handler_seconds", facts["handler"], **labels)
         work = facts["work"]
         facts["totals"].each { |name, count| add("work_total", count, work:, name:) }
       end
 
-      def total(facts, name, labels)
-        add("kafka_#{name}_total", facts["totals"].fetch(name, 0), **labels)
+      # A rebalance is of the group, not of a topic.
+      def kafka(facts, labels)
+        add("kafka_rebalances_total", facts["totals"].fetch("rebalances", 0), **labels)
+        topics(facts).each do |topic, done|
+          add("handler_seconds", done["handler"], **labels, topic:)
+          BY_TOPIC.each do |name|
+            add("kafka_#{name}_total", done["totals"].fetch(name, 0), **labels, topic:)
+          end
+        end
       end
 
-      def partition_count(node)
-        add("kafka_partitions", rows(node).size, node: node["id"], group: node["work"]["group"])
+      # Those that the source names are reported from the start, so that Prometheus sees their first
+      # increase; those of a pattern once a node has processed one of their batches.
+      def topics(facts)
+        named = Array(facts["topics"]).reject { |topic| topic.start_with?("^") }
+        seen = Array(facts["by_topic"]).to_h { |row| [row["topic"], row] }
+        { **named.to_h { |topic| [topic, NOTHING] }, **seen }
+      end
+
+      def node(node)
+        labels = { node: node["id"], group: node["work"]["group"] }
+        add("kafka_partitions", rows(node).size, **labels)
+        client = node["work"]["client"]
+        client(client, labels) if client.is_a?(Hash)
+      end
+
+      def client(facts, labels)
+        CLIENT.each { |name, key| add("kafka_client_#{name}", facts[key], **labels) }
+        Array(facts["brokers"]).grep(Hash).each do |broker|
+          broker(broker, { **labels, broker: broker["id"] })
+        end
+      end
+
+      def broker(facts, labels)
+        BROKER.each { |name, key| add("kafka_client_#{name}", facts[key], **labels) }
+        %w[queued in_flight].each do |state|
+          add("kafka_client_requests", facts[state], **labels, state:)
+        end
       end
 
       # One row for each partition: two nodes may report it while it moves between them.

@@ -27,9 +27,15 @@ module Skep
         private_constant :LEAST, :MOST, :FINEST, :BUCKETS, :GREATEST
 
         class << self
-          # Returns the sum of histograms, each as plain data.
+          # Returns the sum of histograms, each as plain data. Many have the same buckets: those are
+          # added up first.
           def merge(plain)
-            plain.each_with_object(new) { |one, all| all.merge(one) }
+            buckets = Hash.new(0)
+            plain.each { |one| one["buckets"].each { |bound, count| buckets[bound] += count } }
+            new.tap do |all|
+              all.merge({ "count" => plain.sum { |one| one["count"] },
+                          "sum" => plain.sum { |one| one["sum"] }, "buckets" => buckets })
+            end
           end
 
           # Returns true if a value from another process is a valid histogram, which `merge` takes.
@@ -113,22 +119,26 @@ module Skep
       end
 
       # Totals of each kind of work, over all nodes that exist and have existed. Nodes report
-      # "totals", numbers by name, and "handler", a Histogram as plain data. When a node ends, its
-      # last report is added to the past.
+      # "totals", numbers by name, and "handler", a Histogram as plain data; also for each topic, in
+      # "by_topic". When a node ends, its last report is added to the past.
       #
       #   totals = WorkTotals.new
       #   totals.add_exited(node)
       #   totals.of(0, live)         # => { "messages" => 1234 }: of work 0, with these live nodes
       #   totals.handler(0, live)    # => its Histogram as plain data; nil if none was reported
+      #   totals.by_topic(0, live)   # => [{ "topic" => "orders", "totals" => …, … }]
       #
       # The names belong to the work. WorkTotals only adds the numbers.
       class WorkTotals
         MOST = 64 # names of one kind of work
-        private_constant :MOST
+        MOST_TOPICS = 50 # further ones are added up as OTHER
+        OTHER = "other"
+        private_constant :MOST, :MOST_TOPICS, :OTHER
 
         def initialize
           @past = {}
           @handlers = {}
+          @topics = {}
         end
 
         def add_exited(node)
@@ -137,6 +147,7 @@ module Skep
           task = node.task.to_s
           @past[task] = add(@past.fetch(task, {}), reported(node))
           @handlers[task] = handler(node.task, [node])
+          @topics[task] = by_topic(node.task, [node])
         end
 
         def of(task, nodes)
@@ -150,10 +161,20 @@ module Skep
           Histogram.merge(all).to_plain if all.any?
         end
 
-        def dump = { "past" => @past, "handlers" => @handlers }
+        def by_topic(task, nodes)
+          now = nodes.select { |node| node.task == task }.map { |node| node.work["by_topic"] }
+          reports = [*@topics[task.to_s], *now.compact.flatten]
+          named = reports.map { |one| one["topic"] }.uniq.first(MOST_TOPICS)
+          names = named.to_h { |topic| [topic, topic] }
+          reports.group_by { |one| names.fetch(one["topic"], OTHER) }
+                 .map { |topic, some| { **merge(some), "topic" => topic } }
+        end
+
+        def dump = { "past" => @past, "handlers" => @handlers, "topics" => @topics }
 
         def restore(plain)
           @past, @handlers = plain.fetch("past"), plain.fetch("handlers", {})
+          @topics = plain.fetch("topics", {})
           self
         end
 
@@ -163,6 +184,13 @@ module Skep
 
         # IPC::Messages has checked it when it arrived.
         def reported(node) = node.work["totals"] || {}
+
+        def merge(reports)
+          return reports.first if reports.one?
+
+          { "totals" => reports.map { |one| one["totals"] }.reduce { |sum, one| add(sum, one) },
+            "handler" => Histogram.merge(reports.map { |one| one["handler"] }).to_plain }
+        end
 
         def add(sum, one) = sum.merge(one) { |_, before, more| before + more }.first(MOST).to_h
       end

@@ -71,6 +71,33 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     end
   end
 
+  test "publishes counts and handler times of each topic" do
+    @metrics.rebalanced([["orders", 0], ["orders", 1], ["refunds", 0]], [])
+    @metrics.time(batch(0, 0..9)) { nil }
+    @metrics.time(batch(1, 0..9)) { nil }
+    @metrics.count(batch(1, 0..9), :failures, 2)
+    @metrics.time(batch(0, 0..4, "refunds")) { nil }
+    publish_at(102)
+
+    told = @node.given.last
+    orders, refunds = told[:by_topic]
+    assert_equal %w[orders refunds], [orders, refunds].map { |one| one["topic"] }
+    assert_equal [2, 2], orders["totals"].values_at("batches", "failures")
+    assert_equal [1, 0], refunds["totals"].values_at("batches", "failures")
+    assert_equal([2, 1, 3], [orders, refunds].map { |one| one["handler"]["count"] } +
+                            [told[:handler]["count"]])
+  end
+
+  test "publishes librdkafka's statistics when they arrive, and no client before" do
+    hold(0)
+    publish_at(100)
+    refute @node.given.last.key?(:client)
+    publish_at(@metrics.due) # what it has asked the brokers
+    @metrics.statistics = Skep::Kafka::Metrics::ClientStatistics.new('{"replyq": 3}')
+    publish_at(@metrics.due)
+    assert_equal 3, @node.given.last[:client]["queued_events"]
+  end
+
   test "publishes a dead letter at once" do
     hold(0)
     publish_at(100)
@@ -205,11 +232,11 @@ class KafkaConsumerMetricsTest < Skep::TestCase
     @metrics.rebalanced(keys, keys)
   end
 
-  def batch(number, offsets)
+  def batch(number, offsets, topic = "orders")
     messages = offsets.map do |offset|
-      Skep::Kafka::Message.new("orders", number, offset, nil, "v", -1, {})
+      Skep::Kafka::Message.new(topic, number, offset, nil, "v", -1, {})
     end
-    Skep::Kafka::Batch.new("orders", number, messages)
+    Skep::Kafka::Batch.new(topic, number, messages)
   end
 
   def work(number, offsets)

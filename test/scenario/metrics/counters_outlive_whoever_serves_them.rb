@@ -30,11 +30,11 @@ MetricsScenario.play do
   at_end { prometheus.stop } if prometheus
   must("have a Prometheus where CI=true promises one") { prometheus || ENV["CI"] != "true" }
 
-  messages = 'skep_kafka_messages_total{work="0",group="billing"}'
+  messages = 'skep_kafka_messages_total{work="0",group="billing",topic="orders"}'
   last = nil
   swarm.follow("400 messages are counted") { (last = scrape)[messages] >= 400 }
   must("time each batch: #{last}") do
-    last['skep_handler_seconds_count{work="0",group="billing"}'] >= 1
+    last['skep_handler_seconds_count{work="0",group="billing",topic="orders"}'] >= 1
   end
   look = lambda do |where|
     after = scrape

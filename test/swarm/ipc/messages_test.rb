@@ -25,7 +25,12 @@ class MessagesTest < Skep::TestCase
     "a bucket below zero" => { handler: { count: 2, sum: 0.5, buckets: [[-1, 2]] } },
     "a bucket of 1e300 s" => { handler: { count: 2, sum: 0.5, buckets: [[1e300, 2]] } },
     "a bucket that is no pair" => { handler: { count: 2, sum: 0.5, buckets: [[1]] } },
-    "an infinite sum" => { handler: { count: 1, sum: Float::INFINITY, buckets: [[0.1, 1]] } }
+    "an infinite sum" => { handler: { count: 1, sum: Float::INFINITY, buckets: [[0.1, 1]] } },
+    "topics by name" => { by_topic: { orders: { totals: {} } } },
+    "a topic that is a text" => { by_topic: ["orders"] },
+    "a topic without a name" => { by_topic: [{ totals: {}, handler: DURATIONS }] },
+    "a topic without totals" => { by_topic: [{ topic: "orders", handler: DURATIONS }] },
+    "a topic without handler times" => { by_topic: [{ topic: "orders", totals: {} }] }
   }.freeze
   # Type, and fields that a node that was taken over may write.
   BAD_FRAMES = [
@@ -83,7 +88,7 @@ class MessagesTest < Skep::TestCase
 
   BAD_WORK.each do |what, facts|
     test "refuses a work that is #{what} in the caller's line" do
-      refused(/\Awork=: (?:facts|totals|handler)\b.* must/) { @node.work = facts }
+      refused(/\Awork=: (?:facts|totals|handler|by_topic)\b.* must/) { @node.work = facts }
       refused(/\Awork=: /) { @node.thread(1).work = facts }
     end
   end

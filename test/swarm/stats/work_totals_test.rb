@@ -38,6 +38,26 @@ class WorkTotalsTest < Skep::TestCase
     assert_nil Skep::Swarm::Stats::WorkTotals.new.restore({ "past" => {} }).handler(0, [])
   end
 
+  test "adds up what was reported of each topic, over all lives" do
+    totals = Skep::Swarm::Stats::WorkTotals.new
+    totals.add_exited(topics("orders" => 1, "refunds" => 2))
+    again = Skep::Swarm::Stats::WorkTotals.new.restore(JSON.parse(JSON.generate(totals.dump)))
+    rows = again.by_topic(0, [topics("orders" => 5), node(0, messages: 9)])
+    assert_equal([["orders", 6, 2], ["refunds", 2, 1]], rows.map { |row|
+      [row["topic"], row["totals"]["messages"], row["handler"]["count"]]
+    })
+    assert_empty again.by_topic(1, [])
+    assert_empty Skep::Swarm::Stats::WorkTotals.new.restore({ "past" => {} }).by_topic(0, [])
+  end
+
+  test "adds up topics beyond the fiftieth as another one" do
+    totals = Skep::Swarm::Stats::WorkTotals.new
+    totals.add_exited(topics((1..50).to_h { |number| ["topic#{number}", 1] }))
+    totals.add_exited(topics((49..55).to_h { |number| ["topic#{number}", 1] }))
+    messages = totals.by_topic(0, []).to_h { |row| [row["topic"], row["totals"]["messages"]] }
+    assert_equal [51, 2, 5], [messages.size, messages["topic50"], messages["other"]]
+  end
+
   test "has no room for ever more names" do
     totals = Skep::Swarm::Stats::WorkTotals.new
     50.times { |n| totals.add_exited(node(0, **(0..9).to_h { |m| [:"#{n}/#{m}", 1] })) }
@@ -57,6 +77,13 @@ class WorkTotalsTest < Skep::TestCase
     histogram = Skep::Swarm::Stats::Histogram.new
     seconds.each { |one| histogram.add((one * 1e9).round) }
     histogram.to_plain
+  end
+
+  def topics(messages)
+    rows = messages.map do |topic, number|
+      { "topic" => topic, "totals" => { "messages" => number }, "handler" => times(0.001) }
+    end
+    Node.new(0, { "by_topic" => rows })
   end
 
   def node(task, **totals) = Node.new(task, { "totals" => totals.transform_keys(&:to_s) })

@@ -42,7 +42,7 @@ module Skep
         def initialize(options:, node:, report:, consumer:, scheduler:, metrics:, lease:,
                        stall_detector: nil)
           @options, @node, @report = options, node, report
-          @consumer, @scheduler, @lease = consumer, scheduler, lease
+          @consumer, @scheduler, @metrics, @lease = consumer, scheduler, metrics, lease
           @fetch_wait = consumer.fetch_wait
           @broker_outage = BrokerOutage.new(settings: options.settings, consumer:, report:)
           @topic_recreation = TopicRecreation.new(consumer)
@@ -174,12 +174,17 @@ module Skep
           when :rebalance then rebalance(event)
           when :error then error(event) unless @stopped # then the node ends anyway
           when :log then @report.log(event)
-          when :stats then @stall_monitor&.statistics = event.statistics
+          when :stats then statistics(Metrics::ClientStatistics.new(event.statistics))
           when :commit
             return if @leaving && @early_code&.zero? # librdkafka's own, of the same offsets
 
             query_topic_ids if event.code.zero? || @rebalance_listener.committed(event.code)
           end
+        end
+
+        def statistics(statistics)
+          @metrics.statistics = statistics
+          @stall_monitor&.statistics = statistics
         end
 
         def rebalance(event)

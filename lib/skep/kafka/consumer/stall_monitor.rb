@@ -1,7 +1,5 @@
 # frozen_string_literal: true
 
-require "json"
-
 # Finds partitions that stand still although they have messages, and members that don't get through
 # joining; reports and cures them. It asks the brokers where partitions end that wait for messages,
 # which also keeps their lag right. StallDetector decides; the event loop calls this.
@@ -10,7 +8,7 @@ require "json"
 #   monitor.io                 # readable when brokers have answered
 #   monitor.seconds_left       # until `look` must be called
 #   monitor.look(outage: false)   # may raise ClientStalled or NodeStalled
-#   monitor.statistics = event.statistics
+#   monitor.statistics = client_statistics
 #   monitor.close
 #
 # Before anything is called a stall, librdkafka's statistics are asked: what it has fetched and not
@@ -61,10 +59,9 @@ module Skep
 
         def seconds_left = [@next_at - @clock.call, 0].max
 
-        # JSON; parsed when it is needed. A look that is due soon is due now: the thread is awake.
-        def statistics=(json)
-          @statistics = json
-          @parsed = nil
+        # A look that is due soon is due now: the thread is awake.
+        def statistics=(statistics)
+          @statistics = statistics
           now = @clock.call
           @next_at = [@next_at, now].min if @next_at - now < @interval / 2
         end
@@ -148,18 +145,15 @@ module Skep
         # A leader that is away would keep the others' answers back.
         def leader_up?(topic, number)
           leader = seen(topic, number)["leader"]
-          brokers = parsed["brokers"].to_h.each_value
           return true if leader.nil?
 
-          leader >= 0 && brokers.any? { |one| one["nodeid"] == leader && one["state"] == "UP" }
+          leader >= 0 && @statistics.up?(leader)
         end
 
         # Returns what librdkafka's last statistics say of a partition.
         def seen(topic, number)
-          parsed.dig("topics", topic, "partitions", number.to_s).to_h
+          @statistics ? @statistics.partition(topic, number) : {}
         end
-
-        def parsed = @parsed ||= @statistics ? JSON.parse(@statistics) : {}
 
         def cure(stall, now)
           topic, partition = stall.key
@@ -195,7 +189,7 @@ module Skep
         end
 
         def joining(now)
-          state = @statistics.to_s[/"join_state": ?"([^"]*)"/, 1] or return
+          state = @statistics&.join_state or return
           stall = @detector.join_stall(JOINING.include?(state), now) or return
           report(stall, JOIN_ERROR, group: @group, join_state: state)
           replace(stall)

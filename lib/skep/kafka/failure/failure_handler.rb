@@ -45,6 +45,7 @@ module Skep
 
         def handler_raised(item, error, at: nil)
           batch = item.batch
+          @metrics.count(batch, :failures)
           all_marked = item.marked == batch.last_offset
           undo(item)
           if all_marked

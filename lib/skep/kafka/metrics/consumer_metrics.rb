@@ -9,6 +9,7 @@
 #   metrics.time(batch) { handler.call(batch, node) }
 #   metrics.count(batch, :messages, batch.size)    # one of PartitionMetrics::COUNTS
 #   metrics.rebalanced(changed, held)
+#   metrics.statistics = client_statistics         # librdkafka's
 #   metrics.close                                  # publishes for the last time
 #   metrics.clear                                  # once no thread counts any more
 #
@@ -78,6 +79,12 @@ module Skep
         def ends_found(ends)
           @found_ends = ends
           changed if ends.any? { |key, offset| @lag_offsets.end_of(key) != offset }
+        end
+
+        # They are published too, and parsed on the thread that publishes.
+        def statistics=(statistics)
+          @statistics = statistics
+          changed
         end
 
         # A position moved, and there is nothing to count.
@@ -183,17 +190,26 @@ module Skep
         def facts
           metrics = all.sort.map(&:last)
           rows = metrics.select(&:worth_showing?).map(&:to_plain)
-          totals = sums(rows)
+          by_topic = rows.group_by { |row| row["topic"] }.map { |topic, some|
+            { "topic" => topic, "totals" => sums(some), "handler" => handler(some) }
+          }
+          totals = { **sums(rows), "rebalances" => @rebalances }
           { kind: "kafka", group: @group, messages: totals["messages"],
             lag: metrics.filter_map(&:lag).sum, rate: metrics.sum(&:rate).round(1), totals:,
-            handler: Swarm::Stats::Histogram.merge(rows.map { |row| row["handler"] }).to_plain,
-            partitions: rows }
+            handler: handler(by_topic), by_topic:, client: @statistics&.to_plain,
+            partitions: rows }.compact
         end
 
         # Totals, which the supervisor adds up over the lives of all nodes.
         def sums(rows)
-          sums = PartitionMetrics::COUNTS.to_h { |name| [name.to_s, rows.sum { |row| row[name.to_s] }] }
-          { **sums, "rebalances" => @rebalances }
+          PartitionMetrics::COUNTS.to_h { |name| [name.to_s, rows.sum { |row| row[name.to_s] }] }
+        end
+
+        # Returns the sum of the rows' handler times.
+        def handler(rows)
+          return rows.first["handler"] if rows.one?
+
+          Swarm::Stats::Histogram.merge(rows.map { |row| row["handler"] }).to_plain
         end
       end
 
@@ -211,7 +227,7 @@ module Skep
       # and the start before anything is done. `skep kafka lag` counts from the committed offset
       # instead (Admin::ConsumerGroupLag).
       class PartitionMetrics
-        COUNTS = %i[messages batches retries dead_letters skipped filtered rebalances
+        COUNTS = %i[messages batches retries failures dead_letters skipped filtered rebalances
                     stalls].freeze
         WINDOW = 10.0 # seconds over which a rate is measured
         SAMPLE = 0.5 # seconds between two samples

@@ -249,6 +249,7 @@ module Skep
 
               totals(facts["totals"]) if facts.key?("totals")
               handler(facts["handler"]) if facts.key?("handler")
+              by_topic(facts["by_topic"]) if facts.key?("by_topic")
               facts
             end
 
@@ -266,6 +267,18 @@ module Skep
             def handler(handler)
               Stats::Histogram.plain?(handler) or
                 refuse("handler", "what Histogram#to_plain returns", handler)
+            end
+
+            # A list: as the name of a value, a topic such as "tokens" would make it a secret.
+            def by_topic(rows)
+              named = rows.is_a?(Array) && rows.all? do |row|
+                row.is_a?(Hash) && row["topic"].is_a?(String)
+              end
+              refuse("by_topic", "a list of Hashes with a topic", rows) unless named
+              rows.each do |row|
+                totals(row["totals"])
+                handler(row["handler"])
+              end
             end
 
             def refuse(name, wanted, value)

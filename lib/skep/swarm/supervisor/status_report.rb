@@ -61,10 +61,11 @@ module Skep
 
         # What each kind of work is, and what all of its nodes have done, those that are gone too.
         def works
+          totals, nodes = @node_pool.totals, @node_pool.node_table.nodes
           @supervisor.config.tasks.each_with_index.map do |task, index|
             { work: index, **task["facts"].slice("kind", "group", "topics"),
-              totals: @node_pool.totals.of(index, @node_pool.node_table.nodes),
-              handler: @node_pool.totals.handler(index, @node_pool.node_table.nodes) }
+              totals: totals.of(index, nodes), handler: totals.handler(index, nodes),
+              by_topic: totals.by_topic(index, nodes) }
           end
         end
 
