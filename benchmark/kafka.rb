@@ -19,23 +19,32 @@ module Skep
       TITLE = "reading a Kafka topic: messages a second, and what one costs"
       UNIT = "messages/s"
       ROUNDS = 5
-      SIZES = { messages: 2_000_000, sums: 100_000, idle: 20 }.freeze
+      SIZES = { messages: 2_000_000, sums: 100_000, idle: 20, large: 600 }.freeze
       TOPIC = "skep-bench"
       PARTITIONS = 8
       FEW = 4 # partitions, of which one has all messages
       IDLE_PARTITIONS = 20
+      SPARSE_PARTITIONS = 200 # of which the first few have messages
+      SPARSE = 5
+      LARGE_BYTES = 990_000 # as many as librdkafka and brokers take by default
       MOST = 0.9 # share of the messages that is timed, without the first and the last
       READ = "messages of 90 bytes, the payload read"
       JSON_READ = "the payload parsed as JSON"
       SUMS = "a handler that calculates for some 30 µs, nearly all messages still to come"
       SKEWED = "messages of 90 bytes in one partition of four, the others at their end"
+      SPARSELY = "messages of 90 bytes in 5 partitions of 200"
+      LARGE = "messages of 990 kB"
+      CATCH_UP = "4 processes of one group that catch up, messages of 90 bytes"
       IDLE = "20 partitions at their end: wake-ups a second"
       GEM = "karafka-rdkafka"
       KARAFKA = "Karafka"
-      private_constant :TOPIC, :PARTITIONS, :FEW, :IDLE_PARTITIONS, :MOST, :READ, :JSON_READ,
-                       :SUMS, :SKEWED, :IDLE, :GEM, :KARAFKA
+      private_constant :TOPIC, :PARTITIONS, :FEW, :IDLE_PARTITIONS, :SPARSE_PARTITIONS, :SPARSE,
+                       :LARGE_BYTES, :MOST, :READ, :JSON_READ, :SUMS, :SKEWED, :SPARSELY, :LARGE,
+                       :CATCH_UP, :IDLE, :GEM, :KARAFKA
 
-      def subjects = [*kcats, *readings, *parsings, *calculations, *skewed, *idle]
+      def subjects
+        [*kcats, *readings, *parsings, *calculations, *skewed, *sparse, *large, *catching_up, *idle]
+      end
 
       def goals(rows)
         [*rate_goals(rows), *cost_goals(rows), *fetch_goals(rows),
@@ -65,6 +74,12 @@ module Skep
         @cluster.fill(TOPIC, PARTITIONS, size(:messages))
         @cluster.fill("#{TOPIC}-even", FEW, size(:messages)) { |number| number % FEW }
         @cluster.fill("#{TOPIC}-skewed", FEW, size(:messages)) { 0 }
+        @cluster.fill("#{TOPIC}-sparse", SPARSE_PARTITIONS, size(:messages)) do |number|
+          number % SPARSE
+        end
+        @cluster.fill("#{TOPIC}-large", FEW, size(:large), bytes: LARGE_BYTES) do |number|
+          number % FEW
+        end
         @cluster.fill("#{TOPIC}-idle", IDLE_PARTITIONS, IDLE_PARTITIONS) { |number| number }
       end
 
@@ -114,6 +129,28 @@ module Skep
          reading("skewed: #{GEM}, each", "poll", **facts, messages: some / 3),
          reading("the same spread evenly: skep", "swarm", **facts, topic: "#{TOPIC}-even")]
       end
+
+      def sparse
+        facts = { group: SPARSELY, against: "sparse: #{GEM}, each", topic: "#{TOPIC}-sparse" }
+        [reading("sparse: skep", "swarm", **facts),
+         reading("sparse: #{GEM}, each", "poll", **facts, messages: size(:messages) * MOST / 3)]
+      end
+
+      def large
+        facts = { group: LARGE, against: "990 kB: #{GEM}, each", topic: "#{TOPIC}-large",
+                  messages: size(:large) * MOST }
+        [reading("990 kB: skep", "swarm", **facts),
+         reading("990 kB: #{GEM}, each", "poll", **facts)]
+      end
+
+      def catching_up
+        facts = { group: CATCH_UP, against: "4 at once: #{GEM}, each", workers: 4 }
+        some = size(:messages) * MOST
+        [reading("4 at once: skep", "swarm", **facts, measure: race(some)),
+         reading("4 at once: #{GEM}, each", "poll", **facts, measure: race(some / 3))]
+      end
+
+      def race(messages) = ->(run) { Race.new(run, messages, starters: 1).figures }
 
       def idle
         facts = { group: IDLE, against: "idle: #{GEM}, each", topic: "#{TOPIC}-idle", every: 1 }
@@ -165,7 +202,9 @@ module Skep
          Goal.at_least("and so many times what #{GEM}'s each does",
                        rows.ratio(skewed, "skewed: #{GEM}, each"), 3),
          Goal.at_most("20 idle partitions: wake-ups a second for reading",
-                      rows.median("idle: skep"), 5)]
+                      rows.median("idle: skep"), 5),
+         Goal.at_most("and CPU of the node, % of a processor",
+                      rows.median("idle: skep", column: "CPU %"), 1)]
       end
 
       def cost_goals(rows)

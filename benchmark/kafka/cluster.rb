@@ -9,6 +9,7 @@ require "tmpdir"
 #   Cluster.during do |cluster|
 #     cluster.fill("bench", 8, 2_000_000)             # spread over its partitions
 #     cluster.fill("skewed", 4, 2_000_000) { 0 }      # the block chooses the partition
+#     cluster.fill("large", 4, 600, bytes: 990_000)
 #     cluster.facts("bench")                          # the settings of a program that reads it
 #   end
 module Skep
@@ -57,10 +58,11 @@ module Skep
         end
 
         # The block chooses the partition by a message's number; without a block the key does.
-        def fill(topic, partitions, messages, &)
+        # bytes: of a payload.
+        def fill(topic, partitions, messages, bytes: BYTES, &block)
           feed = Skep::Kafka::Testing::TopicSeeder.new(address, topic)
           feed.create_topic(partitions)
-          feed.publish(items(messages, &))
+          feed.publish(items(messages, bytes, &block))
         ensure
           feed&.close
         end
@@ -84,10 +86,10 @@ module Skep
           retry
         end
 
-        def items(count)
+        def items(count, bytes)
           (0...count).lazy.map do |number|
             payload = JSON.generate(id: number, customer: "c#{number % 5_000}", amount: 19.25,
-                                    currency: "EUR").ljust(BYTES)
+                                    currency: "EUR").ljust(bytes)
             ["k#{number % 1_000}", payload, *(yield number if block_given?)]
           end
         end

@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
-# Wake-ups a second of a reader's process that has read all its partitions to their end.
+# Wake-ups a second of a reader's process that has read all its partitions to their end, and what
+# CPU it takes.
 #
-#   Idle.new(run, 20).figures   # => {"wake-ups/s" => 3.1, "all threads" => 11.3}
+#   Idle.new(run, 20).figures   # => {"wake-ups/s" => 3.1, "all threads" => 11.3, "CPU %" => 0.2}
 #
 # Wake-ups are voluntary context switches. The first figure counts Ruby's threads and librdkafka's
 # fetching threads, one for each broker with an id. The others are librdkafka's housekeeping:
@@ -25,13 +26,19 @@ module Skep
             raise Program::Failed, "nothing was read for #{START.round} s"
           pid = first.pid
           @run.settle(CALM)
-          before = wakes(pid)
+          before = [*wakes(pid), spent(pid)]
           @run.settle(@seconds)
-          rates = wakes(pid).zip(before).map { |late, early| (late - early).fdiv(@seconds) }
-          %w[wake-ups/s all\ threads].zip(rates).to_h
+          after = [*wakes(pid), spent(pid)]
+          rates = after.zip(before).map { |late, early| (late - early).fdiv(@seconds) }
+          ["wake-ups/s", "all threads", "CPU %"].zip(rates).to_h
         end
 
         private
+
+        # Returns the CPU time of all threads, in hundredths of a second.
+        def spent(pid)
+          Dir["/proc/#{pid}/task/*/schedstat"].sum { |path| File.read(path).to_i } / 1e7
+        end
 
         def wakes(pid)
           threads = Dir["/proc/#{pid}/task/*/status"].map { |path| File.read(path) }

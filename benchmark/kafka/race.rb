@@ -1,8 +1,10 @@
 # frozen_string_literal: true
 
-# Times a reader for so many messages, from the first report of each of its processes.
+# Times a reader for so many messages, from the first report of each of its processes, or of one of
+# them: a group whose members join one after the other.
 #
 #   Race.new(run, 1_800_000).figures
+#   Race.new(run, 1_800_000, starters: 1).figures
 #   # => {"messages/s" => …, "CPU µs" => …, "Ruby µs" => …, "peak MiB" => …}
 #
 # CPU is that of all threads of the reading processes, "Ruby" that of all threads but librdkafka's.
@@ -15,13 +17,13 @@ module Skep
         MIB = 1024.0 # of the KiB that the kernel reports
         private_constant :PATIENCE, :MIB
 
-        def initialize(run, messages)
-          @run, @messages = run, messages
+        def initialize(run, messages, starters: run.wishes[:workers])
+          @run, @messages, @starters = run, messages, starters
           @read = {}
         end
 
         def figures
-          began = receive_report while @read.size < @run.wishes[:workers]
+          began = receive_report while @read.size < @starters
           before = [done, *spent]
           ended = receive_report while done < before.first + @messages
           read, cpu, ruby = [done, *spent].zip(before).map { |late, early| late - early }

@@ -10,7 +10,8 @@ class KafkaBenchmarkTest < Skep::TestCase
   SMALL = <<~RUBY
     require "#{BENCHMARK}/command"
     require "#{BENCHMARK}/kafka"
-    puts Skep::Benchmarks::Kafka.new(rounds: 1, messages: 200_000, sums: 8_000, idle: 2).run.to_json
+    small = { messages: 200_000, sums: 8_000, idle: 2, large: 40 }
+    puts Skep::Benchmarks::Kafka.new(rounds: 1, **small).run.to_json
   RUBY
   private_constant :BENCHMARK, :BROKER, :SMALL
 
@@ -28,7 +29,8 @@ class KafkaBenchmarkTest < Skep::TestCase
     assert_empty report["rows"].filter_map { |row| row["skipped"] }.grep(/failed|nothing was read/)
     assert_includes measured.map { |row| row["name"] }, "skep"
     measured.each { |row| assert_operator row["median"], :>, 0 }
-    names = ["skewed: skep", "the same spread evenly: skep", "idle: skep"]
+    names = ["skewed: skep", "the same spread evenly: skep", "idle: skep",
+             "sparse: skep", "990 kB: skep", "4 at once: skep"]
     assert_empty names - measured.map { |row| row["name"] }
   end
 
