@@ -40,8 +40,8 @@ _skep() {
       options="--control --port --bind --host --proxy --user --password-file -h --help" words=":swarm"
       case $prev in --control|--port|--bind|--host|--proxy|--user|--password-file) return ;; esac ;;
     kafka)
-      options="--brokers --config --set --file --timeout --json -h --help" words="lag broker"
-      case $prev in --brokers|--config|--set|--file|--timeout) return ;; esac ;;
+      options="--brokers --config --set --file --timeout --json -h --help --error --from --key --limit --rate --to --max-replays --dry-run --yes" words="lag dead broker"
+      case $prev in --brokers|--config|--set|--file|--timeout|--error|--from|--key|--limit|--rate|--to|--max-replays) return ;; esac ;;
     restart)
       options="--control --no-wait --node -h --help" words=":swarm"
       case $prev in --control|--node) return ;; esac ;;

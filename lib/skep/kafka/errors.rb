@@ -120,6 +120,14 @@ module Skep
       end
     end
 
+    # The brokers don't delete messages of the topic.
+    class DeletionRefused < Skep::Error
+      def initialize(topic:, cause:)
+        super("Messages of #{topic} can't be deleted (#{cause}), and nothing was written. Its " \
+              "cleanup.policy must be delete, and the user needs the permission DELETE.")
+      end
+    end
+
     # A request about a group failed.
     class RequestFailed < Skep::Error
       def initialize(group:, brokers:, cause:)

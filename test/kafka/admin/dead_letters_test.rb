@@ -37,15 +37,35 @@ module Skep
 
       test "a dry run counts, and changes nothing" do
         write(["1", "IOError: away"], ["2", "Shop::Late: no"], ["3", nil],
-              ["4", "IOError: away", { "skep.replays" => "3" }])
+              ["4", "IOError: away", { "skep.replays" => "3" }],
+              ["5", "IOError: away", { "skep.topic" => "gone" }],
+              ["6", "IOError: away", { "skep.partition" => "2" }])
         letters do |dead|
-          assert_equal({ replayed: 2, kept: 0, held: 1, unknown: 1 }, dead.replay(dry_run: true))
-          assert_equal({ replayed: 3, kept: 0, held: 1, unknown: 0 },
+          assert_equal({ replayed: 2, failed: 0, kept: 0, held: 1, unknown: 3 },
+                       dead.replay(dry_run: true))
+          assert_equal({ replayed: 5, failed: 0, kept: 0, held: 1, unknown: 0 },
                        dead.replay(dry_run: true, to: "other"))
-          assert_equal({ replayed: 1, kept: 3, held: 0, unknown: 0 },
+          assert_equal({ replayed: 1, failed: 0, kept: 5, held: 0, unknown: 0 },
                        dead.replay(dry_run: true, error: "IOError", limit: 1))
-          assert_equal({ deleted: 2, kept: 2 }, dead.purge(dry_run: true, error: "IOError"))
-          assert_equal 4, dead.each.count
+          assert_equal({ deleted: 4, kept: 2 }, dead.purge(dry_run: true, error: "IOError"))
+          assert_equal 6, dead.each.count
+        end
+      end
+
+      test "refuses what can't be right" do
+        write(["1", "IOError: away"])
+        letters do |dead|
+          assert_raises(ArgumentError) { dead.replay(to: "dead") }
+          assert_raises(ArgumentError) { dead.replay(rate: 0) }
+          assert_raises(ArgumentError) { dead.each { dead.groups } }
+        end
+      end
+
+      test "a header's name may be any bytes" do
+        write(["1", "IOError: \u00e9t\u00e9", { "h\xFF" => "v" }])
+        letters do |dead|
+          letter = dead.each(error: "\u00e9t\u00e9".b).first
+          assert_equal({ "h\xFF" => "v", "skep.replays" => "1" }, letter.headers)
         end
       end
 
@@ -58,7 +78,7 @@ module Skep
 
       # Letters of [key, error, headers]; without an error they aren't skep's.
       def write(*rows)
-        broker(dead: 1)
+        broker(dead: 1, orders: 2)
         producer = Producer.new(@broker.settings)
         rows.each do |key, error, headers|
           own = error ? { **FROM, "skep.error" => error } : {}

@@ -52,7 +52,7 @@ module Skep
         [/\Atopic orders: threads is an option of the whole source\z/,
          /\Atopic orders: a topic has no option wait\. Its options: max_messages, /,
          /\Atopic refunds: it needs a handler: source\.topic\("refunds"\) { \|batch, node\| … }\z/,
-         /\Atopic refunds: weight must be a number above 0 \(got 0\)\z/,
+         /\Atopic refunds: weight must be a number from 0\.01 to 100 \(got 0\)\z/,
          /\Atopic re funds: topics has an invalid name \("re funds"\)/].each do |sentence|
           assert_equal 1, found.grep(sentence).size, found.join("\n")
         end
@@ -67,6 +67,19 @@ module Skep
 
         assert_match(/dead_letter_topic must be a topic that/, one.errors.first)
         assert_empty two.errors
+      end
+
+      test "dead letters must not come back through other topics" do
+        circle = source_of do |source|
+          source.topic("a", dead_letter_topic: "b") { nil }
+          source.topic("^b", dead_letter_topic: "c") { nil }
+          source.topic("c", dead_letter_topic: "a") { nil }
+          source.topic("d", dead_letter_topic: "a") { nil }
+        end
+
+        assert_equal 3, circle.errors.grep(/its dead letters come back to it/).size
+        assert_match(/\Atopic a: its dead letters come back to it \(a, \^b, c, a\)/,
+                     circle.errors.first)
       end
 
       test "says what is given twice, and that nothing is given" do

@@ -48,6 +48,33 @@ module Skep
           assert_includes 9..11, turns.count(:idle)
         end
 
+        test "a topic that comes during a long turn is next, and no longer than is fair" do
+          queue_of(threads: 2, slow: 1, other: 1)
+          3.times { put(:slow) && one_turn { 5.0 } }
+          30.times { put(:slow) }
+          one_turn do
+            @now += 3.0
+            30.times { put(:other) }
+            0.1
+          end
+          turns = Array.new(40) { one_turn { 0.005 } }
+
+          assert_equal [:other] * 10, turns.first(10)
+          assert_operator turns.count(:slow), :>=, 8
+        end
+
+        test "a topic that comes after another one's long turn doesn't make it wait" do
+          queue_of(threads: 1, slow: 1, other: 1)
+          put(:slow)
+          one_turn { 600.0 }
+          @now += 1.0
+          20.times { put(:other) }
+          5.times { put(:slow) }
+          turns = Array.new(10) { one_turn { 0.01 } }
+
+          assert_includes 4..6, turns.count(:slow)
+        end
+
         test "the last free thread is for topics without a turn" do
           queue_of(threads: 3, slow: 1, other: 1)
           5.times { put(:slow) }
@@ -108,7 +135,8 @@ module Skep
         def one_turn
           entry = @queue.pop
           @queue.took(entry)
-          @now += yield(entry.name)
+          seconds = yield entry.name
+          @now += seconds
           @queue.turn_over
           entry.name
         end

@@ -109,8 +109,9 @@ module Skep
           SHOWN = 10
           EXAMPLE, PAYLOAD = 60, 500 # characters
           RESULTS = { replayed: "replayed", deleted: "deleted", kept: "kept",
+                      failed: "kept, since it couldn't be written",
                       held: "kept, since it was replayed --max-replays times",
-                      unknown: "kept, since it isn't known where it came from: use --to" }.freeze
+                      unknown: "kept, since where it came from is gone or unknown: --to" }.freeze
           private_constant :ACTIONS, :HEAD, :SHOWN, :EXAMPLE, :PAYLOAD, :RESULTS
 
           private
@@ -151,14 +152,15 @@ module Skep
             require "skep/kafka"
             topic = argument("TOPIC")
             action = arguments.shift || "list"
-            check(action)
-            ::Skep::Kafka.dead_letters(topic, cluster.of(nil), seconds:) do |letters|
-              carry_out(action, letters)
+            check(topic, action)
+            settings = cluster.of_dead_letters(topic)
+            ::Skep::Kafka.dead_letters(topic, settings, seconds:) do |letters|
+              counts = carry_out(action, letters)
+              counts.is_a?(Hash) && counts[:failed].to_i.positive? ? 1 : 0
             end
-            0
           end
 
-          def check(action)
+          def check(topic, action)
             unless ACTIONS.include?(action)
               raise UsageError, "unknown action: #{action}: use one of #{ACTIONS.join(", ")}"
             end
@@ -169,10 +171,20 @@ module Skep
 
               raise UsageError, "#{name} must be more than 0 (got #{format("%g", value)})"
             end
+            check_replay(topic, action)
             return if action != "purge" || options[:yes] || options[:dry_run]
 
             raise UsageError, "purge deletes messages for good: repeat it with --yes, or with " \
                               "--dry-run to count them"
+          end
+
+          def check_replay(topic, action)
+            raise UsageError, "unexpected argument: #{arguments.first}: #{usage}" if arguments.any?
+            raise UsageError, "--to must be another topic than #{topic}" if replay[:to] == topic
+            return if action == "replay" || replay.empty?
+
+            names = replay.keys.map { |name| "--#{name.to_s.tr("_", "-")}" }
+            raise UsageError, "#{names.join(", ")}: only for replay, not for #{action}"
           end
 
           def carry_out(action, letters)
@@ -216,7 +228,7 @@ module Skep
               attempts: letter.attempts, crashes: letter.crashes, replays: letter.replays,
               error: letter.error, key: text(message.key),
               headers: letter.headers.reject { |name, _| name.start_with?("skep.") }
-                             .to_h { |name, value| [name, text(Array(value).join(", "))] },
+                             .to_h { |name, value| [text(name), text(Array(value).join(", "))] },
               payload: cut(text(message.payload), options[:json] ? nil : PAYLOAD) }
           end
 
@@ -224,11 +236,13 @@ module Skep
           def cut(text, size) = text && size && text.size > size ? "#{text[0, size]}…" : text
 
           def result(counts)
-            return out.puts(JSON.generate(counts)) if options[:json]
-
-            out.puts("dry run: nothing has changed") if options[:dry_run]
-            shown = counts.select { |name, count| count.positive? || name == counts.keys.first }
-            shown.each { |name, count| out.puts("#{count} #{RESULTS.fetch(name)}") }
+            if options[:json] then out.puts(JSON.generate(counts))
+            else
+              out.puts("dry run: nothing has changed") if options[:dry_run]
+              shown = counts.select { |name, count| count.positive? || name == counts.keys.first }
+              shown.each { |name, count| out.puts("#{count} #{RESULTS.fetch(name)}") }
+            end
+            counts
           end
         end
 

@@ -9,6 +9,7 @@ module Skep
       #   cluster = ClusterSettings.new(file: "swarm.rb", set: ["client.id=me"])
       #   cluster.groups           # => the groups that the swarm file names
       #   cluster.of("billing")    # => librdkafka's settings, as a Hash
+      #   cluster.of_dead_letters("orders.dead")   # => those of the source that writes there
       #
       # No error shows the content of a file of settings: it may be a secret.
       class ClusterSettings
@@ -27,16 +28,33 @@ module Skep
 
         # Returns the settings for a group.
         def of(group)
-          _, own = @sources.find { |facts, _| facts[:group] == group } || @sources.first
+          with(@sources.find { |facts, _| facts[:group] == group } || @sources.first)
+        end
+
+        # Returns the settings for a dead letter topic. If no source writes there, all must have one
+        # cluster.
+        def of_dead_letters(topic)
+          found = @sources.find { |_, _, dead| dead.include?(topic) }
+          one = @options[:brokers] || @sources.map { |facts, _| facts[:brokers] }.uniq.size <= 1
+          unless found || one
+            raise UsageError, "no work of #{@options[:file]} has the dead letter topic #{topic}, " \
+                              "and they have several clusters: name its brokers with --brokers"
+          end
+
+          with(found || @sources.first)
+        end
+
+        private
+
+        def with(source)
+          _, own = source
           settings = [own.to_h, *files, *pairs, *brokers].reduce(:merge)
           return settings if settings.key?("bootstrap.servers")
 
           raise UsageError, NO_CLUSTER
         end
 
-        private
-
-        # Facts and settings of each source in a swarm file.
+        # Facts, settings and dead letter topics of each source in a swarm file.
         def sources(path)
           require "skep"
           tasks = Swarm::Definition::Loader.new(path).swarm.tasks
@@ -45,7 +63,11 @@ module Skep
           end
           raise UsageError, "#{path}: none of its work reads from Kafka" if found.empty?
 
-          found.map { |source| [source.facts, source.__options.settings.to_h] }
+          found.map do |source|
+            options = source.__options
+            dead = options.all.map { |one| one.dead_letter_topic.to_s }
+            [source.facts, options.settings.to_h, dead]
+          end
         end
 
         def files = @options[:config].to_a.map { |path| read(path) }

@@ -5,7 +5,7 @@
 #   Skep::Kafka.dead_letters("orders.dead", { "bootstrap.servers": "kafka-1:9092" }) do |letters|
 #     letters.groups                     # => [{ error:, topic:, count:, oldest:, newest:, … }]
 #     letters.each { |letter| … }        # => DeadLetterMessage
-#     letters.replay(error: "Timeout", rate: 100)   # => { replayed: 12, kept: 3, … }
+#     letters.replay(error: "Timeout", rate: 100)   # => { replayed: 12, failed: 0, kept: 3, … }
 #     letters.purge(topic: "orders")     # => { deleted: 3, kept: 0 }
 #   end
 #
@@ -39,13 +39,13 @@ module Skep
 
         # Returns true if it fits all that is given. error: a part of the error.
         def fits?(error: nil, topic: nil, key: nil)
-          (error.nil? || self.error.include?(error)) && (topic.nil? || self.topic == topic) &&
+          (error.nil? || self.error.b.include?(error.b)) && (topic.nil? || self.topic == topic) &&
             (key.nil? || message.key == key.b)
         end
 
         # The headers of the message that it was, and how often it was replayed.
         def headers
-          own = message.headers.reject { |name, _| name.match?(OWN) }
+          own = message.headers.reject { |name, _| name.b.match?(OWN) }
           { **own, REPLAYS => (replays + 1).to_s }
         end
 
@@ -66,8 +66,16 @@ module Skep
       class DeadLetters
         CHUNK = 500 # letters that are in flight at a time
         SECONDS = 30 # for their delivery
+        CHUNK_SECONDS = 5.0 # after which a chunk ends that has fewer letters
         MAX_REPLAYS = 3
-        private_constant :CHUNK, :SECONDS
+        # What is deleted here must be there: each message is sent at once, to all in-sync replicas.
+        OWN = { "acks" => "all", "linger.ms" => "0" }.freeze
+        REPLACED = [*Producer::LINGER_SETTINGS, "acks", "request.required.acks"].freeze
+        private_constant :CHUNK, :SECONDS, :CHUNK_SECONDS, :OWN, :REPLACED
+
+        def self.producer(settings)
+          Producer.new({ **settings.producer.except(*REPLACED), **OWN })
+        end
 
         # scan: a TopicScan that is connected; producer: made at its first use.
         def initialize(scan, &producer)
@@ -79,8 +87,8 @@ module Skep
         def each(**filter)
           return enum_for(:each, **filter) unless block_given?
 
-          @scan.ends.each do |number, last|
-            @scan.each(number, last) do |message|
+          @scan.bounds.each do |number, range|
+            @scan.each(number, range) do |message|
               letter = DeadLetterMessage.new(message)
               yield letter if letter.fits?(**filter)
             end
@@ -103,18 +111,20 @@ module Skep
         end
 
         # Writes letters back to the partitions that they come from, or to another topic, and
-        # deletes them here. Returns { replayed:, kept:, held:, unknown: }: held were replayed
-        # `max_replays` times already, and of the unknown it isn't known where they come from.
+        # deletes them here. Returns { replayed:, failed:, kept:, held:, unknown: }. All but the
+        # first stay: failed couldn't be written, held were replayed `max_replays` times already,
+        # and of the unknown the topic or partition is unknown, or doesn't exist any more.
         #
         # rate: letters a second; dry_run: only counts.
         def replay(to: nil, rate: nil, limit: nil, max_replays: MAX_REPLAYS, dry_run: false,
                    **filter)
-          counts = { replayed: 0, kept: 0, held: 0, unknown: 0 }
+          check(to, rate)
+          counts = { replayed: 0, failed: 0, kept: 0, held: 0, unknown: 0 }
           judge = lambda do |letter|
             next :kept unless letter.fits?(**filter) && (limit.nil? || counts[:replayed] < limit)
             next :held if letter.replays >= max_replays
 
-            to || letter.topic ? :replayed : :unknown
+            to || known?(letter) ? :replayed : :unknown
           end
           sort_out(counts, judge, :replayed, rate:, dry_run:) { |letter| write_back(letter, to) }
         end
@@ -134,15 +144,36 @@ module Skep
 
         private
 
+        def check(to, rate)
+          if to == @scan.topic
+            raise ArgumentError, "to: must be another topic than #{to}, which is being replayed"
+          end
+          return if rate.nil? || (rate.is_a?(Numeric) && rate.positive?)
+
+          raise ArgumentError, "rate: must be letters a second, more than 0 (got #{rate.inspect})"
+        end
+
+        # A topic that was deleted would be made again by the brokers, and nobody would read it.
+        def known?(letter)
+          topic, partition = letter.topic, letter.partition
+          return false if topic.nil? || partition.nil? || topic == @scan.topic
+
+          @partitions[topic] ||= valid?(topic) && @scan.partitions(topic) || 0
+          partition.between?(0, @partitions[topic] - 1)
+        end
+
+        def valid?(topic) = topic.match?(/\A[a-zA-Z0-9._-]{1,249}\z/)
+
         # judge: says of each letter what becomes of it, a name in counts. Those of the name `goes`
         # are yielded and deleted. Up to the last one of a partition the others are written again,
         # to its end; what is behind it stays where it is.
         def sort_out(counts, judge, goes, dry_run:, rate: nil, &block)
           @began = OS.now
           @done = 0
-          @scan.ends.each do |number, last|
+          @partitions = {}
+          @scan.bounds.each do |number, range|
             verdicts = {}
-            @scan.each(number, last) do |message|
+            @scan.each(number, range) do |message|
               verdict = judge.call(DeadLetterMessage.new(message))
               counts[verdict] += 1
               verdicts[message.offset] = verdict
@@ -150,28 +181,61 @@ module Skep
             border = verdicts.select { |_, verdict| verdict == goes }.keys.last or next
             next if dry_run
 
-            carry_out(number, border, verdicts, goes, rate, &block)
+            range = range.begin..border
+            failed = carry_out(number, range, verdicts, goes, rate, &block)
+            counts[goes] -= failed
+            counts[:failed] += failed if failed.positive?
           end
           counts
         end
 
-        # In chunks, so that a program that dies repeats only the last one.
-        def carry_out(number, border, verdicts, goes, rate, &)
-          handles = []
-          @scan.each(number, border + 1) do |message|
+        # In chunks, so that a program that dies repeats only the last one. Returns how many
+        # couldn't be written.
+        def carry_out(number, range, verdicts, goes, rate, &block)
+          @scan.delete_before(number, range.begin) # if it is refused, nothing has been written
+          chunk = []
+          failed = 0
+          @chunk_until = OS.now + CHUNK_SECONDS
+          @scan.each(number, range.begin...(range.end + 1)) do |message|
             going = verdicts[message.offset] == goes
-            handles << (going ? yield(DeadLetterMessage.new(message)) : write_again(message))
+            chunk << [message, going, begin_writing(message, going, &block)]
             await_turn(rate) if going && rate
-            next unless handles.size >= CHUNK || message.offset == border
+            next unless full?(chunk) || message.offset == range.end
 
-            deliver(handles)
+            failed += deliver(chunk)
             @scan.delete_before(number, message.offset + 1)
           end
+          failed
         end
 
-        def deliver(handles)
-          handles.compact.each { |handle| handle.wait(timeout: SECONDS) }
-          handles.clear
+        def full?(chunk) = chunk.size >= CHUNK || OS.now > @chunk_until
+
+        # Returns the handle of a message that is written, or the error that kept it from that.
+        def begin_writing(message, going)
+          going ? yield(DeadLetterMessage.new(message)) : write_again(message)
+        rescue DeliveryFailed => e
+          e
+        end
+
+        # A letter that can't be written back stays: it is written again, to the end. Returns how
+        # many those were. Raises DeliveryFailed if that fails, too.
+        def deliver(chunk)
+          failed = chunk.select { |_, going, handle| handle && !delivered?(handle, going) }
+          again = failed.map { |message, _, _| write_again(message) }
+          again.each { |handle| handle.wait(timeout: SECONDS) }
+          chunk.clear
+          @chunk_until = OS.now + CHUNK_SECONDS
+          failed.size
+        end
+
+        def delivered?(handle, going)
+          raise handle if handle.is_a?(DeliveryFailed)
+
+          handle.wait(timeout: SECONDS)
+        rescue DeliveryFailed
+          raise unless going
+
+          false
         end
 
         # Waits until so many letters a second have been written.
@@ -181,17 +245,18 @@ module Skep
           @pause.pop(timeout: left) if left.positive?
         end
 
+        # (`produce` would add the trace of this program.)
         def write_back(letter, to)
           message = letter.message
           place = to ? {} : { partition: letter.partition }
-          producer.produce(to || letter.topic, message.payload, key: message.key,
-                                                                headers: letter.headers, **place)
+          producer.__produce(to || letter.topic, message.payload, key: message.key, claimed: true,
+                                                                  headers: letter.headers, **place)
         end
 
         def write_again(message)
-          producer.produce(message.topic, message.payload,
-                           key: message.key, headers: message.headers,
-                           partition: message.partition, timestamp: message.timestamp)
+          producer.__produce(message.topic, message.payload,
+                             key: message.key, headers: message.headers, claimed: true,
+                             partition: message.partition, timestamp: message.timestamp)
         end
 
         def producer = @producer ||= @make_producer.call
@@ -200,14 +265,14 @@ module Skep
 
     # Yields the DeadLetters of a topic, and returns what the block returns. seconds: how long to
     # wait for a broker each time. Raises ConfigurationError, BrokerUnreachable, AuthorizationError
-    # or UnknownTopic; replay and purge may raise DeliveryFailed.
+    # or UnknownTopic; replay and purge may raise DeletionRefused or DeliveryFailed.
     def self.dead_letters(topic, kafka, seconds: 15)
       settings = Config::ClientConfig.new(kafka)
       raise ConfigurationError.new(sentences: settings.errors) if settings.errors.any?
 
       scan = Admin::TopicScan.new(topic, settings, seconds:)
       scan.connect
-      letters = Admin::DeadLetters.new(scan) { Producer.new(kafka) }
+      letters = Admin::DeadLetters.new(scan) { Admin::DeadLetters.producer(settings) }
       yield letters
     ensure
       letters&.close

@@ -5,20 +5,22 @@
 #
 #   scan = TopicScan.new("orders.dead", settings, seconds: 15)
 #   scan.connect                   # raises BrokerUnreachable, AuthorizationError or UnknownTopic
-#   scan.ends                      # => { 0 => 120, 1 => 7 }, of partitions that have messages
-#   scan.each(0, 120) { |message| … }   # the partition's messages before that offset
-#   scan.delete_before(0, 120)     # deletes them
+#   scan.bounds                    # => { 0 => 20...120, 1 => 0...7 }, what partitions have now
+#   scan.each(0, 20...120) { |message| … }   # the partition's messages with these offsets
+#   scan.delete_before(0, 120)     # raises DeletionRefused where the topic's policy forbids it
+#   scan.partitions("orders")      # => 8; nil if there is no such topic
 #   scan.close
 module Skep
   module Kafka
     module Admin
       class TopicScan
         LIMIT = 500 # messages of a read
+        SILENCE = 1.0 # seconds without messages, after which somebody may have deleted them
+        NESTED = "a scan of %s is in progress: end it first (collect what it yields)"
         GROUP = "skep.topic-scan" # librdkafka's consumers have a name, even without a group
-        private_constant :LIMIT, :GROUP
+        private_constant :LIMIT, :SILENCE, :NESTED, :GROUP
 
         attr_reader :topic
-        attr_reader :ends # by partition: the offset after its last message
 
         # seconds: how long to wait for a broker each time.
         def initialize(topic, settings, seconds:)
@@ -30,26 +32,27 @@ module Skep
           admin_client.connect
           @consumer = Consumer.new({ **@settings.admin(GROUP), "auto.offset.reset" => "earliest" })
           @wakeup_pipe = Librdkafka::WakeupPipe.new
-          bounds = Array.new(partitions) { |number| [number, first(number), last(number)] }
-          @first = bounds.to_h { |number, first, _| [number, first] }
-          @ends = bounds.filter_map { |number, first, last| [number, last] if last > first }.to_h
+          @count = partitions(topic) or raise UnknownTopic.new(topic:, brokers:)
         ensure
           admin_client&.close
         end
 
-        def each(number, last)
-          reader = @consumer.reader(topic, number, limit: LIMIT)
-          reader.notify(@wakeup_pipe, number)
-          assign([[topic, number, @first.fetch(number)]])
-          while (reader.next_offset || @first.fetch(number)) < last
-            read(reader).each { |message| yield message if message.offset < last }
-          end
-        ensure
-          assign([])
-          reader&.close
+        def bounds
+          all = Array.new(@count) { |number| find(number, :beginning)...find(number, :end) }
+          all.each_with_index.to_h { |range, number| [number, range] }.reject { |_, one| one.none? }
         end
 
-        # The messages before that offset are gone for all readers.
+        def each(number, range, &)
+          raise ArgumentError, format(NESTED, topic) if @reading
+
+          @reading = true
+          read_all(number, range, &)
+        ensure
+          @reading = false
+        end
+
+        # The messages before that offset are gone for all readers. With that of the first message
+        # it deletes nothing, and is refused all the same.
         def delete_before(number, offset)
           answers = @consumer.queue
           requests = Librdkafka::AdminRequests
@@ -57,9 +60,9 @@ module Skep
                                   requests::NO_TIMEOUT)
           code = answers.wait(@seconds) { |event| requests.records_deleted_in(event) } or
             raise unreachable
-          raise refused(code) unless code.zero?
+          return if code.zero?
 
-          @first[number] = offset
+          raise DeletionRefused.new(topic:, cause: Librdkafka::Bindings.err2str(code))
         ensure
           answers&.close
         end
@@ -69,32 +72,45 @@ module Skep
           @wakeup_pipe&.close
         end
 
-        def inspect = "#<Skep::Kafka::Admin::TopicScan #{topic}>"
-
-        private
-
-        def partitions
-          query = Librdkafka::MetadataQuery.new(@consumer, [topic])
+        def partitions(name)
+          query = Librdkafka::MetadataQuery.new(@consumer, [name])
           query.start
           query.io.wait_readable(@seconds) or raise unreachable
-          code, count = query.answer.fetch(topic)
-          raise UnknownTopic.new(topic:, brokers:) if code == Librdkafka::ErrorCode::UNKNOWN_TOPIC_OR_PART
-          raise refused(code) unless code.zero?
+          code, count = query.answer.fetch(name)
+          return if code == Librdkafka::ErrorCode::UNKNOWN_TOPIC_OR_PART
+          raise refused(name, code) unless code.zero?
 
           count
         ensure
           query&.close
         end
 
-        def first(number) = @consumer.find([topic, number], :beginning, @seconds)
-        def last(number) = @consumer.find([topic, number], :end, @seconds)
+        def inspect = "#<Skep::Kafka::Admin::TopicScan #{topic}>"
+
+        private
+
+        def find(number, place) = @consumer.find([topic, number], place, @seconds)
+
+        def read_all(number, range)
+          reader = @consumer.reader(topic, number, limit: LIMIT)
+          reader.notify(@wakeup_pipe, number)
+          assign([[topic, number, range.begin]])
+          while (reader.next_offset || range.begin) < range.end
+            messages = read(reader, number, range.end) or break
+            messages.each { |message| yield message if range.cover?(message.offset) }
+          end
+        ensure
+          assign([])
+          reader&.close
+        end
 
         def assign(places)
           Librdkafka::TopicPartitionList.make(places) { |list| @consumer.assign(list) }
         end
 
-        # Waits for messages if none have been fetched.
-        def read(reader)
+        # Waits for messages if none have been fetched. Returns nil if they are gone: another
+        # program, or the topic's retention, has deleted them.
+        def read(reader, number, last)
           deadline = OS.now + @seconds
           Kernel.loop do
             before = reader.next_offset
@@ -102,11 +118,16 @@ module Skep
             raise unreadable(errors.first) if errors.any?
             return messages if !messages.empty? || reader.next_offset != before
             raise unreachable if OS.now > deadline
-
-            @consumer.control.drain { |_event| nil }
-            IO.select([@wakeup_pipe.io, @consumer.control.io], nil, nil, deadline - OS.now)
-            @wakeup_pipe.drain
+            return if !wait && find(number, :beginning) >= last
           end
+        end
+
+        # Returns nil after a while without anything new.
+        def wait
+          @consumer.control.drain { |_event| nil }
+          ready = IO.select([@wakeup_pipe.io, @consumer.control.io], nil, nil, SILENCE)
+          @wakeup_pipe.drain
+          ready
         end
 
         def unreadable(error)
@@ -117,13 +138,13 @@ module Skep
           BrokerUnreachable.new(brokers:, seconds: @seconds, cause: nil, patience: "--timeout")
         end
 
-        def refused(code)
+        def refused(name, code)
           cause = Librdkafka::Bindings.err2str(code)
           if code == Librdkafka::ErrorCode::TOPIC_AUTHORIZATION_FAILED
-            return AuthorizationError.new(what: :topic, name: topic, brokers:, cause:)
+            return AuthorizationError.new(what: :topic, name:, brokers:, cause:)
           end
 
-          LibrdkafkaError.new(call: "the request about #{topic}", text: cause)
+          LibrdkafkaError.new(call: "the request about #{name}", text: cause)
         end
 
         def brokers = @settings.brokers

@@ -36,6 +36,11 @@ module Skep
 
         def pattern? = name.start_with?("^")
 
+        # What it doesn't share, as plain data without secrets.
+        def own_facts = own.slice(*allowed).transform_values { |value| shown(value) }
+
+        def inspect = "#<Skep::Kafka::Config::TopicOptions #{name}>"
+
         private
 
         def wrong(given) = [*super, *not_allowed, *no_handler, *wrong_weight]
@@ -55,7 +60,9 @@ module Skep
         end
 
         def wrong_weight
-          must_be("a number above 0", weight:) { |value| positive_seconds?(value) }
+          must_be("a number from 0.01 to 100", weight:) do |value|
+            positive_seconds?(value) && value.between?(0.01, 100)
+          end
         end
       end
 
@@ -86,8 +93,7 @@ module Skep
         def handler = ->(batch, node) { self.for(batch.topic).handler.call(batch, node) }
 
         def facts
-          own = all.to_h { |one| [one.name, one.own.transform_values { |value| shown(value) }] }
-          { **super, topic_options: own }
+          { **super, topic_options: all.to_h { |one| [one.name, one.own_facts] } }
         end
 
         def timeless
@@ -104,7 +110,29 @@ module Skep
           return [EMPTY] if all.empty?
 
           common = all.map(&:errors).reduce(:&)
-          [*(BOTH if @both), *common, *twice, *all.flat_map { |one| errors_of(one, common) }]
+          [*(BOTH if @both), *common, *twice, *circles,
+           *all.flat_map { |one| errors_of(one, common) }]
+        end
+
+        # A dead letter would be read, fail, and be written again.
+        def circles
+          all.filter_map do |topic|
+            way = [topic]
+            until way.last.nil? || way.tally[way.last] > 1
+              way << reader_of(way.last.dead_letter_topic)
+            end
+            next unless way.size > 2 && way.last.equal?(topic)
+
+            names = way.map(&:name).join(", ")
+            "topic #{topic.name}: its dead letters come back to it (#{names}). Choose another " \
+              "dead_letter_topic"
+          end
+        end
+
+        def reader_of(topic)
+          return unless topic
+
+          @by_name[topic.to_s] || all.find { |one| one.reads?(topic.to_s) }
         end
 
         def errors_of(topic, common)

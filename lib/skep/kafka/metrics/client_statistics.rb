@@ -8,6 +8,7 @@ require "json"
 #
 #   statistics = ClientStatistics.new(json)
 #   statistics.join_state               # => "steady"; nil before the client has a group
+#   statistics.states                   # => ["UP", "INIT", "steady"], of all connections, and it
 #   statistics.partition("orders", 0)   # => { "leader" => 1, "fetchq_cnt" => 0, … }
 #   statistics.up?(1)                   # => true: the client is connected to broker 1
 #   statistics.to_plain                 # => `client` of a node's work in `skep status --json`
@@ -27,10 +28,12 @@ module Skep
         private_constant :COORDINATOR, :UP, :UNUSED, :JOINED, :BROKER, :PARTITION
 
         attr_reader :join_state
+        attr_reader :states
 
         def initialize(json)
           @json = json
           @join_state = json[/"join_state": ?"([^"]*)"/, 1]
+          @states = [*json.scan(/"state": ?"([^"]*)"/).flatten, join_state]
           @lock = Mutex.new
         end
 

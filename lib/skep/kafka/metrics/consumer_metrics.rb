@@ -81,10 +81,11 @@ module Skep
           changed if ends.any? { |key, offset| @lag_offsets.end_of(key) != offset }
         end
 
-        # They are published too, and parsed on the thread that publishes.
+        # They are published too, and parsed on the thread that publishes. An idle node publishes
+        # them only if a connection, or its membership, has another state: it shall sleep.
         def statistics=(statistics)
-          @statistics = statistics
-          changed
+          before, @statistics = @statistics, statistics
+          changed unless before&.states == statistics.states
         end
 
         # A position moved, and there is nothing to count.

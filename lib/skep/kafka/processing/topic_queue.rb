@@ -11,7 +11,7 @@
 #
 # A turn is what a thread does with one entry. The topic whose turns have taken the least time so
 # far, divided by its weight, is next. A topic that had nothing to do begins with the least time of
-# the others: it doesn't catch up on what it has missed.
+# those that have: it doesn't catch up on what it has missed.
 #
 # A turn can't be interrupted. So the last free thread is for topics that have no turn in progress,
 # and for those whose turns are short: a slow topic never has all threads (one thread excepted).
@@ -24,18 +24,21 @@ module Skep
 
         # What a topic, or a pattern, has used.
         class Share
-          attr_accessor :used # seconds of turns, divided by the weight
+          attr_accessor :spent # seconds of turns that have ended, divided by the weight
           attr_reader :running # turns in progress
+          attr_reader :weight
 
           def initialize(weight)
             @weight = weight.to_f
-            @used = @running = 0
+            @spent = @ahead = @running = 0
           end
 
-          # A turn counts from its beginning with what it is expected to take.
+          # With what turns in progress are expected to take.
+          def used = spent + @ahead
+
           def begin_turn
             @running += 1
-            @used += expected / @weight
+            @ahead += expected / @weight
             expected
           end
 
@@ -43,7 +46,8 @@ module Skep
           # next one takes.
           def end_turn(expected, seconds, messages:)
             @running -= 1
-            @used += (seconds - expected) / @weight
+            @ahead = @running.zero? ? 0 : @ahead - (expected / @weight)
+            @spent += seconds / @weight
             return unless messages
 
             @seconds = [seconds, (expected + seconds) / 2].max
@@ -65,7 +69,7 @@ module Skep
           @shares = options.all.to_h { |one| [one, Share.new(one.weight)] }.compare_by_identity
           @waiting = {}.compare_by_identity # share => entries, without empty ones
           @turns = {}.compare_by_identity # thread => Turn
-          @least = 0 # what the topic that began last had used
+          @most = 0 # what the topic has spent that has spent most
           @lock = Mutex.new
           @changed = ConditionVariable.new
         end
@@ -96,6 +100,7 @@ module Skep
           @lock.synchronize do
             turn = @turns.delete(Thread.current) or next
             turn.share.end_turn(turn.expected, @clock.call - turn.began, messages: turn.messages)
+            @most = [@most, turn.share.spent].max
             @changed.broadcast
           end
         end
@@ -128,13 +133,23 @@ module Skep
           entries = @waiting[share]
           entry = entries.shift
           @waiting.delete(share) if entries.empty?
-          @least = [@least, share.used].max
           @turns[Thread.current] = Turn.new(share, share.begin_turn, @clock.call)
           entry
         end
 
+        # A topic that begins has spent as much as the least of those that have work now.
         def catch_up(share)
-          share.used = [share.used, @least].max if share.running.zero?
+          return unless share.running.zero?
+
+          active = @waiting.keys | @turns.each_value.map(&:share)
+          least = active.map { |one| spent_by_now(one) }.min || @most
+          share.spent = [share.spent, least].max
+        end
+
+        def spent_by_now(share)
+          now = @clock.call
+          turns = @turns.each_value.select { |turn| turn.share.equal?(share) }
+          share.spent + (turns.sum { |turn| now - turn.began } / share.weight)
         end
       end
     end

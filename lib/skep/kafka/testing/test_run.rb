@@ -63,7 +63,7 @@ module Skep
         private
 
         def make(messages, topic)
-          topic ||= @options.topics.find { |name| !name.start_with?("^") }
+          topic ||= @options.topics.find { |name| !name.start_with?("^") } || "topic"
           factory = MessageFactory.new(topic:)
           messages.flat_map { |one| one.is_a?(Batch) ? one.messages : [factory.message(one)] }
         end
