@@ -17,7 +17,7 @@ module Skep
     module Admin
       # A message of a dead letter topic.
       class DeadLetterMessage
-        REPLAYS = "skep.replays"
+        REPLAYS = "skep.replays" # the header that counts them
         OWN = /\Askep\.(topic|partition|offset|error|attempts|crashes|host)\z/
         private_constant :OWN
 
@@ -25,13 +25,13 @@ module Skep
 
         def initialize(message) = @message = message
 
-        def topic = text("skep.topic") # nil if skep didn't write it
-        def partition = number("skep.partition")
-        def offset = number("skep.offset")
-        def error = text("skep.error").to_s
-        def attempts = number("skep.attempts")
-        def crashes = number("skep.crashes")
-        def host = text("skep.host")
+        def topic = text("skep.topic") # that it comes from; nil if skep didn't write it
+        def partition = number("skep.partition") # the number there
+        def offset = number("skep.offset") # the offset there
+        def error = text("skep.error").to_s # class and message
+        def attempts = number("skep.attempts") # how often it failed
+        def crashes = number("skep.crashes") # how often it crashed its node; nil: it didn't
+        def host = text("skep.host") # of the node
         def replays = number(REPLAYS).to_i # how often it was written back before
 
         # The error's class, as a name.
@@ -67,12 +67,13 @@ module Skep
         CHUNK = 500 # letters that are in flight at a time
         SECONDS = 30 # for their delivery
         CHUNK_SECONDS = 5.0 # after which a chunk ends that has fewer letters
-        MAX_REPLAYS = 3
+        MAX_REPLAYS = 3 # of a letter, by default
         # What is deleted here must be there: each message is sent at once, to all in-sync replicas.
         OWN = { "acks" => "all", "linger.ms" => "0" }.freeze
         REPLACED = [*Producer::LINGER_SETTINGS, "acks", "request.required.acks"].freeze
         private_constant :CHUNK, :SECONDS, :CHUNK_SECONDS, :OWN, :REPLACED
 
+        # For the cluster of these settings, a ClientConfig.
         def self.producer(settings)
           Producer.new({ **settings.producer.except(*REPLACED), **OWN })
         end
@@ -138,6 +139,7 @@ module Skep
           sort_out(counts, judge, :deleted, dry_run:) { nil }
         end
 
+        # Closes the producer.
         def close = @producer&.close
 
         def inspect = "#<Skep::Kafka::Admin::DeadLetters #{@scan.topic}>"
