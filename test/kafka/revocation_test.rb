@@ -93,6 +93,23 @@ module Skep
         assert_equal "COORDINATOR_LOAD_IN_PROGRESS", failed[:code]
       end
 
+      test "an outage while a revocation commits is reported" do
+        react = lambda do |name, _, node|
+          @broker.up! if name == "kafka_disconnected"
+          node.stop! if name == "kafka_reconnected"
+        end
+        @at = 0
+        kafka = @broker.settings.merge(HEARTBEAT)
+        events = play({ kafka:, commit_interval: 600 }, on_event: react) do |batch|
+          each_of(batch)
+          @broker.down! if @seen.one?
+        end
+        names = events.map(&:first)
+
+        assert_equal 1, names.count("kafka_disconnected")
+        assert_operator names.index("kafka_disconnected"), :<, names.index("kafka_reconnected")
+      end
+
       test "a transaction with the outputs of two loops ends early with neither" do
         revoked_at(2, { transactional: true }) do |batch, node|
           batch.each { |message| node.producer.produce("out", message.payload) }

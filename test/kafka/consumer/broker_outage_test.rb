@@ -52,6 +52,26 @@ module Skep
 
         assert_equal %w[kafka_disconnected kafka_reconnected], @told.map(&:first)
       end
+
+      test "reports it by the answers to requests, too, where nobody reads librdkafka's events" do
+        code = Librdkafka::ErrorCode::WAIT_COORD
+        @broker.down!
+        @broker_outage.no_answer(code)
+        IO.select(nil, nil, nil, @broker_outage.seconds_left)
+        2.times { @broker_outage.no_answer(code) }
+        @broker.up!
+        wait_readable(@broker_outage.io)
+        @broker_outage.no_answer(code)
+
+        assert_equal %w[kafka_disconnected kafka_reconnected], @told.map(&:first)
+        assert_match(/coordinator/, @told.first.last[:error])
+      end
+
+      test "an answer of a coordinator is no sign of an outage" do
+        @broker_outage.no_answer(Librdkafka::ErrorCode::NOT_COORDINATOR)
+
+        refute_predicate @broker_outage, :suspected?
+      end
     end
   end
 end

@@ -8,6 +8,7 @@
 #   broker_outage.network_error?(event)   # true for a connection error, which this handles
 #   broker_outage.io                      # readable when a broker has answered; nil otherwise
 #   broker_outage.broker_answered         # the outage is over
+#   broker_outage.no_answer(code)         # to a request, while nobody reads librdkafka's events
 #   broker_outage.seconds_left            # until `report_when_certain` has to report; nil otherwise
 #
 # An outage is reported only after no broker has answered for some seconds: librdkafka counts a
@@ -20,7 +21,8 @@ module Skep
     class Consumer
       class BrokerOutage
         SETTLE = 3.0 # seconds
-        private_constant :SETTLE
+        SILENT = [*Librdkafka::ErrorCode::CONNECTION, Librdkafka::ErrorCode::WAIT_COORD].freeze
+        private_constant :SETTLE, :SILENT
 
         def initialize(settings:, consumer:, report:)
           @settings = settings
@@ -39,13 +41,23 @@ module Skep
           suspected?
         end
 
+        # A request got this error code while the event loop waits, as for a commit at a revocation:
+        # asks whether any broker answers, and reports the outage when that is certain.
+        def no_answer(code)
+          return unless SILENT.include?(code)
+
+          @cause ||= Librdkafka::Bindings.err2str(code)
+          suspect unless suspected?
+          io.wait_readable(0) ? broker_answered : report_when_certain
+        end
+
         def io = @query&.io
 
         def broker_answered
           close
           duration = (OS.now - @since).round(3)
           @report.event(:kafka_reconnected, brokers:, duration:) if @certain
-          @since = nil
+          @since = @cause = nil
           @certain = false
         end
 

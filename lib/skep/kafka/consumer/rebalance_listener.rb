@@ -212,6 +212,7 @@ module Skep
             again = Librdkafka::ErrorCode::UNAVAILABLE.include?(code) && !@consumer.lost?
             return code unless again && left.positive?
 
+            @broker_outage.no_answer(code)
             @pause.pop(timeout: [left, RETRY_SECONDS].min)
           end
         end
