@@ -13,7 +13,8 @@ module Skep
     class Kafka
       class Idle
         START = 60.0 # seconds
-        CALM = 12.0 # seconds until a node has reported its idle state
+        # Seconds until a node has reported its idle state, and has had librdkafka's first statistics.
+        CALM = 35.0
         HOUSEKEEPING = /\AName:\s+rdk:(?!broker\d)/
         private_constant :START, :CALM, :HOUSEKEEPING
 
