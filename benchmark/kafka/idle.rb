@@ -13,7 +13,7 @@ module Skep
     class Kafka
       class Idle
         START = 60.0 # seconds
-        # Seconds until a node has reported its idle state, and has had librdkafka's first statistics.
+        # Seconds until a node has reported its idle state and librdkafka's first statistics.
         CALM = 35.0
         HOUSEKEEPING = /\AName:\s+rdk:(?!broker\d)/
         private_constant :START, :CALM, :HOUSEKEEPING
