@@ -19,7 +19,7 @@ module Skep
       TITLE = "reading a Kafka topic: messages a second, and what one costs"
       UNIT = "messages/s"
       ROUNDS = 5
-      SIZES = { messages: 2_000_000, sums: 100_000, idle: 20, large: 600 }.freeze
+      SIZES = { messages: 2_000_000, sums: 100_000, calm: 35, idle: 20, large: 600 }.freeze
       TOPIC = "skep-bench"
       PARTITIONS = 8
       FEW = 4 # partitions, of which one has all messages
@@ -154,7 +154,7 @@ module Skep
 
       def idle
         facts = { group: IDLE, against: "idle: #{GEM}, each", topic: "#{TOPIC}-idle", every: 1 }
-        measure = ->(run) { Idle.new(run, size(:idle)).figures }
+        measure = ->(run) { Idle.new(run, size(:idle), calm: size(:calm)).figures }
         [reading("idle: skep", "swarm", **facts, measure:),
          reading("idle: skep, held 10 ms", "swarm", **facts, measure:, settings: held(10)),
          reading("idle: #{GEM}, each", "poll", **facts, measure:)]

@@ -3,7 +3,8 @@
 # Wake-ups a second of a reader's process that has read all its partitions to their end, and what
 # CPU it takes.
 #
-#   Idle.new(run, 20).figures   # => {"wake-ups/s" => 3.1, "all threads" => 11.3, "CPU %" => 0.2}
+#   Idle.new(run, 20, calm: 35).figures
+#   # => {"wake-ups/s" => 3.1, "all threads" => 11.3, "CPU %" => 0.2}
 #
 # Wake-ups are voluntary context switches. The first figure counts Ruby's threads and librdkafka's
 # fetching threads, one for each broker with an id. The others are librdkafka's housekeeping:
@@ -13,20 +14,19 @@ module Skep
     class Kafka
       class Idle
         START = 60.0 # seconds
-        # Seconds until a node has reported its idle state and librdkafka's first statistics.
-        CALM = 35.0
         HOUSEKEEPING = /\AName:\s+rdk:(?!broker\d)/
-        private_constant :START, :CALM, :HOUSEKEEPING
+        private_constant :START, :HOUSEKEEPING
 
-        def initialize(run, seconds)
-          @run, @seconds = run, seconds
+        # calm: seconds until a node has reported its idle state and librdkafka's first statistics.
+        def initialize(run, seconds, calm:)
+          @run, @seconds, @calm = run, seconds, calm
         end
 
         def figures
           first = @run.arrival(START) or
             raise Program::Failed, "nothing was read for #{START.round} s"
           pid = first.pid
-          @run.settle(CALM)
+          @run.settle(@calm)
           before = [*wakes(pid), spent(pid)]
           @run.settle(@seconds)
           after = [*wakes(pid), spent(pid)]

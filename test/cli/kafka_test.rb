@@ -31,6 +31,28 @@ class KafkaCommandTest < Skep::TestCase
     assert_equal "mine:1", own.of("a")["bootstrap.servers"]
   end
 
+  test "a dead letter topic is looked for in the cluster of the source that writes it" do
+    swarm = file("clusters.rb", <<~RUBY)
+      require "skep/kafka"
+      Skep.swarm "s" do |swarm|
+        { "a:1" => "a.dead", "b:1" => "b.dead" }.each do |brokers, dead|
+          kafka = { "bootstrap.servers": brokers }
+          source = Skep::Kafka::Source.new(kafka:, group: "g", dead_letter_topic: dead) do |one|
+            one.topic("orders") { nil }
+          end
+          swarm.work(source)
+        end
+      end
+    RUBY
+    cluster = Settings.new(file: swarm)
+
+    assert_equal "b:1", cluster.of_dead_letters("b.dead")["bootstrap.servers"]
+    error = assert_raises(Skep::CLI::UsageError) { cluster.of_dead_letters("c.dead") }
+    assert_match(/no work of .* has the dead letter topic c\.dead/, error.message)
+    named = Settings.new(file: swarm, brokers: "c:1").of_dead_letters("c.dead")
+    assert_equal "c:1", named["bootstrap.servers"]
+  end
+
   test "a wrong command line gets one sentence without a secret, and 64" do
     bad = file("bad.properties", "client.id=x\nsasl.password hunter2\n")
     plain = file("plain.rb", "Skep.swarm(\"s\") { |swarm| swarm.work { |node| node.wait } }")

@@ -51,6 +51,14 @@ module Skep
         assert_equal %w[b], result.dead_lettered.map(&:payload)
       end
 
+      test "a test run of patterns alone needs a topic" do
+        source = source_of { |one| one.topic("^orders\\.") { nil } }
+        error = assert_raises(ArgumentError) { Testing.run(source, ["a"]) }
+
+        assert_match(/give the messages a topic/, error.message)
+        assert_equal %w[a], Testing.run(source, ["a"], topic: "orders.eu").done.map(&:payload)
+      end
+
       test "callbacks are those of the topic" do
         calls = []
         note = ->(*facts) { calls << facts.first(2) }

@@ -9,9 +9,9 @@
 #     letters.purge(topic: "orders")     # => { deleted: 3, kept: 0 }
 #   end
 #
-# A letter that has been dealt with is deleted. Kafka deletes from the beginning of a partition
-# alone, so letters that stay are written again to the end of theirs. The program may die at any
-# time: no letter is lost, and some may be there, or be replayed, twice.
+# Kafka deletes only from the beginning of a partition, so letters that stay before a replayed one
+# are written again, to its end. If the program dies, no letter is lost. Up to CHUNK letters may be
+# there, or be replayed, twice.
 module Skep
   module Kafka
     module Admin

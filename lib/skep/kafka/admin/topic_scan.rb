@@ -45,10 +45,12 @@ module Skep
         def each(number, range, &)
           raise ArgumentError, format(NESTED, topic) if @reading
 
-          @reading = true
-          read_all(number, range, &)
-        ensure
-          @reading = false
+          begin
+            @reading = true
+            read_all(number, range, &)
+          ensure
+            @reading = false
+          end
         end
 
         # The messages before that offset are gone for all readers. With that of the first message

@@ -74,7 +74,6 @@ module Skep
         def all = [self]
 
         def several? = false
-        def weight = 1
         def handler = nil
 
         # Returns the options as plain data without secrets.

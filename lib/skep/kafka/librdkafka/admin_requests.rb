@@ -101,7 +101,7 @@ module Skep
 
           def describe_group(client, queue, group, seconds)
             name = FFI::MemoryPointer.from_string(group)
-            array = FFI::MemoryPointer.new(:pointer).write_pointer(name)
+            array = array_of(name)
             with_timeout(client, seconds) do |options|
               Bindings.DescribeConsumerGroups(client.handle, array, 1, options, queue.pointer)
             end
@@ -140,7 +140,7 @@ module Skep
             end
             raise LibrdkafkaError.new(call: "the topic #{name}", text:) if topic.null?
 
-            array = FFI::MemoryPointer.new(:pointer).write_pointer(topic)
+            array = array_of(topic)
             with_timeout(client, seconds) do |options|
               Bindings.CreateTopics(client.handle, array, 1, options, queue.pointer)
             end
@@ -151,7 +151,7 @@ module Skep
 
           def delete_topic(client, queue, name, seconds)
             topic = Bindings.DeleteTopic_new(name)
-            array = FFI::MemoryPointer.new(:pointer).write_pointer(topic)
+            array = array_of(topic)
             with_timeout(client, seconds) do |options|
               Bindings.DeleteTopics(client.handle, array, 1, options, queue.pointer)
             end
@@ -165,7 +165,7 @@ module Skep
             request = TopicPartitionList.make(places) do |list|
               Bindings.DeleteRecords_new(list.pointer)
             end
-            array = FFI::MemoryPointer.new(:pointer).write_pointer(request)
+            array = array_of(request)
             with_timeout(client, seconds) do |options|
               Bindings.DeleteRecords(client.handle, array, 1, options, queue.pointer)
             end
@@ -205,12 +205,14 @@ module Skep
 
           def list_group_offsets(client, queue, group, partitions, seconds)
             request = Bindings.ListConsumerGroupOffsets_new(group, partitions)
-            array = FFI::MemoryPointer.new(:pointer).write_pointer(request)
+            array = array_of(request)
             with_timeout(client, seconds) do |options|
               Bindings.ListConsumerGroupOffsets(client.handle, array, 1, options, queue.pointer)
             end
             Bindings.ListConsumerGroupOffsets_destroy(request)
           end
+
+          def array_of(pointer) = FFI::MemoryPointer.new(:pointer).write_pointer(pointer)
 
           def with_timeout(client, seconds)
             options = Bindings.AdminOptions_new(client.handle, ANY)

@@ -85,8 +85,7 @@ module Skep
           @assignment = Assignment.new
           @backoff = BackoffQueue.new
           @topic_queue = topic_queue
-          # Partitions to read from, and work items to process.
-          @ready = topic_queue || Thread::Queue.new
+          @ready = topic_queue || Thread::Queue.new # partitions to read, work items to process
         end
 
         def add(partition)

@@ -58,6 +58,7 @@ module Skep
 
           private
 
+          # Seconds that the next turn takes: what the last one took, or more if others took more.
           def expected = @seconds || 0.0
         end
 

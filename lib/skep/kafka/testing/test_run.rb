@@ -63,9 +63,14 @@ module Skep
         private
 
         def make(messages, topic)
-          topic ||= @options.topics.find { |name| !name.start_with?("^") } || "topic"
+          topic ||= @options.topics.find { |name| !name.start_with?("^") }
           factory = MessageFactory.new(topic:)
-          messages.flat_map { |one| one.is_a?(Batch) ? one.messages : [factory.message(one)] }
+          made = messages.flat_map do |one|
+            one.is_a?(Batch) ? one.messages : [factory.message(one)]
+          end
+          return made if made.all?(&:topic)
+
+          raise ArgumentError, "the source reads only patterns: give the messages a topic, or topic:"
         end
 
         def set_up
