@@ -70,7 +70,7 @@ module Skep
           end
           return made if made.all?(&:topic)
 
-          raise ArgumentError, "the source reads only patterns: give the messages a topic, or topic:"
+          raise ArgumentError, "the source reads patterns: give the messages a topic, or topic:"
         end
 
         def set_up
