@@ -25,8 +25,8 @@ _skep() {
   fi
   case ${COMP_WORDS[1]} in
     run)
-      options="--nodes --control --metrics --log --log-level --log-format --boot-timeout --stop-timeout --pidfile --inline --handed-over -h --help" words=""
-      case $prev in --nodes|--control|--metrics|--log|--log-level|--log-format|--boot-timeout|--stop-timeout|--pidfile|--handed-over) return ;; esac ;;
+      options="--nodes --control --metrics --log --log-level --log-format --boot-timeout --stop-timeout --pidfile --inline -h --help" words=""
+      case $prev in --nodes|--control|--metrics|--log|--log-level|--log-format|--boot-timeout|--stop-timeout|--pidfile) return ;; esac ;;
     check)
       options="-h --help" words=""
        ;;

@@ -28,7 +28,6 @@ complete -c skep -n '__fish_seen_subcommand_from run' -l boot-timeout -x -d 'how
 complete -c skep -n '__fish_seen_subcommand_from run' -l stop-timeout -x -d 'how long a node may take to stop'
 complete -c skep -n '__fish_seen_subcommand_from run' -l pidfile -r -F -d 'write the supervisor\'s pid to a file'
 complete -c skep -n '__fish_seen_subcommand_from run' -l inline -d 'one node\'s work in the foreground, no fork'
-complete -c skep -n '__fish_seen_subcommand_from run' -l handed-over -x -d 'used by `skep upgrade`: continue with this descriptor\'s state'
 complete -c skep -n '__fish_seen_subcommand_from run' -s h -l help -d 'show this'
 complete -c skep -n __fish_use_subcommand -f -a check -d 'Check a swarm file and print every error and warning'
 complete -c skep -n '__fish_seen_subcommand_from check' -F

@@ -28,7 +28,7 @@ class DocsOptionsTest < Skep::TestCase
   end
 
   test "every option of a command is in the page that tells of it" do
-    hidden = %w[--help --control --handed-over]
+    hidden = %w[--help --control]
     pages = { "run" => %w[reference/cli reference/options],
               "restart" => %w[reference/cli guides/supervision], "reload" => %w[guides/supervision],
               "status" => %w[reference/status], "top" => %w[reference/cli],

@@ -75,8 +75,8 @@ class RedactionTest < Skep::TestCase
   end
 
   test "reads a text once, however long and hostile it is" do
-    ["a" * 2_000_000, "password" * 250_000, "://a:" * 400_000, "a:" * 1_000_000, "a@tcp(:" * 3_000,
-     "password=\"" * 200_000, "token" * 400_000, "=" * 1_000_000, "cookie:" * 200_000]
+    ["a" * 1_000_000, "password" * 125_000, "://a:" * 200_000, "a:" * 500_000, "a@tcp(:" * 3_000,
+     "password=\"" * 100_000, "token" * 200_000, "=" * 500_000, "cookie:" * 100_000]
       .each { |text| assert_kind_of String, redacted(text) }
   end
 

@@ -37,8 +37,11 @@ module Kinds
 
     def fibs(count) = kind([FIB] * count, method(:fib), :itself)
 
-    # Makes objects whose memory is mostly malloc's, as in a booted application.
+    # Makes objects whose memory is mostly malloc's, as in a booted application. How many varies a
+    # little: where the heap has its free slots decides how many pages a node has to copy, and with
+    # the same number a version of skep would have the same luck, or bad luck, in all rounds.
     def heap(count)
+      count += Random.rand(count / 20)
       kept = Array.new(count) { |number| number.to_s.ljust(210, "x") }
       some = kind((1..FEW).to_a, ->(item) { item }, :itself)
       some.units = 1

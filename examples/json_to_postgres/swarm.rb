@@ -16,9 +16,11 @@ Skep.swarm "orders", nodes: Integer(ENV.fetch("NODES", "2")) do |swarm|
   swarm.preload { require_relative "order_table" } # once, before the nodes are forked
   swarm.on_boot { table = OrderTable.new(ENV.fetch("DATABASE_URL")) } # a connection a node
   swarm.work(source) do |batch, node|
-    orders = batch.map { |message| { **JSON.parse(message.payload), kafka_offset: message.offset } }
+    orders = batch.map { |message|
+      { **Hash(JSON.parse(message.payload)), kafka_offset: message.offset }
+    }
     table.upsert(orders, node)
-  rescue JSON::ParserError, PG::IntegrityConstraintViolation => e # no other try helps
+  rescue JSON::ParserError, TypeError, PG::IntegrityConstraintViolation => e # no other try helps
     raise e.extend(Skep::Kafka::NonRetryable)
   end
 end

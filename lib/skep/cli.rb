@@ -10,8 +10,8 @@ require "skep/cli/ui"
 require "skep/cli/command"
 
 # The command line: `skep COMMAND …`. Each command is a class with a `run` that returns the exit
-# code (docs/reference/cli.md). A command that fails prints one sentence on stderr. Only the command
-# that is asked for is loaded: a supervisor stays small.
+# code (docs/reference/exit_codes.md). A command that fails prints one sentence on stderr. Only the
+# command that is asked for is loaded: a supervisor stays small.
 module Skep
   module CLI
     # The commands of `skep help`, by group.
@@ -26,7 +26,7 @@ module Skep
       # Runs a command and returns its exit code.
       def start(argv, out: $stdout, err: $stderr)
         name, *rest = argv
-        return help(out, *rest) if [nil, "help", "--help", "-h"].include?(name)
+        return help(out, rest) if [nil, "help", "--help", "-h"].include?(name)
         return version(out) if %w[version --version -v].include?(name)
 
         command(name).new(rest, out:, err:).run
@@ -56,8 +56,9 @@ module Skep
         near ? "did you mean #{near}?" : "`skep help` lists the commands"
       end
 
-      def help(out, name = nil, *)
-        return command(name).new(["--help"], out:, err: out).run if name
+      def help(out, words)
+        name, *subcommand = words
+        return command(name).new([*subcommand, "--help"], out:, err: out).run if name
 
         out.puts("usage: skep COMMAND [options]")
         GROUPS.each do |group, names|

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# The exit codes of skep's commands and processes; docs/reference/cli.md has the table. From 64 on
-# they are those of sysexits(3), which systemd and shells know. A swarm's is decided in
+# The exit codes of skep's commands and processes; docs/reference/exit_codes.md has the table. From
+# 64 on they are those of sysexits(3), which systemd and shells know. A swarm's is decided in
 # Swarm::Supervisor::Lifecycle#exit_code.
 module Skep
   module ExitCode

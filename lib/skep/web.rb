@@ -9,9 +9,9 @@ require "skep/web/dependencies"
 #
 #   run Skep::Web.new                                # config.ru: all swarms of this user, read-only
 #   run Skep::Web.new("billing", user: "ada", password: "…")       # and to act, after a login
-#   mount Skep::Web.new { |env| env["warden"].user&.admin? } => "/skep"    # Rails: who may act?
+#   mount Skep::Web.new { |env| env["warden"].user&.admin? } => "/skep"    # Rails: who may act
 #
-# http/ has requests and responses; auth/ decides who may do what; live/ sends open pages what
+# http/ has requests and responses; auth/ decides what a visitor may do; live/ sends open pages what
 # changes, from the swarms' control sockets, and only while a page is open. Nobody may act unless
 # a password or a block is given. Each action is reported on `rack.errors`.
 module Skep
@@ -20,7 +20,7 @@ module Skep
     # several. hosts: the host names that requests may have; nil: any. secret: the key of cookies,
     # where several processes serve the page. proxies: addresses or networks of proxies whose
     # X-Forwarded-For is believed. every: seconds between two polls of a swarm. The block gets the
-    # env of a request, and returns who may act (a name or true), or nil.
+    # env of a request, and returns the name of a user that may act, true, or nil.
     def initialize(*names, control: nil, user: nil, password: nil, hosts: nil, secret: nil,
                    proxies: [], every: 2.0, &authorizer)
       @trusted_proxies = HTTP::TrustedProxies.new(proxies)
@@ -99,7 +99,7 @@ module Skep
       Live::SseEndpoint.respond(@broadcaster, request, session)
     end
 
-    # What is known of a node's threads: at its last hang, and when somebody asked for backtraces.
+    # What is known of a node's threads: at its last hang, and when backtraces were requested.
     def threads(request, session)
       check_reader(session)
       swarm, node = request.query.values_at("swarm", "node")

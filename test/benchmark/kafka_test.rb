@@ -37,7 +37,7 @@ class KafkaBenchmarkTest < Skep::TestCase
   private
 
   def measure(env)
-    out, err, status = run_program(SMALL, env:, timeout: 300, gems: true)
+    out, err, status = run_program(SMALL, env:, timeout: 300, gems: :bundler)
     assert_equal ["", true], [err, status.success?]
     JSON.parse(out)
   end

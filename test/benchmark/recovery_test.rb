@@ -47,7 +47,7 @@ class RecoveryBenchmarkTest < Skep::TestCase
   def possible? = Skep::Benchmarks::ServerRun.refusal.nil?
 
   def measure(*names)
-    out, err, status = run_program(PROGRAM, names, gems: true, timeout: 120)
+    out, err, status = run_program(PROGRAM, names, gems: :bundler, timeout: 120)
     assert_predicate status, :success?, err
     *, told, left = out.lines
     assert_equal "[]", left.chomp

@@ -47,7 +47,7 @@ class ReforkBenchmarkTest < Skep::TestCase
   end
 
   def measure(*names)
-    out, err, status = run_program(PROGRAM, names, gems: true, timeout: 240)
+    out, err, status = run_program(PROGRAM, names, gems: :bundler, timeout: 240)
     assert_predicate status, :success?, err
     *, told, left = out.lines
     assert_equal "[]", left.chomp

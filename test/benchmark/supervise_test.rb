@@ -70,7 +70,8 @@ class SuperviseBenchmarkTest < Skep::TestCase
   end
 
   def measure(pattern, goals = nil, patience = 1)
-    out, err, status = run_program(PROGRAM, [pattern, goals, patience], timeout: 120)
+    out, err, status = run_program(PROGRAM, [pattern, goals, patience], gems: :bundler,
+timeout: 120)
     assert_predicate status, :success?, err
     *, told, left = out.lines
     assert_equal "[]", left.chomp

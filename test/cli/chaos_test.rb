@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "test_helper"
+require "stringio"
 require "json"
 require "tmpdir"
 require "skep/cli"
@@ -84,6 +85,29 @@ class ChaosTest < Skep::TestCase
     assert_equal 1, JSON.parse(report.to_json).dig("faults", "stop", "recovered")
   end
 
+  test "a process that a mold has just forked is no mold" do
+    supervisor, reader = in_child do |writer|
+      waits = -> { IO.select([IO.pipe.first]) }
+      mold = fork do
+        Process.setproctitle("skep victim mold 0")
+        forked = fork(&waits)
+        warm = fork do
+          Process.setproctitle("skep victim mold 1")
+          writer.puts([Process.ppid, forked, Process.pid].join(" "))
+          waits.call
+        end
+        Process.wait(warm)
+      end
+      Process.wait(mold)
+    end
+    pids = wait_readable(reader).gets.split.map(&:to_i)
+
+    assert_equal pids.values_at(0, 2).sort, molds_of(supervisor).sort
+  ensure
+    pids&.each { |pid| Process.kill(:KILL, pid) }
+    Process.wait(supervisor)
+  end
+
   test "a swarm recovers from every kind of fault" do
     with_swarm("CHAOS" => "1") do |dir|
       rates = %w[kill stop mold helper scale storm hang leak].flat_map { |k| ["--#{k}-rate", "60"] }
@@ -100,8 +124,9 @@ class ChaosTest < Skep::TestCase
   test "Ctrl-C ends it early and prints the report" do
     with_swarm do |dir|
       reader, writer = IO.pipe
-      pid = spawn({ "SKEP_RUN_DIR" => dir }, RbConfig.ruby, SKEP, "chaos", "--seconds", "1000",
-                  "--stop-rate", "0", "--kill-rate", "600", out: writer, err: writer, pgroup: true)
+      pid = spawn({ "SKEP_RUN_DIR" => dir }, RbConfig.ruby, "--disable=gems", SKEP, "chaos",
+                  "--seconds", "1000", "--stop-rate", "0", "--kill-rate", "600",
+                  out: writer, err: writer, pgroup: true)
       writer.close
       assert_match(/Ctrl-C ends it/, wait_readable(reader, 30).gets)
       Process.kill(:INT, pid)
@@ -119,11 +144,12 @@ class ChaosTest < Skep::TestCase
         ["--kill-rate", "-1"] => [64, /--kill-rate must be between 0 and 6000 \(got -1\)/],
         ["--recovery-timeout", "-1"] => [64, /--recovery-timeout must be 0 or more/],
         ["--control", "#{dir}/nobody.sock"] => [1, /no swarm answers at/],
-        ["victim", "much"] => [64, /unexpected argument: much/] }
+        ["much"] => [64, /unexpected argument: much/] }
         .each do |arguments, (code, sentence)|
-        _, err, status = skep(dir, "chaos", *arguments)
-        assert_equal code, status.exitstatus
-        assert_match(/\Askep: .*#{sentence}/, err)
+        err = StringIO.new
+        at = ["--control", "#{dir}/victim.sock"] unless arguments.include?("--control")
+        assert_equal code, Skep::CLI.start(["chaos", *at, *arguments], out: StringIO.new, err:)
+        assert_match(/\Askep: .*#{sentence}/, err.string)
       end
     end
   end
@@ -139,16 +165,27 @@ class ChaosTest < Skep::TestCase
                zombies: [], samples: [], not_ready: [], **facts)
   end
 
+  def molds_of(supervisor)
+    query = Struct.new(:events, :local_status).new(StringIO.new, "name" => "victim", "nodes" => [],
+                                                                 "pid" => supervisor)
+    target = Chaos::TargetSwarm.new(query)
+    target.connect
+    target.molds
+  ensure
+    target.close
+  end
+
   def skep(dir, *arguments)
-    run_command({ "SKEP_RUN_DIR" => dir }, RbConfig.ruby, SKEP, *arguments, timeout: 100)
+    run_command({ "SKEP_RUN_DIR" => dir }, RbConfig.ruby, "--disable=gems", SKEP, *arguments,
+timeout: 100)
   end
 
   # A swarm that runs while the block does.
   def with_swarm(env = {})
     Dir.mktmpdir do |dir|
       File.write("#{dir}/swarm.rb", SWARM)
-      pid = spawn({ "SKEP_RUN_DIR" => dir, **env }, RbConfig.ruby, SKEP, "run", "#{dir}/swarm.rb",
-                  out: "#{dir}/out", err: "#{dir}/out", pgroup: true)
+      pid = spawn({ "SKEP_RUN_DIR" => dir, **env }, RbConfig.ruby, "--disable=gems", SKEP, "run",
+                  "#{dir}/swarm.rb", out: "#{dir}/out", err: "#{dir}/out", pgroup: true)
       until_ready(dir)
       yield dir
     ensure

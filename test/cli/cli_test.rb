@@ -27,6 +27,14 @@ class CliTest < Skep::TestCase
     end
   end
 
+  test "help of a subcommand shows that one's options only" do
+    shown = skep("help", "kafka", "dead")[1]
+
+    assert_equal skep("kafka", "dead", "--help")[1], shown
+    assert_match(/\Ausage: skep kafka dead/, shown)
+    refute_match(/skep kafka lag/, shown)
+  end
+
   test "every example and every option of a usage line is accepted by its command" do
     CommandReference.entries.each do |entry|
       entry.examples.each do |line|
@@ -130,6 +138,12 @@ class CliTest < Skep::TestCase
 
     assert_equal 0, code
     assert_match(/swarm a, 3 nodes, good to run/, out)
+  end
+
+  test "check counts one node as a node" do
+    _, out, = check("Skep.swarm('a', nodes: 1) { |swarm| swarm.work { } }")
+
+    assert_match(/swarm a, 1 node, good to run/, out)
   end
 
   private

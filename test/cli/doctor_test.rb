@@ -3,6 +3,7 @@
 require "test_helper"
 require "json"
 require "socket"
+require "stringio"
 require "tmpdir"
 require "skep/cli"
 require "skep/cli/commands/doctor"
@@ -98,7 +99,7 @@ class DoctorTest < Skep::TestCase
     end
   end
 
-  { "a = (" => /line 1: syntax error/,
+  { "call(" => /line 1: syntax error/,
     "exit 3" => /it called exit\(3\)/,
     "Skep.swarm('a') { }; Skep.swarm('b') { }" => /it describes 2 swarms/,
     "Skep.swarm('a') { }" => /swarm a has no work/,
@@ -108,8 +109,7 @@ class DoctorTest < Skep::TestCase
     .each do |text, sentence|
     test "#{text} gets one sentence and 78, the code of `skep check`" do
       assert_refused(78, sentence, text)
-      _, _, check = doctor(text, command: "check")
-      assert_equal 78, check.exitstatus
+      assert_equal 78, check(text)
     end
   end
 
@@ -136,11 +136,19 @@ class DoctorTest < Skep::TestCase
     assert_match(/\Askep: \S+file\.rb: #{sentence}.*\n\z/, err)
   end
 
-  def doctor(text, *options, command: "doctor")
+  def doctor(text, *options)
+    written(text) { |file| run_program(EXE, ["doctor", file, *options]) }
+  end
+
+  def check(text)
+    written(text) { |file| Skep::CLI.start(["check", file], out: StringIO.new, err: StringIO.new) }
+  end
+
+  def written(text)
     Dir.mktmpdir do |folder|
       file = "#{folder}/file.rb"
       File.write(file, text)
-      run_program(EXE, [command, file, *options])
+      yield file
     end
   end
 end

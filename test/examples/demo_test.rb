@@ -47,13 +47,13 @@ here] => /--brokers must be HOST:PORT \(got here\)/ }.each do |arguments, senten
     Dir.mktmpdir do |folder|
       out, writer = IO.pipe
       pid = spawn({ "TMPDIR" => folder }, RbConfig.ruby, "-I", LIB, PROGRAM, "--kills", "0",
-                  "--messages", "20000", out: writer, err: writer)
+                  "--nodes", "2", "--messages", "20000", out: writer, err: writer)
       writer.close
       text = read_until(out, /working|left$/)
       Process.kill(:TERM, pid)
       text << out.read
       assert_equal 1, Process.wait2(pid).last.exitstatus
-      assert_match(/^4 nodes handle 20,000 messages .*No node is killed/m, text)
+      assert_match(/^2 nodes handle 20,000 messages .*No node is killed/m, text)
       assert_match(/^demo: stopped by SIGTERM before its end$/, text)
       assert_empty Dir.children(folder)
     ensure

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require "kafka/support/kafka_case"
+require "rdkafka"
 
 class KafkaEmbeddedBrokerTest < KafkaCase
   test "delivers messages of one process to another" do
@@ -44,11 +45,41 @@ class KafkaEmbeddedBrokerTest < KafkaCase
     feed.close
   end
 
+  test "forgets messages and groups, and has other topics, after a reset" do
+    before = broker(orders: 1).bootstrap_servers
+    feed("orders", [%w[k first]])
+    play { |_, node| node.stop! }
+    @broker.reset(topics: { "orders" => 2 })
+    refute_equal before, @broker.bootstrap_servers
+    feed("orders", [["k", "second", 1]])
+    assert_equal %w[second], payloads_of("orders", 1)
+    assert_empty again - %w[second]
+  end
+
+  test "answers after the round trip time" do
+    assert_operator seconds_of_an_answer(0.3), :>=, 0.3
+  end
+
   test "raises if a message can't be written" do
     broker(orders: 1).refuse("orders")
     feed = Skep::Kafka::Testing::TopicSeeder.new(@broker.bootstrap_servers, "orders",
                                  kafka: { "message.timeout.ms" => 500 })
     assert_raises(Skep::Kafka::DeliveryFailed) { feed.publish([%w[k v]]) }
     feed.close
+  end
+
+  private
+
+  def seconds_of_an_answer(round_trip_time)
+    embedded = Skep::Kafka::EmbeddedBroker.start(topics: { "orders" => 1 }, round_trip_time:)
+    settings = { "bootstrap.servers" => embedded.bootstrap_servers }
+    client = Rdkafka::Config.new(settings).admin
+    client.metadata # connected
+    began = Skep::OS.now
+    client.metadata
+    Skep::OS.now - began
+  ensure
+    client&.close
+    embedded&.stop
   end
 end

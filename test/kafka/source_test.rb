@@ -170,6 +170,8 @@ class KafkaSourceTest < KafkaCase
 
     assert_equal (0...300).to_a, seen
     assert_empty named(events, "kafka_error") + named(events, "kafka_disconnected")
+  ensure
+    @broker&.stop
   end
 
   test "fetches no work when quiet, and keeps its partitions until it stops" do

@@ -44,7 +44,7 @@ class PidfdInterruptsTest < Skep::TestCase
   end
 
   test "is never told by a signal that the dead live on" do
-    stormed { 60.times { assert_told_at_once(3) } }
+    stormed { 30.times { assert_told_at_once(3) } }
   end
 
   test "goes on after a signal handled by a trap" do

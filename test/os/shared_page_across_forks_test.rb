@@ -26,7 +26,7 @@ class SharedPageAcrossForksTest < Skep::TestCase
 
   test "never shows a torn blob, be its writer at work or killed" do
     blobs = ("a".."z").map { |letter| letter * 438 }
-    60.times do |round|
+    40.times do |round|
       pid, reader = in_child { |writer| write_for_ever(writer, blobs) }
       wait_readable(reader).getc
       (round % 20).times { assert_includes blobs, @page.read(0) }

@@ -6,7 +6,7 @@ require "skep/os"
 # Signals from one program of a process to the next.
 class SignalHandoffTest < Skep::TestCase
   SignalHandoff = Skep::OS::SignalHandoff
-  TIMES = 6
+  TIMES = 4
   private_constant :SignalHandoff, :TIMES
 
   # Executes itself so many times, and says so; each HUP is answered, too.

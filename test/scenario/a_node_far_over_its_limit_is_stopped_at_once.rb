@@ -8,10 +8,11 @@ Scenario.play do
   swarm = run_swarm(<<~RUBY)
     Skep.swarm "greedy", nodes: 2, memory_limit: "60M", kill_timeout: 1 do |swarm|
       swarm.on_boot do |node|
-        renewed = File.exist?("\#{__dir__}/\#{node.id}")
-        File.write("\#{__dir__}/\#{node.id}", "")
-        node.wait(3) if renewed # a slow boot
-        FIRST = !renewed
+        predecessor = "\#{__dir__}/\#{node.id}"
+        FIRST = !File.exist?(predecessor)
+        File.write(predecessor, Process.pid.to_s) if FIRST
+        # The boot takes until the predecessor has ended.
+        node.wait(0.05) while !FIRST && File.exist?("/proc/\#{File.read(predecessor)}")
       end
       swarm.work do |node|
         node.ready!

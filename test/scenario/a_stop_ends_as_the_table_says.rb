@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# The exit codes of docs/reference/cli.md, each by a real swarm.
+# The exit codes of docs/reference/exit_codes.md, each by a real swarm.
 require_relative "scenario"
 
 Scenario.play do
@@ -95,7 +95,12 @@ Scenario.play do
     end
   end
 
-  slow = 'Skep.swarm("a", nodes: 1, boot_timeout: 0.4) { |s| s.work { |c| c.wait } }'
+  slow = <<~RUBY
+    Skep.swarm("a", nodes: 1, boot_timeout: 0.4) do |s|
+      s.on_boot { IO.select([IO.pipe.first], nil, nil, 3600) }
+      s.work { |c| c.wait }
+    end
+  RUBY
   late = ended.call("no node was ready in time", run_swarm(slow), 1)
   must("say so on stderr: #{late.stderr}") { late.stderr.match?(/no node was ready within 0.8 s/) }
 end

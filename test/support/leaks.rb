@@ -17,6 +17,7 @@ module Leaks
   def before_setup
     super
     @fds_before = fds
+    @children_before = children
     @threads_before = threads
   end
 
@@ -30,13 +31,15 @@ module Leaks
   private
 
   def left_children
-    pids = Dir["/proc/self/task/*/children"].flat_map { |list| children_in(list) }
+    pids = children - @children_before
     return if pids.empty?
 
     named = pids.map { |pid| "child #{pid} (#{File.read("/proc/#{pid}/stat")[/\(.*\) \w/]})" }
     pids.each { |pid| Process.kill(:KILL, pid) && Process.wait(pid) } # unreaped, so no stranger's
     named.join(", ")
   end
+
+  def children = Dir["/proc/self/task/*/children"].flat_map { |list| children_in(list) }
 
   # None of a thread that has ended since the folder was read.
   def children_in(list)

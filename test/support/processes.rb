@@ -16,8 +16,11 @@ module Processes
   ROOT = File.expand_path("../..", __dir__)
   PATIENCE = 10
   VOLLEY = 200 # signals
-  BUNDLER = { "RUBYOPT" => nil, "BUNDLER_SETUP" => nil }.freeze # by these it gets into each Ruby
-  private_constant :ROOT, :PATIENCE, :VOLLEY, :BUNDLER
+  # By these variables Bundler gets into each Ruby that is started, and takes 0.2 s of processor
+  # time there. Tests start hundreds, most of which need no gem.
+  BUNDLER = ENV.to_h.slice("RUBYOPT", "BUNDLER_SETUP").freeze
+  BUNDLER.each_key { |name| ENV.delete(name) }
+  private_constant :ROOT, :PATIENCE, :VOLLEY
 
   # The moment so many seconds from now, on the monotonic clock.
   def deadline(seconds) = Process.clock_gettime(Process::CLOCK_MONOTONIC) + seconds
@@ -75,18 +78,20 @@ module Processes
 
   # Runs Ruby source, or a file of it, in a fresh process that leads a group of its own; returns
   # when it and all that hold its output have ended. At the timeout the whole group is killed and
-  # the test fails. Gems are in reach only with `gems: true`: Bundler takes its time.
+  # the test fails. Gems are in reach only with `gems: true`, by this process's load path: RubyGems
+  # and Bundler take their time, and are there with `gems: :bundler`.
   def run_program(program, args = [], env: {}, timeout: 30, gems: false)
     source = File.file?(program) ? [program] : ["-e", program]
-    env = { **ENV.slice(*BUNDLER.keys), **env } if gems
-    run_command(env, RbConfig.ruby, "-w", "-I#{ROOT}/lib", *source, *args.map(&:to_s), timeout:)
+    bare = "--disable=gems" unless gems == :bundler
+    run_command({ **gems_by(gems), **env }, RbConfig.ruby, *bare, "-w", "-I#{ROOT}/lib", *source,
+                *args.map(&:to_s), timeout:)
   end
 
   # The same for any command. Its environment is this one's, without what loads Bundler.
   def run_command(env, *command, timeout:)
     timeout = Patience.of(timeout)
     pipes = Array.new(2) { IO.pipe }
-    pid = spawn_on(pipes.map(&:last), { **BUNDLER, **env }, command)
+    pid = spawn_on(pipes.map(&:last), env, command)
     texts = read_all(pipes.map(&:first), deadline(timeout))
     over = texts.all?(&:frozen?)
     Process.kill(:KILL, -pid) unless over # its leader is unreaped: the group is still ours
@@ -104,6 +109,14 @@ module Processes
   end
 
   private
+
+  def gems_by(way)
+    case way
+    when true then { "RUBYLIB" => $LOAD_PATH.join(File::PATH_SEPARATOR) }
+    when :bundler then BUNDLER
+    else {}
+    end
+  end
 
   # From a child, to us.
   def volleys(handled, handler)

@@ -19,7 +19,7 @@ require "support/suite/reports"
 # options, reporters and exit code stay.
 module TestSuite
   ROOT = File.expand_path("../..", __dir__)
-  WORKERS_PER_PROCESSOR = 3 # a test mostly waits
+  WORKERS_PER_PROCESSOR = 4 # a test mostly waits
   DURATIONS = ENV.fetch("SKEP_TEST_SECONDS", "#{ROOT}/tmp/test_seconds.json")
   WITH_FALLBACKS = %w[test/os test/fork test/swarm test/pid_cache_test.rb test/kafka/librdkafka
                       test/kafka/flow_test.rb test/kafka/group_test.rb].freeze

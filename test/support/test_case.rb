@@ -30,6 +30,12 @@ module Skep
       Means.promised? ? flunk("this machine promises, and doesn't have: #{what}") : skip(what)
     end
 
+    # Ends what tests of another class share (SharedBroker).
+    def before_setup
+      ::SharedBroker.stop if defined?(::SharedBroker) && !is_a?(::KafkaCase)
+      super
+    end
+
     def run = HangWatch.over(self.class.longest) { super }
 
     def after_teardown

@@ -4,7 +4,7 @@ require "test_helper"
 
 class PoolStressTest < Skep::TestCase
   PROGRAM = File.expand_path("pool/stress.rb", __dir__)
-  BATCHES = 300
+  BATCHES = 200
   private_constant :PROGRAM, :BATCHES
 
   test "gives right results or right errors, whatever is killed, raised, forked or late" do

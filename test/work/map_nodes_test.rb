@@ -42,7 +42,7 @@ class MapNodesTest < Skep::TestCase
     pid, reader = in_child do |writer|
       random = Random.new(1)
       own = Skep.pidfd(Process.pid)
-      60.times { interrupted(own, random.rand(0.015)) }
+      15.times { interrupted(own, random.rand(0.015)) }
       writer.write(children.size)
     end
     assert_equal "0", wait_readable(reader, 30).read

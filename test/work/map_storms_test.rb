@@ -18,9 +18,9 @@ class MapStormsTest < Skep::TestCase
   end
 
   test "leaves no process, thread or descriptor, whenever a Timeout ends it" do
-    ends = Array.new(40) do |turn|
+    ends = Array.new(20) do |turn|
       items = turn.even? ? 1.. : 1..5_000
-      Timeout.timeout(0.0005 * (turn + 1)) { Skep.map(items, nodes: 3) { |item| item.to_s * 99 } }
+      Timeout.timeout(0.001 * (turn + 1)) { Skep.map(items, nodes: 3) { |item| item.to_s * 99 } }
       :done
     rescue Timeout::Error
       assert_empty own_children
@@ -74,8 +74,8 @@ class MapStormsTest < Skep::TestCase
     out, = run_program(<<~RUBY)
       require "skep/work"
       require "timeout"
-      30.times do |turn|
-        Timeout.timeout(0.0005 * (turn + 1)) { Skep.map(1..5_000, nodes: 3) { |item| item.to_s } }
+      15.times do |turn|
+        Timeout.timeout(0.001 * (turn + 1)) { Skep.map(1..5_000, nodes: 3) { |item| item.to_s } }
       rescue Timeout::Error
         nil
       end
@@ -101,7 +101,7 @@ class MapStormsTest < Skep::TestCase
 
   test "returns right results or raises NodeDied under random kills" do
     endings = disturbed(:KILL) do
-      Array.new(30) do
+      Array.new(15) do
         Skep.map(0...200, nodes: 3) { |item| item * 2 }
       rescue Skep::NodeDied => e
         e.class
@@ -112,7 +112,7 @@ class MapStormsTest < Skep::TestCase
 
   test "returns right results although its nodes are stopped at times" do
     endings = disturbed(:STOP, :CONT) do
-      Array.new(15) { Skep.map(0...200, nodes: 3) { |item| item * 2 } }
+      Array.new(8) { Skep.map(0...200, nodes: 3) { |item| item * 2 } }
     end
     assert_equal [WANTED], endings.uniq
   end

@@ -26,7 +26,7 @@ module Skep
         end
       rescue SystemExit, SignalException
         raise # For the process.
-      rescue Exception => error # rubocop:disable Lint/RescueException -- the fork goes on
+      rescue Exception => error # rubocop:disable Lint/RescueException -- the fork continues
         yield error, @registrations[index - 1].__name(@moment)
         retry
       end

@@ -107,9 +107,15 @@ module Skep
 
     # The cluster knows no group of this name.
     class UnknownGroup < Skep::Error
-      def initialize(group:, brokers:)
-        super("#{brokers} knows no group #{group} (no member has joined it, and it has no " \
-              "committed offsets, or they have expired). Check the group's name.")
+      # describable: whether the cluster can describe groups at all.
+      def initialize(group:, brokers:, describable: true)
+        super(if describable
+                "#{brokers} knows no group #{group} (no member has joined it, and it has no " \
+                  "committed offsets, or they have expired). Check the group's name."
+              else
+                "#{brokers} can't describe groups, as the embedded broker can't. `skep status` " \
+                  "shows the lag of a running swarm."
+              end)
       end
     end
 
@@ -122,9 +128,11 @@ module Skep
 
     # The brokers don't delete messages of the topic.
     class DeletionRefused < Skep::Error
-      def initialize(topic:, cause:)
-        super("Messages of #{topic} can't be deleted (#{cause}), and nothing was written. Its " \
-              "cleanup.policy must be delete, and the user needs the permission DELETE.")
+      # deletes: whether the brokers can delete messages at all.
+      def initialize(topic:, cause:, deletes: true)
+        what = "Its cleanup.policy must be delete, and the user needs the permission DELETE."
+        what = "The embedded broker deletes no messages: use a real cluster." unless deletes
+        super("Messages of #{topic} can't be deleted (#{cause}), and nothing was written. #{what}")
       end
     end
 

@@ -2,7 +2,7 @@
 
 # Produces jobs to Kafka. Outside a job, `enqueue` waits until the brokers have acknowledged all of
 # them. Inside a job it doesn't wait: the jobs become outputs of that job's batch, which completes
-# only when they are acknowledged.
+# only when they are acknowledged. JobQueues decides the topic and the key of a job.
 #
 #   requests = [JobProducer::EnqueueRequest.new(job, "jobs.default", "{…}", "key")]
 #   JobProducer.enqueue(requests)             # => requests, each with its place or its error
@@ -33,7 +33,7 @@ module Skep
 
           producer = self.producer
           requests.each { |request| produce(producer, request) }
-          await_deliveries(requests)
+          end_batch(requests)
         ensure
           close if producer&.fatal
         end
@@ -70,7 +70,7 @@ module Skep
           request.error = e
         end
 
-        def await_deliveries(requests)
+        def end_batch(requests)
           deadline = OS.now + seconds + EXTRA_SECONDS
           requests.each do |request|
             request.delivery&.wait(timeout: [deadline - OS.now, 0].max.ceil(1))

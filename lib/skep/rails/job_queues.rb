@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# Maps Active Job's queues to Kafka's topics, and enqueues jobs. This part of skep/rails needs the
-# Kafka client; it is loaded when the adapter is chosen or a swarm runs jobs.
+# Decides the topic and the key of each job, by its queue and its time, and enqueues it: the
+# Active Job adapter (active_job/queue_adapters/skep_adapter.rb) calls it. This part of skep/rails
+# needs the Kafka client; it is loaded when the adapter is chosen or a swarm runs jobs.
 #
 #   JobQueues.enqueue([job, another])   # => the jobs; raises EnqueueFailed
 require "active_job"

@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
-# Names the topics of jobs: one for each queue, one for each delay, and one for dead jobs. Pure.
+# Names the topics of jobs: one for each queue, one for each delay, and one for dead jobs.
+# JobQueues decides which of them a job goes to, and its key. Pure.
 #
 #   topics = JobTopics.new("jobs.", [5, 60])
 #   topics.of("mailers")   # => "jobs.mailers"

@@ -4,7 +4,7 @@
 #
 # ChangeCoordinator starts them, and refuses a second one. RollingUpdate is the state machine of the
 # first three; Reload (rolling_update.rb) and Refork say where its new mold comes from. Upgrade lets
-# the supervisor go on as another program in the same process.
+# the supervisor continue as another program in the same process.
 module Skep
   class Swarm
     module Rollout

@@ -5,7 +5,7 @@
 #
 #   launcher = Molds::MoldLauncher::Exec.new("swarm.rb")
 #   supervisor = Supervisor.new(launcher, observers: [Log::EventLog.new])
-#   code = supervisor.run          # blocks; the table of codes is in docs/reference/cli.md
+#   code = supervisor.run          # blocks; the table of codes is in docs/reference/exit_codes.md
 #   supervisor.failures            # => sentences, if the swarm couldn't boot
 #
 # It loads no user code, has one thread and waits only in its event loop. Nodes::NodePool manages

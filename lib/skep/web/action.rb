@@ -6,7 +6,7 @@ module Skep
     #
     #   Action.new(registry, request, session).perform   # => {"done" => "scale"}; RequestRefused
     #
-    # The server's error stream gets a line that says who did it.
+    # The server's error stream gets a line with the name of its user.
     class Action
       COMMANDS = %w[restart reload scale quiet stop backtraces].freeze
       private_constant :COMMANDS

@@ -16,7 +16,8 @@ require "skep/work/map/inline_executor"
 #
 #   Skep::Work::Map.new(orders, nodes: 4) { |order| invoice(order) }.run    # Skep.map
 #
-# The caller's thread sends chunks of items and collects reports with results (ForkExecutor).
+# The caller's thread sends chunks of items, collects reports with results, and gives the items of a
+# worker that died to others (ForkExecutor).
 # A worker process, the "node" of options and errors, runs the block (WorkerProcess). The items of
 # an Array reach it by the fork, other items are marshalled, and so are all results. Chunks grow
 # until one takes 2 ms and shrink when one takes more than 8 ms. While a worker processes a chunk,

@@ -61,6 +61,17 @@ module Skep
         end
       end
 
+      test "names the embedded broker where nothing can be deleted" do
+        write(["1", "IOError: away"])
+        letters do |dead|
+          [-> { dead.replay }, -> { dead.purge }].each do |action|
+            refused = assert_raises(DeletionRefused, &action)
+            assert_match(/, and nothing was written\. The embedded broker deletes/, refused.message)
+          end
+          assert_equal 1, dead.each.count
+        end
+      end
+
       test "a header's name may be any bytes" do
         write(["1", "IOError: \u00e9t\u00e9", { "h\xFF" => "v" }])
         letters do |dead|

@@ -32,7 +32,7 @@ module Skep
       end
 
       test "reports no outage of a cluster that answers, whatever librdkafka counts" do
-        assert @broker_outage.network_error?(ALL_DOWN)
+        assert @broker_outage.take_error(ALL_DOWN)
         assert_predicate @broker_outage, :suspected?
         wait_readable(@broker_outage.io)
         @broker_outage.broker_answered
@@ -43,7 +43,7 @@ module Skep
 
       test "reports an outage once no broker has answered for a while, and its end" do
         @broker.down!
-        @broker_outage.network_error?(ALL_DOWN)
+        @broker_outage.take_error(ALL_DOWN)
         IO.select(nil, nil, nil, @broker_outage.seconds_left || 0)
         2.times { @broker_outage.report_when_certain }
         @broker.up!

@@ -5,9 +5,10 @@ require "skep/kafka"
 require "skep/swarm"
 require "kafka/support/fake_node"
 require "kafka/support/pile"
+require "kafka/support/shared_broker"
 
-# Tests with a broker of their own: sources run in this process (`play`) or in forked ones
-# (`Member`).
+# Tests with a broker: sources run in this process (`play`) or in forked ones (`Member`). Each test
+# has an empty broker (SharedBroker).
 class KafkaCase < Skep::TestCase
   SECONDS = 15
   private_constant :SECONDS
@@ -59,20 +60,20 @@ class KafkaCase < Skep::TestCase
     end
   end
 
-  def setup
-    Skep::Kafka::EmbeddedBroker.check
+  def self.shares = :broker
+
+  # Before Leaks lists what is there.
+  def before_setup
+    SharedBroker.start
+    super
   rescue Skep::Kafka::MissingGem => e # without a compiler the gem can't be had
+    super
     missing e.message
   end
 
-  def teardown
-    @broker&.stop
-    @node&.close
-  end
+  def teardown = @node&.close
 
-  def broker(**topics)
-    @broker ||= Skep::Kafka::EmbeddedBroker.start(topics: topics.transform_keys(&:to_s))
-  end
+  def broker(**topics) = @broker ||= SharedBroker.with(topics.transform_keys(&:to_s))
 
   def options(**more)
     { kafka: @broker.settings, group: "readers", topics: "orders", retry_backoff: 0.01,

@@ -37,7 +37,7 @@ class HeapPageSlabTest < Skep::TestCase
     assert_equal "true", program(<<~RUBY)
       3.times { build(100_000) && GC.start }
       most = HeapPageSlab.bytes
-      20.times { build(100_000) && GC.start }
+      8.times { build(100_000) && GC.start }
       print HeapPageSlab.bytes < most * 2
     RUBY
   end

@@ -83,5 +83,8 @@ class ExampleScenario < Scenario
     File.write(file, text)
   end
 
-  def stop_well(swarm) = must("end with 0") { swarm.stop.exitstatus.zero? }
+  def stop_well(swarm)
+    status = swarm.stop
+    must("end with 0, not #{status}; #{swarm.account}") { status.success? }
+  end
 end

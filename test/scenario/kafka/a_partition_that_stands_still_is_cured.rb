@@ -2,86 +2,129 @@
 
 # A partition that has messages and from which nothing comes is reported and cured, within
 # stall_timeout and 5 s: a proxy swallows an answer to a fetch request, or something in the node
-# pauses the partition behind skep's back. Messages of the other partition are handled meanwhile or
-# after the cure, and none is lost. (STALLS=n for more.)
+# pauses the partition behind skep's back. And on an embedded cluster the partition's leader moves,
+# to another broker and back at once, after which librdkafka may stop fetching. Messages of the
+# other partition are handled meanwhile or after the cure, and none is lost. (STALLS=n for more.)
 require_relative "scenario"
 require_relative "support/tamper"
 
-STALLS = Integer(ENV.fetch("STALLS", "6"))
-TIMEOUT = 2 # seconds, stall_timeout
-FETCH = 1 # Kafka's number of the request
+class Stalls < KafkaScenario
+  STALLS = Integer(ENV.fetch("STALLS", "6"))
+  TIMEOUT = 2 # seconds, stall_timeout
+  FETCH = 1 # Kafka's number of the request
 
-KafkaScenario.play do
-  tamper = Tamper.before(broker, client: "reader").tap { |one| at_end { one.close } }
-  orders = topic("orders", 2)
-  swarm = run_swarm(<<~RUBY)
-    require "skep/kafka"
-    kafka = { "bootstrap.servers": "#{broker.address}", "client.id": "reader" }
-    source = Skep::Kafka::Source.new(kafka:, group: "orders", topics: "#{orders}",
-                                     stall_timeout: #{TIMEOUT}, commit_interval: 0.1)
+  # An embedded cluster, with what `feed` asks of a real broker.
+  EmbeddedCluster = Struct.new(:address)
 
-    def pause(topic, partition)
-      bindings = Skep::Kafka::Librdkafka::Bindings
-      unless bindings.respond_to?(:pause_partitions)
-        bindings.attach_function(:pause_partitions, :rd_kafka_pause_partitions,
-                                 %i[pointer pointer], :int)
-      end
-      consumer = ObjectSpace.each_object(Skep::Kafka::Consumer).find { |one| !one.closed? }
-      Skep::Kafka::Librdkafka::TopicPartitionList.make([[topic, partition]]) do |list|
-        bindings.pause_partitions(consumer.handle, list.pointer)
+  def play_out
+    @fed = 0
+    @latencies = []
+    @cures = Hash.new(0)
+    paused_or_swallowed(STALLS - (STALLS / 3))
+    moved(STALLS / 3)
+    must("lose no message") { keys.uniq.size == @fed }
+    range = @latencies.minmax.map { |seconds| seconds.round(1) }.join(" to ")
+    puts "#{STALLS} times, #{@cures.map { |pair| pair.join(": ") }.join(", ")}; " \
+         "from a message to its handling #{range} s"
+  end
+
+  private
+
+  def paused_or_swallowed(times)
+    tamper = Tamper.before(broker, client: "reader").tap { |one| at_end { one.close } }
+    begin_reading(topic("orders", 2), "bootstrap.servers": broker.address, "client.id": "reader")
+    times.times do |number|
+      if number.even?
+        give("pause", 0)
+        cured("paused")
+      else
+        tamper.next(FETCH, :swallowed)
+        must("swallow an answer") { tamper.await(20) }
+        cured("swallowed")
       end
     end
+    stalled = @swarm.events.count { |event| event["event"] == "kafka_stalled" }
+    must("report each stall, not #{stalled}") { stalled >= times }
+    stop
+  end
 
-    Skep.swarm "orders", nodes: 1, liveness_timeout: 60 do |swarm|
-      swarm.work(source) do |batch, _|
-        batch.each do |message|
-          pause(message.topic, message.partition) if message.key == "pause"
-          File.write("#{file}", "\#{message.payload}\\n", mode: "a")
+  # Without its leader's answer it may stand still, or go on.
+  def moved(times)
+    cluster = Skep::Kafka::EmbeddedBroker.start(topics: { "moved" => 2 }, nodes: 2)
+    at_end { cluster.stop }
+    @broker = EmbeddedCluster.new(cluster.bootstrap_servers)
+    begin_reading("moved", cluster.settings.merge("session.timeout.ms" => 20_000))
+    times.times do
+      before = ended
+      [2, 1].each { |leader| cluster.lead("moved", 0, leader) }
+      handled_in_time
+      @cures[ended > before ? "moved, stood still" : "moved, went on"] += 1
+    end
+    stop
+  end
+
+  def begin_reading(topic, kafka)
+    @topic = topic
+    @swarm = run_swarm(source(kafka))
+    @swarm.await("kafka_rebalance") { |event| event["partitions"].any? }
+    give("k", 0, 1)
+  end
+
+  def stop
+    must("stop with 0; #{@swarm.account}") { @swarm.stop.exitstatus == 0 }
+  end
+
+  # Produces a message in each of these partitions, and waits until all are handled.
+  def give(key, *partitions)
+    feed(@topic, partitions.map { |partition| [key, (@fed += 1).to_s, partition] })
+    await_keys(@fed, seconds: TIMEOUT + 30)
+  end
+
+  # Produces a message in the stalled partition, and waits until it is handled and reported.
+  def cured(kind)
+    handled_in_time
+    ended = @swarm.await("kafka_stall_ended") { |event| event["partition"].zero? }
+    @cures["#{kind}, #{ended["cure"]}"] += 1
+  end
+
+  def handled_in_time
+    began = Skep::OS.now
+    give("k", 0, 1)
+    @latencies << (seconds = Skep::OS.now - began)
+    bound = Patience.of(TIMEOUT + 5)
+    must("go on within #{bound} s, not #{seconds.round(1)} s") { seconds < bound }
+  end
+
+  def ended = @swarm.events.count { |event| event["event"] == "kafka_stall_ended" }
+
+  def source(kafka)
+    <<~RUBY
+      require "skep/kafka"
+      source = Skep::Kafka::Source.new(kafka: #{kafka.inspect}, group: "readers", topics: "#{@topic}",
+                                       stall_timeout: #{TIMEOUT}, commit_interval: 0.1)
+
+      def pause(topic, partition)
+        bindings = Skep::Kafka::Librdkafka::Bindings
+        unless bindings.respond_to?(:pause_partitions)
+          bindings.attach_function(:pause_partitions, :rd_kafka_pause_partitions,
+                                   %i[pointer pointer], :int)
+        end
+        consumer = ObjectSpace.each_object(Skep::Kafka::Consumer).find { |one| !one.closed? }
+        Skep::Kafka::Librdkafka::TopicPartitionList.make([[topic, partition]]) do |list|
+          bindings.pause_partitions(consumer.handle, list.pointer)
         end
       end
-    end
-  RUBY
-  swarm.await("kafka_rebalance") { |event| event["partitions"].any? }
 
-  fed = 0
-  more = lambda do |key, *partitions|
-    items = partitions.map { |partition| [key, (fed += 1).to_s, partition] }
-    feed(orders, items)
+      Skep.swarm "readers", nodes: 1, liveness_timeout: 60 do |swarm|
+        swarm.work(source) do |batch, _|
+          batch.each do |message|
+            pause(message.topic, message.partition) if message.key == "pause"
+            File.write("#{file}", "\#{message.payload}\\n", mode: "a")
+          end
+        end
+      end
+    RUBY
   end
-  handled = ->(count) { await_keys(count, seconds: TIMEOUT + 30) }
-  latencies = []
-  cures = Hash.new(0)
-  # Produces a message in the stalled partition, and waits until it is handled and reported.
-  cured = lambda do |kind|
-    began = Skep::OS.now
-    more.call("k", 0, 1)
-    handled.call(fed)
-    latencies << (Skep::OS.now - began)
-    ended = swarm.await("kafka_stall_ended") { |event| event["partition"].zero? }
-    cures["#{kind} #{ended["cure"]}"] += 1
-  end
-
-  more.call("k", 0, 1)
-  handled.call(fed)
-  STALLS.times do |number|
-    if number.even?
-      more.call("pause", 0)
-      handled.call(fed)
-      cured.call("paused")
-    else
-      tamper.next(FETCH, :swallowed)
-      must("swallow an answer") { tamper.await(20) }
-      cured.call("swallowed")
-    end
-  end
-
-  stalled = swarm.events.select { |event| event["event"] == "kafka_stalled" }
-  must("report each stall, not #{stalled.size}") { stalled.size >= STALLS }
-  bound = Patience.of(TIMEOUT + 5)
-  must("cure each within #{bound} s, not #{latencies.max.round(1)} s") { latencies.max < bound }
-  must("lose no message") { keys.uniq.size == fed }
-  must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus == 0 }
-  range = latencies.minmax.map { |seconds| seconds.round(1) }.join(" to ")
-  puts "#{STALLS} stalls, #{cures.map { |pair| pair.join(": ") }.join(", ")}; " \
-       "from a message to its handling #{range} s"
 end
+
+Stalls.play { play_out }

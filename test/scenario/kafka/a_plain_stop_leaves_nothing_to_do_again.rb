@@ -4,8 +4,9 @@ require_relative "scenario"
 
 # Four nodes are stopped under load and started again: no message is handled twice. On the embedded
 # broker, or on a real one with SKEP_KAFKA_BROKER. ROUNDS: how often. While a group changes, the
-# embedded broker refuses commits, so there a group waits for all its nodes before it begins, and
-# what the second swarm does twice, as one of its nodes was late, is only printed.
+# embedded broker refuses commits, so there a group waits for all its nodes before it begins. And a
+# node that asks for its assignment after the leader has to join again: as an answer takes 50 ms,
+# the leader, which asks for the metadata before, is the last.
 class PlainStop < KafkaScenario
   ROUNDS = Integer(ENV.fetch("ROUNDS", "3"))
   PARTITIONS = 8
@@ -30,7 +31,8 @@ class PlainStop < KafkaScenario
     return super unless PlainStop.embedded?
 
     @broker ||= begin
-      embedded = Skep::Kafka::EmbeddedBroker.start(rebalance_delay: Patience.of(2))
+      embedded = Skep::Kafka::EmbeddedBroker.start(rebalance_delay: Patience.of(2),
+                                                   round_trip_time: 0.05)
       at_end { embedded.stop }
       Embedded.new(embedded)
     end
@@ -62,7 +64,6 @@ class PlainStop < KafkaScenario
 
   def start(topic, number)
     kafka = PlainStop.embedded? ? broker.settings : { "group.instance.id" => nil }
-    kafka["partition.assignment.strategy"] = "cooperative-sticky" if ENV["COOP"].to_s == "1"
     run_swarm(reader(topic, nodes: 4, group: "readers#{number}", kafka:, more: ", max_messages: 20",
                             body: "IO.select(nil, nil, nil, 0.01 + rand(0.1))"))
   end
@@ -73,7 +74,6 @@ class PlainStop < KafkaScenario
               by_the_second: after.size - after.uniq.size }
     failed = swarm.events.count { |event| event["event"] == "kafka_commit_failed" }
     puts "round #{number}: twice #{twice}, commits that failed in the first: #{failed}"
-    twice = twice.except(:by_the_second) if PlainStop.embedded?
     twice.values.sum
   end
 

@@ -60,6 +60,7 @@ class Matrix < KafkaScenario
     follow(deeds, MESSAGES)
     await_commits(name, deeds)
     deeds.swarms.each do |swarm|
+      swarm.follow("it hears signals") { swarm.events.any? } # it may have just been started again
       must("stop with 0; #{swarm.account}") { swarm.stop.exitstatus.zero? }
     end
     judge(name, deeds, Skep::OS.now - began)

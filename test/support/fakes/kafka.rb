@@ -62,8 +62,7 @@ module Fakes
   end
   stands_for Producer, "Skep::Kafka::Producer", controls: %i[close_timeout]
 
-  # Records what a worker's producer is asked for. answer: of await_deliveries, an exception is
-  # raised.
+  # Records what a worker's producer is asked for. answer: of end_batch, an exception is raised.
   class Outputs
     attr_reader :sealed, :aborted
 
@@ -74,7 +73,7 @@ module Fakes
     def transactional? = @atomic
     def abort_batch = @aborted = true
 
-    def await_deliveries(_partition, offset)
+    def end_batch(_partition, offset)
       @sealed = offset
       @answer.is_a?(Exception) ? raise(@answer) : @answer
     end

@@ -5,18 +5,20 @@ require "json"
 
 module TestSuite
   # How long each test took when it last ran: read from a file, and written to it after a run. The
-  # file may be missing; it names only tests that take a while.
+  # file names only tests that take a while. A new machine has none: there slow_tests.json names the
+  # slowest tests (`rake slow_tests` writes it).
   class Durations < Minitest::AbstractReporter
     SHORT = 0.05 # seconds: a test that takes less isn't written
-    UNKNOWN = 1.0 # seconds that a test is taken for when there is no file
-    private_constant :SHORT, :UNKNOWN
+    SLOW = 1.0 # seconds: a test that takes less isn't in slow_tests.json
+    SLOW_TESTS = File.expand_path("slow_tests.json", __dir__)
+    private_constant :SHORT
 
     def initialize(path)
       super()
       @path = path
-      @seconds = read
-      @default = @seconds ? SHORT : UNKNOWN
-      @seconds ||= {}
+      @seconds = read(path)
+      @default = @seconds ? SHORT : SLOW / 2
+      @seconds ||= read(SLOW_TESTS) || {}
     end
 
     def of(class_name, test_name) = @seconds.fetch("#{class_name}##{test_name}", @default)
@@ -36,8 +38,8 @@ module TestSuite
 
     private
 
-    def read
-      JSON.parse(File.read(@path))
+    def read(path)
+      JSON.parse(File.read(path))
     rescue Errno::ENOENT, JSON::ParserError
       nil
     end

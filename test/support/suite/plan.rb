@@ -1,8 +1,9 @@
 # frozen_string_literal: true
 
 module TestSuite
-  # A part of one class's tests, which one worker runs in one go.
-  Unit = Struct.new(:path, :class_name, :tests, :seconds, :alone, keyword_init: true) do
+  # A part of one class's tests, which one worker runs in one go. shares: what its worker keeps
+  # running for the next unit that shares it; nil for nothing.
+  Unit = Struct.new(:path, :class_name, :tests, :seconds, :alone, :shares, keyword_init: true) do
     # What is left of it when these tests have run.
     def without(names) = dup.tap { |unit| unit.tests = tests - names }
   end
@@ -77,7 +78,8 @@ module TestSuite
     def unit(test_class, tests)
       seconds = tests.sum { |name| @durations.of(test_class.name, name) }
       Unit.new(path: path(test_class.name), class_name: test_class.name, tests:, seconds:,
-               alone: test_class.respond_to?(:alone?) && test_class.alone?)
+               alone: test_class.respond_to?(:alone?) && test_class.alone?,
+               shares: test_class.respond_to?(:shares) ? test_class.shares : nil)
     end
   end
 end

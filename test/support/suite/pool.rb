@@ -4,9 +4,9 @@ require "rbconfig"
 require "support/suite/wire"
 
 module TestSuite
-  # Runs units in worker processes. A worker gets the next unit when it has finished one. Units that
-  # must run alone come last, one at a time. A worker that ends too early fails the test that it was
-  # running, and is replaced.
+  # Runs units in worker processes. A worker gets the next unit when it has finished one, one that
+  # shares the same if there is any. Units that must run alone come last, one at a time. A worker
+  # that ends too early fails the test that it was running, and is replaced.
   class Pool
     ENDING = 30 # seconds for the workers to end, once they have no more to do or are signalled
     private_constant :ENDING
@@ -57,7 +57,7 @@ module TestSuite
       private
 
       def start(commands, results, options)
-        spawn(RbConfig.ruby, "-w", "-Ilib", "-Itest", PROGRAM,
+        spawn(Processes::BUNDLER, RbConfig.ruby, "-w", "-Ilib", "-Itest", PROGRAM,
               commands.fileno.to_s, results.fileno.to_s, *options,
               in: File::NULL, commands => commands, results => results)
       end
@@ -118,8 +118,13 @@ module TestSuite
 
     def feed
       idle = @members.each_value.reject(&:busy?)
-      idle.shift.give(@together.shift) while idle.any? && @together.any?
+      idle.shift.then { |member| member.give(next_for(member)) } while idle.any? && @together.any?
       idle.first.give(@alone.shift) if @alone.any? && idle.size == @members.size && idle.any?
+    end
+
+    def next_for(member)
+      same = member.last && @together.index { |unit| unit.shares == member.last.shares }
+      @together.delete_at(same || 0)
     end
 
     def wait(results, seconds = nil)

@@ -76,9 +76,13 @@ module Skep
           true
         end
 
-        # Found by their titles; a warm mold may be the child of another.
+        # Found by their titles; a warm mold may be the child of another. A process that a mold has
+        # just forked has that mold's title, and is none.
         def molds
-          family.select { |pid| title(pid).match?(/ mold \d/) }
+          family.select do |pid|
+            title = title(pid)
+            title.match?(/ mold \d/) && title(stat(pid)&.last) != title
+          end
         end
 
         def helper

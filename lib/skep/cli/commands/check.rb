@@ -48,7 +48,8 @@ module Skep
           warnings.each { |sentence| err.puts("skep: #{file}: warning: #{sentence}") }
           return ExitCode::CONFIGURATION if errors.any?
 
-          out.puts("#{file}: swarm #{config.name}, #{config.placement.size} nodes, good to run")
+          nodes = UI::Humanize.counted(config.placement.size, "node")
+          out.puts("#{file}: swarm #{config.name}, #{nodes}, good to run")
           0
         end
       end

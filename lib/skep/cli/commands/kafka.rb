@@ -268,7 +268,7 @@ module Skep
             raise UsageError, "missing argument: COMMAND: #{usage}" if @command.empty?
 
             ::Skep::Kafka::EmbeddedBroker.check
-            CLI::Kafka::EmbeddedBrokerRun.new(topics, @command, input: $stdin).run
+            CLI::Kafka::EmbeddedBrokerRun.new(topics, @command, input: $stdin, err:).run
           end
         end
 

@@ -15,9 +15,15 @@ module Skep
                     "skep run swarm.rb --pidfile /run/billing.pid",
                     "skep run --inline swarm.rb"].freeze
 
+        # `skep upgrade` begins the command line with the number of a descriptor, whose state this
+        # program continues with. It's no option for users, and so --help doesn't show it.
+        HANDED_OVER = /\A--handed-over=(\d+)\z/
+        private_constant :HANDED_OVER
+
         def initialize(argv, out:, err:)
-          @argv = argv
-          super
+          @handed_over = argv.first.to_s[HANDED_OVER, 1]&.to_i
+          @argv = @handed_over ? argv.drop(1) : argv
+          super(@argv, out:, err:)
         end
 
         private
@@ -30,7 +36,6 @@ module Skep
           parser.on("--inline", "one node's work in the foreground, no fork") do
             options[:inline] = true
           end
-          declare_state_file(parser)
         end
 
         def declare_options(parser)
@@ -45,12 +50,6 @@ module Skep
           set(parser, "--stop-timeout SECONDS", Float, "how long a node may take to stop")
         end
 
-        # The state of the program before this one is in the descriptor of that number.
-        def declare_state_file(parser)
-          what = "used by `skep upgrade`: continue with this descriptor's state"
-          parser.on("--handed-over FD", Integer, what) { |fd| options[:handed_over] = fd }
-        end
-
         def set(parser, flag, type, what)
           key = flag.split.first.delete_prefix("--").tr("-", "_")
           parser.on(flag, type, what) { |value| overrides[key] = value }
@@ -59,7 +58,7 @@ module Skep
         def overrides = options[:overrides] ||= {}
 
         def perform
-          return resume if options[:handed_over]
+          return resume if @handed_over
 
           runner = options[:inline] ? inline : supervisor
           code = runner.run
@@ -71,7 +70,7 @@ module Skep
         end
 
         def resume
-          state_file = Swarm::Rollout::Upgrade::StateFile.read(options[:handed_over])
+          state_file = Swarm::Rollout::Upgrade::StateFile.read(@handed_over)
           return supervisor.resume(state_file) unless state_file.trial?
 
           supervisor([]).resume(state_file).tap do |code|
@@ -87,10 +86,7 @@ module Skep
 
         # The arguments of the program that replaces this one in an upgrade. They name the file: the
         # default may be another one by then.
-        def next_arguments(file)
-          given = @argv.drop(@argv.first.to_s.start_with?("--handed-over=") ? 1 : 0)
-          named? ? given : [file, *given]
-        end
+        def next_arguments(file) = named? ? @argv : [file, *@argv]
 
         def pidfile = @pidfile ||= options[:pidfile]&.then { |path| Pidfile.new(path) }
 

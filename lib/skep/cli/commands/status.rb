@@ -123,7 +123,9 @@ module Skep
 
         def row(node)
           memory = node["memory"] || {}
-          [node["id"], node["pid"], node["mold"], node["state"], node["assigned"],
+          # Work that isn't Kafka's need not say that it is assigned.
+          assigned = node["assigned"] || (false if node["work"].key?("group"))
+          [node["id"], node["pid"], node["mold"], node["state"], assigned,
            node["restarts"], mib(memory["uss"]), mib(memory["shared"]),
            node["beat_age"] && "#{node["beat_age"].round(1)}s", node["work"]["done"],
            node["last_exit"] && UI::Humanize.exit_reason(node["last_exit"])]

@@ -8,21 +8,22 @@ module Skep
       # its partitions in turn.
       #
       #   command = ["skep", "run", "swarm.rb"]
-      #   EmbeddedBrokerRun.new(["orders:8", "orders.dead"], command, input: $stdin).run
+      #   EmbeddedBrokerRun.new(["orders:8"], command, input: $stdin, err: $stderr).run
       #
       # The command gets the address in BROKERS and, as JSON, all of librdkafka's settings for it in
-      # KAFKA. It has a process group of its own, so that it gets a terminal's signals once, from
-      # us.
+      # KAFKA; a line on stderr shows the address, for other terminals. The command has a process
+      # group of its own, so that it gets a terminal's signals once, from us.
       class EmbeddedBrokerRun
         PARTITIONS = 4
         SIGNALS = %w[INT TERM QUIT HUP].freeze
         TOPIC = /\A([\w.-]+)(?::([1-9]\d*))?\z/
         private_constant :PARTITIONS, :SIGNALS, :TOPIC
 
-        def initialize(topics, command, input:)
+        def initialize(topics, command, input:, err:)
           @topics = topics.to_h { |text| topic(text) }
           @command = command
           @input = input
+          @err = err
           @rest = +""
           @sent = 0
         end
@@ -30,6 +31,7 @@ module Skep
         # Runs the command to its end and returns its exit code.
         def run
           @broker = ::Skep::Kafka::EmbeddedBroker.start(topics: @topics)
+          @err.puts("skep: embedded broker at #{@broker.bootstrap_servers}")
           @seeder = ::Skep::Kafka::Testing::TopicSeeder.new(@broker.bootstrap_servers,
                                                             @topics.keys.first)
           @signals = Swarm::Runtime::SelfPipe.new(SIGNALS)

@@ -5,6 +5,7 @@
 #   Humanize.bytes(12_900_000)      # => "12.3M"
 #   Humanize.rate(1234.5)           # => "1234"
 #   Humanize.count(12_345_678)      # => "12.3M": millions
+#   Humanize.counted(1, "node")     # => "1 node"
 #   Humanize.duration(93_784)       # => "1d 2h"
 #   Humanize.exit_reason({ "signal" => "KILL", "reason" => "oom" })    # => "SIGKILL oom"
 module Skep
@@ -37,6 +38,8 @@ module Skep
 
           count < 1_000_000 ? "#{count / 1000}k" : "#{(count / 1e6).round(1)}M"
         end
+
+        def counted(count, noun) = "#{count} #{noun}#{"s" unless count == 1}"
 
         # The two greatest units of it.
         def duration(seconds)

@@ -13,7 +13,7 @@
 # and the group's `lag` is the sum of the others.
 #
 # It isn't the lag that `skep status` and the metrics page show: a node counts that from what it has
-# done, committed or not (Metrics::PartitionMetrics).
+# done, committed or not (Metrics::PartitionMetrics, in consumer_metrics.rb).
 #
 # Sends four requests: for the group's coordinator, its members, its committed offsets, and the end
 # offsets (to each broker that leads one of the partitions).
@@ -32,7 +32,9 @@ module Skep
         def to_h
           group = description || Librdkafka::AdminRequests::GroupDescription::NONE
           committed = committed_offsets
-          raise UnknownGroup.new(group: @group, brokers:) if committed.empty? && group.dead?
+          if committed.empty? && group.dead?
+            raise UnknownGroup.new(group: @group, brokers:, describable: @describable)
+          end
 
           rows = rows(committed, group.members)
           { group: @group, state: group.state, assignor: group.assignor,
@@ -58,7 +60,9 @@ module Skep
           code, found = request(:describe_group, @group) do |event|
             Librdkafka::AdminRequests.group_description_in(event)
           end
-          check(code, Librdkafka::ErrorCode::GROUP_ID_NOT_FOUND, *Librdkafka::ErrorCode::UNSUPPORTED)
+          unsupported = Librdkafka::ErrorCode::UNSUPPORTED
+          check(code, Librdkafka::ErrorCode::GROUP_ID_NOT_FOUND, *unsupported)
+          @describable = !unsupported.include?(code)
           found
         end
 

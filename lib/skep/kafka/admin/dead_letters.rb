@@ -155,7 +155,7 @@ module Skep
           raise ArgumentError, "rate: must be letters a second, more than 0 (got #{rate.inspect})"
         end
 
-        # A topic that was deleted would be made again by the brokers, and nobody would read it.
+        # Brokers would make a deleted topic again, and no consumer would read it.
         def known?(letter)
           topic, partition = letter.topic, letter.partition
           return false if topic.nil? || partition.nil? || topic == @scan.topic

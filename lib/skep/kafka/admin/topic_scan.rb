@@ -15,7 +15,7 @@ module Skep
     module Admin
       class TopicScan
         LIMIT = 500 # messages of a read
-        SILENCE = 1.0 # seconds without messages, after which somebody may have deleted them
+        SILENCE = 1.0 # seconds without messages, after which they may have been deleted
         NESTED = "a scan of %s is in progress: end it first (collect what it yields)"
         GROUP = "skep.topic-scan" # librdkafka's consumers have a name, even without a group
         private_constant :LIMIT, :SILENCE, :NESTED, :GROUP
@@ -64,7 +64,8 @@ module Skep
             raise unreachable
           return if code.zero?
 
-          raise DeletionRefused.new(topic:, cause: Librdkafka::Bindings.err2str(code))
+          raise DeletionRefused.new(topic:, cause: Librdkafka::Bindings.err2str(code),
+                                    deletes: !Librdkafka::ErrorCode::UNSUPPORTED.include?(code))
         ensure
           answers&.close
         end

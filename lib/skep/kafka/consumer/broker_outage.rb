@@ -5,10 +5,10 @@
 # broker answers.
 #
 #   broker_outage = BrokerOutage.new(settings:, consumer:, report:)
-#   broker_outage.network_error?(event)   # true for a connection error, which this handles
+#   broker_outage.take_error(event)     # true if it is part of an outage, and needs no other report
 #   broker_outage.io                      # readable when a broker has answered; nil otherwise
 #   broker_outage.broker_answered         # the outage is over
-#   broker_outage.no_answer(code)         # to a request, while nobody reads librdkafka's events
+#   broker_outage.no_answer(code)         # to a request, while librdkafka's events aren't read
 #   broker_outage.seconds_left            # until `report_when_certain` has to report; nil otherwise
 #
 # An outage is reported only after no broker has answered for some seconds: librdkafka counts a
@@ -30,7 +30,9 @@ module Skep
           @report = report
         end
 
-        def network_error?(event)
+        # Returns true if the error is part of an outage. If all brokers are down, finds out whether
+        # it is one.
+        def take_error(event)
           return false unless Librdkafka::ErrorCode::CONNECTION.include?(event.code)
 
           if event.code == Librdkafka::ErrorCode::ALL_BROKERS_DOWN

@@ -227,7 +227,7 @@ module Skep
           advice = event.no_token? ? NO_TOKEN : AuthorizationError.advice(event.code)
           return @report.error(event, name: :kafka_unauthorized, hint: advice) if advice
 
-          @broker_outage.network_error?(event) || @report.error(event)
+          @broker_outage.take_error(event) || @report.error(event)
         end
 
         # librdkafka commits nothing any more after a fatal error.

@@ -1,12 +1,13 @@
 # frozen_string_literal: true
 
-# Says whether a stopping node keeps its place in its group, and when one that doesn't, and whose
-# handler doesn't return, leaves: shortly before stop_timeout, when it is killed. A killed node
-# can't leave, so its partitions would wait for the end of its session.
+# Says whether a stopping node keeps its place in its group, as a static member, or leaves the group
+# for good. A node leaves at its end. But if a handler doesn't return, it leaves shortly before
+# stop_timeout: then it is killed, and a killed node can't leave, so its partitions would wait for
+# the end of its session.
 #
 #   leave_policy = LeavePolicy.new(node:, consumer:, leave_on_stop: false)
 #   leave_policy.keeps_place?
-#   leave_policy.io; leave_policy.seconds_left   # readable, or over: ask due?
+#   leave_policy.io; leave_policy.seconds_left   # once io is readable, or no second is left:
 #   leave_policy.due?
 #   leave_policy.begin_leave   # => seconds that leaving may take; not due any more
 #   leave_policy.close

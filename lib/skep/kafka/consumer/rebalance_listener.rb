@@ -57,7 +57,8 @@ module Skep
           report_rebalance("assigned", list.keys)
         end
 
-        # Kafka waits for this member for max.poll.interval.ms, in each of its rebalance protocols.
+        # Waits up to `rebalance_wait` for the handlers, by default 0.8 of max.poll.interval.ms, for
+        # which Kafka waits for this member, in each of its rebalance protocols.
         # Scheduler#ask_back ends batches in progress early: `Batch#each` stops, `mark` is false.
         def partitions_revoked(list)
           @lost = lost = @consumer.lost?
@@ -200,7 +201,7 @@ module Skep
 
         OVERLAP = "a handler still processes messages of this revoked partition"
         REVOKED = "After `timeout_in` seconds another node processes the same messages. Check " \
-                  "batch.revoked? in the handler, or raise max.poll.interval.ms"
+                  "batch.revoked? in the handler, or raise max.poll.interval.ms and rebalance_wait"
         private_constant :OVERLAP, :REVOKED
 
         # Commits, and tries again while there is no coordinator, until the deadline, or as long as

@@ -58,7 +58,7 @@ module Skep
           failures = item.failures # before split_failed_key, which may begin a new FailureCount
           known = !at.nil? || item.batch.size == 1
           item.split_failed_key(at, wait: batch.first_offset == at)
-          return try_again(item, error, failures) unless last?(item, error)
+          return try_again(item, error, failures) unless last_try?(item, error)
 
           give_up(item, error, failures, known:)
         end
@@ -156,7 +156,7 @@ module Skep
 
         # Returns true if the batch isn't tried as a whole again. An error that only the cluster
         # causes is retried forever.
-        def last?(item, error)
+        def last_try?(item, error)
           return false if error.is_a?(OutputFailed) && error.passing?
 
           case verdict(error)

@@ -9,7 +9,7 @@
 #   lag_offsets.update(metrics, now, { ["orders", 3] => 1234 })   # an end that is known
 #   lag_offsets.start_of(key); lag_offsets.end_of(key)      # offsets; nil: not known
 #   lag_offsets.schedule(metrics, now)   # after the metrics were updated
-#   lag_offsets.due                      # when to update again; nil: not by itself
+#   lag_offsets.due                      # when to update again; nil: only on demand
 #
 # The end is the high watermark that librdkafka has cached from the last fetch, without a request.
 # But nothing is fetched for hours while enough of a partition is queued here: an end offset that
@@ -54,8 +54,7 @@ module Skep
           return unless @due && @due <= now
 
           request_unknown(metrics, now) if @unknown_due && @unknown_due <= now
-          behind = behind(metrics)
-          request_ends(behind, now) if behind.any? { |key| old_at(key) <= now }
+          request_ends(behind(metrics), now) if ends_due(metrics)&.<=(now)
         end
 
         def start_of(key) = @starts[key]&.offset
@@ -69,7 +68,7 @@ module Skep
             @unknown_due = nil
             @retry_after = SOON
           end
-          @due = [*@unknown_due, *behind(metrics).map { |key| old_at(key) }].min
+          @due = [*@unknown_due, *ends_due(metrics)].min
         end
 
         def inspect = "#<Skep::Kafka::Metrics::LagOffsets partitions=#{@ends.size}>"
@@ -113,7 +112,11 @@ module Skep
         end
 
         def behind(metrics) = metrics.filter_map { |key, one| key if one.lag.to_i.positive? }
-        def old_at(key) = @ends[key].then { |known| known.at + known.wait }
+
+        # When the first end with unfinished messages before it is too old, in monotonic seconds.
+        def ends_due(metrics)
+          behind(metrics).map { |key| @ends[key].then { |known| known.at + known.wait } }.min
+        end
 
         def request_ends(keys, now)
           found = @consumer.ends(keys, TIMEOUT)

@@ -15,7 +15,7 @@
 #
 # Each partition has its own librdkafka queue. One that isn't read, because its batch is in progress
 # or in backoff, delays no other, and needs no pause in librdkafka: WorkItem (work_item.rb) says
-# when it may go on, BackoffQueue (there, too) keeps it until then, and Scheduler#wake_ready resumes
+# when it may continue, BackoffQueue (there, too) keeps it until then; Scheduler#wake_ready resumes
 # it. When messages come into the empty queue, librdkafka writes the partition's id into the wakeup
 # pipe.
 module Skep

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# Has Ruby's heap grow by free slots for what a node that reads much makes: a Message and its
+# Has Ruby's heap grow by free object slots for what a node that reads much makes: a Message and its
 # payload for each message, garbage a moment later.
 #
 #   FreeSlots.make_for(batch)   # a worker calls it once it has processed FreeSlots::MESSAGES

@@ -7,7 +7,7 @@
 #   item.next_batch           # the batch is done
 #   item.marked = 41          # the batch's messages up to that offset are done
 #   item.drop_marked          # continues with the messages after the mark
-#   item.back_off(0.2)        # it is retried after so many seconds; other items go on
+#   item.back_off(0.2)        # it is retried after so many seconds; other items continue
 #   item.back_off(9, awaiting: OS.now)   # or when others succeed that began after that time
 #
 # It holds what is to be tried and how often that failed, and decides nothing. BackoffQueue

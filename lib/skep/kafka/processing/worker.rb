@@ -240,7 +240,7 @@ module Skep
       # | it is doubtful whether the group still knows this node | PartitionOwnership |
       #
       # In a transactional source a batch's offset isn't stored:
-      # TransactionalProducer#await_deliveries commits it with the output, and #commit does nothing.
+      # TransactionalProducer#end_batch commits it with the output, and #commit does nothing.
       # A commit at a revocation or at the stop only repeats offsets that transactions have
       # committed. It leaves out a partition whose transaction has no answer yet
       # (AssignedPartition#in_doubt?).
@@ -282,7 +282,7 @@ module Skep
         # Raises OutputFailed if output messages weren't delivered.
         def batch_done(item)
           batch = item.batch
-          delivered = @outputs.await_deliveries(item.partition, item.last_offset)
+          delivered = @outputs.end_batch(item.partition, item.last_offset)
           return report_undone(batch) unless delivered
 
           suspects = @crash_suspects.any?
@@ -299,7 +299,7 @@ module Skep
         def batch_ended_early(item, offset)
           batch = item.batch
           return @outputs.abort_batch if offset < batch.first_offset
-          return report_undone(batch) unless @outputs.await_deliveries(item.partition, offset)
+          return report_undone(batch) unless @outputs.end_batch(item.partition, offset)
 
           stored = @scheduler.mark(item, offset)
           report_late(stored, batch, last_offset: offset)
@@ -310,7 +310,7 @@ module Skep
         # fails, the next message moves it.
         def skip_to(item)
           partition = item.partition
-          return unless @outputs.await_deliveries(partition, item.last_offset)
+          return unless @outputs.end_batch(partition, item.last_offset)
 
           @scheduler.complete(item)
           @metrics.moved
@@ -346,7 +346,7 @@ module Skep
         private
 
         def store_mark(item, offset)
-          delivered = @outputs.await_deliveries(item.partition, offset)
+          delivered = @outputs.end_batch(item.partition, offset)
           raise PartitionLost.new(partition: item.partition.to_s) unless delivered
 
           @scheduler.mark(item, offset)

@@ -7,7 +7,7 @@
 #   handler_producer = HandlerProducer.new(renewable_producer, node)
 #   handler_producer.begin_batch                           # the handler is called now
 #   handler_producer.produce("out", "payload")
-#   handler_producer.await_deliveries(partition, offset)   # raises DeliveryFailed for failures
+#   handler_producer.end_batch(partition, offset)          # raises DeliveryFailed for failures
 #   handler_producer.abort_batch                           # the handler raised
 #
 # A failure that the handler has seen itself (its `wait` raised) doesn't fail the batch.
@@ -49,7 +49,7 @@ module Skep
 
         # Called by the worker.
 
-        # Returns true if await_deliveries commits the offset of the batch, too.
+        # Returns true if end_batch commits the offset of the batch, too.
         def transactional? = false
 
         def begin_batch
@@ -59,7 +59,7 @@ module Skep
 
         # Waits for the messages of the batch up to that offset; returns true. Once it has raised,
         # it raises the same error until the next begin_batch.
-        def await_deliveries(_partition, _offset)
+        def end_batch(_partition, _offset)
           raise @batch_error if @batch_error
 
           handles = take_handles

@@ -9,7 +9,7 @@
 #   producer.init_transactions                     # fences the previous producer with this id
 #   producer.begin_batch                           # the handler is called now
 #   producer.produce("out", "payload")
-#   producer.await_deliveries(partition, offset)   # commits; false if the partition was lost
+#   producer.end_batch(partition, offset)          # commits; false if the partition was lost
 #   producer.abort_batch                           # the handler raised
 #
 # The broker accepts the offset only from a member of the group's current generation (KIP-447): a
@@ -65,7 +65,7 @@ module Skep
         end
 
         # Commits the transaction, with the offset. Returns false if the partition was lost.
-        def await_deliveries(partition, offset)
+        def end_batch(partition, offset)
           raise @batch_error if @batch_error
 
           partition.in_doubt = true # commit no offset outside of the transaction

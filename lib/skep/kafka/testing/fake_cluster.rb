@@ -126,7 +126,7 @@ module Skep
           @begun = [] if @transactional
         end
 
-        def await_deliveries(_partition, _offset)
+        def end_batch(_partition, _offset)
           @produced.concat(@begun.to_a)
           @begun = nil
           true

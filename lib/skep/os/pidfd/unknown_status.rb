@@ -25,7 +25,7 @@ module Skep
         # Returns nil, as it isn't known.
         def success? = nil
 
-        # Returns false: it isn't known to have exited by itself.
+        # Returns false: it isn't known to have exited on its own.
         def exited? = false
 
         # Returns false: it isn't known to have ended by a signal.

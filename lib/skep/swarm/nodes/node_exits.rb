@@ -8,7 +8,7 @@
 #   exits.record_exit(node, status)    # it has ended so
 #   exits.remove(node, status)         # the same, and nothing is published: it never ran
 #   exits.channel_closed(node)
-#   exits.leaving(node)                # it has said that it ends by itself
+#   exits.leaving(node)                # it has said that it ends on its own
 #
 # Two things happen, in this order:
 #
@@ -129,7 +129,7 @@ module Skep
         # Ends a process whose node was given up while it was being forked.
         def kill_unwanted(pidfd)
           pidfd&.signal(:KILL)
-        rescue Errno::ESRCH # it has exited by itself
+        rescue Errno::ESRCH # it has exited on its own
           nil
         ensure
           pidfd&.close

@@ -164,7 +164,7 @@ module Skep
           @channel.post("stop", { "scaling_down" => slot.retired?, "all" => all })
         end
 
-        # It ends by itself.
+        # It ends on its own.
         def leaving = change(:stop)
 
         # Why it is to end; the first reason counts.
@@ -186,7 +186,7 @@ module Skep
           @channel.post("become_mold", { "mold" => number }, give: [socket])
         end
 
-        # Returns true if it was told to become a mold, and hasn't yet.
+        # Returns true if it was ordered to become a mold, and hasn't yet.
         def becoming_mold? = @becoming_mold && state == :stopping
 
         # The process lives on as something else, whose its pidfd is from here on.
@@ -208,7 +208,7 @@ module Skep
 
         # Ends it at once, for a reason that its exit will be reported with.
         def kill(reason, signal = :KILL)
-          return if exited? # by itself: that isn't reported yet
+          return if exited? # on its own: that isn't reported yet
 
           @reason = reason if @reason.nil? || @retired
           @killed = true if signal == :KILL
@@ -216,7 +216,7 @@ module Skep
 
           expect_exit if signal == :KILL
           @pidfd&.signal(signal)
-        rescue Errno::ESRCH # it went by itself first
+        rescue Errno::ESRCH # it exited on its own first
           nil
         end
 

@@ -94,7 +94,7 @@ module Skep
         end
 
         def restarts = [@begun - 1, 0].max
-        def clean? = last_exit&.clean? && !last_reason # it ended well and by itself
+        def clean? = last_exit&.clean? && !last_reason # it ended well and on its own
 
         def wait = change(:wait)
         def finish = change(:finish)

@@ -4,7 +4,7 @@
 #
 #   spares = SparePool.new(config, boots:, replacements:, crash_attribution:)
 #   spares.slots             # one for each spare
-#   spares.step_in(slot)     # => true: a spare has been told to work there; false: none waits
+#   spares.step_in(slot)     # => true: a spare has been ordered to work there; false: none waits
 #
 # From step_in on the slot is the spare's: nothing else is forked for it. If the dead node's exit
 # isn't recorded yet, the spare is its successor until then. A spare that doesn't answer has hung,
@@ -40,7 +40,7 @@ module Skep
 
         private
 
-        # The suspects go first: the spare must know what the dead node had in hand before it works.
+        # The suspects go first: the spare must know them before it works.
         def order(spare, slot)
           @crash_attribution.inform(spare)
           spare.channel.post("step_in", { "node" => slot.id, "task" => slot.task })

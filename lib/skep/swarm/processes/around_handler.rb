@@ -5,7 +5,7 @@
 #   handler = AroundHandler.wrap(handler, swarm.__hooks(:around_handler))
 #   handler.call(batch, node)
 #
-# If somebody has subscribed to `handler.skep` by ActiveSupport::Notifications before the work
+# If there is a subscriber to `handler.skep` by ActiveSupport::Notifications before the work
 # begins, each call is instrumented, in the node. Without both, `wrap` returns the handler itself:
 # they cost nothing.
 module Skep

@@ -9,7 +9,7 @@
 #
 # One child is forked ahead (PreforkedChild). If the supervisor dies, the mold stays until its nodes
 # have ended (OrphanedNodes). A child keeps no descriptor of the mold's or of its siblings'. What it
-# does then is NodeMain's; a node that becomes a mold goes on in MoldMain.
+# does then is NodeMain's; a node that becomes a mold continues in MoldMain.
 module Skep
   class Swarm
     module Processes
@@ -96,7 +96,7 @@ module Skep
           @loop.stop if @orphaned && @children.empty?
         end
 
-        # Reaps processes that a debugger held when they ended: the kernel lets nobody reap them
+        # Reaps processes that a debugger held when they ended: the kernel lets no process reap them
         # until the tracer has waited for them, and no event reports that. So each message is an
         # occasion.
         def reap_traced

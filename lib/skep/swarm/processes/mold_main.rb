@@ -50,7 +50,7 @@ module Skep
           $stdout.sync = true # else a node's output is written a page at a time
           new(channel, swarm:, file:).run
           Process.exit!(0)
-        rescue Exception => e # the last word of a process that can't go on
+        rescue Exception => e # the last word of a process that can't continue
           refused = OS::Refused.of(e)&.message if e.is_a?(SystemCallError)
           refused ||= Definition::Loader.shadowed(file, e)
           sent = refused && channel.post("refused", { "sentence" => refused })

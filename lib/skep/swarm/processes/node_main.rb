@@ -23,7 +23,7 @@ module Skep
         private_constant :LAST_WORDS_SECONDS, :DROPPABLE
 
         # birth: the fields of the message `fork`. No "task" is the helper, or a "spare". control: a
-        # ControlThread that serves nobody yet.
+        # ControlThread that serves no node yet.
         def initialize(swarm, birth, channel:, page:, layout:, config:, control:)
           @swarm, @birth, @channel, @config = swarm, birth, channel, config
           @page, @layout = page, layout

@@ -91,7 +91,7 @@ module Skep
           "node #{id} has no process to be replaced: it is #{slot.status}" unless slot.live?
         end
 
-        # Any other change takes precedence over an upgrade: somebody counts on it, and sent perhaps
+        # Any other change takes precedence over an upgrade: a user counts on it, and sent perhaps
         # only a signal.
         def under_way(name)
           @upgrade&.give_way(name)

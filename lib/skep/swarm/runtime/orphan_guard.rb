@@ -12,7 +12,7 @@
 #   orphan_guard.promote_to_mold     # in a node that becomes a mold: => its OrphanGuard
 #
 # A node notices the supervisor's death itself, by its Processes::ControlThread, and stops its work.
-# OS::ProcessTree::ParentDeathWatch kills a process that doesn't end by itself: one whose mold and
+# OS::ProcessTree::ParentDeathWatch kills a process that doesn't end on its own: one whose mold and
 # supervisor have died, even if it is stuck in C code. A node also leads a process group of its own,
 # which ends with it. oom_score_adj makes the kernel's OOM killer prefer nodes, then molds, then the
 # supervisor (docs/guides/orphans.md).

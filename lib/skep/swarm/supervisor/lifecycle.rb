@@ -1,7 +1,8 @@
 # frozen_string_literal: true
 
-# How far a swarm has come, and the exit code that this makes (docs/reference/cli.md). The only
-# owner of "are we stopping?": NodePool, MoldPool and the rollouts ask it. Pure: it acts on nothing.
+# How far a swarm has come, and the exit code that this makes (docs/reference/exit_codes.md). The
+# only owner of "are we stopping?": NodePool, MoldPool and the rollouts ask it. Pure: it acts on
+# nothing.
 #
 #   lifecycle = Lifecycle.new
 #   lifecycle.run                 # a mold can fork
@@ -24,7 +25,7 @@ module Skep
         }.freeze
 
         attr_reader :failures # why it couldn't boot
-        attr_reader :outcome # how its work ended by itself
+        attr_reader :outcome # how its work ended, if it was not stopped
 
         def initialize
           @state = :booting
@@ -47,7 +48,7 @@ module Skep
         def finish = change(:finish)
 
         # asked: by a signal or a command, after which the next signal forces. outcome: the work has
-        # ended by itself: :done, :unclean (not all of it ended well) or :gave_up (a crash loop).
+        # ended unasked: :done, :unclean (not all of it ended well) or :gave_up (a crash loop).
         def stop(asked: false, outcome: nil)
           @asked ||= asked
           @outcome ||= outcome

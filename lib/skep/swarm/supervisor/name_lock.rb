@@ -63,7 +63,7 @@ module Skep
           self
         end
 
-        # Takes the lock again if its file was removed, or replaced by one that nobody holds.
+        # Takes the lock again if its file was removed, or replaced by one that no process holds.
         # Returns true if the name is locked by its file.
         def restore
           return true if @identity == identity
@@ -99,7 +99,7 @@ advice: "remove that")
           raise PathUnusable.new(path: @path, error: e.message.sub(/ @ .*/, "").downcase)
         end
 
-        # A file that was removed before it could be locked is nobody's lock: then once more.
+        # A file that was removed before it could be locked is no lock: it is tried once more.
         def occupy
           # Before it is opened: to close it would let go of the lock that we have.
           raise NameTaken.new(path: @path, pid: Process.pid) if NameLock.holds?(identity)
@@ -152,7 +152,7 @@ advice: "remove that")
             pid = socket.getsockopt(:SOCKET, :PEERCRED).unpack("l").first
             pid if pid.zero? || alive?(pid)
           end
-        rescue Errno::EAGAIN, SocketError # its queue is full; or this system doesn't tell who it is
+        rescue Errno::EAGAIN, SocketError # its queue is full; or this system doesn't name the peer
           0
         rescue SystemCallError, ArgumentError # none is there; or the path is too long for a socket
           nil
@@ -174,7 +174,7 @@ advice: "remove that")
 
         def identity_of(stat) = [stat.dev, stat.ino]
 
-        # For people, and where the kernel doesn't say who holds a lock.
+        # For people, and where the kernel doesn't name the holder of a lock.
         def write
           @file.truncate(0)
           @file.write(Process.pid.to_s)

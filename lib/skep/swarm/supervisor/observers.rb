@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
-# All who watch a swarm.
-# What one of them raises is told on stderr and costs neither the swarm nor the others anything.
+# All objects that watch a swarm.
+# An exception of one of them is printed on stderr. It affects neither the swarm nor the others.
 #
 #   observers = Observers.new([Log::EventLog.new])
 #   observers.event("node_died", :warn, node: 0)
@@ -45,7 +45,7 @@ module Skep
         end
       end
 
-      # What a supervisor tells those who watch it. Override what you need; each is called within
+      # What a supervisor reports to its observers. Override what you need; each is called within
       # the supervisor's loop, so none of it may block.
       #
       #   class Bell < Skep::Swarm::Supervisor::Observer
@@ -64,7 +64,7 @@ module Skep
         # descriptors that it lends.
         def dump(_state_file) = nil
 
-        # In place of `configured`, where the supervisor goes on as another program: what was kept,
+        # In place of `configured`, if the supervisor continues as another program: what was kept,
         # or nil. What is raised here ends the supervisor.
         def on_resume(supervisor, _kept, _state_file) = configured(supervisor)
 
@@ -78,9 +78,9 @@ module Skep
         def on_close = nil
       end
 
-      # How often each event was told, from the swarm's first on.
+      # How often each event was reported, from the swarm's first on.
       #
-      #   event_counter = EventCounter.new   # one of those who watch
+      #   event_counter = EventCounter.new   # one of the observers
       #   event_counter.counts               # => { "node_died" => 3, … }
       #
       # A work may give its events names as it likes: past MOST of them, further ones count as

@@ -109,7 +109,7 @@ module Skep
       end
 
       # Reaps orphans: processes that the supervisor has inherited as their subreaper (or as pid 1),
-      # and for whose exit nobody else waits.
+      # and for whose exit no other object waits.
       #
       #   orphan_reaper = OrphanReaper.new(program: false, ours: -> { pids })
       #   orphan_reaper.reap     # reaps those that have ended; kills those whose node or mold has
@@ -224,13 +224,13 @@ module Skep
 
         def ended?(pid)
           File.binread("/proc/#{pid}/stat")[/\) (\S)/, 1] == "Z"
-        rescue Errno::ENOENT, Errno::ESRCH # reaped by somebody else meanwhile
+        rescue Errno::ENOENT, Errno::ESRCH # reaped elsewhere in the meantime
           false
         end
 
         def wait(pid)
           Process.wait(pid, Process::WNOHANG)
-        rescue Errno::ECHILD # reaped by somebody else
+        rescue Errno::ECHILD # reaped elsewhere
           nil
         end
       end

@@ -4,9 +4,9 @@
 #
 #   resources = Resources.new(config)
 #   resources.occupy                # raises where the name is taken or can't be used (Supervisor::NameLock)
-#   resources.page                  # and resources.layout, who has which part of it
+#   resources.page                  # and resources.layout, which process has which part of it
 #   resources.dump(state_file)        # for the next program,
-#   resources.inherit(state_file)     # which goes on with them in place of `occupy`
+#   resources.inherit(state_file)     # which continues with them in place of `occupy`
 #   resources.leave
 module Skep
   class Swarm

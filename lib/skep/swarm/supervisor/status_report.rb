@@ -51,7 +51,7 @@ module Skep
           nil
         end
 
-        # What was in hand at crashes.
+        # What was in flight at crashes.
         def suspects
           @node_pool.crash_attribution.to_a.map do |suspect|
             { in_flight: suspect.to_s, crashes: suspect.crashes, alone: suspect.alone,

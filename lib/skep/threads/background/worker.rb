@@ -114,7 +114,7 @@ module Skep
           true
         rescue SystemExit, SignalException
           raise # For #work.
-        rescue Exception => error # rubocop:disable Lint/RescueException -- or nobody would see it
+        rescue Exception => error # rubocop:disable Lint/RescueException -- or it would be lost
           report(error)
           false
         end

@@ -40,7 +40,7 @@ module Skep
           Thread.current.thread_variable_set(INSIDE, true)
           serve
           ended = true
-        rescue Exception => error # rubocop:disable Lint/RescueException -- or nobody would see it
+        rescue Exception => error # rubocop:disable Lint/RescueException -- or it would be lost
           Fork::Reporter.report(@reporter, error, @who)
         ensure
           @workers.remove(self, ended)

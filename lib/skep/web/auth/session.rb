@@ -21,7 +21,7 @@ module Skep
         end
 
         attr_reader :facts
-        attr_reader :name # of the visitor, for people; nil: nobody logs in
+        attr_reader :name # of the visitor, for people; nil: there is no log-in
 
         def initialize(facts, reads:, acts:, name: nil, new: false)
           @facts = facts

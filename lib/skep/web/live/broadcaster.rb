@@ -44,7 +44,7 @@ module Skep
           nil
         end
 
-        # Returns the last backtraces of that node that somebody asked for.
+        # Returns the last backtraces of that node that were requested.
         def backtraces(swarm, node) = @pollers[swarm]&.events&.backtraces(node)
 
         def close

@@ -8,6 +8,7 @@ require_relative "wire"
 # another takes over when it is killed, and what two of three have is safe.
 #
 #   cluster = Cluster.new(directory)     # Cluster.obstacle says why there can't be one
+#   cluster = Cluster.new(directory, bridge: hosts.address)   # cluster.bridge_address for Hosts
 #   cluster.topic("orders", leader: 1, partitions: 8)
 #   cluster.kill(1)        # SIGKILL; stop(1): as an upgrade does; hang(1), go_on(1)
 #   cluster.start(1)
@@ -26,7 +27,7 @@ class Cluster
   # So that a death is noticed within seconds. (Kafka's: 9000, 2000, 2000, 1000.)
   SETTINGS = {
     "process.roles" => "broker,controller", "controller.listener.names" => "CONTROLLER",
-    "listener.security.protocol.map" => "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+    "listener.security.protocol.map" => "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,BRIDGE:PLAINTEXT",
     "broker.session.timeout.ms" => 3000, "broker.heartbeat.interval.ms" => 500,
     "controller.quorum.fetch.timeout.ms" => 1500, "controller.quorum.election.timeout.ms" => 500,
     "default.replication.factor" => BROKERS, "min.insync.replicas" => 2,
@@ -54,8 +55,10 @@ class Cluster
 
   attr_reader :ids
 
-  def initialize(directory)
+  # bridge: an address on which brokers listen as well.
+  def initialize(directory, bridge: nil)
     @directory = directory
+    @bridge = bridge
     @ids = (1..BROKERS).to_a
     @ports = free_ports
     @processes = {}
@@ -65,6 +68,7 @@ class Cluster
   end
 
   def address(ids = @ids) = ids.map { |id| "127.0.0.1:#{port(id)}" }.join(",")
+  def bridge_address = ids.map { |id| "#{@bridge}:#{@ports[id].last}" }.join(",")
   def port(id) = @ports[id].first
 
   # With a copy on each broker.
@@ -105,10 +109,10 @@ class Cluster
   # Below those that the kernel gives to whoever connects.
   def free_ports
     first = Random.rand(10_000..32_000)
-    numbers = (first...first + (BROKERS * 2)).each do |one|
+    numbers = (first...first + (BROKERS * 3)).each do |one|
       TCPServer.new("127.0.0.1", one).close
     end
-    ids.zip(numbers.each_slice(2)).to_h
+    ids.zip(numbers.each_slice(3)).to_h
   rescue Errno::EADDRINUSE # by somebody else
     retry
   end
@@ -133,10 +137,11 @@ class Cluster
   end
 
   def properties(id)
-    voters = ids.map { |one| "#{one}@127.0.0.1:#{@ports[one].last}" }.join(",")
-    own = "PLAINTEXT://127.0.0.1:#{port(id)}"
+    voters = ids.map { |one| "#{one}@127.0.0.1:#{@ports[one][1]}" }.join(",")
+    own = ["PLAINTEXT://127.0.0.1:#{port(id)}",
+           *("BRIDGE://#{@bridge}:#{@ports[id].last}" if @bridge)].join(",")
     lines({ **SETTINGS, "node.id" => id, "controller.quorum.voters" => voters,
-            "listeners" => "#{own},CONTROLLER://127.0.0.1:#{@ports[id].last}",
+            "listeners" => "#{own},CONTROLLER://127.0.0.1:#{@ports[id][1]}",
             "advertised.listeners" => own, "log.dirs" => "#{place(id)}/data" })
   end
 

@@ -8,6 +8,7 @@ require "socket"
 #   hosts = Hosts.new(2)
 #   hosts.address             # this machine's, as they see it
 #   hosts.under(0)            # the command that runs another one there
+#   hosts.under(0, "web-1")   # under another hostname
 #   hosts.cut(1); hosts.mend(1)
 #   hosts.close
 #
@@ -45,9 +46,9 @@ class Hosts
 
   def address = "#{@net}.1"
 
-  def under(number)
+  def under(number, hostname = names[number])
     ["ip", "netns", "exec", names[number], "unshare", "--uts", "sh", "-c",
-     "hostname #{names[number]} && exec \"$@\"", "sh"]
+     "hostname #{hostname} && exec \"$@\"", "sh"]
   end
 
   # No packet goes through, and nobody is told: as behind a switch that has failed.

@@ -136,6 +136,7 @@ module Skep
             int mock_partition_set_leader pointer string int32 int32
             void mock_push_request_errors_array pointer int16 size_t pointer
             void mock_group_initial_rebalance_delay_ms pointer int32
+            int mock_broker_set_rtt pointer int32 int
             int mock_broker_set_down pointer int32
             int mock_broker_set_up pointer int32
           TABLE
@@ -164,6 +165,7 @@ module Skep
             pointer consumer_group_metadata pointer
             void consumer_group_metadata_destroy pointer
             void destroy_flags pointer int
+            void mock_cluster_destroy pointer
           TABLE
           private_constant :NONBLOCKING, :BLOCKING
 
