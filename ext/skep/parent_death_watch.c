@@ -4,8 +4,8 @@
  *
  * The kernel sends SIGCONT when our parent dies, which also resumes a stopped process. The handler
  * compares our parent with the two that count. If it is neither, the handler sets a timer, whose
- * signal is SIGCONT again; the handler then kills the process group. It calls only what
- * signal-safety(7) allows, and no Ruby.
+ * signal is SIGCONT again; with its third signal the handler kills the process group. It calls only
+ * what signal-safety(7) allows, and no Ruby.
  */
 #include "skep.h"
 
@@ -25,7 +25,8 @@
 #endif
 
 #define SKEP_PIDFD_SIGNAL_PROCESS_GROUP (1U << 2)
-#define SKEP_REPEAT 100000000 /* ns; a SIGSTOP discards a pending SIGCONT */
+#define SKEP_REPEAT 50000000 /* ns; a SIGSTOP discards a pending SIGCONT */
+#define SKEP_TICKS 3 /* a process that got no processor meanwhile still has two repeats of time */
 
 static struct {
     pid_t owner; /* a forked child inherits the handler, but isn't watched */
@@ -33,6 +34,7 @@ static struct {
     int mold_group; /* the pidfd of the mold, whose group is killed too, or -1 */
     struct timespec grace;
     int timed, timer; /* forked children don't inherit timers */
+    int ticks;
     int orphan;
     struct sigaction before; /* the application's handler */
 } skep_parent_watch;
@@ -100,7 +102,9 @@ skep_parent_watch_handle(int number, siginfo_t *info, void *context)
     int saved = errno;
 
     if (getpid() == __atomic_load_n(&skep_parent_watch.owner, __ATOMIC_SEQ_CST)) {
-        if (info->si_code == SI_TIMER && info->si_value.sival_ptr == &skep_parent_watch) skep_parent_watch_kill();
+        if (info->si_code == SI_TIMER && info->si_value.sival_ptr == &skep_parent_watch &&
+            __atomic_add_fetch(&skep_parent_watch.ticks, 1, __ATOMIC_SEQ_CST) >= SKEP_TICKS)
+            skep_parent_watch_kill();
         skep_parent_watch_check();
     }
     skep_parent_watch_call_previous(number, info, context);
@@ -147,7 +151,7 @@ skep_parent_watch_hold(VALUE self, VALUE parent, VALUE subreaper, VALUE nanoseco
     skep_parent_watch.mold_group = NIL_P(mold_group) ? -1 : rb_io_descriptor(mold_group);
     skep_parent_watch.grace.tv_sec = (time_t)(grace / 1000000000);
     skep_parent_watch.grace.tv_nsec = (long)(grace % 1000000000);
-    skep_parent_watch.orphan = 0;
+    skep_parent_watch.orphan = skep_parent_watch.ticks = 0;
     __atomic_store_n(&skep_parent_watch.owner, getpid(), __ATOMIC_SEQ_CST);
     return skep_parent_watch_renew(self);
 }

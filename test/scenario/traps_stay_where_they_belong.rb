@@ -2,7 +2,8 @@
 
 # What the supervisor and the mold do with signals is nothing to what they start: nodes, the helper
 # and the processes of each have the handlers, the mask and the ignored signals of any program; in a
-# program that became a supervisor, that program's own.
+# program that became a supervisor, that program's own. USR1, USR2 and HUP, sent to all processes,
+# are taken by the supervisor alone.
 require_relative "scenario"
 
 # What a process and its children find: `handlers` of those signals that aren't a node's, those of a
@@ -10,8 +11,8 @@ require_relative "scenario"
 ASK = <<~'RUBY'
   require "json"
   OWN = -> { }
-  OTHERS = %w[HUP USR1 USR2 CHLD WINCH ALRM]
-  ALL = %w[TERM INT QUIT TSTP TTIN] + OTHERS
+  OTHERS = %w[CHLD WINCH ALRM]
+  ALL = %w[TERM INT QUIT TSTP TTIN HUP USR1 USR2] + OTHERS
 
   def handlers(names)
     names.to_h do |name|
@@ -60,7 +61,14 @@ Scenario.play do
 
   swarm = run_swarm(place + ASK + SWARM)
   swarm.follow("all have told") { all_told.call }
+  mold, node = %w[mold_ready node_ready].map { |name| swarm.await(name)["pid"] }
+  %w[USR1 USR2 HUP].product([mold, node]) { |name, pid| swarm.kill(pid, name) }
+  swarm.kill(node, :TTIN) # handled after those
+  must("outlive them") { swarm.await("node_backtraces")["pid"] == node }
   must("stop with 0") { swarm.stop.exitstatus == 0 }
+  must("lose nobody") do
+    (swarm.events.map { |event| event["event"] } & %w[node_failed node_died mold_died]).empty?
+  end
   must_find.call(plain.call(""))
 
   traps = "%w[TERM HUP USR1 USR2 WINCH].each { |name| Signal.trap(name, OWN) }"

@@ -34,6 +34,39 @@ class SelfPipeTest < Skep::TestCase
     Signal.trap("WINCH", "DEFAULT")
   end
 
+  test "takes some signals only where the application doesn't handle them" do
+    handled = false
+    Signal.trap("WINCH") { handled = true }
+    signals = SelfPipe.new([], unless_handled: %w[WINCH HUP])
+    raise_signal("WINCH")
+    raise_signal("HUP")
+
+    assert handled
+    assert_equal %w[HUP], signals.take
+    signals.release
+    assert_equal "DEFAULT", Signal.trap("HUP", "DEFAULT")
+    assert_kind_of Proc, Signal.trap("WINCH", "DEFAULT")
+  end
+
+  test "takes them in skep's own forks too, but not where the application handles them by then" do
+    signals = SelfPipe.new([], unless_handled: %w[WINCH HUP])
+    Signal.trap("WINCH") { nil }
+    pid, reader = SelfPipe.with_inherited_handlers do
+      in_child do |writer|
+        mine = SelfPipe.new([], unless_handled: %w[WINCH HUP], inherited: signals)
+        %w[WINCH HUP].each { |name| raise_signal(name) }
+        came = mine.take
+        mine.release
+        writer.puts([*came, Signal.trap("HUP", "DEFAULT")].join(" "))
+      end
+    end
+
+    assert_equal "HUP DEFAULT", wait_readable(reader).gets.chomp
+    Process.wait(pid)
+    signals.release
+    Signal.trap("WINCH", "DEFAULT")
+  end
+
   test "gives what came right after a fork to the child, and only to it" do
     pid, reader = SelfPipe.with_inherited_handlers { nodes_fork }
 

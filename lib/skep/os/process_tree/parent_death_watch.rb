@@ -33,10 +33,10 @@ module Skep
 
         extend Fallback
 
-        # Ends this process `seconds` after neither `parent` nor `subreaper` is its parent any more;
-        # 0 is at once. Also kills the group led by the process of the pidfd `mold_group`. Replaces
-        # an earlier watch; an orphan then has `seconds` left from now. Returns false if the system
-        # has no such thing. Call it in the main thread: the watch ends with the thread.
+        # Ends this process `seconds` and 0.1 s after neither `parent` nor `subreaper` is its parent
+        # any more; 0 is at once. Also kills the group led by the process of the pidfd `mold_group`.
+        # Replaces an earlier watch; an orphan then has `seconds` left from now. Returns false if
+        # the system has no such thing. Call it in the main thread: the watch ends with the thread.
         def self.watch(parent, subreaper = parent, seconds:, mold_group: nil)
           hold(parent, subreaper, (seconds * 1e9).round, mold_group&.to_io)
         end

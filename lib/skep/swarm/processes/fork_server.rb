@@ -46,8 +46,8 @@ module Skep
           return @loop.stop if @released || @children.empty?
 
           @orphaned = true
-          @preforked_child.discard
           OrphanedNodes.new(@loop, @children, @orphan_guard).take_over
+          @preforked_child.discard # waits for its end
         end
 
         def handle(frame)
@@ -113,7 +113,8 @@ module Skep
         def fork
           Runtime::SelfPipe.with_inherited_handlers do
             Process.fork do
-              signals = Runtime::SelfPipe.new(Processes::NodeMain::SIGNALS, inherited: @signals)
+              signals = Runtime::SelfPipe.new(NodeMain::SIGNALS, inherited: @signals,
+                                              unless_handled: NodeMain::SUPERVISOR_SIGNALS)
               @orphan_guard.adopt_as_node
               [@signals, @preforked_child].each(&:close_in_child)
               [@loop, @channel].each(&:close)
@@ -184,8 +185,10 @@ module Skep
           # Ends the process if it is stopped, or loses its mold, before it is a node: it has done
           # no work.
           def self.wait_for_assignment(order, signals)
-            ready, = IO.select([order, signals])
-            (order.take if ready.include?(order)) || Process.exit!(0)
+            until IO.select([order, signals]).first.include?(order)
+              Process.exit!(0) if (signals.take & NodeMain::SIGNALS).any?
+            end
+            order.take || Process.exit!(0)
           end
 
           def initialize(loop, &fork)

@@ -99,7 +99,8 @@ module Skep
         # Serves the supervisor until it closes the channel.
         def run
           @orphan_guard = Runtime::OrphanGuard.new
-          @signals = Runtime::SelfPipe.new(Processes::NodeMain::SIGNALS)
+          @signals = Runtime::SelfPipe.new(NodeMain::SIGNALS,
+                                           unless_handled: NodeMain::SUPERVISOR_SIGNALS)
           serve_forks if prepared?
         end
 

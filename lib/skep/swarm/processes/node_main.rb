@@ -18,6 +18,10 @@ module Skep
     module Processes
       class NodeMain
         SIGNALS = %w[TERM INT QUIT TSTP TTIN].freeze
+        # Those of the supervisor. A mold and a node take them too unless the application handles
+        # them: they may be sent to all processes of a swarm, and the kernel sends HUP to a stopped
+        # one whose parent dies.
+        SUPERVISOR_SIGNALS = %w[USR1 USR2 HUP].freeze
         LAST_WORDS_SECONDS = 1.0
         DROPPABLE = %w[event work unhealthy healthy].freeze
         private_constant :LAST_WORDS_SECONDS, :DROPPABLE

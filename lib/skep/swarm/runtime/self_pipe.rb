@@ -11,6 +11,9 @@
 # }`, they keep the signals that come before the child has a SelfPipe of its own, which begins with
 # those: `SelfPipe.new(names, inherited:)`. No signal is lost, none is handled twice. In any other
 # fork, such as one of the user's work, the handlers of before are restored at once.
+#
+# `SelfPipe.new(names, unless_handled: %w[HUP])` also takes HUP, as long as the application has no
+# handler for it.
 module Skep
   class Swarm
     module Runtime
@@ -37,15 +40,18 @@ module Skep
           end
         end
 
-        def initialize(names, inherited: nil)
+        def initialize(names, unless_handled: [], inherited: nil)
           SelfPipe.__taken_over
-          @names = names
+          @always = names
+          @names = names = names + unless_handled
+          @handlers = {}
           @pid = Process.pid
           @reader, @writer = OS.pipe
           @early = []
           @overflow = []
-          @previous = names.to_h { |name| [name, install(name)] }
-          @previous.merge!(inherited.__previous.slice(*names)) if inherited
+          @previous = @always.to_h { |name| [name, install(name)] }
+          unless_handled.each { |name| install_unless_handled(name, inherited) }
+          @previous.merge!(inherited.__previous.slice(*@previous.keys)) if inherited
           @in_forks = Skep.on_fork(child: -> { leave_alone unless SelfPipe.handing_on? })
           inherited&.__early&.each do |name|
             deliver(name, names.index(name)) if names.include?(name)
@@ -67,7 +73,7 @@ module Skep
         def restore(names) = names.each { |name| deliver(name, @names.index(name)) }
 
         # Installs the handlers again, in place of the application's.
-        def reinstall = @names.each { |name| install(name) }
+        def reinstall = @always.each { |name| install(name) }
 
         # Restores the handlers that were there before, and closes the pipe.
         def release
@@ -76,7 +82,7 @@ module Skep
         end
 
         # Ignores the signals until the process ends.
-        def ignore = @names.each { |name| Signal.trap(name, "IGNORE") }
+        def ignore = @always.each { |name| Signal.trap(name, "IGNORE") }
 
         # Closes the pipe of the parent, in the child that inherited it.
         def close_in_child
@@ -86,6 +92,7 @@ module Skep
 
         def __early = @early
         def __previous = @previous
+        def __handler?(name, handler) = @handlers[name].equal?(handler)
 
         private
 
@@ -105,7 +112,17 @@ module Skep
 
         def install(name)
           index = @names.index(name)
-          Signal.trap(name) { deliver(name, index) }
+          Signal.trap(name, @handlers[name] = proc { deliver(name, index) })
+        end
+
+        def install_unless_handled(name, inherited)
+          previous = install(name)
+          free = [nil, "DEFAULT", "SYSTEM_DEFAULT"].include?(previous)
+          if free || inherited&.__handler?(name, previous)
+            @previous[name] = previous
+          else
+            Signal.trap(name, previous)
+          end
         end
 
         def deliver(name, index)
