@@ -26,7 +26,7 @@
 # | max_messages | 500 | maximum messages of a batch |
 # | max_wait | 0 | seconds a smaller batch may wait for more messages |
 # | commit_interval | 5.0 | seconds between commits; there are others at a rebalance and the end |
-# | leave_on_stop | true in a pod of no StatefulSet | leave the group when the swarm stops |
+# | leave_on_stop | true in Kubernetes | leave the group when the swarm stops |
 # | rebalance_wait | 80% of max.poll.interval.ms | seconds that a revocation waits for handlers |
 # | stall_timeout | 60 | seconds until a partition that stands still is cured; nil: never |
 # | on_assigned, on_revoked | none | called with topic, partition and the Hash that is Batch#state |

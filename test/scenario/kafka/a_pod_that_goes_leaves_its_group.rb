@@ -3,7 +3,7 @@
 # Pods of a Deployment come with new names. One after the other starts, and the one before it stops:
 # each stop gives its partitions to the next pod at once, although the sessions last five minutes.
 # Its nodes are static members all the same: a killed one has its partitions back without a
-# rebalance. A StatefulSet's pod, whose name comes back, keeps its place over a stop.
+# rebalance. A StatefulSet's pod, whose name comes back, keeps its place over a stop if it is asked to.
 require_relative "scenario"
 
 # The command that runs another one under a hostname.
@@ -20,8 +20,11 @@ KafkaScenario.play do
   missing "root, for a hostname of one's own" unless Process.uid.zero?
 
   topic = topic("orders", 8)
-  source = reader(topic, nodes: 2, more: ", commit_interval: 0.2",
-                         kafka: { "session.timeout.ms" => "300000" })
+  described = lambda do |more = ""|
+    reader(topic, nodes: 2, more: ", commit_interval: 0.2#{more}",
+                  kafka: { "session.timeout.ms" => "300000" })
+  end
+  source = described.call
   fed = 0
   hand_over = lambda do |*swarms, among:|
     share(8, *swarms, among:)
@@ -47,11 +50,12 @@ KafkaScenario.play do
   must("move nothing when a node is killed") { generation("readers") == before }
   must("stop with 0") { pod.stop.exitstatus.zero? }
 
-  pod = in_kubernetes(source, "billing-0")
+  keeping = described.call(", leave_on_stop: false")
+  pod = in_kubernetes(keeping, "billing-0")
   hand_over.call(pod, among: 2)
   before = generation("readers")
   must("stop with 0") { pod.stop.exitstatus.zero? }
-  pod = in_kubernetes(source, "billing-0")
+  pod = in_kubernetes(keeping, "billing-0")
   hand_over.call(pod, among: 2)
   must("keep its place") { generation("readers") == before }
   must("stop with 0") { pod.stop.exitstatus.zero? }

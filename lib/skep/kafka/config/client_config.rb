@@ -1,6 +1,5 @@
 # frozen_string_literal: true
 
-require "socket"
 require "skep/redaction"
 
 # The librdkafka settings of the user, checked, and with skep's defaults for each kind of client.
@@ -96,8 +95,8 @@ module Skep
         # 45 s by default.
         def session_timeout = seconds("session.timeout.ms", SESSION_MS)
 
-        # Returns true if members are named after a host whose name won't come back.
-        def temporary_names? = @protocol.temporary_names?
+        # Returns true if members leave their group at a stop unless the user decides otherwise.
+        def leave_on_stop? = @protocol.leave_on_stop?
 
         def to_h = @settings
 
@@ -253,11 +252,10 @@ module Skep
         CLASSIC_DEFAULTS = {
           # Members learn of a rebalance from the response to a heartbeat, so it takes as long as
           # the slowest member. librdkafka's default is 3 s.
-          "heartbeat.interval.ms" => "1000"
+          "heartbeat.interval.ms" => "400"
         }.freeze
         SESSION_MS, POLL_MS = 45_000, 300_000 # librdkafka's defaults
-        ORDINAL = /-\d{1,4}\z/ # of a StatefulSet's pods; the names of other pods end at random
-        private_constant :ORDINAL, :BROKER_SETTINGS, :COOPERATIVE, :STRATEGIES, :CLASSIC_DEFAULTS,
+        private_constant :BROKER_SETTINGS, :COOPERATIVE, :STRATEGIES, :CLASSIC_DEFAULTS,
                          :SESSION_MS, :POLL_MS
 
         def initialize(settings) = @settings = settings
@@ -279,11 +277,11 @@ module Skep
           name unless name.empty?
         end
 
-        # Returns true in a pod of Kubernetes whose name no other pod will have, unless the user has
-        # named the members.
-        def temporary_names?
-          ENV.key?("KUBERNETES_SERVICE_HOST") && !@settings.key?("group.instance.id") &&
-            !Socket.gethostname.match?(ORDINAL)
+        # Returns true in a pod of Kubernetes, unless the user has named the members. The name of a
+        # Deployment's pod doesn't come back; that of a StatefulSet does, but its next pod takes
+        # longer to start than a rebalance.
+        def leave_on_stop?
+          ENV.key?("KUBERNETES_SERVICE_HOST") && !@settings.key?("group.instance.id")
         end
 
         # Returns true for the protocol of KIP-848.

@@ -61,7 +61,7 @@ module Skep
           @topics = Array(topics).map(&:to_s).freeze
           @max_attempts ||= ATTEMPTS if dead_letter_topic
           @rebalance_wait ||= (settings.max_poll_interval * REBALANCE_SHARE).round(1)
-          @leave_on_stop = settings.temporary_names? if leave_on_stop.nil?
+          @leave_on_stop = settings.leave_on_stop? if leave_on_stop.nil?
           @on_poison ||= dead_letter_topic ? :dead_letter : :pause
           @errors = wrong(given).freeze
           freeze
