@@ -12,6 +12,7 @@ require "tmpdir"
 #   postgres.url                  # => "postgresql:///postgres?host=/tmp/…&user=skep"
 #   postgres.load("schema.sql")
 #   postgres.restart("immediate") # as a crash would; "fast" cuts connections in good order
+#   postgres.kill                 # kill -9 of all its processes; postgres.start starts it again
 #   postgres.stop
 class Postgres
   USER = "postgres" # for root, as whom it doesn't run
@@ -38,6 +39,17 @@ class Postgres
     start
   end
 
+  # What the server has committed is kept, because the kernel has it.
+  def kill
+    server = Integer(File.foreach("#{data}/postmaster.pid").first)
+    children = File.read("/proc/#{server}/task/#{server}/children").split.map { |pid| Integer(pid) }
+    [server, *children].map { |pid| kill_process(pid) }.compact.each do |pidfd|
+      pidfd.wait(timeout: 10) or raise "a process of PostgreSQL doesn't end"
+    end
+    # A process that nobody reaps seems to be alive.
+    FileUtils.rm_f(["#{data}/postmaster.pid", *Dir["#{@directory}/.s.PGSQL.*"]])
+  end
+
   def stop
     run("pg_ctl", "stop", "-w", "-D", data, "-m", "immediate")
     FileUtils.rm_rf(@directory)
@@ -49,6 +61,12 @@ class Postgres
   def query(sql) = run("psql", "-qAt", "-v", "ON_ERROR_STOP=1", "-d", url, "-c", sql)
 
   private
+
+  def kill_process(pid)
+    Skep.pidfd(pid).tap { |pidfd| pidfd.signal(:KILL) }
+  rescue Errno::ESRCH # a child that has ended meanwhile
+    nil
+  end
 
   def data = "#{@directory}/data"
 

@@ -53,6 +53,7 @@ require "skep/kafka/config/topic_options"
 
 require "skep/kafka/batch"
 
+require "skep/kafka/database_offsets"
 require "skep/kafka/delivery_handle"
 
 require "skep/kafka/metrics/lag_offsets"

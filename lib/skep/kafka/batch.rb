@@ -133,6 +133,9 @@ module Skep
       # The handler has returned: a handler that keeps the batch can't mark anything any more.
       def __detach = @marker = nil
 
+      # The handler wasn't called: the partition continues at that place.
+      def __request_seek(place) = @requested = [:seek, place]
+
       # What the handler asked for: [:pause, seconds, level] or [:seek, place].
       def __requested = @requested
 

@@ -71,6 +71,18 @@ module Skep
       private_constant :TLS, :PROTOCOL, :START
     end
 
+    # The database of `offsets: :database` doesn't answer.
+    class DatabaseUnreachable < BootError
+      def initialize(cause:)
+        super("The database of offsets: :database can't be used " \
+              "(#{cause.class}: #{cause.message.lines.first&.chomp}). Start it, or connect " \
+              "Active Record to it in preload or on_boot.")
+      end
+
+      # Returns 75: trying again may help.
+      def exit_code = ExitCode::UNAVAILABLE
+    end
+
     # A broker refused the login, or access to a topic, a group or a transactional.id.
     class AuthorizationError < BootError
       ACLS = "for example with kafka-acls --add --allow-principal User:NAME --operation"
@@ -312,6 +324,39 @@ module Skep
       end
 
       def passing? = true # another try may succeed
+    end
+
+    # The database of `offsets: :database` failed apart from the handler. The batch is retried.
+    class OffsetsFailed < OutputFailed
+      # cause: an error, or a text.
+      def initialize(cause:)
+        cause = "#{cause.class}: #{cause.message.lines.first&.chomp}" if cause.is_a?(Exception)
+        super("The offset can't be committed to the database (#{cause}). The batch is retried.")
+      end
+
+      def passing? = true # another try may succeed
+    end
+
+    # A handler raised ActiveRecord::Rollback out of the transaction of `offsets: :database`.
+    class RolledBack < Error
+      def initialize
+        super("The handler rolled back the transaction of its batch (ActiveRecord::Rollback), " \
+              "so the batch isn't done. Roll back a transaction of your own, with " \
+              "requires_new: true.")
+      end
+    end
+
+    # A handler asked for what `offsets: :database` can't do.
+    class OneTransaction < Error
+      # call: the method of the batch.
+      def initialize(call:)
+        super("batch.#{call} isn't possible with offsets: :database (a batch is one " \
+              "transaction). #{ADVICE.fetch(call)}.")
+      end
+
+      ADVICE = { mark: "Make batches smaller with max_messages",
+                 seek: "Stop the swarm, and change next_offset in the table skep_offsets" }.freeze
+      private_constant :ADVICE
     end
 
     # The producer of a transactional source was used outside of its handler.

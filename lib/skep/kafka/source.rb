@@ -40,6 +40,7 @@
 # | oauth | none | a callable that returns a token, for SASL's OAUTHBEARER |
 # | serializer | none | :json, or a callable that makes what node.producer writes of a value |
 # | transactional | false | outputs and offset of a batch in one transaction: true, or their name |
+# | offsets | :kafka | :database commits them in Active Record's database, with the handler's rows |
 # | connect_timeout | 15 | seconds until a boot without a broker fails; nil: wait forever |
 #
 # Delivery is at least once: an offset is committed only after the handler has returned. Invalid

@@ -44,6 +44,10 @@ class SourceOptionsTest < KafkaCase
     { connect_timeout: 0 } =>
       /connect_timeout must be seconds above 0, or nil to wait forever \(got 0\)/,
     { leave_on_stop: :always } => /leave_on_stop must be true, false, or nil \(got :always\)/,
+    { offsets: :postgres } => /offsets must be :kafka or :database \(got :postgres\)/,
+    { offsets: :database, ordered_by: :key } => /offsets: :database needs ordered_by: :partition/,
+    { offsets: :database, transactional: true } =>
+      /offsets: :database can't be combined with transactional/,
     { max_wait: -1 } => /max_wait must be seconds from 0 \(got -1\)/,
     { max_attempts: 3 } => /max_attempts needs dead_letter_topic/,
     { dead_letter_topic: "orders" } =>

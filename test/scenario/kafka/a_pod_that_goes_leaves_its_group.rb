@@ -3,7 +3,7 @@
 # Pods of a Deployment come with new names. One after the other starts, and the one before it stops:
 # each stop gives its partitions to the next pod at once, although the sessions last five minutes.
 # Its nodes are static members all the same: a killed one has its partitions back without a
-# rebalance. A StatefulSet's pod, whose name comes back, keeps its place over a stop if it is asked to.
+# rebalance. With `leave_on_stop: false`, a pod whose name comes back keeps its place over a stop.
 require_relative "scenario"
 
 # The command that runs another one under a hostname.

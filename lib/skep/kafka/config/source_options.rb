@@ -15,7 +15,8 @@ module Skep
           connect_timeout: 15, commit_interval: 5.0, retry_backoff: 0.1, retry_for: 300,
           rebalance_wait: nil, stall_timeout: 60, on_assigned: nil, on_revoked: nil,
           leave_on_stop: nil, ordered_by: :partition, max_out_of_order: 5_000, filter: nil,
-          deserializer: nil, serializer: nil, oauth: nil, producer: {}, transactional: false
+          deserializer: nil, serializer: nil, oauth: nil, producer: {}, transactional: false,
+          offsets: :kafka
         }.freeze
         ATTEMPTS = 5
         REBALANCE_SHARE = 0.8 # of max.poll.interval.ms, after which Kafka gives partitions away
@@ -50,6 +51,7 @@ module Skep
         attr_reader :serializer # :json, or called with a value and headers; nil: none
         attr_reader :oauth # called for tokens of the login OAUTHBEARER
         attr_reader :producer # of node.producer
+        attr_reader :offsets # where they are committed: :kafka or :database
         attr_reader :transactional # the beginning of its transactional ids
         attr_reader :errors
 
@@ -211,7 +213,13 @@ module Skep
              [true, false].include?(value) || (text?(value) && legal?(value))
            end,
            *(UNCOMMITTED if transactional && settings["isolation.level"] == "read_uncommitted"),
-           *(UNORDERED if transactional && ordered_by != :partition)]
+           *(UNORDERED if transactional && ordered_by != :partition), *offset_store]
+        end
+
+        def offset_store
+          [*must_be(":kafka or :database", offsets:) { |value| %i[kafka database].include?(value) },
+           *(UNORDERED_ROWS if offsets == :database && ordered_by != :partition),
+           *(TWO_STORES if offsets == :database && transactional)]
         end
 
         def refused(given)
@@ -232,8 +240,12 @@ module Skep
                       "isolation.level out."
         UNORDERED = "transactional needs ordered_by: :partition (a transaction ends with one " \
                     "offset of its partition, and all messages before it must be done)"
+        UNORDERED_ROWS = "offsets: :database needs ordered_by: :partition (a partition has one " \
+                         "offset in the database, and all messages before it must be done)"
+        TWO_STORES = "offsets: :database can't be combined with transactional (an offset is " \
+                     "committed in one place). Choose one of them."
         private_constant :LOOP, :NO_TOPIC, :NO_ERROR_TOPIC, :NO_POISON_TOPIC, :UNCOMMITTED,
-:UNORDERED
+                         :UNORDERED, :UNORDERED_ROWS, :TWO_STORES
 
         # why: a sentence to add.
         def must_be(what, why = nil, **values)

@@ -17,7 +17,8 @@ module Skep
       #   topic.weight    # => 1, its share of the node's time among topics with messages
       class TopicOptions < SourceOptions
         SHARED = %i[kafka group topics threads commit_interval leave_on_stop rebalance_wait
-                    stall_timeout serializer oauth producer transactional connect_timeout].freeze
+                    stall_timeout serializer oauth producer transactional offsets
+                    connect_timeout].freeze
         private_constant :SHARED
 
         attr_reader :name

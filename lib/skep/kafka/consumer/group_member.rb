@@ -23,6 +23,7 @@ module Skep
           # group.instance.id another member has taken continues as a dynamic member: taking it back
           # would make two members fence each other for ever.
           def run(options, node, handler)
+            DatabaseOffsets.check if options.offsets == :database
             report = Metrics::EventReporter.new(node, options.settings)
             stall_detector = StallMonitor.detector(options)
             membership, metrics = :configured
@@ -45,12 +46,15 @@ module Skep
             scheduler = Processing::Scheduler.new(offset_store:, report:, topic_queue:)
             metrics = Metrics::ConsumerMetrics.new(node:, scheduler:, consumer:,
                                                    group: options.group)
+            if options.offsets == :database
+              database_offsets = DatabaseOffsets.new(options.group, consumer, report)
+            end
             exclusive_lock = Threads::SharedExclusiveLock.new
             numbers = threads == 1 ? [0] : (1..threads) # 0 is the node's own thread
             workers = numbers.map do |thread|
               Processing::Worker.new(handler, thread:, options:, node:, report:, consumer:, lease:,
                                               scheduler:, metrics:, outputs:, dead_letter_queue:,
-                                              exclusive_lock:)
+                                              exclusive_lock:, database_offsets:)
             end
             Pipeline.new(scheduler:, metrics:, workers:)
           end

@@ -11,7 +11,8 @@
 # its offset. PayloadDeserializer gives messages their values, PartitionOwnership
 # (membership_lease.rb) says if a partition is still this node's. After a crash a batch's messages
 # are processed one at a time; a message that crashes each node isn't processed any more
-# (Failure::PoisonDetector).
+# (Failure::PoisonDetector). With `offsets: :database` handler and offset share a transaction
+# (DatabaseOffsets).
 module Skep
   module Kafka
     module Processing
@@ -26,10 +27,11 @@ module Skep
         # thread: the worker's place on the node's status page; 0 for the node's main thread. The
         # others: see Consumer::GroupMember.build.
         def initialize(handler, thread:, options:, node:, report:, consumer:, lease:, scheduler:,
-                       metrics:, outputs:, dead_letter_queue:, exclusive_lock:)
+                       metrics:, outputs:, dead_letter_queue:, exclusive_lock:,
+                       database_offsets: nil)
           @handler, @node = handler, node.thread(thread)
           @report, @consumer, @lease, @lock = report, consumer, lease, exclusive_lock
-          @transactional = options.transactional
+          @transactional, @database_offsets = options.transactional, database_offsets
           @scheduler, @metrics, @outputs = scheduler, metrics, outputs.for_thread(@node, thread)
           @tracing = Metrics::Tracing.for(options.group)
           @until_more_slots = thread <= 1 ? FreeSlots::MESSAGES : 0 # one worker is enough
@@ -37,7 +39,7 @@ module Skep
           @poison = Failure::PoisonDetector.new(@crash_suspects)
           common = { node: @node, outputs: @outputs, poison: @poison, report:, scheduler:,
                      metrics: }
-          @completion = Completion.new(**common, consumer:)
+          @completion = Completion.new(**common, consumer:, database_offsets:)
           @topics = options.all.to_h do |one|
             [one, topic(one, **common, completion: @completion, dead_letter_queue:)]
           end.compare_by_identity
@@ -139,7 +141,7 @@ module Skep
           @completion.begin_try(item)
           batch = filter(topic, item, batch)
           batch = attach(item, topic.deserializer.call(batch)) if topic.deserializer
-          call_handler(item, batch) if batch.size.positive?
+          batch = run_handler(item, batch)
           conclude(item, batch)
           @node.in_flight(nil)
         rescue PayloadDeserializer::Unreadable => e
@@ -148,6 +150,58 @@ module Skep
         rescue StandardError, ScriptError => e # the user's: the batch is retried
           @node.in_flight(nil)
           topic.failure_handler.handler_raised(item, e, at: batch.__failed_at(e))
+        end
+
+        # Returns the batch that the handler was given.
+        def run_handler(item, batch)
+          if @database_offsets && (batch.size.positive? || item.partition.database_offset.nil?)
+            return run_in_transaction(item, batch)
+          end
+
+          call_handler(item, batch) if batch.size.positive?
+          batch
+        end
+
+        # Messages that are done according to the database aren't given to the handler.
+        def run_in_transaction(item, batch)
+          @database_offsets.transaction(item.partition, item.batch.first_offset) do |position|
+            next go_back(item, batch, position) if @database_offsets.behind?(item, position)
+
+            given = without_done(item, batch, position)
+            call_handler(item, given) if given.size.positive?
+            raise OneTransaction.new(call: :seek) if given.__requested&.first == :seek
+
+            batch = given if given.__requested || given.__ended_at
+            next_offset(item, given)
+          end
+          batch
+        end
+
+        def go_back(item, batch, position)
+          item.partition.database_offset = position
+          topic, partition = item.partition.key
+          @report.event(:kafka_database_offset_behind, topic:, partition:, offset: position,
+                                                       before: item.batch.first_offset)
+          batch.__request_seek(position)
+          nil # nothing is done
+        end
+
+        def without_done(item, batch, position)
+          return batch if batch.size.zero? || position <= batch.first_offset
+
+          attach(item, batch.__after(position - 1) || batch.__of([]))
+        end
+
+        # Returns the offset to commit; nil if nothing is done. The handler's output messages are
+        # written before that.
+        def next_offset(item, batch)
+          return if batch.__requested
+
+          last = batch.__ended_at ? last_done(item, batch) : item.last_offset
+          return if last < item.batch.first_offset
+
+          @outputs.end_batch(item.partition, last)
+          last + 1
         end
 
         # Returns the batch, or one without the messages for which `filter:` is false. An exception
@@ -197,9 +251,12 @@ module Skep
         # A transaction holds all outputs of the handler. It is aborted if some of them may come
         # from messages that the partition's next owner processes.
         def batch_ended_early(item, batch)
-          beyond = @outputs.transactional? && batch.__seen_beyond_end?
-          last = beyond ? item.batch.first_offset - 1 : batch.__ended_at
-          @completion.batch_ended_early(item, last)
+          @completion.batch_ended_early(item, last_done(item, batch))
+        end
+
+        def last_done(item, batch)
+          whole = @outputs.transactional? || @database_offsets
+          whole && batch.__seen_beyond_end? ? item.batch.first_offset - 1 : batch.__ended_at
         end
 
         def batch_done(item, batch)
@@ -251,14 +308,20 @@ module Skep
           def mark(offset) = completion.mark(item, offset)
         end
 
+        # With `offsets: :database`.
+        module NoMarker
+          def self.mark(_offset) = raise(OneTransaction.new(call: :mark))
+        end
+
         COMMIT_SECONDS = 5.0
         LATE = "the partition was lost before these messages were done"
         UNDONE = "the partition was lost before these messages were processed"
         REVOKED = "Its new owner processes them"
-        private_constant :Marker, :COMMIT_SECONDS, :LATE, :UNDONE, :REVOKED
+        private_constant :Marker, :NoMarker, :COMMIT_SECONDS, :LATE, :UNDONE, :REVOKED
 
-        def initialize(node:, poison:, outputs:, report:, consumer:, scheduler:, metrics:)
-          @node, @poison, @outputs = node, poison, outputs
+        def initialize(node:, poison:, outputs:, report:, consumer:, scheduler:, metrics:,
+                       database_offsets: nil)
+          @node, @poison, @outputs, @database_offsets = node, poison, outputs, database_offsets
           @crash_suspects = node.crash_suspects
           @report, @consumer, @scheduler, @metrics = report, consumer, scheduler, metrics
           @generation = OS::Generation.count
@@ -270,7 +333,7 @@ module Skep
           @outputs.begin_batch
         end
 
-        def marker(item) = Marker.new(self, item)
+        def marker(item) = @database_offsets ? NoMarker : Marker.new(self, item)
 
         # The handler has processed messages; it begins with the next ones now.
         def succeeded(item)
@@ -285,6 +348,7 @@ module Skep
           delivered = @outputs.end_batch(item.partition, item.last_offset)
           return report_undone(batch) unless delivered
 
+          @database_offsets&.advance(item)
           suspects = @crash_suspects.any?
           poison = suspects && @poison.poison?(batch)
           stored = @scheduler.complete(item)

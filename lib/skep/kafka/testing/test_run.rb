@@ -74,6 +74,7 @@ module Skep
         end
 
         def set_up
+          DatabaseOffsets.__forget(@options.group) if @options.offsets == :database
           places = @messages.group_by { |one| [one.topic, one.partition] }
           @logs = places.transform_values { |some| FakeLog.new(some) }
           @consumer = FakeConsumer.new(@logs)

@@ -1,0 +1,186 @@
+# frozen_string_literal: true
+
+# A source's offsets in the database of its handlers, for `offsets: :database`. Each batch is one
+# Active Record transaction: what the handler writes and the partition's next offset are committed
+# together, or not at all. Messages that another attempt has done already are left out, so each is
+# done exactly once in that database. Needs Active Record 7.2 or newer.
+#
+#   class CreateSkepOffsets < ActiveRecord::Migration[7.2]
+#     def change = Skep::Kafka::DatabaseOffsets.create_table(self)
+#   end
+#
+# The table skep_offsets has a row for each group, topic and partition:
+#
+# | column | |
+# |---|---|
+# | consumer_group, topic, partition | the primary key |
+# | next_offset | of the first message that isn't done |
+# | leader_epoch | of the message before it; null if unknown |
+# | updated_at | |
+#
+# A row is locked while its batch is processed. So a node that doesn't know yet that it has lost its
+# partition can't write beside the new owner: the second one finds what the first one has done.
+module Skep
+  module Kafka
+    class DatabaseOffsets
+      # The table's name.
+      TABLE = "skep_offsets"
+      KEY = %w[consumer_group topic partition].freeze
+      # A lock that another process holds is tried again after a backoff: the node doesn't hang.
+      LOCK = "FOR UPDATE NOWAIT"
+      NOW = "CURRENT_TIMESTAMP"
+      END_SECONDS = 5.0
+      private_constant :KEY, :LOCK, :NOW, :END_SECONDS
+
+      class << self
+        # Creates the table. Call it in a migration, or with a connection of Active Record.
+        def create_table(connection)
+          connection.create_table(TABLE, primary_key: KEY) do |table|
+            table.string :consumer_group, limit: 255, null: false
+            table.string :topic, limit: 249, null: false
+            table.integer :partition, null: false
+            table.bigint :next_offset, null: false
+            table.integer :leader_epoch
+            table.datetime :updated_at, null: false
+          end
+        end
+
+        # Raises a BootError if the database can't be used.
+        def check
+          return if __record.table_exists?
+
+          raise ConfigurationError.new(sentences: [NO_TABLE])
+        rescue LoadError => e
+          raise MissingGem.new(gem: "activerecord", cause: e.message)
+        rescue ::ActiveRecord::ActiveRecordError => e
+          raise DatabaseUnreachable.new(cause: e)
+        end
+
+        # Deletes a group's rows: a test run begins without any.
+        def __forget(group) = __record.where(consumer_group: group).delete_all
+
+        # The table's Active Record class.
+        def __record
+          @record ||= begin
+            require "active_record"
+            Class.new(::ActiveRecord::Base) { self.table_name = TABLE }
+          end
+        end
+      end
+
+      NO_TABLE = "offsets: :database needs the table #{TABLE}, which the database doesn't have. " \
+                 "Create it in a migration: Skep::Kafka::DatabaseOffsets.create_table(self)"
+      private_constant :NO_TABLE
+
+      # report: a Metrics::EventReporter.
+      def initialize(group, consumer, report)
+        @group, @consumer, @report = group, consumer, report
+      end
+
+      # Yields the partition's next offset in a transaction, and commits the offset that the block
+      # returns with what the block has written; nil rolls all of it back. Returns true if it is
+      # committed. Raises what the block raises, and OffsetsFailed if the database fails otherwise.
+      def transaction(partition, first_offset, &block)
+        raised = done = position = nil
+        record.transaction do
+          position = lock(partition, first_offset)
+          done = run(position, block) { |error| raised = error }
+          advance_row(partition, done) if done && done > position
+          raise ::ActiveRecord::Rollback unless done
+        end
+        raise RolledBack if raised
+
+        partition.database_offset = [done, position].max if done
+        !done.nil?
+      rescue ::ActiveRecord::ActiveRecordError => e
+        raise if e.equal?(raised)
+
+        failed(e)
+      end
+
+      # The work item's batch is done without a handler: filtered, or dead-lettered. (If the
+      # database is behind, the partition's next batch goes back, and they come once more.)
+      def advance(item)
+        partition, offset = item.partition, item.last_offset + 1
+        return if partition.database_offset && partition.database_offset >= offset
+
+        transaction(partition, item.batch.first_offset) do |position|
+          [position, offset].max unless behind?(item, position)
+        end
+      end
+
+      # Returns true for the first batch of an assignment if the database doesn't have all that was
+      # committed to Kafka, as after its restoration from a backup.
+      def behind?(item, position)
+        item.partition.database_offset.nil? && position < item.batch.first_offset
+      end
+
+      def inspect = "#<Skep::Kafka::DatabaseOffsets of #{@group}>"
+
+      private
+
+      def record = DatabaseOffsets.__record
+
+      def run(position, block)
+        block.call(position)
+      rescue Exception => e # ActiveRecord::Rollback, too, which `transaction` hides
+        yield e
+        raise
+      end
+
+      # Returns the partition's next offset, and locks its row until the transaction's end.
+      def lock(partition, first_offset)
+        row = rows(partition).lock(LOCK)
+        position = row.pick(:next_offset)
+        unless position
+          insert(partition, first_offset)
+          position = row.pick(:next_offset)
+        end
+        return position unless recreated?(partition, position, first_offset)
+
+        @report&.event(:kafka_database_offset_reset, level: :error, topic: partition.topic,
+                                                     partition: partition.number,
+                                                     offset: position, to: first_offset)
+        advance_row(partition, first_offset)
+        first_offset
+      end
+
+      def insert(partition, offset)
+        row = { **key(partition), next_offset: offset, updated_at: Arel.sql(NOW) }
+        record.insert(row, returning: false) # nothing if another process was faster
+      end
+
+      def rows(partition) = record.where(key(partition))
+
+      def key(partition)
+        { consumer_group: @group, topic: partition.topic, partition: partition.number }
+      end
+
+      # A next offset beyond the partition's end is that of another topic of this name, which was
+      # deleted. librdkafka's end is as of its last fetch: it is asked for again before that counts.
+      def recreated?(partition, position, first_offset)
+        return false if position <= first_offset
+
+        key = partition.key
+        known = @consumer.end_of(*key)
+        return false if known && known >= position
+
+        ends = @consumer.ends([key], END_SECONDS)
+        raise OffsetsFailed.new(cause: "the partition's end isn't known") unless ends
+
+        ends[key] ? ends[key] < position : false
+      end
+
+      def advance_row(partition, offset)
+        rows(partition).update_all(next_offset: offset, leader_epoch: partition.epoch(offset),
+                                   updated_at: Arel.sql(NOW))
+      end
+
+      # The next attempt begins with a connection that is checked.
+      def failed(error)
+        record.release_connection
+        raise OffsetsFailed.new(cause: error)
+      end
+    end
+  end
+end

@@ -1,0 +1,161 @@
+# frozen_string_literal: true
+
+require_relative "../examples/scenario"
+require "active_record"
+require "skep/kafka/testing"
+
+# `offsets: :database`: what handlers may do in the transaction of their batch, and what counts if
+# Kafka and the database disagree. A database that was restored from a backup gets what it lacks; a
+# topic that was deleted and created again is read from its beginning.
+class DatabaseOffsetsCount < ExampleScenario
+  SOURCE = { group: "rows", topics: "orders", offsets: :database }.freeze
+
+  class Order < ActiveRecord::Base; end
+
+  def play_out
+    refuse_without_database
+    ActiveRecord::Base.establish_connection(database.url)
+    refuse_without_table
+    Skep::Kafka::DatabaseOffsets.create_table(ActiveRecord::Base.connection)
+    ActiveRecord::Base.connection.create_table("orders") { |table| table.integer :number }
+    roll_back_what_is_retried
+    refuse_what_no_transaction_can
+    move_past_dead_letters
+    restore_a_backup
+    read_the_new_topic
+  end
+
+  private
+
+  def source(**more)
+    Skep::Kafka::Source.new(kafka: { "bootstrap.servers": "none" }, **SOURCE, **more)
+  end
+
+  def numbers = Order.order(:id).pluck(:number)
+
+  def test_run(messages = %w[1 2 3], **more, &handler)
+    Order.delete_all
+    Skep::Kafka::Testing.run(source(**more), messages, retries: 2, &handler)
+  end
+
+  def insert(batch) = batch.each { |message| Order.create!(number: Integer(message.payload)) }
+
+  def expect(what, expected, found)
+    must("#{what}: #{expected}, not #{found}") { expected == found }
+  end
+
+  def roll_back_what_is_retried
+    test_run { |batch, _| insert(batch) }
+    expect("a row for each message", [1, 2, 3], numbers)
+
+    failed = false
+    result = test_run do |batch, _|
+      insert(batch)
+      raise "once" unless failed.tap { failed = true }
+    end
+    expect("no row of the failed attempt", [1, 2, 3], numbers)
+    expect("one retry", 1, result.retried.size)
+
+    paused = false
+    test_run do |batch, _|
+      insert(batch)
+      batch.pause(1) unless paused.tap { paused = true }
+    end
+    expect("no row of the paused attempt", [1, 2, 3], numbers)
+  end
+
+  def refuse_what_no_transaction_can
+    errors = lambda do |**more, &handler|
+      test_run(**more, &handler).retried.map { |one| one[:error] }.uniq
+    end
+    mark = errors.call { |batch, _| batch.each { |message| batch.mark(message) } }
+    seek = errors.call { |batch, _| batch.seek(:beginning) }
+    rollback = errors.call { |batch, _| insert(batch) && raise(ActiveRecord::Rollback) }
+    [mark, seek, rollback].zip(%w[OneTransaction OneTransaction RolledBack]) do |found, name|
+      must("raise #{name} alone: #{found}") do
+        found.size == 1 && found.first.start_with?("Skep::Kafka::#{name}")
+      end
+    end
+    expect("no row of those", [], numbers)
+  end
+
+  def move_past_dead_letters
+    result = test_run(%w[1 x 3], dead_letter_topic: "orders.dead", max_attempts: 1) do |batch, _|
+      insert(batch)
+    end
+    expect("rows beside the dead letter", [1, 3], numbers)
+    expect("one dead letter", 1, result.dead_letters.size)
+    expect("all done", { ["orders", 0] => 3 }, result.committed)
+    expect("the offset in the database", [3], offsets)
+  end
+
+  def offsets
+    database.query("SELECT next_offset FROM skep_offsets").lines.map { |line| Integer(line) }
+  end
+
+  def refuse_without_database
+    status = started("postgresql:///postgres?host=/nowhere&user=skep").wait
+    must("exit with 75 without a database, not #{status}") { status.exitstatus == 75 }
+  end
+
+  def refuse_without_table
+    topics("orders" => 1)
+    swarm = started
+    status = swarm.wait
+    must("exit with 78 without the table, not #{status}") { status.exitstatus == 78 }
+    must("say what to do: #{swarm.account}") do
+      swarm.account.include?("Skep::Kafka::DatabaseOffsets.create_table(self)")
+    end
+  end
+
+  def restore_a_backup
+    Order.delete_all
+    Skep::Kafka::DatabaseOffsets.__forget("rows")
+    feed("orders", (0...100).map { |number| [nil, number.to_s, 0] })
+    swarm = started
+    swarm.follow(-> { "#{Order.count} rows" }) { Order.count == 100 }
+    stop_well(swarm)
+    Order.where(number: 40..).delete_all
+    ActiveRecord::Base.connection.execute("UPDATE skep_offsets SET next_offset = 40")
+    feed("orders", [[nil, "100", 0]])
+    swarm = started(filter: "->(message) { message.payload != '100' }")
+    swarm.await("kafka_database_offset_behind") { |event| event["offset"] == 40 }
+    swarm.follow(-> { "offsets #{offsets}" }) { offsets == [101] }
+    stop_well(swarm)
+    expect("each once after the restoration", [*0...100], numbers)
+  end
+
+  def read_the_new_topic
+    topics("again" => 1)
+    feed("again", (0...50).map { |number| [nil, number.to_s, 0] })
+    ActiveRecord::Base.connection.execute(<<~SQL)
+      INSERT INTO skep_offsets VALUES ('others', 'again', 0, 5000, NULL, now())
+    SQL
+    Order.delete_all
+    swarm = started(database.url, topic: "again", group: "others")
+    swarm.follow(-> { "#{Order.count} rows" }) { Order.count >= 50 }
+    swarm.await("kafka_database_offset_reset") { |event| event["offset"] == 5000 }
+    stop_well(swarm)
+    expect("all of the new topic", [*0...50], numbers)
+  end
+
+  def started(url = database.url, topic: "orders", group: "rows", filter: "nil")
+    settings = { "bootstrap.servers" => broker.address, **broker.settings }
+    run_swarm(<<~RUBY, env: { "DATABASE_URL" => url })
+      require "skep/kafka"
+      require "active_record"
+      class Order < ActiveRecord::Base; end
+      Skep.swarm "rows", nodes: 1 do |swarm|
+        swarm.preload { ActiveRecord::Base.establish_connection(ENV.fetch("DATABASE_URL")) }
+        source = Skep::Kafka::Source.new(kafka: #{settings.inspect}, group: #{group.inspect},
+                                         topics: #{topic.inspect}, offsets: :database,
+                                         filter: #{filter})
+        swarm.work(source) do |batch, _|
+          batch.each { |message| Order.create!(number: Integer(message.payload)) }
+        end
+      end
+    RUBY
+  end
+end
+
+DatabaseOffsetsCount.play { play_out }
