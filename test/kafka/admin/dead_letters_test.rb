@@ -12,14 +12,16 @@ module Skep
       private_constant :FROM
 
       test "lists letters by the class of their error, and finds those that fit" do
-        write(["1", "IOError: away"], ["2", "IOError: closed"], ["3", "Shop::Late: no"], ["4", nil])
+        write(["1", "IOError: away"], ["2", "IOError: closed"], ["3", "Shop::Late: no"], ["4", nil],
+              ["5", "Müll::Ölig: no"])
         letters do |dead|
           groups = dead.groups.map { |group| group.values_at(:error, :topic, :count, :example) }
           assert_equal [["IOError", "orders", 2, "IOError: away"],
+                        ["Müll::Ölig", "orders", 1, "Müll::Ölig: no"],
                         ["Shop::Late", "orders", 1, "Shop::Late: no"],
                         ["unknown", nil, 1, ""]], groups
           assert_equal %w[2], dead.each(error: "closed").map { |letter| letter.message.key }
-          assert_equal %w[1 2 3], dead.each(topic: "orders").map { |letter| letter.message.key }
+          assert_equal %w[1 2 3 5], dead.each(topic: "orders").map { |letter| letter.message.key }
           assert_equal %w[3], dead.each(key: "3").map { |letter| letter.message.key }
         end
       end

@@ -86,6 +86,11 @@ class Dead < KafkaScenario
     deleted = dead("purge", "--from", "orders", "--yes", "--json").first
     must("purge the rest, not #{deleted}") { deleted["deleted"] == @bad }
     must("have an empty topic") { letters.empty? }
+    feed("dead", [["k", "\xFF\x00".b, 0]])
+    shown = dead("show", "--json").first
+    must("show in base64 what is no text, not #{shown}") do
+      shown.values_at("key", "payload", "payload_base64") == ["k", nil, "/wA="]
+    end
   end
 
   def letters = dead("list", "--json")

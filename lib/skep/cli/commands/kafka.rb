@@ -226,10 +226,18 @@ module Skep
               from: letter.topic && "#{letter.topic}/#{letter.partition}/#{letter.offset}",
               time: message.timestamp&.strftime("%F %T"), host: letter.host,
               attempts: letter.attempts, crashes: letter.crashes, replays: letter.replays,
-              error: letter.error, key: text(message.key),
+              error: letter.error, **content(:key, message.key),
               headers: letter.headers.reject { |name, _| name.start_with?("skep.") }
                              .to_h { |name, value| [text(name), text(Array(value).join(", "))] },
-              payload: cut(text(message.payload), options[:json] ? nil : PAYLOAD) }
+              **content(:payload, message.payload, options[:json] ? nil : PAYLOAD) }
+          end
+
+          # What is no text is shown in base64.
+          def content(name, bytes, size = nil)
+            text = bytes&.dup&.force_encoding(Encoding::UTF_8)
+            return { name => cut(text, size) } if text.nil? || text.valid_encoding?
+
+            { "#{name}_base64": cut([bytes].pack("m0"), size) }
           end
 
           def text(bytes) = bytes&.dup&.force_encoding(Encoding::UTF_8)&.scrub

@@ -35,7 +35,7 @@ module Skep
         def replays = number(REPLAYS).to_i # how often it was written back before
 
         # The error's class, as a name.
-        def error_class = error[/\A[A-Z]\w*(::[A-Z]\w*)*/] || "unknown"
+        def error_class = error[/\A\p{Upper}\p{Word}*(::\p{Upper}\p{Word}*)*/] || "unknown"
 
         # Returns true if it fits all that is given. error: a part of the error.
         def fits?(error: nil, topic: nil, key: nil)
