@@ -12,6 +12,12 @@ module Skep
       end
       private_constant :NoOrder
 
+      test "an error is described in one line, without the source that Ruby shows" do
+        misspelled = assert_raises(NoMethodError) { Object.new.misspelled(1) }
+        described = Skep::Kafka::Metrics::EventReporter.describe(misspelled)
+        assert_match(/\ANoMethodError: undefined method .misspelled. .*\z/, described)
+      end
+
       test "a message whose error isn't retryable becomes a dead letter at once" do
         outcome = run_with(max_messages: 1, dead_letter_topic: "dead") do |text|
           raise NoOrder, "no" if text == "b"

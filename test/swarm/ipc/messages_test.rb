@@ -231,6 +231,8 @@ class MessagesTest < Skep::TestCase
     odd = Class.new(StandardError) { def message = raise(IOError, "no") }
     assert_equal "IOError: é", Swarm::IPC::PlainData.error(IOError.new("é".encode("UTF-16LE")))
     assert_match(/: its message raised IOError\z/, Swarm::IPC::PlainData.error(odd.new))
+    misspelled = assert_raises(NoMethodError) { Object.new.misspelled(1) }
+    assert_equal 1, Swarm::IPC::PlainData.error(misspelled).lines.size
   end
 
   private

@@ -17,10 +17,12 @@ module Skep
         LEVELS = %i[error error error error warn info info debug].freeze # of syslog's 0 to 7
         private_constant :MAX_REMEMBERED, :ALSO_ERRORS, :LEVELS
 
-        # Returns the class and message of an exception in UTF-8. The user's exception may have a
-        # message in any encoding, or raise in `message`.
+        # Returns the class and message of an exception in UTF-8, without the lines of source that
+        # Ruby 3.1 adds to a NameError's. The user's exception may have a message in any encoding,
+        # or raise in `message`.
         def self.describe(error)
-          text = error.message.to_s
+          text = error.respond_to?(:original_message) ? error.original_message : error.message
+          text = text.to_s
           text = text.encode(Encoding::UTF_8) unless text.encoding.ascii_compatible?
           (error.class.to_s.b << ": " << text.b).force_encoding(Encoding::UTF_8).scrub("?")
         rescue StandardError => e # the user's, in `message`

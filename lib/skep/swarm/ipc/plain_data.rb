@@ -109,9 +109,10 @@ module Skep
 
         def error(error) = "#{error.class}: #{message(error)}"
 
-        # Returns an error's message. It may be of any encoding or class, or raise.
+        # Returns an error's message, without the lines of source that Ruby 3.1 adds to a
+        # NameError's. It may be of any encoding or class, or raise.
         def message(error)
-          text("#{error.message}")
+          text("#{error.respond_to?(:original_message) ? error.original_message : error.message}")
         rescue StandardError => e # the user's own method
           "its message raised #{e.class}"
         end
