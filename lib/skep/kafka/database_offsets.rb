@@ -77,25 +77,22 @@ module Skep
         @group, @consumer, @report = group, consumer, report
       end
 
-      # Yields the partition's next offset in a transaction, and commits the offset that the block
-      # returns with what the block has written; nil rolls all of it back. Returns true if it is
-      # committed. Raises what the block raises, and OffsetsFailed if the database fails otherwise.
-      def transaction(partition, first_offset, &block)
-        raised = done = position = nil
-        record.transaction do
-          position = lock(partition, first_offset)
-          done = run(position, block) { |error| raised = error }
-          advance_row(partition, done) if done && done > position
-          raise ::ActiveRecord::Rollback unless done
+      # Yields the batch, without the messages that are done according to the database, in a
+      # transaction. Commits what the block has written with the offset after the one that the block
+      # returns; nil rolls all of it back. Returns the batch whose end decides what follows: a part
+      # that asks for a pause or has ended early, else the whole one.
+      def process(item, batch)
+        transaction(item.partition, item.batch.first_offset) do |position|
+          next go_back(item, batch, position) if behind?(item, position)
+
+          part = without_done(batch, position)
+          last = yield part
+          raise OneTransaction.new(call: :seek) if part.__requested&.first == :seek
+
+          batch = part if part.__requested || part.__ended_at
+          last&.next
         end
-        raise RolledBack if raised
-
-        partition.database_offset = [done, position].max if done
-        !done.nil?
-      rescue ::ActiveRecord::ActiveRecordError => e
-        raise if e.equal?(raised)
-
-        failed(e)
+        batch
       end
 
       # The work item's batch is done without a handler: filtered, or dead-lettered. (If the
@@ -109,15 +106,54 @@ module Skep
         end
       end
 
+      # What Batch#mark calls.
+      def mark(_offset) = raise(OneTransaction.new(call: :mark))
+
+      def inspect = "#<Skep::Kafka::DatabaseOffsets of #{@group}>"
+
+      private
+
+      # Yields the partition's next offset in a transaction, and commits the offset that the block
+      # returns with what the block has written; nil rolls all of it back. Raises what the block
+      # raises, and OffsetsFailed if the database fails otherwise.
+      def transaction(partition, first_offset, &block)
+        raised = done = position = nil
+        record.transaction do
+          position = lock(partition, first_offset)
+          done = run(position, block) { |error| raised = error }
+          advance_row(partition, done) if done && done > position
+          raise ::ActiveRecord::Rollback unless done
+        end
+        raise RolledBack if raised
+
+        partition.database_offset = [done, position].max if done
+      rescue ::ActiveRecord::ActiveRecordError => e
+        raise if e.equal?(raised)
+
+        failed(e)
+      end
+
       # Returns true for the first batch of an assignment if the database doesn't have all that was
       # committed to Kafka, as after its restoration from a backup.
       def behind?(item, position)
         item.partition.database_offset.nil? && position < item.batch.first_offset
       end
 
-      def inspect = "#<Skep::Kafka::DatabaseOffsets of #{@group}>"
+      # The partition continues at the database's offset.
+      def go_back(item, batch, position)
+        item.partition.database_offset = position
+        topic, partition = item.partition.key
+        @report.event(:kafka_database_offset_behind, topic:, partition:, offset: position,
+                                                     before: item.batch.first_offset)
+        batch.__request_seek(position)
+        nil # nothing is done
+      end
 
-      private
+      def without_done(batch, position)
+        return batch if batch.size.zero? || position <= batch.first_offset
+
+        batch.__after(position - 1) || batch.__of([])
+      end
 
       def record = DatabaseOffsets.__record
 
@@ -138,9 +174,9 @@ module Skep
         end
         return position unless recreated?(partition, position, first_offset)
 
-        @report&.event(:kafka_database_offset_reset, level: :error, topic: partition.topic,
-                                                     partition: partition.number,
-                                                     offset: position, to: first_offset)
+        @report.event(:kafka_database_offset_reset, level: :error, topic: partition.topic,
+                                                    partition: partition.number,
+                                                    offset: position, to: first_offset)
         advance_row(partition, first_offset)
         first_offset
       end

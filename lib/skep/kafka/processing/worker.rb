@@ -11,8 +11,7 @@
 # its offset. PayloadDeserializer gives messages their values, PartitionOwnership
 # (membership_lease.rb) says if a partition is still this node's. After a crash a batch's messages
 # are processed one at a time; a message that crashes each node isn't processed any more
-# (Failure::PoisonDetector). With `offsets: :database` handler and offset share a transaction
-# (DatabaseOffsets).
+# (Failure::PoisonDetector). DatabaseOffsets has the transactions of `offsets: :database`.
 module Skep
   module Kafka
     module Processing
@@ -152,56 +151,26 @@ module Skep
           topic.failure_handler.handler_raised(item, e, at: batch.__failed_at(e))
         end
 
-        # Returns the batch that the handler was given.
         def run_handler(item, batch)
           if @database_offsets && (batch.size.positive? || item.partition.database_offset.nil?)
-            return run_in_transaction(item, batch)
+            return @database_offsets.process(item, batch) { |some| run_in_transaction(item, some) }
           end
 
           call_handler(item, batch) if batch.size.positive?
           batch
         end
 
-        # Messages that are done according to the database aren't given to the handler.
+        # Returns the last offset that is done, once its output messages are written; nil: none is.
         def run_in_transaction(item, batch)
-          @database_offsets.transaction(item.partition, item.batch.first_offset) do |position|
-            next go_back(item, batch, position) if @database_offsets.behind?(item, position)
-
-            given = without_done(item, batch, position)
-            call_handler(item, given) if given.size.positive?
-            raise OneTransaction.new(call: :seek) if given.__requested&.first == :seek
-
-            batch = given if given.__requested || given.__ended_at
-            next_offset(item, given)
-          end
-          batch
-        end
-
-        def go_back(item, batch, position)
-          item.partition.database_offset = position
-          topic, partition = item.partition.key
-          @report.event(:kafka_database_offset_behind, topic:, partition:, offset: position,
-                                                       before: item.batch.first_offset)
-          batch.__request_seek(position)
-          nil # nothing is done
-        end
-
-        def without_done(item, batch, position)
-          return batch if batch.size.zero? || position <= batch.first_offset
-
-          attach(item, batch.__after(position - 1) || batch.__of([]))
-        end
-
-        # Returns the offset to commit; nil if nothing is done. The handler's output messages are
-        # written before that.
-        def next_offset(item, batch)
+          attach(item, batch)
+          call_handler(item, batch) if batch.size.positive?
           return if batch.__requested
 
           last = batch.__ended_at ? last_done(item, batch) : item.last_offset
           return if last < item.batch.first_offset
 
           @outputs.end_batch(item.partition, last)
-          last + 1
+          last
         end
 
         # Returns the batch, or one without the messages for which `filter:` is false. An exception
@@ -215,8 +184,7 @@ module Skep
         end
 
         def attach(item, batch)
-          batch.__attach(@node, @completion.marker(item))
-          batch
+          batch.tap { |one| one.__attach(@node, @completion.marker(item)) }
         end
 
         def call_handler(item, batch)
@@ -238,22 +206,15 @@ module Skep
         end
 
         def conclude(item, batch)
-          if batch.__requested then pause_or_seek(item, batch)
-          elsif batch.__ended_at then batch_ended_early(item, batch)
+          requested = batch.__requested
+          if requested then topic_of(item).failure_handler.pause_or_seek(item, requested)
+          elsif batch.__ended_at then @completion.batch_ended_early(item, last_done(item, batch))
           else batch_done(item, batch)
           end
         end
 
-        def pause_or_seek(item, batch)
-          topic_of(item).failure_handler.pause_or_seek(item, batch.__requested)
-        end
-
         # A transaction holds all outputs of the handler. It is aborted if some of them may come
         # from messages that the partition's next owner processes.
-        def batch_ended_early(item, batch)
-          @completion.batch_ended_early(item, last_done(item, batch))
-        end
-
         def last_done(item, batch)
           whole = @outputs.transactional? || @database_offsets
           whole && batch.__seen_beyond_end? ? item.batch.first_offset - 1 : batch.__ended_at
@@ -308,16 +269,11 @@ module Skep
           def mark(offset) = completion.mark(item, offset)
         end
 
-        # With `offsets: :database`.
-        module NoMarker
-          def self.mark(_offset) = raise(OneTransaction.new(call: :mark))
-        end
-
         COMMIT_SECONDS = 5.0
         LATE = "the partition was lost before these messages were done"
         UNDONE = "the partition was lost before these messages were processed"
         REVOKED = "Its new owner processes them"
-        private_constant :Marker, :NoMarker, :COMMIT_SECONDS, :LATE, :UNDONE, :REVOKED
+        private_constant :Marker, :COMMIT_SECONDS, :LATE, :UNDONE, :REVOKED
 
         def initialize(node:, poison:, outputs:, report:, consumer:, scheduler:, metrics:,
                        database_offsets: nil)
@@ -333,7 +289,7 @@ module Skep
           @outputs.begin_batch
         end
 
-        def marker(item) = @database_offsets ? NoMarker : Marker.new(self, item)
+        def marker(item) = @database_offsets || Marker.new(self, item)
 
         # The handler has processed messages; it begins with the next ones now.
         def succeeded(item)
