@@ -46,6 +46,12 @@ class ProcessStateTest < Skep::TestCase
     end
   end
 
+  test "reads a name that the kernel cut within a character" do
+    with_child(thread: "skep.eine größe") do |pid|
+      assert_includes ProcessState.of(pid).tasks.map(&:name), "skep.eine grö\u{fffd}"
+    end
+  end
+
   test "is plain data" do
     plain = ProcessState.of(Process.pid).to_plain
     assert_equal "running", plain[:state]

@@ -46,9 +46,10 @@ module Skep
           text[(text.rindex(")") + 2)..].split[USER, 2].sum(&:to_i).fdiv(HERTZ)
         end
 
-        # Returns the text of a file of /proc; nil if it is missing or not readable.
+        # Returns the text of a file of /proc in UTF-8; nil if it is missing or not readable. The
+        # kernel cuts the name of a thread after 15 bytes, also within a character.
         def read(path)
-          OS.machine.read(path)
+          OS.machine.read(path).dup.force_encoding(Encoding::UTF_8).scrub
         rescue SystemCallError
           nil
         end
