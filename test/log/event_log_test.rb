@@ -56,7 +56,7 @@ class EventLogTest < Skep::TestCase
   end
 
   test "shows backtraces as lines under the line" do
-    main = { "thread" => "main", "status" => "sleep", "backtrace" => ["a.rb:1", "b.rb:2"] }
+    main = { "name" => "main", "status" => "sleep", "backtrace" => ["a.rb:1", "b.rb:2"] }
     below = /  thread main \(sleep\)\n    a.rb:1\n    b.rb:2\n/
     log({}).event("node_backtraces", :info, { node: 1, threads: [main] })
 

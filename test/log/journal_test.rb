@@ -32,7 +32,7 @@ class JournalTest < Skep::TestCase
   end
 
   test "gives lines of one fact their length, and shows backtraces in the message alone" do
-    main = { "thread" => "main", "status" => "sleep", "backtrace" => ["a.rb:1", "b.rb:2"] }
+    main = { "name" => "main", "status" => "sleep", "backtrace" => ["a.rb:1", "b.rb:2"] }
     log({}).event("node_hung", :error, { "odd name!" => "two\nlines \u{1f41d}", threads: [main] })
     told = entry
 

@@ -7,13 +7,13 @@ class TextFormatterTest < Skep::TestCase
   TextFormatter = Skep::Log::TextFormatter
 
   test "shows where threads are under the event" do
-    threads = [{ "thread" => "main", "status" => "run", "backtrace" => ["a.rb:1"] }]
+    threads = [{ "name" => "main", "status" => "run", "backtrace" => ["a.rb:1"] }]
     assert_equal "node_hung node=0\n  thread main (run)\n    a.rb:1",
                  TextFormatter.message("node_hung", { node: 0, threads: })
   end
 
   test "lets no thread of a work's own pass for another line" do
-    threads = [{ "thread" => "a\nb", "status" => "c\nd", "backtrace" => ["e\nf"] }]
+    threads = [{ "name" => "a\nb", "status" => "c\nd", "backtrace" => ["e\nf"] }]
     assert_equal "odd\n  thread a b (c d)\n    e f", TextFormatter.message("odd", { threads: })
   end
 

@@ -20,7 +20,7 @@ Scenario.play do
   swarm = run_swarm(source.sub("STOP", "2"))
   swarm.await("node_ready")
   status = swarm.stop
-  main = swarm.await("node_backtraces")["threads"].find { |thread| thread["thread"] == "main" }
+  main = swarm.await("node_backtraces")["threads"].find { |thread| thread["name"] == "main" }
   must("tell where it was: #{main}") { main["backtrace"].any?(/\bselect\b/) }
   died = swarm.await(GONE)
   must("kill it at stop_timeout: #{died}, #{status}") do

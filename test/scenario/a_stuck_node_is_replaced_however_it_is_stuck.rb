@@ -42,7 +42,7 @@ Scenario.play do
       told = hung[node]
       told["threads"] or # it was slow to answer
         told = swarm.await("node_backtraces") { |event| event["node"] == node }
-      main = told["threads"].find { |thread| thread["thread"] == "main" }
+      main = told["threads"].find { |thread| thread["name"] == "main" }
       main["backtrace"].first(2).join.include?(place)
     end
   end

@@ -23,7 +23,7 @@ Scenario.play do
   traces = swarm.await("node_backtraces", times: 2)
   must("show every thread: #{traces}") do
     traces.all? do |event|
-      (event["threads"].map { |thread| thread["thread"] } & %w[main side skep.control]).size == 3
+      (event["threads"].map { |thread| thread["name"] } & %w[main side skep.control]).size == 3
     end
   end
   must("show where they are") do

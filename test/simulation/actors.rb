@@ -410,7 +410,7 @@ module Simulation
     end
 
     def answer(hung)
-      threads = [{ "thread" => "main", "tid" => 1, "status" => "sleep", "backtrace" => ["a.rb:1"] }]
+      threads = [{ "name" => "main", "tid" => 1, "status" => "sleep", "backtrace" => ["a.rb:1"] }]
       return say("backtraces", { "threads" => threads }) if hung
 
       say("event",

@@ -36,7 +36,7 @@ module Skep
       def rows?(value) = value.is_a?(Array) && value.all?(Hash)
 
       def thread(facts)
-        [line("  thread #{facts['thread']} (#{facts['status']})"), *indented(facts["backtrace"])]
+        [line("  thread #{facts['name']} (#{facts['status']})"), *indented(facts["backtrace"])]
       end
 
       def task(facts)

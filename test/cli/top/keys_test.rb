@@ -81,6 +81,6 @@ class TopKeysTest < Skep::TestCase
 
   def traces(node)
     { "event" => "node_backtraces", "node" => node, "pid" => 1,
-      "threads" => [{ "thread" => "main", "status" => "run", "backtrace" => ["a.rb:1"] }] }
+      "threads" => [{ "name" => "main", "status" => "run", "backtrace" => ["a.rb:1"] }] }
   end
 end

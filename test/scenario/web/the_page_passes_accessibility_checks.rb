@@ -63,6 +63,9 @@ WebScenario.play do
     page.await("document.querySelector('.under dl')")
     page.press(".under button")
     page.await("document.querySelector('.under pre')")
+    must("name the threads") do
+      page.evaluate("document.querySelector('.under pre').textContent").include?("skep.control (")
+    end
     check_themes(page, "with the details of a node, its backtraces and a notice")
 
     %w[restart stop].each do |action|

@@ -7,7 +7,7 @@ require "skep/swarm"
 class HungNodeKillerTest < Skep::TestCase
   Swarm = Skep::Swarm
   Config = Struct.new(:liveness_timeout, :kill_timeout, :core_dump)
-  THREADS = [{ "thread" => "main", "backtrace" => ["a.rb:1"] }].freeze
+  THREADS = [{ "name" => "main", "backtrace" => ["a.rb:1"] }].freeze
   private_constant :Swarm, :Config, :THREADS
 
   # What HungNodeKiller sees of a node.
@@ -56,6 +56,14 @@ class HungNodeKillerTest < Skep::TestCase
     assert_equal ["backtraces", "hung", :TERM], @node.done
     turn_until { @node.done.include?(:KILL) }
     assert_equal ["backtraces", "hung", :TERM, :KILL], @node.done
+  end
+
+  test "shows the thread that hangs before the others" do
+    names = ["main", "skep.kafka.worker.12", "skep.kafka.worker.2"]
+    threads = names.map { |name| { "name" => name, "backtrace" => [] } }
+    hung_node_killer.start(@node, :hung, status(2))
+    hung_node_killer.add_backtraces(@node, threads)
+    assert_equal names.values_at(2, 0, 1), @told.first.last[:threads].map { |row| row["name"] }
   end
 
   test "doesn't wait for ever for an answer, and tells it when it comes late" do

@@ -49,7 +49,7 @@ module Skep
           def threads(event)
             head = "node #{event["node"]}, pid #{event["pid"]}"
             Array(event["threads"]).grep(Hash).flat_map do |thread|
-              ["#{head}, thread #{thread["thread"] || thread["name"]} (#{thread["status"]})",
+              ["#{head}, thread #{thread["name"]} (#{thread["status"]})",
                *Array(thread["backtrace"]).map { |line| "    #{line}" }]
             end
           end

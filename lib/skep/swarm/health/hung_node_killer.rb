@@ -54,7 +54,7 @@ module Skep
 
         def add_backtraces(node, threads)
           diagnosis = @diagnoses[node] or return add_late_backtraces(node, threads)
-          diagnosis.facts[:threads] = threads
+          diagnosis.facts[:threads] = hung_first(threads, diagnosis.facts[:thread])
           diagnosis.timer.cancel
           finish(node)
         end
@@ -87,6 +87,11 @@ module Skep
 
           { verdict: failure, error: node.unhealthy_reports.reason,
             reports: node.unhealthy_reports.times.size }
+        end
+
+        # A source names its threads after their numbers: skep.kafka.worker.2.
+        def hung_first(threads, number)
+          threads.partition { |thread| number && thread["name"].end_with?(".#{number}") }.flatten(1)
         end
 
         def add_late_backtraces(node, threads)

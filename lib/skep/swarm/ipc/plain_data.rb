@@ -239,7 +239,7 @@ module Skep
               return WRONG unless value.is_a?(Hash) && value["backtrace"].is_a?(Array)
 
               lines = value["backtrace"].first(LINES).map { |line| PlainData.text("#{line}") }
-              { "thread" => PlainData.text("#{value["thread"]}"),
+              { "name" => PlainData.text("#{value["name"]}"),
                 "tid" => (value["tid"] if whole?(value["tid"])),
                 "status" => PlainData.text("#{value["status"]}"), "backtrace" => lines }
             end

@@ -157,7 +157,7 @@ module Skep
 
         # The backtraces of this process' threads, as plain data.
         #
-        #   ThreadDump.all   # => [{ "thread" => "main", "tid" => 42, "status" => "run",
+        #   ThreadDump.all   # => [{ "name" => "main", "tid" => 42, "status" => "run",
         #                    #       "backtrace" => […] }]
         #
         # tid is the kernel's number of the thread, by which OS::ProcessState finds it (Ruby 3.1).
@@ -173,7 +173,7 @@ module Skep
           def all(threads = Thread.list) = threads.first(MOST).map { |thread| of(thread) }
 
           def of(thread)
-            { "thread" => name(thread), "tid" => tid(thread), "status" => thread.status.to_s,
+            { "name" => name(thread), "tid" => tid(thread), "status" => thread.status.to_s,
               "backtrace" => own(thread.backtrace || []).first(DEEPEST).map { |line| line(line) } }
           end
 

@@ -96,7 +96,7 @@ async function showThreads(place, node) {
 // Ruby's view of the threads, then the kernel's, which works for every hang.
 function account(title, { threads = [], tasks = [], ...facts }) {
   const ruby = (threads ?? []).map(({ name, status, tid, backtrace }) =>
-    `${name ?? "main"} (${status}${tid ? `, tid ${tid}` : ""})\n${[backtrace].flat().map((line) => `  ${line}`).join("\n")}`)
+    `${name} (${status}${tid ? `, tid ${tid}` : ""})\n${[backtrace].flat().map((line) => `  ${line}`).join("\n")}`)
   const kernel = (tasks ?? []).map((task) => Object.entries(task).map(([name, value]) => `${name} ${[value].flat().join(" < ")}`).join(", "))
   const others = Object.entries(facts).map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : value}`)
   return [make("h3", {}, title), make("pre", { tabindex: "0" }, [others.join("\n"), ...ruby, ...kernel].filter(Boolean).join("\n\n"))]
